@@ -46,19 +46,19 @@ _MODULES: Final = {
     Kind.AVRO: ("avro.schema",),
     Kind.SERIALIZED_AVRO: ("avro.schema",),
     Kind.PROTOBUF: (
-        "protobuf.schema",
+        "protobuf.indexed_schema",
         "google.protobuf.descriptor_pb2",
         "google.protobuf.descriptor_pool",
         "google.protobuf.message",
         "google.protobuf.message_factory",
     ),
-    Kind.PROTO_SOURCE: ("protobuf.schema", "grpc_tools._protoc_compiler"),
+    Kind.PROTO_SOURCE: ("protobuf.indexed_schema", "grpc_tools._protoc_compiler"),
     Kind.CONTENT_RULE: ("content_rules",),
     Kind.EXPRESSION: ("cel.rule",),
     Kind.JSON_EXPRESSION: ("json.schema", "jsonschema_rs", "orjson", "cel_expr_python.cel"),
     Kind.AVRO_EXPRESSION: ("avro.schema", "cel_expr_python.cel"),
-    Kind.PROTOBUF_EXPRESSION: ("protobuf.schema", "google.protobuf.message_factory", "cel_expr_python.cel"),
-    Kind.PROTOBUF_CONSTRAINTS: ("protobuf.schema", "google.protobuf.message_factory", "protovalidate"),
+    Kind.PROTOBUF_EXPRESSION: ("protobuf.indexed_schema", "google.protobuf.message_factory", "cel_expr_python.cel"),
+    Kind.PROTOBUF_CONSTRAINTS: ("protobuf.indexed_schema", "google.protobuf.message_factory", "protovalidate"),
     Kind.AS_JSON: ("json.schema", "jsonschema_rs", "orjson"),
     Kind.OWN_RULE: ("own_rule", "importlib.metadata"),
 }
@@ -129,12 +129,12 @@ def _schema_or_rule(given: Specification) -> Content | Rule | None:
         compile_avro = avro_schema.avro_content if given.kind is Kind.AVRO else avro_schema.serialized_avro_content
         return compile_avro(given.text.decode(), [text.decode() for _, text in given.references])
     if given.kind is Kind.PROTOBUF:
-        from sluicegate.validation.rules.protobuf import schema as protobuf_schema  # noqa: PLC0415
+        from sluicegate.validation.rules.protobuf import indexed_schema, schema  # noqa: PLC0415
 
         if given.name:
-            return protobuf_schema.protobuf_content(given.text, given.name)
+            return schema.protobuf_content(given.text, given.name)
         naming = given.options.get(NAMING, MessageNaming.CONFLUENT)
-        return protobuf_schema.indexed_protobuf_content(given.text, naming)
+        return indexed_schema.indexed_protobuf_content(given.text, naming)
     if given.kind is Kind.CONTENT_RULE:
         from sluicegate.validation.rules.content_rules import content_rule  # noqa: PLC0415
 

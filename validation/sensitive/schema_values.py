@@ -5,7 +5,8 @@ from weakref import WeakKeyDictionary
 
 from sluicegate.validation.rules.avro.schema import AnyBytes, AvroContent
 from sluicegate.validation.rules.json.schema import JsonSchemaContent
-from sluicegate.validation.rules.protobuf.schema import IndexedProtobufContent, ProtobufContent
+from sluicegate.validation.rules.protobuf.indexed_schema import IndexedProtobufContent
+from sluicegate.validation.rules.protobuf.schema import ProtobufContent
 from sluicegate.validation.rules.rule import RuledRecord, SchemaError
 from sluicegate.validation.rules.schemas.content import CompiledHere, Content
 from sluicegate.validation.rules.schemas.schema_expression import SchemaOfRecord

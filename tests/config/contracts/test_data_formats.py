@@ -19,7 +19,7 @@ from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.proxy.rules_process.protoc import descriptor_set_of
 from sluicegate.validation.rules.avro.schema import serialized_avro_content
 from sluicegate.validation.rules.from_keys import rule_set_of
-from sluicegate.validation.rules.protobuf.schema import indexed_protobuf_content
+from sluicegate.validation.rules.protobuf.indexed_schema import indexed_protobuf_content
 from sluicegate.validation.rules.rule import NamedRule
 from sluicegate.validation.rules.schemas.content import SchemaLanguage
 from sluicegate.validation.rules.schemas.framing import ConfluentFraming

@@ -18,7 +18,7 @@ LOADED = {
     Kind.JSON: {"sluicegate.validation.rules.json.schema", "jsonschema_rs", "orjson"},
     Kind.AVRO: {"sluicegate.validation.rules.avro.schema"},
     Kind.SERIALIZED_AVRO: {"sluicegate.validation.rules.avro.schema"},
-    Kind.PROTOBUF: {"sluicegate.validation.rules.protobuf.schema", "google.protobuf.message_factory"},
+    Kind.PROTOBUF: {"sluicegate.validation.rules.protobuf.indexed_schema", "google.protobuf.message_factory"},
     Kind.PROTO_SOURCE: {"grpc_tools._protoc_compiler"},
     Kind.CONTENT_RULE: {"sluicegate.validation.rules.json.syntax"},
     Kind.EXPRESSION: {"sluicegate.validation.rules.cel.rule", "sluicegate.validation.rules.cel.runtime"},

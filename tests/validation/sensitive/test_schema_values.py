@@ -15,7 +15,7 @@ import pytest
 from sluicegate.proxy.rules_process.protoc import OWN_NAME, descriptor_set_of
 from sluicegate.validation.rules.avro.schema import avro_content, serialized_avro_content
 from sluicegate.validation.rules.json.schema import json_schema_content
-from sluicegate.validation.rules.protobuf.schema import indexed_protobuf_content
+from sluicegate.validation.rules.protobuf.indexed_schema import indexed_protobuf_content
 from sluicegate.validation.rules.rule import RuledRecord, SchemaError
 from sluicegate.validation.rules.schemas.content import Content
 from sluicegate.validation.sensitive.edits import Unmaskable

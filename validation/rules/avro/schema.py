@@ -90,7 +90,11 @@ class AvroContent:
         """Return the condition that the datum, as JSON, follows a JSON Schema. Raises SchemaUnusable."""
         from sluicegate.validation.rules.json.schema import json_schema_content  # noqa: PLC0415  # for such rules only
 
-        return FollowsAsJson(json_schema_content(json_schema), AvroJson(self.plan))
+        return FollowsAsJson(json_schema_content(json_schema), self.json_form())
+
+    def json_form(self) -> AvroJson:
+        """Return the JSON form of data."""
+        return AvroJson(self.plan)
 
     def explanation(self, _data: bytes) -> str | None:
         """Return None: there are no more details."""
@@ -128,7 +132,11 @@ class AnyBytes:
         """Return the condition that the bytes, as JSON, follow a JSON Schema. Raises SchemaUnusable."""
         from sluicegate.validation.rules.json.schema import json_schema_content  # noqa: PLC0415  # for such rules only
 
-        return FollowsAsJson(json_schema_content(json_schema), BytesJson())
+        return FollowsAsJson(json_schema_content(json_schema), self.json_form())
+
+    def json_form(self) -> BytesJson:
+        """Return the JSON form of bytes."""
+        return BytesJson()
 
     def explanation(self, _data: bytes) -> str | None:
         """Return None: there is no fault."""

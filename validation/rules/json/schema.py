@@ -122,7 +122,11 @@ class JsonSchemaContent:
 
     def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
         """Return the condition that the JSON follows another JSON Schema. Raises SchemaUnusable."""
-        return FollowsAsJson(json_schema_content(json_schema), JsonAsItIs())
+        return FollowsAsJson(json_schema_content(json_schema), self.json_form())
+
+    def json_form(self) -> JsonAsItIs:
+        """Return the form of JSON, which changes nothing."""
+        return JsonAsItIs()
 
     def explanation(self, data: bytes) -> str | None:
         """Return the first error's path and keyword; None if finding it may take more than a few milliseconds."""

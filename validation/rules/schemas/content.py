@@ -6,6 +6,7 @@ from typing import Protocol, runtime_checkable
 from sluicegate.validation.rules.native.questions import BytesQuestion
 from sluicegate.validation.rules.rule import RuledRecord, RuleUnusable
 from sluicegate.validation.rules.schemas.conditions import Condition
+from sluicegate.validation.rules.schemas.json_form import JsonForm
 
 
 class SchemaLanguage(Enum):
@@ -98,6 +99,14 @@ class ReadAsJson(Protocol):
 
         Raises RuleUnusable and SchemaError.
         """
+
+
+@runtime_checkable
+class HasJsonForm(Protocol):
+    """A schema, compiled in this process, that writes its values as JSON."""
+
+    def json_form(self) -> JsonForm:
+        """Return the JSON form of its values."""
 
 
 class SchemaUnusable(RuleUnusable):

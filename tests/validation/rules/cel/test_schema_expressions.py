@@ -19,7 +19,8 @@ from sluicegate.validation.rules.avro.cel_values import AvroValues
 from sluicegate.validation.rules.avro.plan import plan_of
 from sluicegate.validation.rules.avro.schema import avro_content
 from sluicegate.validation.rules.cel.runtime import ExpressionUnusable, NotOfSchema
-from sluicegate.validation.rules.protobuf.schema import indexed_protobuf_content, protobuf_content
+from sluicegate.validation.rules.protobuf.indexed_schema import indexed_protobuf_content
+from sluicegate.validation.rules.protobuf.schema import protobuf_content
 from sluicegate.validation.rules.rule import SchemaError, Side
 from sluicegate.validation.rules.schemas.content import HasExpressions
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, SubjectName

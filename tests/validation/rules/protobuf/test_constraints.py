@@ -14,7 +14,8 @@ from protobuf import Registry
 from protobuf.wkt import FileDescriptorSet
 
 from sluicegate.proxy.rules_process.protoc import descriptor_set_of
-from sluicegate.validation.rules.protobuf.schema import indexed_protobuf_content, protobuf_content
+from sluicegate.validation.rules.protobuf.indexed_schema import indexed_protobuf_content
+from sluicegate.validation.rules.protobuf.schema import protobuf_content
 from sluicegate.validation.rules.rule import UNBOUNDED
 from sluicegate.validation.rules.schemas.content import HasConstraints, SchemaUnusable
 from tests.validation.rules.records import record

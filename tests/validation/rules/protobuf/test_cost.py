@@ -12,7 +12,8 @@ import pytest
 from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet
 
 from sluicegate.protocol.records.scan import is_compiled
-from sluicegate.validation.rules.protobuf.schema import indexed_protobuf_content, protobuf_content
+from sluicegate.validation.rules.protobuf.indexed_schema import indexed_protobuf_content
+from sluicegate.validation.rules.protobuf.schema import protobuf_content
 from sluicegate.validation.rules.rule import INLINE_STEPS
 from sluicegate.validation.rules.schemas.content import Content
 

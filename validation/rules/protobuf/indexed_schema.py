@@ -1,0 +1,213 @@
+"""Checks content whose first bytes name a message type of a Protobuf file, as a registry's serializers write it."""
+
+from collections.abc import Callable
+
+from sluicegate.validation.rules.cel.rule import record_with
+from sluicegate.validation.rules.cel.runtime import NotOfSchema
+from sluicegate.validation.rules.protobuf.constraints import Constraints, MeetsMessageConstraints
+from sluicegate.validation.rules.protobuf.json_form import ProtobufJson
+from sluicegate.validation.rules.protobuf.message_names import Key, MessageNaming, NamedMessages, named_messages
+from sluicegate.validation.rules.protobuf.schema import ProtobufContent, class_of, messages_of, pool_of
+from sluicegate.validation.rules.rule import CONSTANT_STEPS, RuledRecord, RuleUnusable, SchemaError
+from sluicegate.validation.rules.schemas.conditions import Condition
+from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, SchemaUnusable
+
+_MOST_EXPRESSIONS = 20  # compiled, for a schema; each takes up to 200 kB
+
+
+class IndexedProtobufContent:
+    """Bytes name a message type of a file, as a registry's serializers write it, and are that message.
+
+    If they may name several types, data of each are accepted.
+    """
+
+    is_slow = False
+
+    def __init__(self, messages: NamedMessages) -> None:
+        """Classes of messages are created on first use."""
+        self._messages = messages
+        self._contents: dict[Key, tuple[ProtobufContent, ...]] = {}
+
+    def record_name(self, data: bytes) -> str | None:
+        found = self._find(data)
+        if found is None:
+            return None
+        contents, begins = found
+        if len(contents) == 1:
+            return contents[0].record_name(b"")
+        body = data[begins:]
+        return next((each for each in contents if each.fault(body) is None), contents[0]).record_name(b"")
+
+    def steps(self, data: bytes) -> int:
+        """Return an upper bound of the steps that `fault` takes."""
+        found = self._find(data)
+        if found is None:
+            return CONSTANT_STEPS
+        contents, begins = found
+        return sum(each.steps(data[begins:]) for each in contents)
+
+    def fault(self, data: bytes) -> str | None:
+        found = self._find(data)
+        if found is None:
+            return f"is not Protobuf of its schema: {self._messages.naming.value}"
+        contents, begins = found
+        body = data[begins:]
+        faults = [each.fault(body) for each in contents]
+        return None if None in faults else faults[0]
+
+    def expression(self, text: str) -> ExpressionOfSchema:
+        """Return an expression over the message that the data names."""
+        return _IndexedExpression(lambda content: content.expression(text), self._find)
+
+    def condition(self, condition: Condition) -> ExpressionOfSchema:
+        """Return a registry's condition on the message that the data names."""
+        return _IndexedExpression(lambda content: content.condition(condition), self._find)
+
+    def constraints(self) -> ExpressionOfSchema:
+        """Return the `buf.validate` constraints of the message that the data names. Raises SchemaUnusable if those of
+        any message of the file cannot be compiled.
+        """
+        named = (each for messages in self._messages.by_key.values() for each in messages)
+        all_of_file = Constraints(map(class_of, named))
+        return _IndexedExpression(
+            lambda content: MeetsMessageConstraints(all_of_file, class_of(content.descriptor)), self._find
+        )
+
+    def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
+        """Return the condition that the message that the data names, as JSON, follows a JSON Schema."""
+        return _IndexedExpression(lambda content: content.follows_as_json(json_schema), self._find)
+
+    def json_form(self) -> "_IndexedJson":
+        """Return the JSON form of the messages that the data name."""
+        return _IndexedJson(self._find)
+
+    def explanation(self, data: bytes) -> str | None:
+        """Return the explanation of the named message."""
+        found = self._find(data)
+        return None if found is None else found[0][0].explanation(data[found[1] :])
+
+    def named(self, data: bytes) -> tuple[tuple[ProtobufContent, ...], int]:
+        """Return the message types that the data may name, and where the message begins; none if they lead nowhere."""
+        return self._find(data) or ((), 0)
+
+    def _find(self, data: bytes) -> tuple[tuple[ProtobufContent, ...], int] | None:
+        """Return the contents of the named messages, and where the message begins."""
+        named = self._messages.read(data)
+        if named is None:
+            return None
+        contents = self._contents_of(named[0])
+        return (contents, named[1]) if contents else None
+
+    def _contents_of(self, key: Key) -> tuple[ProtobufContent, ...]:
+        contents = self._contents.get(key)
+        if contents is None:
+            contents = tuple(ProtobufContent(class_of(each)) for each in self._messages.by_key.get(key, ()))
+            if contents:
+                self._contents[key] = contents
+        return contents
+
+
+class _IndexedExpression:
+    """An expression over the messages of a file. It is compiled for each message type on first use.
+
+    If the data may name several types, the first one that they follow counts.
+    """
+
+    def __init__(
+        self,
+        compile_for: Callable[[ProtobufContent], ExpressionOfSchema],
+        find: Callable[[bytes], tuple[tuple[ProtobufContent, ...], int] | None],
+    ) -> None:
+        self._compile_for = compile_for
+        self._find = find
+        self._by_message: dict[ProtobufContent, ExpressionOfSchema | RuleUnusable] = {}
+
+    def steps(self, record: RuledRecord) -> int:
+        """Return the steps for all types that the data may name."""
+        steps, (contents, body) = CONSTANT_STEPS, self._found(record)
+        for content in contents:
+            rule = self._rule_of(content)
+            steps += content.steps(body)
+            if not isinstance(rule, RuleUnusable):
+                steps += rule.steps(record_with(record, body))
+        return steps
+
+    def complaint(self, record: RuledRecord) -> str | None:
+        """Return the fault of a record, or None. Raises SchemaError if the message lacks a field."""
+        found = self._followed(record)
+        if found is None:
+            return None  # the rule about the schema reports it
+        rule, bare = found
+        if isinstance(rule, RuleUnusable):
+            raise SchemaError(f"the expression does not fit it: {rule}")
+        return rule.complaint(bare)
+
+    def explanation(self, record: RuledRecord) -> str | None:
+        """Return the explanation of the expression."""
+        found = self._followed(record)
+        return None if found is None or isinstance(found[0], RuleUnusable) else found[0].explanation(found[1])
+
+    def _followed(self, record: RuledRecord) -> tuple[ExpressionOfSchema | RuleUnusable, RuledRecord] | None:
+        """Return the expression for the type that the data follow, and the record with the message alone."""
+        contents, body = self._found(record)
+        if len(contents) != 1:
+            contents = tuple(each for each in contents if each.fault(body) is None)[:1]
+        return (self._rule_of(contents[0]), record_with(record, body)) if contents else None
+
+    def _found(self, record: RuledRecord) -> tuple[tuple[ProtobufContent, ...], bytes]:
+        data = record.value or b""
+        found = self._find(data)
+        return ((), b"") if found is None else (found[0], data[found[1] :])
+
+    def _rule_of(self, content: ProtobufContent) -> ExpressionOfSchema | RuleUnusable:
+        rule = self._by_message.get(content)
+        if rule is None:
+            try:
+                rule = self._compile_for(content)
+            except RuleUnusable as error:
+                rule = error
+            if len(self._by_message) >= _MOST_EXPRESSIONS:  # the data names the message
+                self._by_message.clear()
+            self._by_message[content] = rule
+        return rule
+
+
+class _IndexedJson:
+    """The messages of a file (`JsonForm`). Of several types that data may name, the first that they follow counts."""
+
+    def __init__(self, find: Callable[[bytes], tuple[tuple[ProtobufContent, ...], int] | None]) -> None:
+        self._find = find
+        self._forms: dict[ProtobufContent, ProtobufJson] = {}
+
+    def steps(self, data: bytes) -> int:
+        """Return the steps for all types that the data may name."""
+        contents, begins = self._find(data) or ((), 0)
+        return CONSTANT_STEPS + sum(self._form_of(each).steps(data[begins:]) for each in contents)
+
+    def text(self, data: bytes) -> bytes:
+        """Return the message as JSON. Raises NotOfSchema and NoJsonForm."""
+        contents, begins = self._find(data) or ((), 0)
+        body = data[begins:]
+        for content in contents:
+            if content.fault(body) is None:
+                return self._form_of(content).text(body)
+        raise NotOfSchema
+
+    def _form_of(self, content: ProtobufContent) -> ProtobufJson:
+        form = self._forms.get(content)
+        if form is None:
+            if len(self._forms) >= _MOST_EXPRESSIONS:  # the data name the message
+                self._forms.clear()
+            form = self._forms[content] = content.json_form()
+        return form
+
+
+def indexed_protobuf_content(descriptor_set: bytes, naming: MessageNaming = MessageNaming.CONFLUENT) -> Content:
+    """Return the content for all messages of the last file of the set; the earlier files are its imports.
+
+    Raises SchemaUnusable.
+    """
+    pool, files = pool_of(descriptor_set)
+    if not files:
+        raise SchemaUnusable("it has no messages")
+    return IndexedProtobufContent(named_messages(naming, messages_of(files[-1], pool)))
