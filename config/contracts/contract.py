@@ -24,9 +24,9 @@ class Metric(StrEnum):
 class StoredCheck:
     """A check over all stored records of a topic.
 
-    `fields`: paths of names in a JSON value. `values` and `pattern`: the missing values, or the valid ones. `operator`
-    and `limit`: as in the contract (`mustBeLessThan`, 5). `percent`: the limit is a share of the records. The limit of
-    a freshness is in milliseconds.
+    `fields`: paths of names in a value, as JSON. `values` and `pattern`: the missing values, or the valid ones.
+    `operator` and `limit`: as in the contract (`mustBeLessThan`, 5). `percent`: the limit is a share of the records.
+    The limit of a freshness is in milliseconds.
     """
 
     name: str
@@ -69,7 +69,11 @@ class ContractRule:
 
 @dataclass(frozen=True, slots=True)
 class TopicContract:
-    """The part of a contract that is about one topic. `path`: where the contract names the topic."""
+    """The part of a contract that is about one topic.
+
+    `path`: where the contract names the topic. `registry`: the one with the schemas of its records; None: they are
+    JSON, or nothing reads them.
+    """
 
     topic: str
     file: FilePath
@@ -77,6 +81,7 @@ class TopicContract:
     path: Path
     place: str
     owner: Mapping[str, str] | None
+    registry: str | None
     rules: tuple[ContractRule, ...]
     stored: tuple[StoredCheck, ...]
     unchecked: tuple[Unchecked, ...]

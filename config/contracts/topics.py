@@ -75,12 +75,12 @@ class _OneTopic:
 
     def contract(self, registry: str | None, mode: str) -> TopicContract:
         """Return all of it."""
+        is_registered = self._form in _REGISTERED and registry is not None
         if self._form == "json":
             self._translate(Translation(self._note, time_as_text), _of_json, mode)
-        elif self._form in _REGISTERED and registry is not None:
-            self._translate(
-                Translation(self._note, time_of_a_type), partial(_of_registered, registry, self._form), mode
-            )
+        elif is_registered:
+            keys_of = partial(_of_registered, str(registry), self._form)
+            self._translate(Translation(self._note, time_of_a_type), keys_of, mode)
         else:
             self._translate_nothing()
         self._of_service_levels()
@@ -91,6 +91,7 @@ class _OneTopic:
             self._path,
             self._source.place_of(self._path),
             _owner_in(self._source.data),
+            registry if is_registered else None,
             tuple(self._rules),
             tuple(self._stored),
             tuple(self._unchecked),
@@ -110,10 +111,8 @@ class _OneTopic:
             of_one = schema_for_one_record(check)
             if of_one is not None:
                 self._add_rule(quality.name, keys_of, of_one, "observe" if quality.is_a_warning else mode, path)
-            elif self._form == "json" or check.metric is Metric.ROWS:
-                self._stored.append(check)
             else:
-                self._note(path, quality.name, f"an audit does not read the fields of {self._form} records")
+                self._stored.append(check)
 
     def _translate_nothing(self) -> None:
         """Note that no property is checked."""

@@ -1,8 +1,9 @@
 """Checks of data contracts that need all stored records of a topic: counts, shares, duplicates and freshness.
 
-A record with a null value is none of them. A field that is absent, or of a value that is no JSON, counts as null.
+A record with a null value is none of them. A field that is absent, or of a value that cannot be read, counts as null.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
@@ -11,6 +12,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from sluicegate.config.contracts.contract import Metric, StoredCheck, TopicContract
+from sluicegate.pipeline.jobs.audit.policies import Policies
+from sluicegate.pipeline.jobs.audit.values_as_json import as_json
 from sluicegate.pipeline.topics import Topics
 
 _ROWS = "rows"
@@ -28,18 +31,23 @@ _PASSES: Final[Mapping[str, Callable[..., bool]]] = {
 
 
 def check_contracts(
-    spark: SparkSession, topics: Topics, contracts: Mapping[str, TopicContract], now_ms: int
+    spark: SparkSession, topics: Topics, contracts: Mapping[str, TopicContract], policies: Policies, now_ms: int
 ) -> dict[str, dict[str, Any]]:
     """Return by topic what its contract's checks found, and what is not checked.
 
-    `now_ms`: the moment that the age of the newest record is counted to. Raises Spark's own exceptions.
+    `policies` has the registries with the schemas of Avro and Protobuf. `now_ms`: the moment that the age of the
+    newest record is counted to. Raises Spark's own exceptions, and CannotBeValidated in a task.
     """
     found = {}
     for name in topics.names:
         contract = contracts.get(name)
         if contract is not None:
             one = replace(topics, names=(name,), skip_unreadable=True)  # the audit reports unreadable batches
-            records = one.read(spark, "sluicegate", columns="value,timestamp").where("value is not null")
+            reads_schemas = contract.registry is not None and any(check.fields for check in contract.stored)
+            columns = "value,timestamp,headers_binary" if reads_schemas else "value,timestamp"
+            records = one.read(spark, "sluicegate", columns=columns).where("value is not null")
+            if reads_schemas:
+                records = as_json(records, name, policies, str(contract.registry))
             found[name] = {
                 "file": str(contract.file),
                 "version": contract.version,
@@ -52,6 +60,8 @@ def check_contracts(
 def _checked(records: DataFrame, checks: tuple[StoredCheck, ...], now_ms: int) -> list[dict[str, Any]]:
     if not checks:
         return []
+    paths = dict.fromkeys(path for check in checks for path in check.fields)
+    records = records.select("timestamp", *(_field(path).alias(_column(path)) for path in paths))
     counted = {f"c{i}": check for i, check in enumerate(checks) if check.metric in _COUNTED}
     counts = [
         f.coalesce(f.sum(_COUNTED[check.metric](check).cast("bigint")), f.lit(0)).alias(name)
@@ -79,19 +89,18 @@ def _checked(records: DataFrame, checks: tuple[StoredCheck, ...], now_ms: int) -
 
 def _duplicates(records: DataFrame, check: StoredCheck) -> int:
     """Return how many values, without null, exist more than once."""
-    fields = [_field(path).alias(f"f{i}") for i, path in enumerate(check.fields)]
-    values = records.select(*fields).dropna()
+    values = records.select(*(f.col(_column(path)) for path in check.fields)).dropna()
     return values.groupBy(*values.columns).count().where("count > 1").count()
 
 
 def _is_missing(check: StoredCheck) -> Column:
-    field, values = _field(check.fields[0]), check.values or ()
+    field, values = f.col(_column(check.fields[0])), check.values or ()
     among = f.coalesce(field.isin(_texts(values)), f.lit(False))
     return among | field.isNull() if None in values else among
 
 
 def _is_invalid(check: StoredCheck) -> Column:
-    field = _field(check.fields[0])
+    field = f.col(_column(check.fields[0]))
     bad = f.lit(False)
     if check.values is not None:
         bad = bad | ~field.isin(_texts(check.values))
@@ -101,18 +110,33 @@ def _is_invalid(check: StoredCheck) -> Column:
 
 
 _COUNTED: Final[Mapping[Metric, Callable[[StoredCheck], Column]]] = {
-    Metric.NULLS: lambda check: _field(check.fields[0]).isNull(),
+    Metric.NULLS: lambda check: f.col(_column(check.fields[0])).isNull(),
     Metric.MISSING: _is_missing,
     Metric.INVALID: _is_invalid,
 }
 
 
-def _texts(values: tuple[Any, ...]) -> list[str]:
-    """Return values as Spark shows them from JSON."""
-    return [str(value).lower() if isinstance(value, bool) else str(value) for value in values if value is not None]
+def _column(path: tuple[str, ...]) -> str:
+    """Return the name of the column with the text of a field; no character of it has a meaning for Spark."""
+    return "f" + json.dumps(path).encode().hex()
 
 
 def _field(path: tuple[str, ...]) -> Column:
     """Return the text of a field of the JSON value; null if it is absent or null."""
-    steps = "".join(f"['{name}']" for name in path)
-    return f.get_json_object(f.col("value").cast("string"), f"${steps}")
+    found = f.try_parse_json(f.col("value").cast("string"))
+    for name in path:
+        found = f.try_element_at(f.try_variant_get(found, "$", "map<string,variant>"), f.lit(name))
+    return _text(found)
+
+
+def _texts(values: tuple[Any, ...]) -> list[Column]:
+    """Return values of a contract as `_field` has them."""
+    dumped = (json.dumps(value, default=str) for value in values if value is not None)
+    return [_text(f.try_parse_json(f.lit(value))) for value in dumped]
+
+
+def _text(value: Column) -> Column:
+    """Return the text of a variant, which is the same for all ways to write a number, such as 5, 5.0 and 5e0."""
+    whole = f.try_variant_get(value, "$", "bigint")
+    is_whole = (f.schema_of_variant(value) == "DOUBLE") & (f.try_variant_get(value, "$", "double") == whole)
+    return f.when(is_whole, whole.cast("string")).otherwise(f.try_variant_get(value, "$", "string"))

@@ -243,7 +243,7 @@ def run_audit(
     if events is not None:
         for name, clients in clients_of(spark, events, topics.names).items():
             summary["topics"][name]["clients"] = clients
-    for name, checked in check_contracts(spark, topics, contracts, now_ms).items():
+    for name, checked in check_contracts(spark, topics, contracts, policies, now_ms).items():
         summary["topics"][name]["contract"] = checked
     for name, owner in owners_of(config, topics.names).items():
         summary["topics"][name]["owner"] = owner

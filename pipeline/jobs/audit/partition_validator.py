@@ -74,8 +74,8 @@ def _clear_message(frame: bytearray) -> None:
 PLACE = (0, 0)
 """Key of the only batch in the request that is validated."""
 _ALL_REPLICAS = -1
-_TIMEOUT_SECONDS = 30.0
-_PAUSE_SECONDS = 1.0  # a registry that failed is not asked again before
+TIMEOUT_SECONDS = 30.0
+PAUSE_SECONDS = 1.0  # a registry that failed is not asked again before
 
 
 class CannotBeValidated(PipelineError):
@@ -101,7 +101,7 @@ class PartitionValidator:
         version = OLD_VERSION if batch.header is None else CURRENT_VERSION
         topic = TopicData(self._of.topic, None, [PartitionData(self._of.partition, 0, 0, len(frame))])
         request = ProduceRequest(frame, version, None, _ALL_REPLICAS, [topic])
-        given_up = time.monotonic() + _TIMEOUT_SECONDS
+        given_up = time.monotonic() + TIMEOUT_SECONDS
         while True:
             validated = self._validated(request, self._policy_of(batch), now_ms)
             outage = _outage(validated)
@@ -114,7 +114,7 @@ class PartitionValidator:
                     f"{self._of}: {outage}; records from offset {batch.first_offset} on were not validated. "
                     "Fix it and start again"
                 )
-            time.sleep(_PAUSE_SECONDS)  # a recovery is not announced
+            time.sleep(PAUSE_SECONDS)  # a recovery is not announced
 
     def _unmarked(self, frame: bytearray) -> bytearray:
         """Return the batch without the headers that the proxy has added. A wrong CRC stays wrong."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from sluicegate.config.content_keys import Schema
 from sluicegate.config.model import Config
 from sluicegate.config.registries import Registry
 from sluicegate.config.teams import Floor
@@ -15,6 +16,8 @@ from sluicegate.validation.from_keys import compile_policies
 from sluicegate.validation.policy import Fix, TopicPolicy, ValidationLimits
 from sluicegate.validation.rulebook import Rulebook
 from sluicegate.validation.rules.built_in import MonotonicTime
+from sluicegate.validation.rules.rule import Side
+from sluicegate.validation.rules.schemas.schema_expression import SchemaOfRecord
 
 _ALL_OF_A_BATCH = 2**31 - 1  # the maximum of a batch
 _REQUESTS = "rules about requests (requests): client and acks of a batch are not stored"
@@ -41,6 +44,12 @@ class Policies:
         topics = [(topic.match, topic) for topic in self.topics]
         in_file = compile_policies(self.defaults, topics, maker=_schema_rules(self.registries), floor=self.floor)
         return Rulebook(in_file).with_settings(self.settings)
+
+    def schema_of_records(self, registry: str) -> SchemaOfRecord:
+        """Return how values find their schema in a registry of the configuration."""
+        found = _schema_rules(self.registries).of_schema(Schema(registry=registry), Side.VALUE)
+        assert isinstance(found, SchemaOfRecord)
+        return found
 
     def describing_all(self) -> "Policies":
         """Return the same policies with a description of every bad record of a batch."""

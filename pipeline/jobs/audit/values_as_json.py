@@ -1,0 +1,81 @@
+"""Writes stored values of Avro and Protobuf as JSON, by the same functions as rules with a `json_schema`."""
+
+import time
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from sluicegate.pipeline.jobs.audit.partition_validator import PAUSE_SECONDS, TIMEOUT_SECONDS, CannotBeValidated
+from sluicegate.pipeline.jobs.audit.policies import Policies
+from sluicegate.pipeline.source.tasks import begin_task
+from sluicegate.validation.rules.cel.runtime import NotOfSchema
+from sluicegate.validation.rules.rule import Client, Outage, RuledRecord, SchemaError
+from sluicegate.validation.rules.schemas.content import Content, HasJsonForm
+from sluicegate.validation.rules.schemas.json_form import JsonForm, NoJsonForm
+from sluicegate.validation.rules.schemas.schema_expression import SchemaOfRecord
+
+_DDL: Final = "value binary, timestamp bigint"
+_NOTHING: Final = b""
+_MOST_FORMS: Final = 100
+
+
+def as_json(records: DataFrame, topic: str, policies: Policies, registry: str) -> DataFrame:
+    """Return the columns `value` as JSON, and `timestamp`. A value that cannot be read becomes empty.
+
+    `records` have `value`, which is not null, `timestamp` and `headers_binary`. `registry`: has their schemas. If it
+    does not respond for 30 s, a task raises CannotBeValidated.
+    """
+    return records.mapInArrow(partial(_written, topic, policies, registry), _DDL)
+
+
+def _written(
+    topic: str, policies: Policies, registry: str, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    begin_task()
+    values = _Values(topic, policies.schema_of_records(registry))
+    for batch in batches:
+        columns = (batch.column(name).to_pylist() for name in ("value", "headers_binary"))
+        texts = [values.text(value, headers) for value, headers in zip(*columns, strict=True)]
+        yield pa.RecordBatch.from_arrays(
+            [pa.array(texts, pa.binary()), batch.column("timestamp")], ["value", "timestamp"]
+        )
+
+
+class _Values:
+    """Writes values of one topic."""
+
+    def __init__(self, topic: str, schemas: SchemaOfRecord) -> None:
+        self._topic = topic
+        self._schemas = schemas
+        self._client = Client("")
+        self._forms: dict[Content, JsonForm | None] = {}
+
+    def text(self, value: bytes, headers: list[dict[str, bytes]] | None) -> bytes:
+        """Return a value as JSON; nothing if it cannot be read, which the rule about its schema reports."""
+        of_record = tuple((each["key"], each["value"]) for each in headers or ())
+        try:
+            found = self._content(RuledRecord(self._topic, 0, 0, 0, None, value, of_record, self._client))
+            form = None if found is None else self._form_of(found[0])
+            return _NOTHING if found is None or form is None else form.text(found[1])
+        except (NotOfSchema, NoJsonForm, SchemaError):
+            return _NOTHING
+
+    def _content(self, record: RuledRecord) -> tuple[Content, bytes, str] | None:
+        given_up = time.monotonic() + TIMEOUT_SECONDS
+        while True:
+            try:
+                return self._schemas.content(record)
+            except Outage as error:
+                if time.monotonic() > given_up:
+                    raise CannotBeValidated(f"{self._topic}: {error}. Fix it and start again") from error
+                time.sleep(PAUSE_SECONDS)  # a recovery is not announced
+
+    def _form_of(self, content: Content) -> JsonForm | None:
+        if content not in self._forms:
+            if len(self._forms) >= _MOST_FORMS:
+                self._forms.clear()
+            self._forms[content] = content.json_form() if isinstance(content, HasJsonForm) else None
+        return self._forms[content]
