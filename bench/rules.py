@@ -1,4 +1,4 @@
-"""What asking a rule about a value of one KiB costs: ms of CPU for each MB of values, the rule alone, without the wire.
+"""What asking a rule about a value of one KiB costs: CPU for each MB of values and each record, without the wire.
 
     .venv/bin/python -m bench.rules
 
@@ -26,7 +26,8 @@ from sluicegate.validation.rules.native.contents import OrdinaryContents
 from sluicegate.validation.rules.native.questions import ordinary_questions
 from sluicegate.validation.rules.protobuf.schema import protobuf_content
 from sluicegate.validation.rules.rule import Client, Rule, RuledRecord, Side
-from sluicegate.validation.rules.schemas.schema_expression import TrueOfSchema
+from sluicegate.validation.rules.schemas.schema_constraints import MeetsConstraints
+from sluicegate.validation.rules.schemas.schema_expression import TrueOfSchema, json_schema_of
 from sluicegate.validation.rules.schemas.schema_file import FollowsSchema
 from tests.wire.batches import Rec
 from tests.wire.batches import record as written_record
@@ -71,6 +72,22 @@ _PROTOBUF = descriptor_set_of(
       Address address = 5; string note = 6;
     }
     message Address { string street = 1; string zip = 2; string city = 3; }""",
+    {},
+)
+_CONSTRAINED = descriptor_set_of(
+    "order.proto",
+    """syntax = "proto3";
+    import "buf/validate/validate.proto";
+    message Order {
+      int64 id = 1;
+      string customer = 2 [(buf.validate.field).string.max_len = 20];
+      double amount = 3 [(buf.validate.field).double.gte = 0];
+      repeated string tags = 4;
+      Address address = 5 [(buf.validate.field).required = true];
+      string note = 6;
+    }
+    message Address { string street = 1; string zip = 2 [(buf.validate.field).string.min_len = 1]; string city = 3; }
+    """,
     {},
 )
 _EXPRESSION = "value.amount > 0.0 && value.tags.size() < 20"
@@ -124,6 +141,10 @@ def _round(ask: Callable[[], object], times: int) -> float:
     return process_time() - begin
 
 
+def _as_json(schemas: FollowsSchema) -> Rule:
+    return TrueOfSchema(json.dumps(JSON_SCHEMA), schemas, json_schema_of)
+
+
 def main() -> None:
     """Measure and write down."""
     text = json.dumps(order(711), separators=(",", ":")).encode()
@@ -134,25 +155,34 @@ def main() -> None:
     of_protobuf = FollowsSchema(Side.VALUE, protobuf_content(_PROTOBUF, "Order"))
     # What none of our native code takes: the way over Python's objects.
     unusual = FollowsSchema(Side.VALUE, json_schema_content(json.dumps({**JSON_SCHEMA, "minProperties": 1})))
-    found = {
-        "JSON, plainly good": natively(JsonSyntax(Side.VALUE), text),
-        "JSON": measured(JsonSyntax(Side.VALUE), text),
-        "JSON, duplicate keys rejected": measured(JsonSyntax(Side.VALUE, "reject"), text),
-        "JSON Schema, plainly good": natively(of_schema, text),
-        "JSON Schema": measured(of_schema, text),
-        "JSON Schema with an unusual keyword": measured(unusual, text),
-        "Avro, plainly good": natively(of_avro, out.getvalue()),
-        "Avro": measured(of_avro, out.getvalue()),
-        f"CEL over JSON: {_EXPRESSION}": measured(IsTrue(_EXPRESSION), text),
-        f"CEL over Avro: {_EXPRESSION}": measured(TrueOfSchema(_EXPRESSION, of_avro), out.getvalue()),
-        f"CEL over Protobuf: {_EXPRESSION}": measured(TrueOfSchema(_EXPRESSION, of_protobuf), protobuf_order(711)),
-    }
-    lines = ["| rule | ms/MB |", "| --- | --- |", *(f"| {name} | {ms:.2f} |" for name, ms in found.items())]
+    of_constrained = FollowsSchema(Side.VALUE, protobuf_content(_CONSTRAINED, "Order"))
+    avro, protobuf = out.getvalue(), protobuf_order(711)
+    asked: list[tuple[str, Callable[[Rule, bytes], float], Rule, bytes]] = [
+        ("JSON, plainly good", natively, JsonSyntax(Side.VALUE), text),
+        ("JSON", measured, JsonSyntax(Side.VALUE), text),
+        ("JSON, duplicate keys rejected", measured, JsonSyntax(Side.VALUE, "reject"), text),
+        ("JSON Schema, plainly good", natively, of_schema, text),
+        ("JSON Schema", measured, of_schema, text),
+        ("JSON Schema with an unusual keyword", measured, unusual, text),
+        ("Avro, plainly good", natively, of_avro, avro),
+        ("Avro", measured, of_avro, avro),
+        ("Protobuf", measured, of_protobuf, protobuf),
+        (f"CEL over JSON: {_EXPRESSION}", measured, IsTrue(_EXPRESSION), text),
+        (f"CEL over Avro: {_EXPRESSION}", measured, TrueOfSchema(_EXPRESSION, of_avro), avro),
+        (f"CEL over Protobuf: {_EXPRESSION}", measured, TrueOfSchema(_EXPRESSION, of_protobuf), protobuf),
+        ("a contract's JSON Schema over Avro", measured, _as_json(of_avro), avro),
+        ("a contract's JSON Schema over Protobuf", measured, _as_json(of_protobuf), protobuf),
+        ("protovalidate: four constraints", measured, MeetsConstraints(of_constrained, Side.VALUE), protobuf),
+    ]
+    found = {name: (measure(rule, value), len(value)) for name, measure, rule, value in asked}
+    rows = [f"| {name} | {ms:.2f} | {ms * size / 1000:.1f} |" for name, (ms, size) in found.items()]
+    lines = ["| rule | ms/MB | µs/record |", "| --- | --- | --- |", *rows]
     day = time.strftime("%Y-%m-%d", time.gmtime())
     table = f"The least of {_ROUNDS} rounds, {day}.\n\n" + "\n".join(lines)
     print(table)
     RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps({"value_bytes": len(text), "ms_per_mb": found}, indent=2) + "\n")
+    figures = {name: {"ms_per_mb": ms, "value_bytes": size} for name, (ms, size) in found.items()}
+    RESULTS.write_text(json.dumps(figures, indent=2) + "\n")
     fill_in(PAGE, "rules", table)
 
 
