@@ -8,6 +8,7 @@ import resource
 import signal
 import time
 from collections import OrderedDict
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
@@ -30,7 +31,7 @@ from sluicegate.proxy.rules_process.messages import (
 from sluicegate.proxy.rules_process.protoc import write_descriptor_set
 from sluicegate.validation.rules.own_rule import place_of
 from sluicegate.validation.rules.protobuf.message_names import MessageNaming
-from sluicegate.validation.rules.rule import Outage, Rule, RuleUnusable, SchemaError, Side
+from sluicegate.validation.rules.rule import Outage, Rule, RuledRecord, RuleUnusable, SchemaError, Side
 from sluicegate.validation.rules.schemas.conditions import Condition
 from sluicegate.validation.rules.schemas.content import (
     Content,
@@ -184,6 +185,8 @@ _MOST_COMPILED, _MOST_GROWN = 1 / 4, 1 / 2
 _TIMES_TEXT = 8
 _LEAST_BYTES = 4096
 _LEAST_SECONDS = 1e-3
+# After this CPU time the other records of a request wait, so that another client has its turn.
+_TURN_SECONDS = 0.01
 
 
 class Evaluator:
@@ -209,25 +212,38 @@ class Evaluator:
             if evaluation is None:
                 return 0
             try:
-                response = self._response(*evaluation)
+                self._respond(*evaluation)
             except MemoryError:
                 return OUT_OF_MEMORY
             del evaluation
-            send_response(self._there, response)
             if own_bytes() - at_first > self._memory * _MOST_GROWN:
                 return WORN_OUT
 
-    def _response(self, request: EvaluationRequest, data: bytes) -> Response:
-        began, grown = time.process_time(), 0
+    def _respond(self, request: EvaluationRequest, data: bytes) -> None:
+        """Send the response to a request, or one for each of its records as soon as it is evaluated."""
         signal.setitimer(signal.ITIMER_PROF, max(request.seconds, _LEAST_SECONDS))
         try:
-            if request.operation is Operation.COMPILE:
-                outcome, words, grown = self._compiled(request)
-            else:
-                outcome, words = self._evaluated(request, data)
+            for response in self._responses(request, data):
+                send_response(self._there, response)
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
-        return Response(outcome, words, time.process_time() - began, grown)
+
+    def _responses(self, request: EvaluationRequest, data: bytes) -> Iterator[Response]:
+        """Yield responses: the last one is for the last record, the first that is not DONE, or the end of the turn."""
+        at_first = began = time.process_time()
+        if request.operation is Operation.COMPILE:
+            outcome, words, grown = self._compiled(request)
+            yield Response(outcome, words, time.process_time() - began, grown)
+            return
+        subjects: Sequence[Any] = [record_of(each) for each in request.records] or [data]
+        for left, subject in enumerate(subjects, 1 - len(subjects)):
+            outcome, words = self._evaluated(request, subject)
+            now = time.process_time()
+            is_last = not left or outcome is not Outcome.DONE or now - at_first > _TURN_SECONDS
+            yield Response(outcome, words, now - began, is_last=is_last)
+            if is_last:
+                return
+            began = now
 
     def _compiled(self, request: EvaluationRequest) -> tuple[Outcome, str | None, int]:
         """Compile a specification. Return the outcome, its text, and the memory in bytes, if known."""
@@ -249,13 +265,13 @@ class Evaluator:
             self._keep(request.number, one, grown)
         return Outcome.DONE, None, grown
 
-    def _evaluated(self, request: EvaluationRequest, data: bytes) -> tuple[Outcome, str | None]:
+    def _evaluated(self, request: EvaluationRequest, subject: bytes | RuledRecord) -> tuple[Outcome, str | None]:
         if request.number not in self._made:
             return Outcome.UNKNOWN, None
         self._made.move_to_end(request.number)
         one, _ = self._made[request.number]
         try:
-            words = getattr(one, request.operation.value)(data if request.record is None else record_of(request.record))
+            words = getattr(one, request.operation.value)(subject)
         except MemoryError:
             raise
         except Outage as outage:

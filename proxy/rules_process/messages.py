@@ -26,6 +26,9 @@ _MOST_CHARACTERS = 600
 
 _NUMBERS = count(1)
 
+RecordFields = tuple[Any, ...]
+"""The fields of a record, from `fields_of`."""
+
 NAMING = "naming"
 """The key of a MessageNaming in the options of a specification."""
 
@@ -87,18 +90,18 @@ class Operation(Enum):
 @dataclass(frozen=True, slots=True)
 class EvaluationRequest:
     """`number`: of the specification, which is sent only with COMPILE. `seconds`: the CPU time that it may take.
-    `record`: the fields of a record, for a rule that reads more than bytes.
+    `records`: the fields of records, for a rule that reads more than bytes.
     """
 
     operation: Operation
     number: int
     seconds: float
     specification: Specification | None = None
-    record: tuple[Any, ...] | None = None
+    records: tuple[RecordFields, ...] = ()
 
 
 class Outcome(Enum):
-    """The outcome of a request."""
+    """The outcome of a request, or of one of its records."""
 
     DONE = "done"
     UNKNOWN = "unknown"  # the process does not have the specification: repeat with it
@@ -110,7 +113,10 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """`seconds`: the CPU time taken; `grown`: by how many bytes the process has grown."""
+    """`seconds`: the CPU time taken; `grown`: by how many bytes the process has grown.
+
+    A request about several records has a response for each. `is_last`: no more follow, although records may be left.
+    """
 
     outcome: Outcome
     words: str | None = None
@@ -120,6 +126,7 @@ class Response:
     code: int = 0
     is_memory: bool = False
     is_final: bool = False
+    is_last: bool = True
 
 
 class NoResponse(Exception):
@@ -156,6 +163,7 @@ def send_response(there: FileIO, response: Response) -> None:
         "code": response.code,
         "is_memory": response.is_memory,
         "is_final": response.is_final,
+        "is_last": response.is_last,
     }
     encoded = json.dumps(fields, ensure_ascii=False).encode(errors="replace")
     os.write(there.fileno(), _LENGTH.pack(len(encoded)) + encoded)
@@ -185,6 +193,7 @@ def _checked(fields: Any) -> Response:
         int(fields["code"]),
         bool(fields["is_memory"]),
         bool(fields["is_final"]),
+        bool(fields["is_last"]),
     )
 
 
@@ -204,7 +213,7 @@ def _read(here: FileIO, size: int) -> bytes | None:
     return bytes(got)
 
 
-def fields_of(record: RuledRecord) -> tuple[Any, ...]:
+def fields_of(record: RuledRecord) -> RecordFields:
     """Return all fields of a record that a rule may read."""
     client = record.client
     of_client = (client.address, client.client_id, client.software_name, client.software_version, client.principal)
@@ -223,7 +232,7 @@ def fields_of(record: RuledRecord) -> tuple[Any, ...]:
     )
 
 
-def record_of(fields: tuple[Any, ...]) -> RuledRecord:
+def record_of(fields: RecordFields) -> RuledRecord:
     """Return the record with the fields from `fields_of`."""
     topic, partition, index, timestamp, key, value, headers, key_size, value_size, of_client, producer_id = fields
     record = RuledRecord(topic, partition, 0, 0, None, None, (), Client(*of_client), producer_id)

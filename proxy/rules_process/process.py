@@ -5,7 +5,7 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from io import FileIO
@@ -78,8 +78,8 @@ class EvaluationProcess:
         """Return the process id of the host, whose child evaluates."""
         return self._process.pid
 
-    def ask(self, request: EvaluationRequest, data: bytes, most_seconds: float) -> Response:
-        """Send a request and return its response, after at most `most_seconds` of wall-clock time.
+    def ask(self, request: EvaluationRequest, data: bytes, most_seconds: float) -> Iterator[Response]:
+        """Send a request and yield its responses, within at most `most_seconds` of wall-clock time.
 
         Raises OverBudget and Ended; if `has_ended`, the process cannot be used again.
         """
@@ -89,13 +89,16 @@ class EvaluationProcess:
         end = monotonic() + most_seconds
         with suppress(BrokenPipeError):  # the response gives the reason
             self._send(encoded_request(request, data), end)
-        response = self._response(end)
-        if response.outcome is not Outcome.ENDED:
-            return response
-        self.has_ended = response.is_final
-        if response.is_memory or response.signal == signal.SIGPROF:
-            raise OverBudget(response.is_memory)
-        raise Ended(_how(response.signal, response.code))
+        is_last = False
+        while not is_last:
+            response = self._response(end)
+            if response.outcome is Outcome.ENDED:
+                self.has_ended = response.is_final
+                if response.is_memory or response.signal == signal.SIGPROF:
+                    raise OverBudget(response.is_memory)
+                raise Ended(_how(response.signal, response.code))
+            yield response
+            is_last = response.is_last
 
     def kill(self) -> None:
         """Kill the process, from any thread; a pending request raises Ended."""

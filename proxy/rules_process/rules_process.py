@@ -7,15 +7,22 @@ machine, valid data must not look too costly.
 """
 
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotInTime
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from time import monotonic
-from typing import Any
 
-from sluicegate.proxy.rules_process.messages import EvaluationRequest, Kind, Operation, Outcome, Response, Specification
+from sluicegate.proxy.rules_process.messages import (
+    EvaluationRequest,
+    Kind,
+    Operation,
+    Outcome,
+    RecordFields,
+    Response,
+    Specification,
+)
 from sluicegate.proxy.rules_process.process import Ended, EvaluationProcess, OverBudget, Start
 from sluicegate.proxy.rules_process.reports import Evaluated, NoRulesReports, RulesReports
 from sluicegate.proxy.scheduling.fair_sharing import Account, FairQueue
@@ -58,6 +65,7 @@ class _Evaluation:
     request: EvaluationRequest
     data: bytes
     future: "Future[Response]"
+    done: list[Response] = field(default_factory=list)
 
 
 class RulesProcess:
@@ -114,15 +122,22 @@ class RulesProcess:
         specification: Specification,
         operation: Operation,
         data: bytes = b"",
-        record: tuple[Any, ...] | None = None,
+        record: RecordFields | None = None,
     ) -> str | None:
         """Return a schema's complaint about `data`, or a rule's about `record`. Raises the errors of `compile`."""
         self._wait_budget.check_may_wait()
         spent = self._wait_budget.spent
+        known = spent.ahead.get(specification.number, {}) if operation is Operation.COMPLAINT else {}
+        if record in known:
+            verdict = known[record]
+            if isinstance(verdict, Exception):
+                raise verdict
+            return verdict
         left = self.limits.seconds - spent.evaluating_seconds
         if left <= 0:
             raise TooCostly(self._more_than(Evaluated.OVER_SECONDS))
-        request = EvaluationRequest(operation, specification.number, left, record=record)
+        records = () if record is None else (record,)
+        request = EvaluationRequest(operation, specification.number, left, records=records)
         try:
             response = self._evaluated(specification, request, data)
         except TooCostly:
@@ -130,6 +145,33 @@ class RulesProcess:
             raise
         spent.evaluating_seconds += response.seconds
         return response.words
+
+    def look_ahead(self, specification: Specification, records: Sequence[RecordFields]) -> None:
+        """Evaluate a rule on records that `ask` is asked about next, with fewer messages to the process.
+
+        Each of them is charged and reported as if it were asked about alone. Raises MayNotWaitHere.
+        """
+        self._wait_budget.check_may_wait()
+        spent = self._wait_budget.spent
+        verdicts = spent.ahead[specification.number] = {}
+        rest = tuple(records)
+        while rest and (left := self.limits.seconds - spent.evaluating_seconds) > 0:
+            request = EvaluationRequest(Operation.COMPLAINT, specification.number, left, records=rest)
+            evaluation = self._queued(specification, request, b"")
+            failure: Exception | None = None
+            try:
+                self._waited_for(evaluation)
+            except (TooCostly, Outage, SchemaUnusable) as error:
+                failure = error
+            for record, response in zip(rest, evaluation.done, strict=False):
+                verdicts[record] = response.words
+                spent.evaluating_seconds += response.seconds
+            rest = rest[len(evaluation.done) :]
+            if failure is not None:
+                if isinstance(failure, TooCostly):
+                    spent.evaluating_seconds = self.limits.seconds
+                verdicts[rest[0]] = failure
+                return
 
     def close(self) -> None:
         """End the process; waiting and later requests raise Outage."""
@@ -148,6 +190,9 @@ class RulesProcess:
         return None if process is None else process.pid
 
     def _evaluated(self, specification: Specification, request: EvaluationRequest, data: bytes) -> Response:
+        return self._waited_for(self._queued(specification, request, data))
+
+    def _queued(self, specification: Specification, request: EvaluationRequest, data: bytes) -> _Evaluation:
         self._wait_budget.check_may_wait()
         client = self._wait_budget.on_behalf_of
         evaluation = _Evaluation(client, self._account_of(client), specification, request, data, Future())
@@ -156,6 +201,9 @@ class RulesProcess:
                 raise Outage(_ENDS)
             self._turns.add(evaluation)
             self._want(frozenset({specification.kind}))
+        return evaluation
+
+    def _waited_for(self, evaluation: _Evaluation) -> Response:
         with suppress(NotInTime):
             return self._wait_budget.wait_uncounted(evaluation.future, _TURN_SECONDS)
         if evaluation.future.cancel():  # it has not started
@@ -234,13 +282,17 @@ class RulesProcess:
         except Exception as error:  # a bug of ours: the waiting thread reports it
             evaluation.future.set_exception(error)
             return
-        evaluation.account.add(response.seconds, self._now())
+        if response not in evaluation.done:
+            self._charge(evaluation, response)
         self._settle_with(evaluation, response)
+
+    def _charge(self, evaluation: _Evaluation, response: Response) -> None:
+        evaluation.account.add(response.seconds, self._now())
+        is_done = response.outcome in (Outcome.DONE, Outcome.UNUSABLE)
+        self._reports.evaluated((Evaluated.DONE if is_done else Evaluated.OUTAGE).value)
 
     def _settle_with(self, evaluation: _Evaluation, response: Response) -> None:
         words = response.words or ""
-        is_done = response.outcome in (Outcome.DONE, Outcome.UNUSABLE)
-        self._reports.evaluated((Evaluated.DONE if is_done else Evaluated.OUTAGE).value)
         if response.outcome is Outcome.DONE:
             evaluation.future.set_result(response)
         elif response.outcome is Outcome.UNUSABLE:
@@ -251,7 +303,7 @@ class RulesProcess:
             evaluation.future.set_exception(Outage(f"it failed in the rules process: {words}"))
 
     def _responded(self, evaluation: _Evaluation) -> Response:
-        """Respond; if earlier requests left too little memory, repeat once in a new process.
+        """Respond; if earlier requests left too little memory, repeat once in a new process, without what is done.
 
         Raises OverBudget, SchemaUnusable and Ended.
         """
@@ -265,10 +317,11 @@ class RulesProcess:
 
     def _responded_once(self, evaluation: _Evaluation) -> Response:
         request, specification = evaluation.request, evaluation.specification
+        request = replace(request, records=request.records[len(evaluation.done) :])
         if request.operation is Operation.COMPILE:
             return self._compiled_by(request)
         if specification.number in self._compiled:
-            response = self._of_process(request, evaluation.data)
+            response = self._last_response(evaluation, request)
             if response.outcome is not Outcome.UNKNOWN:
                 return response
         compiling = EvaluationRequest(Operation.COMPILE, specification.number, self.limits.seconds, specification)
@@ -277,18 +330,26 @@ class RulesProcess:
         except OverBudget as over:
             how = self._exhausted(evaluation, over)
             raise SchemaUnusable(f"compiling it takes {self._more_than(how)}") from None
-        return self._of_process(request, evaluation.data) if compiled.outcome is Outcome.DONE else compiled
+        return self._last_response(evaluation, request) if compiled.outcome is Outcome.DONE else compiled
+
+    def _last_response(self, evaluation: _Evaluation, request: EvaluationRequest) -> Response:
+        """Evaluate what is not done, and note and charge what is. Return the last response."""
+        for response in self._of_process(request, evaluation.data):
+            if response.outcome is Outcome.DONE:
+                evaluation.done.append(response)
+                self._charge(evaluation, response)
+        return response
 
     def _compiled_by(self, request: EvaluationRequest) -> Response:
-        response = self._of_process(request, b"")
+        (response,) = self._of_process(request, b"")
         if response.outcome is Outcome.DONE:
             self._compiled.add(request.number)
         return response
 
-    def _of_process(self, request: EvaluationRequest, data: bytes) -> Response:
+    def _of_process(self, request: EvaluationRequest, data: bytes) -> Iterator[Response]:
         process = self._started()
         try:
-            return process.ask(request, data, _EVALUATION_SECONDS)
+            yield from process.ask(request, data, _EVALUATION_SECONDS)
         except OverBudget:
             self._compiled.clear()
             if process.has_ended:

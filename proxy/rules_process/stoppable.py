@@ -1,6 +1,7 @@
 """Schemas and rules that run in this process if that is known to be cheap, and in the rules process otherwise."""
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, Protocol
 
 from sluicegate.proxy.rules_process.messages import Kind, Operation, Specification, fields_of
 from sluicegate.proxy.rules_process.rules_process import RulesProcess, TooCostly
@@ -155,6 +156,10 @@ class StoppableRule:
         except TooCostly as error:
             return f"the record is {too_costly(error)}"
 
+    def look_ahead(self, records: Sequence[RuledRecord]) -> None:
+        """Evaluate together what the rules process evaluates."""
+        _look_ahead(self._process, self._specification, self._rule, records)
+
     def explanation(self, record: RuledRecord) -> str | None:
         if self._rule.steps(record) <= INLINE_STEPS:
             return self._rule.explanation(record)
@@ -192,6 +197,10 @@ class _StoppableExpression:
         except SchemaUnusable as error:
             raise SchemaError(str(error)) from error
 
+    def look_ahead(self, records: Sequence[RuledRecord]) -> None:
+        """Evaluate together what the rules process evaluates."""
+        _look_ahead(self._process, self._specification, self, records)
+
     def explanation(self, record: RuledRecord) -> str | None:
         if self._inline is not None and self._inline.steps(record) <= INLINE_STEPS:
             return self._inline.explanation(record)
@@ -199,6 +208,19 @@ class _StoppableExpression:
             return self._process.ask(self._specification, Operation.EXPLANATION, record=fields_of(record))
         except (TooCostly, Outage, SchemaUnusable):
             return None
+
+
+class _HasSteps(Protocol):
+    def steps(self, record: RuledRecord) -> int: ...
+
+
+def _look_ahead(
+    process: RulesProcess, specification: Specification, rule: _HasSteps, records: Sequence[RuledRecord]
+) -> None:
+    """If the first record is costly, evaluate all costly ones; most batches have records of one kind."""
+    if rule.steps(records[0]) > INLINE_STEPS:
+        costly = [fields_of(each) for each in records if rule.steps(each) > INLINE_STEPS]
+        process.look_ahead(specification, costly)
 
 
 def too_costly(error: TooCostly) -> str:

@@ -23,12 +23,16 @@ class WaitBudgetExceeded(Exception):
     """One request has used its whole wait budget."""
 
 
-class RuleSeconds:
-    """The CPU time of the rules process for one request: for its records, and for compiling new schemas."""
+class RulesSpending:
+    """The CPU time of the rules process for one request: for its records, and for compiling new schemas.
+
+    `ahead`: by rule, its verdicts on records that it is asked about next: a complaint, None, or an exception to raise.
+    """
 
     def __init__(self) -> None:
         self.evaluating_seconds = 0.0
         self.compiling_seconds = 0.0
+        self.ahead: dict[int, dict[Hashable, str | Exception | None]] = {}
 
 
 class _RequestBudget:
@@ -38,7 +42,7 @@ class _RequestBudget:
         self.left = seconds
         self.step_aside = step_aside
         self.on_behalf_of = on_behalf_of
-        self.spent = RuleSeconds()
+        self.spent = RulesSpending()
 
 
 class WaitBudget:
@@ -75,10 +79,10 @@ class WaitBudget:
             raise MayNotWaitHere
 
     @property
-    def spent(self) -> RuleSeconds:
-        """The rule seconds of this thread's request."""
+    def spent(self) -> RulesSpending:
+        """What this thread's request has spent; nothing in a thread without a request."""
         purse: _RequestBudget | None = getattr(self._of_thread, "purse", None)
-        return RuleSeconds() if purse is None else purse.spent
+        return RulesSpending() if purse is None else purse.spent
 
     def wait_uncounted(self, future: "Future[T]", seconds: float) -> T:
         """Return the result without charging the budget.

@@ -17,6 +17,7 @@ cdef class _Evaluation:
     cdef readonly object observing
     cdef DecompressionBudget _budget
     cdef list _rules
+    cdef tuple _looking_ahead
     cdef set _has_explained
     cdef object _of_headers
     cdef RuledRecord _record
@@ -26,12 +27,18 @@ cdef class _Evaluation:
     @cython.locals(record=RuledRecord)
     cdef int _evaluate_records(self, RecordContents of) except -1
 
+    cdef _evaluate_ahead(self, of)
+
+    cdef _evaluate_read(self, list read)
+
     @cython.locals(work=Py_ssize_t, steps=Py_ssize_t, reads_key=bint, reads_value=bint)
     cdef int _evaluate(self, RuledRecord record) except -1
 
     cdef object _explained(self, named, RuledRecord record, text)
 
     cdef _note(self, named, RuledRecord record, text)
+
+    cdef _note_headers(self, RuledRecord record, count)
 
     cdef _note_schema_error(self, named, RuledRecord record, error)
 

@@ -40,6 +40,9 @@ _SLOW_WORK = 1 << 40
 _MOST_HEADERS = MOST_HEADERS
 # Observed records of a batch that are reported in events.
 _MOST_OBSERVED = 100
+# Records, and their bytes, that are read before the first of them is evaluated, for rules that look ahead.
+_MOST_AHEAD = 64
+_MOST_AHEAD_BYTES = 256 << 10
 # Request rules that the message of a rejection names.
 _MOST_NAMED = 8
 
@@ -132,12 +135,16 @@ class _Evaluation:
             (named.rule.complaint, named, Part.KEY in named.rule.needs, Part.VALUE in named.rule.needs)
             for named in rules.rules
         ]
+        self._looking_ahead = rules.looking_ahead
         self._has_explained: set[int] = set()
         self._of_headers = next((named for named in rules.rules if named.rule.needs & Part.HEADERS), None)
         self._record = RuledRecord(batch.topic, batch.partition, 0, 0, None, None, (), client, batch.producer_id)
 
     def run(self, contents: RecordContents | MessageContents) -> None:
         """Evaluate all records."""
+        if self._looking_ahead:
+            self._evaluate_ahead(contents)
+            return
         if isinstance(contents, RecordContents):
             self._evaluate_records(contents)
             return
@@ -153,11 +160,37 @@ class _Evaluation:
         record = self._record
         while of.read_next():
             record.fill(of.index, of.timestamp, of.key, of.value, of.headers, of.key_size, of.value_size)
-            if of.header_count > _MOST_HEADERS and self._of_headers is not None:
-                text = f"{of.header_count} headers, more than rules look at ({MOST_HEADERS})"
-                self._note(self._of_headers, record, text)
+            if of.header_count > _MOST_HEADERS:
+                self._note_headers(record, of.header_count)
             if record.value is not None:  # a rule reads the whole value without giving way
                 self._budget.check_at_once(of.value_size)
+            self._evaluate(record)
+
+    def _evaluate_ahead(self, of: RecordContents | MessageContents) -> None:
+        """Evaluate the records, some at a time."""
+        first = self._record
+        size = 0
+        read: list[tuple[RuledRecord, int]] = []
+        while of.read_next():
+            record = RuledRecord(first.topic, first.partition, 0, 0, None, None, (), first.client, first.producer_id)
+            record.fill(of.index, of.timestamp, of.key, of.value, of.headers, of.key_size, of.value_size)
+            read.append((record, of.header_count))
+            size += record.content_bytes
+            if len(read) >= _MOST_AHEAD or size >= _MOST_AHEAD_BYTES:
+                self._evaluate_read(read)
+                read, size = [], 0
+        self._evaluate_read(read)
+
+    def _evaluate_read(self, read: list[tuple[RuledRecord, int]]) -> None:
+        """Evaluate records, each with its number of headers."""
+        records = [record for record, _ in read]
+        for _, rule in self._looking_ahead:
+            rule.look_ahead(records)
+        for record, headers in read:
+            if headers > _MOST_HEADERS:
+                self._note_headers(record, headers)
+            if record.value is not None:
+                self._budget.check_at_once(record.value_size)
             self._evaluate(record)
 
     def _evaluate(self, record: RuledRecord) -> None:
@@ -191,6 +224,10 @@ class _Evaluation:
         found = self.rejecting if named.mode is Mode.REJECT else self.observing
         found.note(record.index, record.timestamp, named.name, text)
 
+    def _note_headers(self, record: RuledRecord, count: int) -> None:
+        if self._of_headers is not None:
+            self._note(self._of_headers, record, f"{count} headers, more than rules look at ({MOST_HEADERS})")
+
     def _note_schema_error(self, named: NamedRule, record: RuledRecord, error: SchemaError) -> None:
         """The rule stays: other records may name another schema."""
         if named.on_schema_error is OnSchemaError.REJECT:
@@ -205,3 +242,4 @@ class _Evaluation:
         rejects = named.mode is Mode.REJECT and named.on_outage is not OnOutage.FORWARD
         (self.rejecting if rejects else self.observing).note_outage(named, outage)
         self._rules = [entry for entry in self._rules if entry[1] is not named]
+        self._looking_ahead = tuple(entry for entry in self._looking_ahead if entry[0] is not named)

@@ -6,9 +6,10 @@ texts are for the developer of the producer: they name the fault and the fix, an
 Compiled with the types in rule.pxd if a C compiler is installed.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, Flag, auto
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 Header = tuple[bytes, bytes | None]
 
@@ -203,6 +204,17 @@ class Rule(Protocol):
 
         Called at most once per batch, for the first bad record. Takes at most a few milliseconds and raises nothing.
         None: there are no more details, or finding them takes longer.
+        """
+
+
+@runtime_checkable
+class LooksAhead(Protocol):
+    """A rule, or an expression over a schema, that evaluates several records together in less time than one by one."""
+
+    def look_ahead(self, records: Sequence[RuledRecord]) -> None:
+        """Prepare `complaint` for these records of one request, which it is asked about next. Changes no verdict.
+
+        Raises what `complaint` raises where it may not wait.
         """
 
 

@@ -6,7 +6,7 @@ from operator import or_
 
 from sluicegate.protocol.records.scan import is_compiled
 from sluicegate.validation.rules.native.questions import ordinary_questions
-from sluicegate.validation.rules.rule import NamedRule, Part
+from sluicegate.validation.rules.rule import LooksAhead, NamedRule, Part
 
 _FAST: bool = is_compiled()
 
@@ -14,7 +14,8 @@ _FAST: bool = is_compiled()
 class RuleSet:
     """The rules of a topic's policy. `needs`: the parts that any rule reads; `is_slow`: whether any rule may be slow.
 
-    `ordinary`: the checks that the fast path may make instead; None: the rules have to run.
+    `ordinary`: the checks that the fast path may make instead; None: the rules have to run. `looking_ahead`: the rules
+    that evaluate several records together.
     """
 
     def __init__(self, rules: Iterable[NamedRule]) -> None:
@@ -22,6 +23,7 @@ class RuleSet:
         self.needs: Part = reduce(or_, (named.rule.needs for named in self.rules), Part.NONE)
         # Without compiled code, reading a byte takes a hundred times as long, and a record is read without giving way.
         self.is_slow = any(named.rule.is_slow for named in self.rules) or (self.needs is not Part.NONE and not _FAST)
+        self.looking_ahead = tuple((each, each.rule) for each in self.rules if isinstance(each.rule, LooksAhead))
         self.ordinary = ordinary_questions(named.rule for named in self.rules)
 
     def __bool__(self) -> bool:

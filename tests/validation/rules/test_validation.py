@@ -1,7 +1,7 @@
 """Rules within a whole request's validation: whom they are asked about, what they reject, and what is told."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import pytest
@@ -459,6 +459,55 @@ def test_or_sent_again_or_forwarded_and_reported_where_the_operator_says_so() ->
 def test_records_of_other_schemas_in_its_batch_are_asked_about_all_the_same(on_schema_error: OnSchemaError) -> None:
     found = by_schema(on_schema_error, b"bad", b"wrong").rejected[0, 0]
     assert (found.code, found.bad_count) == (ErrorCode.INVALID_RECORD, 1)
+
+
+class SeesAhead(Seen):
+    """Notes which records it is told of before it is asked about them."""
+
+    def __init__(self, raises: Exception | None = None) -> None:
+        super().__init__(Part.KEY | Part.VALUE, raises=raises)
+        self.ahead: list[list[int]] = []
+
+    def look_ahead(self, records: Sequence[RuledRecord]) -> None:
+        assert not self.records or self.records[-1][0] == records[0].index - 1
+        self.ahead.append([record.index for record in records])
+
+
+@pytest.mark.parametrize("codec", list(CODECS.values()))
+@pytest.mark.parametrize(
+    ("sizes", "ahead"),
+    [
+        ([1, 2, 3], [3]),
+        ([10] * 150, [64, 64, 22]),
+        ([100_000] * 4, [3, 1]),
+        ([10, 1_000_000, 10], [2, 1]),
+    ],
+)
+def test_a_rule_that_looks_ahead_is_told_of_some_records_at_a_time(
+    sizes: list[int], ahead: list[int], codec: int
+) -> None:
+    looks, beside = SeesAhead(), Seen(Part.KEY | Part.VALUE)
+    records = batch([Rec(NOW, key=b"k", value=bytes(size)) for size in sizes], codec)
+    validated(of(NamedRule("ahead", looks), NamedRule("beside", beside)), records)
+
+    assert [len(indices) for indices in looks.ahead] == ahead
+    assert [index for indices in looks.ahead for index in indices] == list(range(len(sizes)))
+    assert looks.records == beside.records
+    assert [len(value) for _, _, _, value, *_ in looks.records if isinstance(value, bytes)] == sizes
+
+
+def test_old_messages_are_looked_at_ahead_too() -> None:
+    looks = SeesAhead()
+    messages = b"".join(message(1, value, timestamp=NOW) for value in (b"a", b"b"))
+    validated(of(NamedRule("ahead", looks)), messages, version=2)
+    assert (looks.ahead, [entry[3] for entry in looks.records]) == ([[0, 1]], [b"a", b"b"])
+
+
+def test_after_an_outage_a_rule_is_told_of_no_more_records() -> None:
+    looks = SeesAhead(raises=Outage("registry main does not respond"))
+    found = validated(of(NamedRule("ahead", looks)), batch([Rec(NOW, value=b"x")] * 200, NONE))
+    assert found.rejected[0, 0].reason is Reason.OUTAGE
+    assert (len(looks.ahead), len(looks.records)) == (1, 1)
 
 
 def test_many_steps_are_not_taken_on_the_event_loop_and_others_have_their_turn_behind_each() -> None:

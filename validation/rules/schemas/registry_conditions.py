@@ -3,14 +3,24 @@
 The rule about the schema itself reports values that do not follow it; here they pass, as a null value does.
 """
 
+from collections.abc import Sequence
 from typing import Final
 from weakref import WeakKeyDictionary
 
 from sluicegate.validation.rules.cel.rule import record_with
-from sluicegate.validation.rules.rule import CONSTANT_STEPS, UNBOUNDED, RuledRecord, RuleUnusable, SchemaError, Side
+from sluicegate.validation.rules.rule import (
+    CONSTANT_STEPS,
+    INLINE_STEPS,
+    UNBOUNDED,
+    RuledRecord,
+    RuleUnusable,
+    SchemaError,
+    Side,
+)
 from sluicegate.validation.rules.schemas.conditions import Condition, ConditionLanguage
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, HasExpressions
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, RegisteredSchema
+from sluicegate.validation.rules.schemas.schema_expression import look_ahead
 
 # Each compiled expression takes up to 200 kB; a schema that the registry's cache has dropped is not kept here either.
 _MOST_KEPT = 100
@@ -57,9 +67,21 @@ class MeetsConditions:
                 return f"the {self._name} does not meet the condition {condition.name} of {name}: {words}"
         return None
 
+    def look_ahead(self, records: Sequence[RuledRecord]) -> None:
+        """Evaluate the first condition of known schemas for several records together, if the first record is costly."""
+        if self.steps(records[0]) > INLINE_STEPS:
+            look_ahead(map(self._known, records))
+
     def explanation(self, _record: RuledRecord) -> str | None:
         """Return None: there are no more details."""
         return None
+
+    def _known(self, record: RuledRecord) -> tuple[ExpressionOfSchema, RuledRecord] | None:
+        found = None if self._read(record) is None else self._schemas.known_schema(record)
+        compiled = None if found is None else self._by_content.get(found[0].content)
+        if found is None or not compiled or isinstance(compiled[0][1], str):
+            return None
+        return compiled[0][1], record_with(record, found[1])
 
     def _compiled(self, schema: RegisteredSchema) -> _Compiled:
         if len(self._by_content) >= _MOST_KEPT:

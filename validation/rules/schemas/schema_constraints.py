@@ -3,6 +3,7 @@
 The rule about the schema itself reports records that name no message of it; here they pass, as null does.
 """
 
+from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
 from sluicegate.validation.rules.cel.rule import record_with
@@ -16,7 +17,7 @@ from sluicegate.validation.rules.rule import (
     Side,
 )
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, HasConstraints
-from sluicegate.validation.rules.schemas.schema_expression import SchemaOfRecord
+from sluicegate.validation.rules.schemas.schema_expression import SchemaOfRecord, look_ahead
 
 # A schema that the registry's cache has dropped is not kept here either.
 _MOST_KEPT = 100
@@ -61,9 +62,20 @@ class MeetsConstraints:
             raise SchemaError(f"{name} cannot be used: {error}") from error
         return None if words is None else f"the {self._name} {words}"
 
+    def look_ahead(self, records: Sequence[RuledRecord]) -> None:
+        """Evaluate the constraints of known schemas for several records together."""
+        look_ahead(map(self._known, records))
+
     def explanation(self, _record: RuledRecord) -> str | None:
         """Return None: there are no more details."""
         return None
+
+    def _known(self, record: RuledRecord) -> tuple[ExpressionOfSchema, RuledRecord] | None:
+        found = None if self._read(record) is None else self._schemas.known_content(record)
+        constraints = None if found is None else self._by_content.get(found[0])
+        if found is None or constraints is None or isinstance(constraints, str):
+            return None
+        return constraints, record_with(record, found[1])
 
     def _compiled(self, content: Content) -> _Compiled:
         if content not in self._by_content:

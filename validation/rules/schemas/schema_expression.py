@@ -4,7 +4,7 @@ JSON form of the data.
 The rule about the schema itself reports values that do not follow it; here they pass, as a null value does.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, runtime_checkable
 from weakref import WeakKeyDictionary
 
@@ -12,7 +12,9 @@ from sluicegate.validation.rules.cel.rule import IsTrue, record_with
 from sluicegate.validation.rules.cel.runtime import ExpressionUnusable
 from sluicegate.validation.rules.rule import (
     CONSTANT_STEPS,
+    INLINE_STEPS,
     UNBOUNDED,
+    LooksAhead,
     Part,
     RuledRecord,
     RuleUnusable,
@@ -85,13 +87,22 @@ class TrueOfSchema:
         except SchemaError as error:
             raise SchemaError(f"{name} cannot be used: {error}") from error
 
+    def look_ahead(self, records: Sequence[RuledRecord]) -> None:
+        """Evaluate the conditions on known schemas for several records together, if the first one is costly."""
+        if self.steps(records[0]) > INLINE_STEPS:
+            look_ahead(map(self._known, records))
+
     def explanation(self, record: RuledRecord) -> str | None:
         """Return the explanation of the condition; None while the record's schema is not known."""
+        known = self._known(record)
+        return None if known is None else known[0].explanation(known[1])
+
+    def _known(self, record: RuledRecord) -> tuple[ExpressionOfSchema, RuledRecord] | None:
         found = None if self._read(record) is None else self._schemas.known_content(record)
         expression = None if found is None else self._by_content.get(found[0])
         if found is None or expression is None or isinstance(expression, str):
             return None
-        return expression.explanation(record_with(record, found[1]))
+        return expression, record_with(record, found[1])
 
     def _compiled(self, content: Content) -> ExpressionOfSchema | str:
         if len(self._by_content) >= _MOST_KEPT:
@@ -103,6 +114,17 @@ class TrueOfSchema:
             found = str(error)
         self._by_content[content] = found
         return found
+
+
+def look_ahead(known: Iterable[tuple[ExpressionOfSchema, RuledRecord] | None]) -> None:
+    """Let each expression look at its own records; `known`: an expression and a record with bare data."""
+    by_expression: dict[ExpressionOfSchema, list[RuledRecord]] = {}
+    for one in known:
+        if one is not None:
+            by_expression.setdefault(one[0], []).append(one[1])
+    for expression, records in by_expression.items():
+        if isinstance(expression, LooksAhead):
+            expression.look_ahead(records)
 
 
 def expression_of(content: Content, text: str) -> ExpressionOfSchema:

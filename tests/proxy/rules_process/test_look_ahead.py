@@ -1,0 +1,118 @@
+"""Records that a rule is asked about next, evaluated together: the verdicts are those on records one by one."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from sluicegate.proxy.rules_process.messages import Kind, Operation, RecordFields, Specification, fields_of
+from sluicegate.proxy.rules_process.reports import Evaluated
+from sluicegate.proxy.rules_process.rules_process import RuleLimits, RulesProcess, TooCostly
+from sluicegate.proxy.scheduling.wait_budget import MayNotWaitHere, WaitBudget
+from sluicegate.validation.rules.rule import Outage
+from tests.proxy.rules_process.slow_rules import install
+from tests.proxy.rules_process.test_rules_process import Seen
+from tests.validation.rules.records import record
+
+SECONDS = 1.0
+DOES = Specification(Kind.OWN_RULE, name="does")
+OTHER = Specification(Kind.OWN_RULE, name="does")
+
+
+class Asked:
+    """A rules process, and requests to it."""
+
+    def __init__(self) -> None:
+        self.seen = Seen()
+        self.wait_budget = WaitBudget()
+        self.process = RulesProcess(RuleLimits(SECONDS, 128 << 20), self.wait_budget, self.seen)
+
+    @contextmanager
+    def request_of(self, client: str) -> Iterator[None]:
+        lock = threading.Lock()
+        with lock, self.wait_budget.waiting_at_most(60, lock, client):
+            yield
+
+    def verdicts(self, *values: str, rule: Specification = DOES) -> list[str | type[Exception] | None]:
+        """Return what is raised, or said, about each value."""
+        return [self._verdict(rule, fields) for fields in records(*values)]
+
+    def _verdict(self, rule: Specification, fields: RecordFields) -> str | type[Exception] | None:
+        try:
+            return self.process.ask(rule, Operation.COMPLAINT, record=fields)
+        except (Outage, TooCostly) as error:
+            return type(error)
+
+
+def records(*values: str) -> list[RecordFields]:
+    return [fields_of(record(value.encode())) for value in values]
+
+
+@pytest.fixture
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Asked]:
+    install(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    made = Asked()
+    yield made
+    made.process.close()
+
+
+@pytest.mark.parametrize("looks_ahead", [True, False])
+def test_every_record_has_the_verdict_that_it_has_alone(asked: Asked, looks_ahead: bool) -> None:
+    values = ["good", "bad", "good 2", "fail", "good 3", "out", "bad", "spin 60", "good 4"]
+    with asked.request_of("a"):
+        if looks_ahead:
+            asked.process.look_ahead(DOES, records(*values))
+        found = asked.verdicts(*values)
+    assert found == [None, "is bad", None, Outage, None, Outage, "is bad", TooCostly, TooCostly]
+
+
+@pytest.mark.parametrize(
+    ("costly", "limit"), [("spin 60", Evaluated.OVER_SECONDS), (f"take {1 << 30}", Evaluated.OVER_MEMORY)]
+)
+def test_the_costly_record_is_found_and_those_before_it_are_evaluated_once(
+    asked: Asked, costly: str, limit: Evaluated
+) -> None:
+    values = ["good 1", "good 2", "good 3", costly]
+    with asked.request_of("before"):
+        assert asked.verdicts("good", rule=OTHER) == [None]  # so that the process is not new
+    asked.seen.ended.clear()
+    with asked.request_of("a"):
+        asked.process.look_ahead(DOES, records(*values))
+        assert asked.verdicts(*values) == [None, None, None, TooCostly]
+    assert asked.seen.ended == [*[Evaluated.DONE.value] * 3, limit.value]
+    assert asked.seen.exhausted == [("a", limit.value, "own rule")]
+
+
+def test_equal_records_each_have_their_verdict(asked: Asked) -> None:
+    with asked.request_of("a"):
+        asked.process.look_ahead(DOES, records("bad", "bad", "good", "bad"))
+        assert asked.verdicts("bad", "bad", "good", "bad") == ["is bad", "is bad", None, "is bad"]
+
+
+def test_another_client_has_its_turn_before_all_records_are_evaluated(asked: Asked) -> None:
+    order: list[str] = []
+    begun = threading.Event()
+
+    def greedy() -> None:
+        with asked.request_of("greedy"):
+            assert asked.verdicts("good") == [None]
+            begun.set()
+            asked.process.look_ahead(DOES, records(*[f"spin 0.02{n}" for n in range(30)]))
+            order.append("greedy")
+
+    thread = threading.Thread(target=greedy)
+    thread.start()
+    assert begun.wait(60)
+    with asked.request_of("honest"):
+        assert asked.verdicts("good") == [None]
+        order.append("honest")
+    thread.join()
+    assert order == ["honest", "greedy"]
+
+
+def test_a_thread_that_never_waits_hands_it_on(asked: Asked) -> None:
+    with asked.wait_budget.never_waiting(), pytest.raises(MayNotWaitHere):
+        asked.process.look_ahead(DOES, records("good", "good"))
