@@ -26,7 +26,7 @@ from sluicegate.proxy.rules_process.messages import (
 from sluicegate.proxy.rules_process.process import Ended, EvaluationProcess, OverBudget, Start
 from sluicegate.proxy.rules_process.reports import Evaluated, NoRulesReports, RulesReports
 from sluicegate.proxy.scheduling.fair_sharing import Account, FairQueue
-from sluicegate.proxy.scheduling.wait_budget import WaitBudget
+from sluicegate.proxy.scheduling.wait_budget import VerdictAhead, WaitBudget
 from sluicegate.validation.rules.rule import Outage
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 
@@ -127,15 +127,16 @@ class RulesProcess:
         """Return a schema's complaint about `data`, or a rule's about `record`. Raises the errors of `compile`."""
         self._wait_budget.check_may_wait()
         spent = self._wait_budget.spent
-        known = spent.ahead.get(specification.number, {}) if operation is Operation.COMPLAINT else {}
-        if record in known:
-            verdict = known[record]
-            if isinstance(verdict, Exception):
-                raise verdict
-            return verdict
         left = self.limits.seconds - spent.evaluating_seconds
         if left <= 0:
             raise TooCostly(self._more_than(Evaluated.OVER_SECONDS))
+        ahead = spent.ahead.get(specification.number, {}) if operation is Operation.COMPLAINT else {}
+        verdict = ahead.pop(record, None)
+        if verdict is not None:
+            spent.evaluating_seconds += verdict.seconds
+            if isinstance(verdict.words, Exception):
+                raise verdict.words
+            return verdict.words
         records = () if record is None else (record,)
         request = EvaluationRequest(operation, specification.number, left, records=records)
         try:
@@ -149,13 +150,17 @@ class RulesProcess:
     def look_ahead(self, specification: Specification, records: Sequence[RecordFields]) -> None:
         """Evaluate a rule on records that `ask` is asked about next, with fewer messages to the process.
 
-        Each of them is charged and reported as if it were asked about alone. Raises MayNotWaitHere.
+        A record has the verdict that it would have alone, and is charged when it is asked about. If one of them is too
+        costly, the others are asked about one by one, so a request takes at most twice its CPU time.
+
+        Raises MayNotWaitHere.
         """
         self._wait_budget.check_may_wait()
         spent = self._wait_budget.spent
-        verdicts = spent.ahead[specification.number] = {}
+        verdicts: dict[Hashable, VerdictAhead] = {}
+        spent.ahead[specification.number] = verdicts
         rest = tuple(records)
-        while rest and (left := self.limits.seconds - spent.evaluating_seconds) > 0:
+        while rest and (left := self.limits.seconds - spent.evaluating_seconds - spent.ahead_seconds) > 0:
             request = EvaluationRequest(Operation.COMPLAINT, specification.number, left, records=rest)
             evaluation = self._queued(specification, request, b"")
             failure: Exception | None = None
@@ -164,13 +169,12 @@ class RulesProcess:
             except (TooCostly, Outage, SchemaUnusable) as error:
                 failure = error
             for record, response in zip(rest, evaluation.done, strict=False):
-                verdicts[record] = response.words
-                spent.evaluating_seconds += response.seconds
+                verdicts[record] = VerdictAhead(response.words, response.seconds)
             rest = rest[len(evaluation.done) :]
             if failure is not None:
-                if isinstance(failure, TooCostly):
-                    spent.evaluating_seconds = self.limits.seconds
-                verdicts[rest[0]] = failure
+                verdicts[rest[0]] = VerdictAhead(
+                    failure, self.limits.seconds if isinstance(failure, TooCostly) else 0.0
+                )
                 return
 
     def close(self) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Hashable, Iterator
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotInTime
 from contextlib import contextmanager
+from dataclasses import dataclass
 from time import monotonic
 from typing import TypeVar
 
@@ -23,16 +24,32 @@ class WaitBudgetExceeded(Exception):
     """One request has used its whole wait budget."""
 
 
+@dataclass(frozen=True, slots=True)
+class VerdictAhead:
+    """The verdict on a record that a rule is asked about next: a complaint, None, or an exception to raise.
+
+    `seconds`: the CPU time, which is charged when the rule is asked.
+    """
+
+    words: str | Exception | None
+    seconds: float
+
+
 class RulesSpending:
     """The CPU time of the rules process for one request: for its records, and for compiling new schemas.
 
-    `ahead`: by rule, its verdicts on records that it is asked about next: a complaint, None, or an exception to raise.
+    `ahead`: by rule, the verdicts on its next records.
     """
 
     def __init__(self) -> None:
         self.evaluating_seconds = 0.0
         self.compiling_seconds = 0.0
-        self.ahead: dict[int, dict[Hashable, str | Exception | None]] = {}
+        self.ahead: dict[int, dict[Hashable, VerdictAhead]] = {}
+
+    @property
+    def ahead_seconds(self) -> float:
+        """The CPU time of verdicts that are not charged yet."""
+        return sum(each.seconds for verdicts in self.ahead.values() for each in verdicts.values())
 
 
 class _RequestBudget:

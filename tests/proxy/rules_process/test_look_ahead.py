@@ -86,6 +86,17 @@ def test_the_costly_record_is_found_and_those_before_it_are_evaluated_once(
     assert asked.seen.exhausted == [("a", limit.value, "own rule")]
 
 
+def test_a_rule_that_is_too_costly_spares_the_records_of_another_rule_before_it(asked: Asked) -> None:
+    first, second = ["good 1", "spin 60", "good 3"], ["good 1", "good 2", "good 3"]
+    with asked.request_of("a"):
+        asked.process.look_ahead(DOES, records(*first))
+        asked.process.look_ahead(OTHER, records(*second))
+        found = [
+            (*asked.verdicts(one), *asked.verdicts(other, rule=OTHER)) for one, other in zip(first, second, strict=True)
+        ]
+    assert found == [(None, None), (TooCostly, TooCostly), (TooCostly, TooCostly)]
+
+
 def test_equal_records_each_have_their_verdict(asked: Asked) -> None:
     with asked.request_of("a"):
         asked.process.look_ahead(DOES, records("bad", "bad", "good", "bad"))
