@@ -7,7 +7,7 @@ from pydantic import AfterValidator
 
 from sluicegate.config.section import described, section
 from sluicegate.config.tls import ServerTls
-from sluicegate.config.values.http import url_like
+from sluicegate.config.values.http import is_https, url_like
 from sluicegate.config.values.kinds import FileName, Secret, Text
 from sluicegate.config.values.password import Password, check_one
 
@@ -38,7 +38,7 @@ class OauthClient:
         check_one("client_secret", self.client_secret, self.client_secret_file)
         if self.client_secret is None and self.client_secret_file is None:
             raise ValueError("client_secret or client_secret_file is needed")
-        if self.tls is not None and not self.token_url.startswith("https:"):
+        if self.tls is not None and not is_https(self.token_url):
             raise ValueError("tls belongs to an https token_url")
 
     def secret_of(self, section: str) -> Password:

@@ -7,7 +7,7 @@ from pydantic import AfterValidator
 
 from sluicegate.config.section import described, section
 from sluicegate.config.tls import ServerTls
-from sluicegate.config.values.http import headers_in, url_like
+from sluicegate.config.values.http import headers_in, is_https, url_like
 from sluicegate.config.values.kinds import FileName, Flag, NoneOrMore, Seconds, Secret, Text
 from sluicegate.config.values.password import Password, check_one
 
@@ -43,7 +43,7 @@ class Otel:
         check_one("headers", self.headers, self.headers_file)
         if self.headers is not None:
             headers_in(self.headers.get_secret_value())
-        if self.tls is not None and not self.endpoint.startswith("https:"):
+        if self.tls is not None and not is_https(self.endpoint):
             raise ValueError("tls belongs to an https endpoint")
 
     @property

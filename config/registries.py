@@ -8,7 +8,7 @@ from pydantic import AfterValidator
 from sluicegate.config.oauth import OauthClient
 from sluicegate.config.section import described, section
 from sluicegate.config.tls import ServerTls
-from sluicegate.config.values.http import url_like
+from sluicegate.config.values.http import is_https, url_like
 from sluicegate.config.values.kinds import FileName, Seconds, Secret, Text
 from sluicegate.config.values.password import Password, check_one
 
@@ -93,7 +93,7 @@ class Registry:
             raise ValueError("region and registry belong to type: glue")
         if self.context is not None and self.type != "confluent":
             raise ValueError("context belongs to type: confluent")
-        if self.tls is not None and not self.endpoint.startswith("https:"):
+        if self.tls is not None and not is_https(self.endpoint):
             raise ValueError("tls belongs to an https URL")
 
     def _check_glue(self) -> None:

@@ -29,22 +29,37 @@ class ValidationBasis(NamedTuple):
 
 
 class ValidatedRequest:
-    """The verdicts on one request. Every validated partition is in `accepted`, `rejected` or `observed`.
+    """The verdicts on one request, by partition. Every validated partition is in `accepted`, `rejected` or `observed`.
 
-    `observed`: the violations of partitions that are forwarded, because their topic or the broken rule is only
-    observed; first the violations for which mode `reject` rejects the batch. A partition that is rejected for another
-    reason may be included. `unreadable`: parts of forwarded batches
-    that some clients cannot read, which are reported (`framing: safe`). `fixed`: replacements of batches that would be
-    rejected for their times and are accepted after the fix. `marked`: replacements of batches whose bad records have
-    marks now, or whose producers' own headers were renamed. `masked`: replacements of batches with sensitive fields.
-    `times`: for topics with `fix: previous`, the partition and
-    the latest time of each good batch, which takes effect after a broker has stored it. `rehearsed`: how many records
-    each rehearsed bound would reject, if any, in the policy's order. `basis`: the policy and the time of all these.
-    `unchecked`: the number of partitions that were not validated because of their topic's policy; `exempt`: because of
-    their client.
-    `to_quarantine`: the verdicts on partitions with bad records whose topic has a dead-letter topic; the batch is in
-    `rejected`, or in `observed` if only copies of the records are written. The outcome is added later: `quarantined`,
-    or `to_retry` if the records could not be written, so that the client has to retry the batch.
+    Verdicts:
+
+    - `accepted`: partitions whose batch is good.
+    - `rejected`: partitions whose batch the client gets back with an error.
+    - `observed`: violations that only get reported; their batches are forwarded. The first ones are those for which
+      mode `reject` would reject the batch. A partition that is rejected for another reason may be here too.
+    - `unreadable`: the parts of forwarded batches that some clients cannot read (`framing: safe`); they get reported.
+
+    Batches that replace those of the client:
+
+    - `fixed`: batches with corrected times, which are accepted after the correction.
+    - `marked`: batches whose bad records have marks, or whose producers' own headers have other names.
+    - `masked`: batches whose sensitive fields are masked or hashed.
+
+    Dead letters:
+
+    - `to_quarantine`: verdicts on batches with bad records whose topic has a dead-letter topic. The batch is in
+      `rejected`, or in `observed` if only copies of its bad records are written.
+    - `quarantined`, `to_retry`: the outcome, which is added later. The client retries a batch in `to_retry`: its bad
+      records could not be written.
+
+    More about partitions:
+
+    - `times`: for topics with `fix: previous`, the partition and the latest time of each good batch. The time takes
+      effect after a broker has stored the batch.
+    - `rehearsed`: how many records each rehearsed bound would reject, in the policy's order.
+    - `basis`: the policy and the time that all of these were made with.
+    - `unchecked`, `exempt`: the numbers of partitions that were not validated because of their topic's policy, and
+      because of their client.
     """
 
     def __init__(

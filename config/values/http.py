@@ -30,6 +30,11 @@ def headers_in(text: str) -> dict[str, str]:
     return headers
 
 
+def is_https(url: str) -> bool:
+    """Return whether TLS is needed for a URL. A scheme may be in capital letters (RFC 3986, 3.1)."""
+    return urlsplit(url).scheme == "https"
+
+
 _NOT_IN_A_PATH = re.compile(r"[^!-~]")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from sluicegate.config.files.regular_file import read_file
-from sluicegate.config.values.http import url_like
+from sluicegate.config.values.http import is_https, url_like
 
 _MAX_BYTES = 1 << 20
 _BEARER = "OAUTHBEARER"
@@ -149,7 +149,7 @@ def _bearer(settings: Mapping[str, str], jaas: Mapping[str, str]) -> dict[str, A
         )
     oauth: dict[str, Any] = {"token_url": url} | {name: value for name, value in given.items() if value}
     tls = _tls_of_endpoint(settings, jaas)
-    if tls and url.startswith("https:"):
+    if tls and is_https(url):
         oauth["tls"] = tls
     return {"oauth": oauth, **more}
 

@@ -20,6 +20,7 @@ from urllib.parse import urlencode, urlsplit
 
 from sluicegate.config.oauth import OauthClient
 from sluicegate.config.tls import ServerTls
+from sluicegate.config.values.http import is_https
 from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.proxy.network.http_client import Bounds, http_failure_message, open_connection
 from sluicegate.proxy.network.tls.contexts import BadTlsFiles, TlsContext, context_for_server
@@ -98,7 +99,7 @@ class TokenEndpoint:
             "Authorization": f"Basic {b64encode(login.encode()).decode()}",
             "Content-Type": "application/x-www-form-urlencoded",
         }
-        tls = self._context() if keys.token_url.startswith("https:") else None
+        tls = self._context() if is_https(keys.token_url) else None
         path = urlsplit(keys.token_url).path or "/"
         with closing(open_connection(keys.token_url, bounds, tls)) as connection:
             connection.request("POST", path, urlencode(form), headers)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from sluicegate.protocol.produce_request import ProduceRequest, TopicData
 from sluicegate.proxy.reporting.bounded_text import cut
@@ -27,10 +28,20 @@ from sluicegate.validation.timestamps import bounds_of
 from sluicegate.validation.validated_request import Place, ValidatedRequest
 from sluicegate.validation.verdict import Rejected
 
-_Finding = tuple[Mode | None, Place, Rejected | tuple[int, ...]]
-"""The outcome of a batch and its verdict. With None: record counts of rehearsed bounds, or the verdict on an unreadable
-batch that was forwarded.
-"""
+
+class _Finding(NamedTuple):
+    """The outcome of a batch and its verdict.
+
+    Without a `mode`: record counts of rehearsed bounds, or the verdict on an unreadable batch that was forwarded.
+    `is_counted`: another finding about the batch has counted it.
+    """
+
+    mode: Mode | None
+    place: Place
+    found: Rejected | tuple[int, ...]
+    is_counted: bool = False
+
+
 # Module constants: looking up an enum member takes longer than the comparison.
 _REJECT, _OBSERVE, _FIX, _QUARANTINE = Mode.REJECT, Mode.OBSERVE, Mode.FIX, Mode.QUARANTINE
 _COPY, _MARK = Mode.COPY, Mode.MARK
@@ -86,15 +97,15 @@ class Observer:
         findings: list[_Finding] = []
         for place, rejected in validated.rejected.items():
             if place not in validated.to_retry:  # the producer retries it
-                findings.append((_QUARANTINE if place in validated.quarantined else _REJECT, place, rejected))
+                findings.append(_Finding(_QUARANTINE if place in validated.quarantined else _REJECT, place, rejected))
         for place, (deciding, *others) in validated.observed.items():
             if place in validated.rejected or place not in validated.to_retry:
-                findings.append((_COPY if validated.is_copied(place) else _OBSERVE, place, deciding))
-                findings += [(_OBSERVE, place, observed) for observed in others]
-        findings += [(_FIX, place, one.rejected) for place, one in validated.fixed.items()]
-        findings += [(_MARK, place, found) for place, one in validated.marked.items() for found in one.found]
-        findings += [(None, *one) for one in validated.rehearsed.items()]
-        findings += [(None, *one) for one in validated.unreadable.items()]
+                findings.append(_Finding(_COPY if validated.is_copied(place) else _OBSERVE, place, deciding))
+                findings += [_Finding(_OBSERVE, place, observed, is_counted=True) for observed in others]
+        findings += [_Finding(_FIX, place, one.rejected) for place, one in validated.fixed.items()]
+        findings += [_Finding(_MARK, place, found) for place, one in validated.marked.items() for found in one.found]
+        findings += [_Finding(None, *one) for one in validated.rehearsed.items()]
+        findings += [_Finding(None, *one) for one in validated.unreadable.items()]
         if len(findings) <= _REPORTED_AT_ONCE:
             self._report_some(client, request, validated, findings)
             return
@@ -108,12 +119,14 @@ class Observer:
     def _report_some(
         self, client: ClientDetails, request: ProduceRequest, validated: ValidatedRequest, findings: Sequence[_Finding]
     ) -> None:
-        for mode, place, found in findings:
+        for finding in findings:
+            mode, place, found, _ = finding
             if not isinstance(found, Rejected):
                 self._rehearsed(client, request, validated, place, found)
             elif mode is None:
                 self._unreadable(client, request, validated, place, found)
             else:
+                self._count(mode, client, request, validated, finding, found)
                 self._rejected(mode, client, request, validated, place, found)
 
     def not_quarantined(self, identity: ClientIdentity, letters: DeadLetters, reason: str) -> None:
@@ -153,6 +166,21 @@ class Observer:
     def _name(self, topic: TopicData) -> str | None:
         return topic.name if topic.name is not None else self._names.get(topic.topic_id or b"")
 
+    def _count(
+        self,
+        mode: Mode,
+        client: ClientDetails,
+        request: ProduceRequest,
+        validated: ValidatedRequest,
+        finding: _Finding,
+        rejected: Rejected,
+    ) -> None:
+        name = self._name(request.topics[finding.place[0]])
+        if finding.is_counted:
+            self._counts.also_violated(mode, client, name, rejected)
+        else:
+            self._counts.rejected(mode, client, name, rejected, validated.basis[finding.place].policy)
+
     def _rejected(
         self,
         mode: Mode,
@@ -166,10 +194,6 @@ class Observer:
         partition = topic.partitions[place[1]].index
         basis = validated.basis[place]
         name = self._name(topic)
-        if any(rejected is other for other in validated.observed.get(place, ())[1:]):
-            self._counts.also_violated(mode, client, name, rejected)
-        else:
-            self._counts.rejected(mode, client, name, rejected, basis.policy)
         if self._violations is not None:
             self._violations.write(
                 violation(mode, client, name, topic.topic_id, partition, rejected, basis, self._max_records)

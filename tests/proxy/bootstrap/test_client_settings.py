@@ -53,11 +53,11 @@ MODULE = "sasl.jaas.config=org.apache.kafka.common.security.oauthbearer.OAuthBea
     [
         (
             f"sasl.oauthbearer.method=OIDC\nsasl.oauthbearer.client.id=me\nsasl.oauthbearer.client.secret=s=#1\n{URL}="
-            "https://login/token\nsasl.oauthbearer.scope=a b\nsasl.oauthbearer.extensions=pool=a, cluster=lkc-1\n"
+            "HTTPS://login/token\nsasl.oauthbearer.scope=a b\nsasl.oauthbearer.extensions=pool=a, cluster=lkc-1\n"
             "https.ca.location=/login.pem\n",
             {
                 "oauth": {
-                    "token_url": "https://login/token",
+                    "token_url": "HTTPS://login/token",
                     "client_id": "me",
                     "client_secret": "s=#1",
                     "scope": "a b",

@@ -28,16 +28,20 @@ def failure_of(client: OauthClient, seconds: float = 5) -> str:
     return str(raised.value)
 
 
-@pytest.mark.parametrize("is_https", [False, True])
-def test_a_token_is_granted_and_the_secret_file_is_read_for_each_request(tmp_path: Path, is_https: bool) -> None:
+@pytest.mark.parametrize("scheme", ["http", "HTTP", "https", "HTTPS"])  # RFC 3986, 3.1: in any letters
+def test_a_token_is_granted_and_the_secret_file_is_read_for_each_request(tmp_path: Path, scheme: str) -> None:
     authority = Authority(tmp_path)
-    certificate = authority.sign("server") if is_https else None
-    tls = ServerTls(ca_file=str(authority.file)) if is_https else None
+    certificate = authority.sign("server") if scheme.lower() == "https" else None
+    tls = ServerTls(ca_file=str(authority.file)) if certificate is not None else None
     file = tmp_path / "secret"
     file.write_text("before\n")
     with token_endpoint(certificate) as there:
         client = OauthClient(
-            token_url=there.url, client_id=CLIENT, client_secret_file=str(file), scope="read write", tls=tls
+            token_url=f"{scheme}:{there.url.partition(':')[2]}",
+            client_id=CLIENT,
+            client_secret_file=str(file),
+            scope="read write",
+            tls=tls,
         )
         assert "HTTP 401, invalid_client" in failure_of(client)
         file.write_text(f"{SECRET}\n")
