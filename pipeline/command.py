@@ -18,7 +18,7 @@ def main() -> None:
         warnings.simplefilter("ignore")  # library warnings are for developers; python -W shows them
     logging.getLogger().addHandler(logging.NullHandler())  # py4j logs a traceback of every error that it raises
     try:
-        from sluicegate.pipeline.cli import main as run  # noqa: PLC0415
+        from sluicegate.pipeline.cli import main as run
 
         run()
     except ModuleNotFoundError as error:

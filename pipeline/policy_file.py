@@ -1,5 +1,6 @@
 """The proxy's own configuration file, as an option of jobs: the owners of topics."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -23,9 +24,7 @@ def configuration_in(file: Path | None) -> "Config | None":
     """Return the configuration in a file, None without a file. An invalid file ends the command."""
     if file is None:
         return None
-    import os  # noqa: PLC0415
-
-    from sluicegate.config.loading import ConfigError, load_file  # noqa: PLC0415
+    from sluicegate.config.loading import ConfigError, load_file  # noqa: PLC0415  # only with a file of policies
 
     try:
         return load_file(file, os.environ).config
@@ -37,7 +36,7 @@ def owners_of(config: "Config | None", topics: Sequence[str]) -> dict[str, str]:
     """Return the owner of each of the topics that has one, for people."""
     if config is None:
         return {}
-    from sluicegate.validation.topic_patterns import TopicPatterns  # noqa: PLC0415
+    from sluicegate.validation.topic_patterns import TopicPatterns  # noqa: PLC0415  # only with a file of policies
 
     patterns = TopicPatterns([topic.match for topic in config.topics])
     places = {topic: patterns.first_match(topic) for topic in topics}

@@ -57,7 +57,7 @@ class TopicPatterns:
 
 def _set_of(expressions: Sequence[str]) -> "re2.Set | None":
     """Return a set of all expressions and a last expression that matches everything; None if there are too many."""
-    import re2  # noqa: PLC0415
+    import re2  # noqa: PLC0415  # 3 MB only for expressions
 
     found = re2.Set.FullMatchSet(options(_MAX_BYTES))
     try:

@@ -81,7 +81,7 @@ def diagnose(timestamp: int, now_ms: int) -> str:
 def distance(timestamp: int, now_ms: int) -> str:
     """Return the distance of a time from now, such as `0.4 s ago` or `2.0 h ahead`."""
     away = abs(timestamp - now_ms)
-    for size, unit in _STEPS:  # noqa: B007 (the last one, if it is less than all)
+    for size, unit in _STEPS:  # noqa: B007  # the last one, if it is less than all
         if away >= size:
             break
     return f"{away / size:.1f} {unit} {'ago' if timestamp <= now_ms else 'ahead'}"

@@ -64,7 +64,7 @@ def items_in(data: dict[str, Any], key: str = KEY) -> list[tuple[Path, str]]:
 
 def _matched(pattern: str) -> list[FilePath]:
     """Path.glob would also match names that begin with a dot. Raises TooManyFiles, having kept none of them."""
-    found: Iterator[str] = glob.iglob(pattern)  # noqa: PTH207
+    found: Iterator[str] = glob.iglob(pattern)  # noqa: PTH207  # Path.glob matches names with a dot in front
     names = (name for name in found if not name.endswith(TEST_ENDINGS))
     first = list(islice(names, MOST_FILES + 2))  # one of them may be the main file
     if len(first) > MOST_FILES + 1:

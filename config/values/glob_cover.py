@@ -93,9 +93,10 @@ def _with_skipped(glob: list[_Part], places: set[int]) -> set[int]:
     """Add the positions after each `*`, which may match nothing."""
     found = set(places)
     for place in places:
-        while place < len(glob) and glob[place] == "*":
-            place += 1  # noqa: PLW2901
-            found.add(place)
+        after = place
+        while after < len(glob) and glob[after] == "*":
+            after += 1
+            found.add(after)
     return found
 
 

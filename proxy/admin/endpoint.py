@@ -62,8 +62,8 @@ def serve(
     """
 
     def make_site() -> "Site":
-        from sluicegate.proxy.webui.access import Access  # noqa: PLC0415
-        from sluicegate.proxy.webui.site import Site  # noqa: PLC0415
+        from sluicegate.proxy.webui.access import Access  # noqa: PLC0415  # only the web UI needs it
+        from sluicegate.proxy.webui.site import Site  # noqa: PLC0415  # only the web UI needs it
 
         explain = policy_query or PolicyQuery(Loaded(config, Source("configuration"), (), ()))
         access = Access(listen, config.admin.web_ui_token)
@@ -161,7 +161,7 @@ class AdminServer:
         found = self._pages.find(request.method, request.target, request.headers)
         if found is None and self._make_site is not None:
             if self._web_ui is None:
-                from sluicegate.proxy.admin.webui_serving import PageServing  # noqa: PLC0415
+                from sluicegate.proxy.admin.webui_serving import PageServing  # noqa: PLC0415  # only the web UI needs it
 
                 self._web_ui = PageServing(self._make_site(), self._connections)
             return await self._web_ui.respond(request, connection, exchange)

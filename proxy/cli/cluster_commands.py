@@ -32,11 +32,11 @@ def doctor(
 
     Exit 0: no failure; 1: a failure; 2: the cluster could not be checked.
     """
-    import uvloop  # noqa: PLC0415
+    import uvloop
 
-    from sluicegate.proxy.doctor import report  # noqa: PLC0415
-    from sluicegate.proxy.doctor.examination import examine  # noqa: PLC0415
-    from sluicegate.proxy.reload.config_check import flaws_in  # noqa: PLC0415
+    from sluicegate.proxy.doctor import report
+    from sluicegate.proxy.doctor.examination import examine
+    from sluicegate.proxy.reload.config_check import flaws_in
 
     loaded = read_file(config, _NOT_CHECKED)
     asked = loaded.config if client_config is None else _with_login_in(client_config, loaded.config)
@@ -66,10 +66,10 @@ def bootstrap(
     ] = None,
 ) -> None:
     """Read a cluster's topics and write a first configuration with their limits, in observe mode."""
-    import uvloop  # noqa: PLC0415
+    import uvloop
 
-    from sluicegate.proxy.bootstrap.first_file import lines_of  # noqa: PLC0415
-    from sluicegate.proxy.bootstrap.survey import SurveyFailed, listed, survey  # noqa: PLC0415
+    from sluicegate.proxy.bootstrap.first_file import lines_of
+    from sluicegate.proxy.bootstrap.survey import SurveyFailed, listed, survey
 
     if output is not None and output.exists():
         end([f"{output} already exists: choose another file name"], _NOT_CHECKED)
@@ -92,7 +92,7 @@ def bootstrap(
 
 def _access_in(client_config: Path) -> dict[str, Any]:
     """Return the keys `tls` and `sasl` of `upstream` from a client's file; ends the command if it cannot be used."""
-    from sluicegate.proxy.bootstrap.client_settings import UnusableClientSettings, upstream_from  # noqa: PLC0415
+    from sluicegate.proxy.bootstrap.client_settings import UnusableClientSettings, upstream_from
 
     try:
         return upstream_from(client_config)

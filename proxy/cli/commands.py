@@ -44,9 +44,9 @@ def _options(
 @app.command(context_settings=HELP)
 def run(config: _Config = None, upstream: _Upstream = None, listen: _Listen = None) -> None:
     """Run the proxy until SIGTERM or Ctrl-C. Options and SLUICEGATE__… variables override the file."""
-    from sluicegate.proxy.network.tls.certificates import Severity  # noqa: PLC0415
-    from sluicegate.proxy.reload.config_check import flaws_in  # noqa: PLC0415
-    from sluicegate.proxy.reload.config_file import ConfigFile  # noqa: PLC0415
+    from sluicegate.proxy.network.tls.certificates import Severity
+    from sluicegate.proxy.reload.config_check import flaws_in
+    from sluicegate.proxy.reload.config_file import ConfigFile
 
     options = _options_of(upstream, listen)
     file = ConfigFile(config, options) if config is not None else None
@@ -59,10 +59,10 @@ def run(config: _Config = None, upstream: _Upstream = None, listen: _Listen = No
     if unusable:
         end([f"sluicegate: {words}" for words in unusable])
     warnings = [*loaded.warnings, *map(str, flaws)]
-    from sluicegate.proxy.network.inherited_sockets import BadSocket, inherited_sockets  # noqa: PLC0415
-    from sluicegate.proxy.reporting.logs.setup import log_warnings, queued_logging  # noqa: PLC0415
-    from sluicegate.proxy.server.startup import CannotStart  # noqa: PLC0415
-    from sluicegate.proxy.workers.running import run_until_signal  # noqa: PLC0415
+    from sluicegate.proxy.network.inherited_sockets import BadSocket, inherited_sockets
+    from sluicegate.proxy.reporting.logs.setup import log_warnings, queued_logging
+    from sluicegate.proxy.server.startup import CannotStart
+    from sluicegate.proxy.workers.running import run_until_signal
 
     try:
         with queued_logging(loaded.config.log):
@@ -93,7 +93,7 @@ def check(
     if chosen is None or (file is not None and config is not None):
         raise typer.BadParameter("give one file to check: sluicegate check FILE")
     loaded = read_file(chosen)
-    from sluicegate.proxy.reload.config_check import flaws_in, problem_of  # noqa: PLC0415
+    from sluicegate.proxy.reload.config_check import flaws_in, problem_of
 
     flaws = list(flaws_in(loaded.config))
     errors = [str(problem_of(flaw, loaded.source)) for flaw in flaws if flaw.is_error]
@@ -103,13 +103,13 @@ def check(
     if errors:
         end(errors)
     if registry:
-        from sluicegate.proxy.cli.registry_check import end_if_unusable  # noqa: PLC0415
+        from sluicegate.proxy.cli.registry_check import end_if_unusable
 
         end_if_unusable(loaded.config)
     for hint in loaded.hints:
         print_line(f"hint: {hint}")
     for name in topic or ():
-        from sluicegate.proxy.reload.topic_explanation import explain  # noqa: PLC0415
+        from sluicegate.proxy.reload.topic_explanation import explain
 
         print_lines(explain(name, loaded))
     if strict and warnings:
@@ -129,12 +129,12 @@ def demo(
 ) -> None:
     """Run a demo: an embedded cluster, a proxy in front of it, and producers that send some bad records."""
     try:
-        from sluicegate.proxy.demo.running import run_demo  # noqa: PLC0415  # needs the extra `demo`
+        from sluicegate.proxy.demo.running import run_demo  # needs the extra `demo`
     except ModuleNotFoundError as error:
         end([f"sluicegate: the demo needs {error.name}: pip install 'sluicegate[demo]'"])
-    from sluicegate.config.model import Log  # noqa: PLC0415
-    from sluicegate.proxy.reporting.logs.setup import set_up_logging  # noqa: PLC0415
-    from sluicegate.proxy.server.startup import CannotStart  # noqa: PLC0415
+    from sluicegate.config.model import Log
+    from sluicegate.proxy.reporting.logs.setup import set_up_logging
+    from sluicegate.proxy.server.startup import CannotStart
 
     set_up_logging(Log(level="error"))
     try:
@@ -148,7 +148,7 @@ def demo(
 @app.command(context_settings=HELP)
 def healthcheck(config: _Config = None) -> None:
     """Check that the proxy at the configuration's admin.listen is alive: exit 0 or 1."""
-    from sluicegate.proxy.cli.health_check import admin_of, problem_at  # noqa: PLC0415
+    from sluicegate.proxy.cli.health_check import admin_of, problem_at
 
     try:
         admin = admin_of(config, os.environ)
@@ -166,7 +166,7 @@ def healthcheck(config: _Config = None) -> None:
 @app.command(context_settings=HELP)
 def version() -> None:
     """Print the version, whether it is compiled, its commit, and the libraries that validation uses."""
-    from sluicegate.proxy.cli import build_facts  # noqa: PLC0415
+    from sluicegate.proxy.cli import build_facts
 
     print_lines(build_facts.lines())
 

@@ -46,7 +46,7 @@ def diff(
     registry: _Registry = None,
 ) -> None:
     """Compare two contracts: print what becomes stricter or looser for producers."""
-    from sluicegate.proxy.reload.policy_changes import Effect, changes_between, counts_of  # noqa: PLC0415
+    from sluicegate.proxy.reload.policy_changes import Effect, changes_between, counts_of
 
     changes = list(changes_between(_loaded(old, registry), _loaded(new, registry)))
     print_lines(map(str, changes))

@@ -58,15 +58,15 @@ def fleet(
         raise typer.BadParameter("give --proxies HOST:PORT,… or --dns NAME")
     if (tls_certificate is None) != (tls_key is None):
         raise typer.BadParameter("--tls-certificate and --tls-key belong together")
-    from sluicegate.proxy.admin.endpoint import AdminServer  # noqa: PLC0415
-    from sluicegate.proxy.network.listeners import CannotListen  # noqa: PLC0415
-    from sluicegate.proxy.network.tls.contexts import BadTlsFiles, context_for_fleet  # noqa: PLC0415
-    from sluicegate.proxy.status.condition import Condition  # noqa: PLC0415
-    from sluicegate.proxy.status.status import Status  # noqa: PLC0415
-    from sluicegate.proxy.watching.fleet import Fleet  # noqa: PLC0415
-    from sluicegate.proxy.watching.fleet_metrics import fleet_metrics  # noqa: PLC0415
-    from sluicegate.proxy.webui.access import Access, is_loopback  # noqa: PLC0415
-    from sluicegate.proxy.webui.site import Site  # noqa: PLC0415
+    from sluicegate.proxy.admin.endpoint import AdminServer
+    from sluicegate.proxy.network.listeners import CannotListen
+    from sluicegate.proxy.network.tls.contexts import BadTlsFiles, context_for_fleet
+    from sluicegate.proxy.status.condition import Condition
+    from sluicegate.proxy.status.status import Status
+    from sluicegate.proxy.watching.fleet import Fleet
+    from sluicegate.proxy.watching.fleet_metrics import fleet_metrics
+    from sluicegate.proxy.webui.access import Access, is_loopback
+    from sluicegate.proxy.webui.site import Site
 
     address = _address(listen, "--listen")
     if token_file is None and not is_loopback(address.host):

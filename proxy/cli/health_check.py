@@ -12,7 +12,7 @@ from sluicegate.config.values.address import HostPort
 
 _SECONDS = 2.0
 _NEEDED = {"upstream": {"bootstrap": "unused:1"}, "listen": {"bootstrap": "unused:1"}}
-_THIS_MACHINE = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
+_THIS_MACHINE = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # compared with, never bound
 
 
 def admin_of(file: Path | None, environment: Mapping[str, str]) -> Admin:

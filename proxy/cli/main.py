@@ -8,6 +8,6 @@ def main() -> None:
     """Run the command line."""
     if sys.argv[1:2] == ["run"]:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the event loop handles it
-    from sluicegate.proxy.cli.commands import app  # noqa: PLC0415
+    from sluicegate.proxy.cli.commands import app
 
     app()

@@ -30,7 +30,7 @@ def explain(
     offline: _Offline = False,
 ) -> None:
     """Explain the policy of a topic: each setting with its source, a file and line or a setting of the cluster."""
-    from sluicegate.proxy.reload.topic_explanation import explain as lines_about  # noqa: PLC0415
+    from sluicegate.proxy.reload.topic_explanation import explain as lines_about
 
     loaded = read_file(file)
     for name in topic:
@@ -56,10 +56,10 @@ def try_one(
     offline: _Offline = False,
 ) -> None:
     """Validate one record as the proxy would: exit 0 if it is forwarded, 1 if it is rejected."""
-    from sluicegate.proxy.cli.record_input import BadGivenRecord, given_record  # noqa: PLC0415
-    from sluicegate.proxy.cli.try_record import validate_one  # noqa: PLC0415
-    from sluicegate.proxy.reload.config_check import check_policies  # noqa: PLC0415
-    from sluicegate.proxy.server.clock import now_ms  # noqa: PLC0415
+    from sluicegate.proxy.cli.record_input import BadGivenRecord, given_record
+    from sluicegate.proxy.cli.try_record import validate_one
+    from sluicegate.proxy.reload.config_check import check_policies
+    from sluicegate.proxy.server.clock import now_ms
 
     loaded = read_file(file, _USAGE)
     try:
@@ -79,8 +79,8 @@ def try_one(
 
 def _settings_reader(loaded: Loaded, offline: bool) -> "ReadSettings":
     """Return what reads the cluster's settings of a topic, as a running proxy reads them."""
-    from sluicegate.proxy.cluster.topics import read_settings_now  # noqa: PLC0415
-    from sluicegate.proxy.reload.topic_explanation import NOT_ASKED  # noqa: PLC0415
+    from sluicegate.proxy.cluster.topics import read_settings_now
+    from sluicegate.proxy.reload.topic_explanation import NOT_ASKED
 
     return lambda topic: NOT_ASKED if offline else read_settings_now(loaded.config.upstream, topic)
 
@@ -98,9 +98,9 @@ def test(
     ] = None,
 ) -> None:
     """Run test cases of policies, without a cluster: exit 0 if all pass, 1 if one fails, 2 if none can be run."""
-    from sluicegate.proxy.cli.policy_cases import case_files  # noqa: PLC0415
-    from sluicegate.proxy.cli.policy_test_report import lines_of, write_junit  # noqa: PLC0415
-    from sluicegate.proxy.cli.policy_tests import CaseRunner  # noqa: PLC0415
+    from sluicegate.proxy.cli.policy_cases import case_files
+    from sluicegate.proxy.cli.policy_test_report import lines_of, write_junit
+    from sluicegate.proxy.cli.policy_tests import CaseRunner
 
     files = case_files(paths)
     if not files:
@@ -128,7 +128,7 @@ def diff(
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if a policy becomes looser, for CI.")] = False,
 ) -> None:
     """Compare the policies of two configurations: print each topic whose policy becomes stricter or looser, and how."""
-    from sluicegate.proxy.reload.policy_changes import Effect, changes_between, counts_of  # noqa: PLC0415
+    from sluicegate.proxy.reload.policy_changes import Effect, changes_between, counts_of
 
     changes = list(changes_between(read_file(old, _USAGE), read_file(new, _USAGE)))
     print_lines(map(str, changes))
@@ -143,7 +143,7 @@ def schema(
     ] = False,
 ) -> None:
     """Print a JSON Schema of the configuration file, for completion and checks in editors."""
-    from sluicegate.config.reference.json_schema import schema_of_file, schema_of_topic_files  # noqa: PLC0415
+    from sluicegate.config.reference.json_schema import schema_of_file, schema_of_topic_files
 
     for line in json.dumps(schema_of_topic_files() if topic_files else schema_of_file(), indent=2).splitlines():
         typer.echo(line)

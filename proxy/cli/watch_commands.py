@@ -42,7 +42,7 @@ def top(
     token_file: _TokenFile = None,
 ) -> None:
     """Show running proxies live: traffic, clients with violations, topics, the last violations. Ctrl-C ends it."""
-    from sluicegate.proxy.watching.admin_client import read_states  # noqa: PLC0415
+    from sluicegate.proxy.watching.admin_client import read_states
 
     addresses = [_address(text) for text in admin or (_DEFAULT,)]
     token = _token(token_file)
@@ -55,10 +55,10 @@ def top(
                 raise typer.Exit(0 if any(response.state is not None for response in responses) else 1)
             time.sleep(_EVERY_SECONDS)
     try:
-        from rich.console import Console  # noqa: PLC0415
-        from rich.live import Live  # noqa: PLC0415
+        from rich.console import Console
+        from rich.live import Live
 
-        from sluicegate.proxy.watching.top_screen import screen  # noqa: PLC0415
+        from sluicegate.proxy.watching.top_screen import screen
     except ModuleNotFoundError as error:
         end([f"sluicegate: top needs {error.name}: pip install 'sluicegate[top]', or use --json"])
     console = Console(highlight=False)
@@ -89,10 +89,10 @@ def who(
     """List clients with violations in a topic: owner, rule, first and last time, count, example and diagnosis."""
     if events is not None and admin is not None:
         raise typer.BadParameter("give --events FILE or --admin HOST:PORT, not both")
-    from sluicegate.proxy.watching.topic_violations import lines_about  # noqa: PLC0415
+    from sluicegate.proxy.watching.topic_violations import lines_about
 
     if events is not None:
-        from sluicegate.proxy.watching.topic_violations import EventsUnreadable, TopicViolations  # noqa: PLC0415
+        from sluicegate.proxy.watching.topic_violations import EventsUnreadable, TopicViolations
 
         reading = TopicViolations(topic)
         try:
@@ -104,9 +104,9 @@ def who(
         if reading.other:
             print_line(f"{reading.other} more batches are from clients beyond the limit of listed clients", err=True)
     else:
-        from sluicegate.proxy.live.merged_state import merged_state  # noqa: PLC0415
-        from sluicegate.proxy.watching.admin_client import read_states  # noqa: PLC0415
-        from sluicegate.proxy.watching.formatting import named  # noqa: PLC0415
+        from sluicegate.proxy.live.merged_state import merged_state
+        from sluicegate.proxy.watching.admin_client import read_states
+        from sluicegate.proxy.watching.formatting import named
 
         responses = read_states([_address(text) for text in admin or (_DEFAULT,)], _token(token_file))
         for response in responses:
@@ -142,7 +142,7 @@ def suspend(
 
     It ends by itself. Needs admin.token_file. A restart of a proxy ends it too.
     """
-    from sluicegate.proxy.watching import admin_client  # noqa: PLC0415
+    from sluicegate.proxy.watching import admin_client
 
     try:
         seconds = max(1, round(SECONDS.read(duration)))
@@ -154,14 +154,14 @@ def suspend(
 @commands.command(context_settings=HELP)
 def resume(topic: _SuspendedTopic = None, admin: _Admin = None, token_file: _TokenFile = None) -> None:
     """Resume enforcement that was suspended."""
-    from sluicegate.proxy.watching import admin_client  # noqa: PLC0415
+    from sluicegate.proxy.watching import admin_client
 
     _change_each(admin, lambda address: admin_client.resume(address, _token(token_file), topic))
 
 
 def _change_each(admin: list[str] | None, change: Callable[[HostPort], list[str]]) -> None:
     """Change each proxy, and report each; ends with 1 if one was not changed."""
-    from sluicegate.proxy.watching.admin_client import StateUnavailable  # noqa: PLC0415
+    from sluicegate.proxy.watching.admin_client import StateUnavailable
 
     failed = False
     for address in [_address(text) for text in admin or (_DEFAULT,)]:

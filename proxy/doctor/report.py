@@ -44,8 +44,8 @@ _VERDICTS = (
 def draw(examined: Examined) -> None:
     """Print a table on the terminal. Raises ImportError if rich is not installed."""
     from rich.console import Console  # noqa: PLC0415  # an extra
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415  # an extra
+    from rich.text import Text  # noqa: PLC0415  # an extra
 
     table = Table("", "subject", "finding", "remedy", show_lines=True)
     for finding in examined.findings:

@@ -40,7 +40,7 @@ def rates_of(history: History) -> Rates:
         whole = column[:-1][-_RATE_SECONDS:]
         return sum(whole) / max(1, len(whole))
 
-    return Rates(*(average(history[name]) for name in Rates._fields))  # type: ignore[literal-required]
+    return Rates(*(average(history[name]) for name in Rates._fields))  # type: ignore[literal-required]  # the names are History's
 
 
 class FlowHistory:

@@ -75,7 +75,7 @@ def _histories(histories: Sequence[History]) -> History:
     for name in Flow._fields:
         row = [0] * (end - begin)
         for history in some:
-            for second, count in enumerate(history[name], history["begin"]):  # type: ignore[literal-required]
+            for second, count in enumerate(history[name], history["begin"]):  # type: ignore[literal-required]  # the names are History's
                 if second >= begin:
                     row[second - begin] += count
         rows[name] = row

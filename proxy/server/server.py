@@ -190,7 +190,7 @@ class Server:
             self._listeners.open_bootstrap()
             if config.admin.listen is not None:
                 from sluicegate.proxy.admin.endpoint import serve  # noqa: PLC0415  # workers have none
-                from sluicegate.proxy.admin.enforcement_api import EnforcementApi  # noqa: PLC0415
+                from sluicegate.proxy.admin.enforcement_api import EnforcementApi  # noqa: PLC0415  # workers have none
 
                 listen, query = config.admin.listen, self._query_of_policies()
                 enforcement = Enforcement(self.status, self.suspend)

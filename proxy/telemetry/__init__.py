@@ -11,7 +11,7 @@ class ExtraMissing(Exception):
 def check_extra() -> None:
     """Check that the exporters are installed. Raises ExtraMissing."""
     try:
-        import opentelemetry.exporter.otlp.proto.http.trace_exporter  # noqa: F401, PLC0415
+        import opentelemetry.exporter.otlp.proto.http.trace_exporter  # noqa: F401, PLC0415  # whether the extra is installed
     except ImportError:
         raise ExtraMissing(
             "otel needs OpenTelemetry's exporters: pip install 'sluicegate[otel]', or leave otel out"

@@ -86,7 +86,7 @@ def _histogram_points(samples: Iterable[Sample], started_ns: int, now_ns: int) -
             bucket_counts=[int(above - below) for below, above in pairwise([0.0, *(count for _, count in buckets)])],
             explicit_bounds=[float(bound) for bound, _ in buckets[:-1]],
             min=None,  # type: ignore[arg-type]  # optional in OTLP; the proxy does not keep it
-            max=None,  # type: ignore[arg-type]
+            max=None,  # type: ignore[arg-type]  # as min
         )
         for labels, buckets in cumulative.items()
     ]

@@ -273,7 +273,7 @@ def _unreachable(address: str, reason: str, since_ms: int) -> ConditionState:
 
 def _newest(history: History, seconds: int) -> History:
     skipped = max(0, len(history["requests"]) - seconds)
-    rows = {name: history[name][skipped:] for name in Flow._fields}  # type: ignore[literal-required]
+    rows = {name: history[name][skipped:] for name in Flow._fields}  # type: ignore[literal-required]  # the names are History's
     return {"begin": history["begin"] + skipped, **rows}  # type: ignore[typeddict-item]  # the names are History's
 
 
@@ -298,7 +298,7 @@ def _nothing() -> LiveState:
         "state": "not serving",
         "conditions": [],
         "totals": Flow()._asdict(),
-        "history": {"begin": 0} | {name: [] for name in Flow._fields},  # type: ignore[typeddict-item]
+        "history": {"begin": 0} | {name: [] for name in Flow._fields},  # type: ignore[typeddict-item]  # the names are History's
         "violation_groups": [],
         "other_violations": 0,
         "violations": [],

@@ -106,7 +106,7 @@ class Supervisor:
             self._reserved = self._inherited.at(shared) or reserve_shared(shared)
             if self._config.admin.listen is not None:
                 from sluicegate.proxy.admin.endpoint import serve  # noqa: PLC0415  # workers have none
-                from sluicegate.proxy.admin.enforcement_api import EnforcementApi  # noqa: PLC0415
+                from sluicegate.proxy.admin.enforcement_api import EnforcementApi  # noqa: PLC0415  # workers have none
 
                 listen, query = self._config.admin.listen, self._query
                 changes = EnforcementApi(self._enforcement, self._loop)

@@ -93,7 +93,7 @@ class Workers:
                     await self.next_change()
 
 
-_SHARED_MEMORY = "/dev/shm"  # noqa: S108
+_SHARED_MEMORY = "/dev/shm"  # noqa: S108  # a folder in it has a random name
 # A socket's name has at most 107 bytes, of which multiprocessing takes 32 for itself.
 _LONGEST_FOLDER = 72
 

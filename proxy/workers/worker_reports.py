@@ -116,8 +116,8 @@ class WorkerReports:
     def live_state(self, query: "LiveQuery") -> "LiveState":
         """Return what every worker sees now, for the web UI. Raises NoStateAvailable."""
         from sluicegate.proxy.live.conditions import status_state  # noqa: PLC0415  # only the web UI needs them
-        from sluicegate.proxy.live.merged_state import merged_state  # noqa: PLC0415
-        from sluicegate.proxy.webui.site import NoStateAvailable  # noqa: PLC0415
+        from sluicegate.proxy.live.merged_state import merged_state  # noqa: PLC0415  # only the web UI needs them
+        from sluicegate.proxy.webui.site import NoStateAvailable  # noqa: PLC0415  # only the web UI needs them
 
         future = asyncio.run_coroutine_threadsafe(self._worker_states(query), self._loop)
         states, missing = future.result(2 * _FRESH_SECONDS)

@@ -44,7 +44,7 @@ class NoRoom(CannotWrite):
 def check_client(key: str) -> None:
     """Check that confluent-kafka is installed for the configuration key `key`. Raises ClientMissing."""
     try:
-        import confluent_kafka  # noqa: F401, PLC0415
+        import confluent_kafka  # noqa: F401, PLC0415  # whether the extra is installed
     except ImportError:
         raise ClientMissing(
             f"{key} needs the package confluent-kafka: pip install 'sluicegate[topic]', or leave {key} out"
@@ -72,7 +72,7 @@ class TopicWriter:
         self, topic: str, key: bytes | None, value: bytes | None, headers: Sequence[Header], delivered: Delivered
     ) -> None:
         """Queue one record. Raises CannotWrite, or NoRoom if it may be retried after others are stored."""
-        import confluent_kafka  # noqa: PLC0415
+        import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
         producer = self._producer_now()
 
@@ -101,7 +101,7 @@ class TopicWriter:
 
     def _poll(self, producer: Any, seconds: float) -> bool:
         """Return False after a fatal error, which librdkafka raises here once and does not report as an error."""
-        import confluent_kafka  # noqa: PLC0415
+        import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
         try:
             producer.poll(seconds)
@@ -118,7 +118,7 @@ class TopicWriter:
 
     def _producer_now(self) -> Any:
         if self._producer is None:
-            import confluent_kafka  # noqa: PLC0415
+            import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
             if time.monotonic() - self._ended_at < _REST_SECONDS:
                 raise CannotWrite(self._error or "the producer failed a moment ago")
@@ -171,7 +171,7 @@ class TopicWriter:
         return token.value, token.until, "", sasl.extensions
 
     def _on_error(self, error: Any) -> None:
-        import confluent_kafka  # noqa: PLC0415
+        import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
         now, errors = time.monotonic(), confluent_kafka.KafkaError
         if error.code() == errors._AUTHENTICATION:
@@ -182,7 +182,7 @@ class TopicWriter:
 
     def _reason_of(self, error: Any) -> str:
         """Return the reason of a failed delivery, with librdkafka's last error after a timeout or a fatal error."""
-        import confluent_kafka  # noqa: PLC0415
+        import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
         reason = str(error.str())
         errors = confluent_kafka.KafkaError

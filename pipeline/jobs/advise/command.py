@@ -36,10 +36,10 @@ def advise(
     spark_log: SparkLog = None,
 ) -> None:
     """Recommend before.max and after.max for topics, with what each would reject, and print the configuration."""
-    from sluicegate.pipeline.jobs.advise import report  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.advise.full_enforcement import effect_of, in_a_sentence  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.advise.job import YAML, advice_of, make_profile, profiled, summary_of  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.advise.report import conclusion  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.advise import report
+    from sluicegate.pipeline.jobs.advise.full_enforcement import effect_of, in_a_sentence
+    from sluicegate.pipeline.jobs.advise.job import YAML, advice_of, make_profile, profiled, summary_of
+    from sluicegate.pipeline.jobs.advise.report import conclusion
 
     configuration = configuration_in(policies)
     topics = selected_topics(bootstrap, topic, all_topics, config)

@@ -68,13 +68,13 @@ def audit(
     spark_log: SparkLog = None,
 ) -> None:
     """Show which stored records the proxy would have rejected, fixed, quarantined or reported."""
-    from sluicegate.config.loading import ConfigError, load_file  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.audit import report  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.audit.job import run_audit  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.audit.partitions import BadMoment, moment_from  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.audit.policies import policies_of  # noqa: PLC0415
-    from sluicegate.pipeline.tables import tables_in  # noqa: PLC0415
-    from sluicegate.validation.rules.rule import RuleUnusable  # noqa: PLC0415
+    from sluicegate.config.loading import ConfigError, load_file
+    from sluicegate.pipeline.jobs.audit import report
+    from sluicegate.pipeline.jobs.audit.job import run_audit
+    from sluicegate.pipeline.jobs.audit.partitions import BadMoment, moment_from
+    from sluicegate.pipeline.jobs.audit.policies import policies_of
+    from sluicegate.pipeline.tables import tables_in
+    from sluicegate.validation.rules.rule import RuleUnusable
 
     now_ms = now_in_ms()
     kept = table_location_option(tables, form)

@@ -43,9 +43,9 @@ def extract(
     spark_log: SparkLog = None,
 ) -> None:
     """Write records with their event time; resumes after the last run."""
-    from sluicegate.pipeline.jobs.extract import job, report  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.extract.built_in import NAMES, BuiltIn  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.extract.report import conclusion  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.extract import job, report
+    from sluicegate.pipeline.jobs.extract.built_in import NAMES, BuiltIn
+    from sluicegate.pipeline.jobs.extract.report import conclusion
 
     if extractor not in NAMES:
         end(f"unknown extractor {extractor!r}; expected one of {', '.join(NAMES)}")

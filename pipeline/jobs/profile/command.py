@@ -46,10 +46,10 @@ def profile(
     spark_log: SparkLog = None,
 ) -> None:
     """Count what topics hold and classify their timestamps, by topic, partition, hour and producer."""
-    from sluicegate.pipeline.jobs.profile import report  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.profile.job import run_profile  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.profile.report import conclusion  # noqa: PLC0415
-    from sluicegate.pipeline.tables import tables_in  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.profile import report
+    from sluicegate.pipeline.jobs.profile.job import run_profile
+    from sluicegate.pipeline.jobs.profile.report import conclusion
+    from sluicegate.pipeline.tables import tables_in
 
     now_ms = now_in_ms()
     kept = table_location_option(tables, form)

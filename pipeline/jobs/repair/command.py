@@ -61,15 +61,15 @@ def repair(
     spark_log: SparkLog = None,
 ) -> None:
     """Propose corrections of damaged timestamps, and write the corrected records to a clean topic, exactly once."""
-    from sluicegate.pipeline.jobs.repair import job, report  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.repair.correction import Rules  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.repair.job import (  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.repair import job, report
+    from sluicegate.pipeline.jobs.repair.correction import Rules
+    from sluicegate.pipeline.jobs.repair.job import (
         NoSuchDamage,
         check_damages,
         propose_repair,
         write_repair,
     )
-    from sluicegate.pipeline.jobs.repair.report import conclusion, first_lines  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.repair.report import conclusion, first_lines
 
     try:
         check_damages(keep or (), rewrite or ())

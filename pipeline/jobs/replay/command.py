@@ -44,13 +44,13 @@ def replay(
     """Correct dead letters or records listed by an audit, validate them again, and write the good ones to
     their topics.
     """
-    from sluicegate.config.loading import ConfigError  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.replay import report  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.replay.decisions import NoFunction  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.replay.job import propose_replay, write_replay  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.replay.report import conclusion  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.replay.request import replay_request  # noqa: PLC0415
-    from sluicegate.validation.rules.rule import RuleUnusable  # noqa: PLC0415
+    from sluicegate.config.loading import ConfigError
+    from sluicegate.pipeline.jobs.replay import report
+    from sluicegate.pipeline.jobs.replay.decisions import NoFunction
+    from sluicegate.pipeline.jobs.replay.job import propose_replay, write_replay
+    from sluicegate.pipeline.jobs.replay.report import conclusion
+    from sluicegate.pipeline.jobs.replay.request import replay_request
+    from sluicegate.validation.rules.rule import RuleUnusable
 
     try:
         request = replay_request(policies, fix, by, headers, now_in_ms(), from_findings)

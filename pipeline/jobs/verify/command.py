@@ -27,9 +27,9 @@ def verify(
     spark_log: SparkLog = None,
 ) -> None:
     """Compare two topics, ignoring declared repairs; exit status 1 if they differ."""
-    from sluicegate.pipeline.jobs.verify import job, report  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.verify.job import run_verify  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.verify.report import conclusion  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.verify import job, report
+    from sluicegate.pipeline.jobs.verify.job import run_verify
+    from sluicegate.pipeline.jobs.verify.report import conclusion
 
     if len(topic) != 2 or topic[0] == topic[1]:
         end("verify compares two topics: use --topic twice")

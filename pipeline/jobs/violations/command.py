@@ -42,15 +42,15 @@ def violations(
     spark_log: SparkLog = None,
 ) -> None:
     """Aggregate the proxy's violation events in windows, by client, topic and reason; resumes after the last run."""
-    from sluicegate.pipeline.jobs.violations import job, report  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.violations.batches import Totals  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.violations.events import (  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.violations import job, report
+    from sluicegate.pipeline.jobs.violations.batches import Totals
+    from sluicegate.pipeline.jobs.violations.events import (
         ReadFiles,
         from_files,
         from_topic,
     )
-    from sluicegate.pipeline.jobs.violations.report import conclusion  # noqa: PLC0415
-    from sluicegate.pipeline.tables import tables_in  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.violations.report import conclusion
+    from sluicegate.pipeline.tables import tables_in
 
     if (events is None) == (bootstrap is None or not topic):
         end("no events: use --events PATH, or --bootstrap and --topic")

@@ -80,13 +80,13 @@ def watch(
     spark_log: SparkLog = None,
 ) -> None:
     """Keep hourly tables of new records, and report when a producer's damage or distance begins or changes."""
-    from sluicegate.config.loading import ConfigError, load_file  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.audit.policies import policies_of  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.watch.job import Watching  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.watch.outcome import policies_for, watch_in  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.watch.reading import Bounds  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.watch.webhook import BadWebhook, webhook_at  # noqa: PLC0415
-    from sluicegate.validation.rules.rule import RuleUnusable  # noqa: PLC0415
+    from sluicegate.config.loading import ConfigError, load_file
+    from sluicegate.pipeline.jobs.audit.policies import policies_of
+    from sluicegate.pipeline.jobs.watch.job import Watching
+    from sluicegate.pipeline.jobs.watch.outcome import policies_for, watch_in
+    from sluicegate.pipeline.jobs.watch.reading import Bounds
+    from sluicegate.pipeline.jobs.watch.webhook import BadWebhook, webhook_at
+    from sluicegate.validation.rules.rule import RuleUnusable
 
     bounds = Bounds(after_max_ms, before_max_ms, epoch_ms_of(epoch, now_in_ms()))
     kept = table_location_or(out, tables, form)
@@ -122,12 +122,12 @@ def _until_caught_up(watch: "Watch", emit: Emit) -> None:
 
 def _until_stopped(watch: "Watch", every_seconds: int, emit: Emit) -> None:
     """Retry failures, because nothing is lost; ten failures in a row end the watch."""
-    from py4j.protocol import Py4JJavaError  # noqa: PLC0415
-    from pyspark.errors import PySparkException  # noqa: PLC0415
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
 
-    from sluicegate.pipeline.interruption import Interrupted  # noqa: PLC0415
-    from sluicegate.pipeline.kafka.connection import BrokerUnreachable  # noqa: PLC0415
-    from sluicegate.pipeline.running import reason  # noqa: PLC0415
+    from sluicegate.pipeline.interruption import Interrupted
+    from sluicegate.pipeline.kafka.connection import BrokerUnreachable
+    from sluicegate.pipeline.running import reason
 
     failures = 0
     while True:
@@ -159,7 +159,7 @@ def _next_batch(watch: "Watch", emit: Emit) -> bool:
 
 
 def _in_words(finding: dict[str, Any]) -> None:
-    from sluicegate.pipeline.jobs.watch.findings import in_a_line  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.watch.findings import in_a_line
 
     typer.echo(in_a_line(finding))
 

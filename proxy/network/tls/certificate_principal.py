@@ -58,7 +58,7 @@ def _with_oids(subject: _Subject, certificate: bytes) -> Iterator[str]:
 
 def _encoding_of(attribute: "x509.NameAttribute[str | bytes]") -> bytes:
     """Return the DER encoding of an attribute's value: the second element of the only one in a name of its own."""
-    from cryptography import x509  # noqa: PLC0415
+    from cryptography import x509  # noqa: PLC0415  # 8 MB only for such subjects
 
     pair = _content(_content(_content(x509.Name([attribute]).public_bytes())))
     return pair[_HEADER_BYTES + pair[1] :]  # after the OID, which has fewer than 128 bytes

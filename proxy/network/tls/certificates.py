@@ -265,8 +265,8 @@ def _certificates(file: str) -> list["Certificate"]:
 
 
 def _key(file: str, password: Password) -> "PrivateKeyTypes":
-    from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415
+    from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415  # loaded only with TLS
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415  # loaded only with TLS
 
     content = _read(file)
     if _KEY_MARK not in content:
