@@ -11,6 +11,7 @@ from tests.bounds.machine import slowness
 from tests.bounds.resident import PeakMeter, resident_bytes
 from tests.bounds.side_process import SideProcess
 from tests.bounds.stage import HOST, Stage
+from tests.broker.eventually import eventually
 
 LONGEST_WAIT_SECONDS = 0.100
 # The short form runs beside other tests on busy machines: it finds causes, not milliseconds.
@@ -128,7 +129,7 @@ class Run:
     def _wait_until_closed(self, result: Measured, seconds: float) -> None:
         """Wait until the proxy has closed the connections of senders that are still open on their side."""
         begun = time.monotonic()
-        time.sleep(seconds / 4)
+        eventually(lambda: self._stage.open_connections() > _HONEST_CONNECTIONS, seconds, "the senders' connections")
         while (left := self._stage.open_connections()) > _HONEST_CONNECTIONS:
             if time.monotonic() - begun > seconds:
                 result.violations.append(
