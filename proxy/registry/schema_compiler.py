@@ -7,10 +7,11 @@ from typing import Final, Protocol
 
 from sluicegate.config.files.regular_file import read_file
 from sluicegate.proxy.registry.confluent_api import SchemaText
+from sluicegate.proxy.rules_process.evaluation_thread import TooCostly
 from sluicegate.proxy.rules_process.evaluator import made
 from sluicegate.proxy.rules_process.messages import NAMING, Kind, Response, Specification
 from sluicegate.proxy.rules_process.protoc import DESCRIPTOR_SET, OWN_NAME, descriptor_set_of
-from sluicegate.proxy.rules_process.rules_process import RulesProcess, TooCostly
+from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.rules_process.stoppable import StoppableContent
 from sluicegate.validation.rules.rule import Outage
 from sluicegate.validation.rules.schemas.content import Content, SchemaLanguage, SchemaUnusable

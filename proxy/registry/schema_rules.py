@@ -8,10 +8,11 @@ from typing import Any, Final
 
 from sluicegate.config.content_keys import Schema
 from sluicegate.config.files.regular_file import read_file
+from sluicegate.proxy.rules_process.evaluation_thread import TooCostly
 from sluicegate.proxy.rules_process.evaluator import made
 from sluicegate.proxy.rules_process.messages import Kind, Specification
 from sluicegate.proxy.rules_process.protoc import descriptor_set_of_file
-from sluicegate.proxy.rules_process.rules_process import RulesProcess, TooCostly
+from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.rules_process.stoppable import StoppableContent, StoppableRule
 from sluicegate.validation.rules.content_rules import content_rule
 from sluicegate.validation.rules.from_keys import InlineRules

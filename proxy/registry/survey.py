@@ -21,7 +21,8 @@ from sluicegate.proxy.registry.schema_compiler import (
     SchemaCompiler,
 )
 from sluicegate.proxy.reporting.bounded_text import cut, printable
-from sluicegate.proxy.rules_process.rules_process import RuleLimits, RulesProcess
+from sluicegate.proxy.rules_process.evaluation_thread import RuleLimits
+from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 from sluicegate.validation.rules.rule import Outage
 from sluicegate.validation.rules.schemas.content import HasConstraints, SchemaUnusable

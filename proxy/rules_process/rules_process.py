@@ -1,71 +1,34 @@
-"""Applies rules and compiles schemas in another process, one at a time, with a fair share for each client.
+"""Applies rules and compiles schemas in another process, within the limits of a request.
 
-A request has `limits.rule_cpu_seconds` of CPU time for all its records. If it exceeds them or
-`limits.rule_memory_bytes`, the process is replaced, the evaluation is not repeated, and its client is served after all
-others for a while. Any other failure of the process is an Outage. No verdict depends on wall-clock time: on a busy
-machine, valid data must not look too costly.
+A request has `limits.rule_cpu_seconds` of CPU time for all its records, and `limits.rule_memory_bytes`. Beyond them it
+is TooCostly; any other failure of the process is an Outage. No verdict depends on wall-clock time: on a busy machine,
+valid data must not look too costly.
 """
 
-import threading
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import TimeoutError as NotInTime
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from time import monotonic
 
+from sluicegate.proxy.rules_process.evaluation_thread import Evaluation, EvaluationThread, RuleLimits, TooCostly
 from sluicegate.proxy.rules_process.messages import (
     EvaluationRequest,
     Kind,
     Operation,
-    Outcome,
     RecordFields,
     Response,
     Specification,
 )
-from sluicegate.proxy.rules_process.process import Ended, EvaluationProcess, OverBudget, Start
+from sluicegate.proxy.rules_process.process import EvaluationProcess, Start
 from sluicegate.proxy.rules_process.reports import Evaluated, NoRulesReports, RulesReports
-from sluicegate.proxy.scheduling.fair_sharing import Account, FairQueue
 from sluicegate.proxy.scheduling.wait_budget import VerdictAhead, WaitBudget
 from sluicegate.validation.rules.rule import Outage
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 
-# Wall-clock limits for the wait before an evaluation and for the evaluation itself. Beyond them it is an outage.
+# Wall-clock limits for the wait before an evaluation, and for the evaluation with the start of a process and the
+# compilation of its schemas. Beyond them it is an outage.
 _TURN_SECONDS = 30.0
-_EVALUATION_SECONDS = 60.0
-# Includes the start of a process and the compilation of its schemas.
 _MOST_SECONDS = 240.0
-# A client that exhausted a budget is scheduled as if it had recently used this many budgets.
-_PENALTY = 10
-# How long the process waits for the next record of a request before it serves a client that has used much more, that
-# is, by at least this part of a budget.
-_LINGER_SECONDS = 0.05
-_MUCH_MORE = 1 / 4
-_MOST_ACCOUNTS = 1000
-_ENDS = "the rules process has ended with the proxy"
-
-
-@dataclass(frozen=True, slots=True)
-class RuleLimits:
-    """`seconds` of CPU time for a request, and bytes of `memory` for the process beyond its libraries."""
-
-    seconds: float
-    memory: int
-
-
-class TooCostly(Exception):
-    """An evaluation or a compilation exceeded a limit; the text names it."""
-
-
-@dataclass(eq=False, slots=True)
-class _Evaluation:
-    client: Hashable
-    account: Account
-    specification: Specification
-    request: EvaluationRequest
-    data: bytes
-    future: "Future[Response]"
-    done: list[Response] = field(default_factory=list)
 
 
 class RulesProcess:
@@ -81,23 +44,11 @@ class RulesProcess:
     ) -> None:
         self.limits = limits
         self._wait_budget = wait_budget
-        self._reports = reports if reports is not None else NoRulesReports()
-        self._start = start
-        self._now = now
-        self._changed = threading.Condition()
-        self._turns: FairQueue[_Evaluation] = FairQueue()
-        self._accounts: dict[Hashable, Account] = {}
-        self._kinds: frozenset[Kind] = frozenset()
-        self._thread: threading.Thread | None = None
-        self._closed = False
-        self._process: EvaluationProcess | None = None
-        self._compiled: set[int] = set()
-        self._last: tuple[Account, float] | None = None
+        self._thread = EvaluationThread(limits, reports if reports is not None else NoRulesReports(), start, now)
 
     def prepare(self, kinds: frozenset[Kind]) -> None:
         """Start the process, unless it is running, with the libraries for rules of these kinds."""
-        with self._changed:
-            self._want(kinds)
+        self._thread.want(kinds)
 
     def compile(self, specification: Specification) -> Response:
         """Compile a new schema and return the response, which includes its cost.
@@ -129,7 +80,7 @@ class RulesProcess:
         spent = self._wait_budget.spent
         left = self.limits.seconds - spent.evaluating_seconds
         if left <= 0:
-            raise TooCostly(self._more_than(Evaluated.OVER_SECONDS))
+            raise TooCostly(self.limits.exceeded(Evaluated.OVER_SECONDS))
         ahead = spent.ahead.get(specification.number, {}) if operation is Operation.COMPLAINT else {}
         verdict = ahead.pop(record, None)
         if verdict is not None:
@@ -179,228 +130,23 @@ class RulesProcess:
 
     def close(self) -> None:
         """End the process; waiting and later requests raise Outage."""
-        with self._changed:
-            self._closed = True
-            if self._process is not None:
-                self._process.kill()
-            self._changed.notify_all()
-        if self._thread is not None:
-            self._thread.join()
+        self._thread.close()
 
     @property
     def pid(self) -> int | None:
         """Return the process id; None if the process is not running."""
-        process = self._process
-        return None if process is None else process.pid
+        return self._thread.pid
 
     def _evaluated(self, specification: Specification, request: EvaluationRequest, data: bytes) -> Response:
         return self._waited_for(self._queued(specification, request, data))
 
-    def _queued(self, specification: Specification, request: EvaluationRequest, data: bytes) -> _Evaluation:
+    def _queued(self, specification: Specification, request: EvaluationRequest, data: bytes) -> Evaluation:
         self._wait_budget.check_may_wait()
-        client = self._wait_budget.on_behalf_of
-        evaluation = _Evaluation(client, self._account_of(client), specification, request, data, Future())
-        with self._changed:
-            if self._closed:
-                raise Outage(_ENDS)
-            self._turns.add(evaluation)
-            self._want(frozenset({specification.kind}))
-        return evaluation
+        return self._thread.add(self._wait_budget.on_behalf_of, specification, request, data)
 
-    def _waited_for(self, evaluation: _Evaluation) -> Response:
+    def _waited_for(self, evaluation: Evaluation) -> Response:
         with suppress(NotInTime):
             return self._wait_budget.wait_uncounted(evaluation.future, _TURN_SECONDS)
         if evaluation.future.cancel():  # it has not started
             raise Outage(f"the rules process had no time for this within {_TURN_SECONDS:g} s")
         return self._wait_budget.wait_uncounted(evaluation.future, _MOST_SECONDS)
-
-    def _want(self, kinds: frozenset[Kind]) -> None:
-        self._kinds |= kinds
-        if self._thread is None and not self._closed:
-            self._thread = threading.Thread(target=self._run, name="rules process", daemon=True)
-            self._thread.start()
-        self._changed.notify()
-
-    def _account_of(self, client: Hashable) -> Account:
-        with self._changed:
-            account = self._accounts.get(client)
-            if account is None:
-                if len(self._accounts) >= _MOST_ACCOUNTS:
-                    now = self._now()
-                    del self._accounts[min(self._accounts, key=lambda each: self._accounts[each].served(now))]
-                account = self._accounts[client] = Account()
-            return account
-
-    def _run(self) -> None:
-        while self._wait():
-            evaluation = self._next()
-            if evaluation is None:
-                self._start_ahead()
-            elif evaluation.future.set_running_or_notify_cancel():
-                self._settle(evaluation)
-                self._last = (evaluation.account, self._now())
-        self._let_go()
-        with self._changed:
-            while (evaluation := self._turns.pop(self._now())) is not None:
-                if evaluation.future.set_running_or_notify_cancel():
-                    evaluation.future.set_exception(Outage(_ENDS))
-
-    def _wait(self) -> bool:
-        """Wait for work; False: the process is closed."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._closed or self._turns or self._lacks_kinds)
-            return not self._closed
-
-    def _next(self) -> _Evaluation | None:
-        """Return the next evaluation, or None."""
-        with self._changed:
-            while self._turns and not self._closed:
-                now = self._now()
-                if self._last is None or now - self._last[1] >= _LINGER_SECONDS:
-                    return self._turns.pop(now)
-                evaluation = self._turns.pop_unless_heavier(self._last[0], self.limits.seconds * _MUCH_MORE, now)
-                if evaluation is not None:
-                    return evaluation
-                self._changed.wait(_LINGER_SECONDS)
-            return None
-
-    @property
-    def _lacks_kinds(self) -> bool:
-        return self._process is None or not self._kinds <= self._process.kinds
-
-    def _settle(self, evaluation: _Evaluation) -> None:
-        """Run an evaluation and set the result of its future."""
-        try:
-            response = self._responded(evaluation)
-        except OverBudget as over:
-            how = self._exhausted(evaluation, over)
-            evaluation.future.set_exception(TooCostly(self._more_than(how)))
-            return
-        except SchemaUnusable as error:
-            evaluation.future.set_exception(error)
-            return
-        except Ended as ended:
-            self._reports.evaluated(Evaluated.OUTAGE.value)
-            evaluation.future.set_exception(Outage(f"the rules process cannot be asked: {ended}"))
-            return
-        except Exception as error:  # a bug of ours: the waiting thread reports it
-            evaluation.future.set_exception(error)
-            return
-        if response not in evaluation.done:
-            self._charge(evaluation, response)
-        self._settle_with(evaluation, response)
-
-    def _charge(self, evaluation: _Evaluation, response: Response) -> None:
-        evaluation.account.add(response.seconds, self._now())
-        is_done = response.outcome in (Outcome.DONE, Outcome.UNUSABLE)
-        self._reports.evaluated((Evaluated.DONE if is_done else Evaluated.OUTAGE).value)
-
-    def _settle_with(self, evaluation: _Evaluation, response: Response) -> None:
-        words = response.words or ""
-        if response.outcome is Outcome.DONE:
-            evaluation.future.set_result(response)
-        elif response.outcome is Outcome.UNUSABLE:
-            evaluation.future.set_exception(SchemaUnusable(words))
-        elif response.outcome is Outcome.OUTAGE:
-            evaluation.future.set_exception(Outage(words))
-        else:
-            evaluation.future.set_exception(Outage(f"it failed in the rules process: {words}"))
-
-    def _responded(self, evaluation: _Evaluation) -> Response:
-        """Respond; if earlier requests left too little memory, repeat once in a new process, without what is done.
-
-        Raises OverBudget, SchemaUnusable and Ended.
-        """
-        has_others = bool(self._compiled - {evaluation.specification.number})
-        try:
-            return self._responded_once(evaluation)
-        except OverBudget as over:
-            if not (over.is_memory and has_others):
-                raise
-        return self._responded_once(evaluation)
-
-    def _responded_once(self, evaluation: _Evaluation) -> Response:
-        request, specification = evaluation.request, evaluation.specification
-        request = replace(request, records=request.records[len(evaluation.done) :])
-        if request.operation is Operation.COMPILE:
-            return self._compiled_by(request)
-        if specification.number in self._compiled:
-            response = self._last_response(evaluation, request)
-            if response.outcome is not Outcome.UNKNOWN:
-                return response
-        compiling = EvaluationRequest(Operation.COMPILE, specification.number, self.limits.seconds, specification)
-        try:
-            compiled = self._compiled_by(compiling)
-        except OverBudget as over:
-            how = self._exhausted(evaluation, over)
-            raise SchemaUnusable(f"compiling it takes {self._more_than(how)}") from None
-        return self._last_response(evaluation, request) if compiled.outcome is Outcome.DONE else compiled
-
-    def _last_response(self, evaluation: _Evaluation, request: EvaluationRequest) -> Response:
-        """Evaluate what is not done, and note and charge what is. Return the last response."""
-        for response in self._of_process(request, evaluation.data):
-            if response.outcome is Outcome.DONE:
-                evaluation.done.append(response)
-                self._charge(evaluation, response)
-        return response
-
-    def _compiled_by(self, request: EvaluationRequest) -> Response:
-        (response,) = self._of_process(request, b"")
-        if response.outcome is Outcome.DONE:
-            self._compiled.add(request.number)
-        return response
-
-    def _of_process(self, request: EvaluationRequest, data: bytes) -> Iterator[Response]:
-        process = self._started()
-        try:
-            yield from process.ask(request, data, _EVALUATION_SECONDS)
-        except OverBudget:
-            self._compiled.clear()
-            if process.has_ended:
-                self._let_go()
-            raise
-        except Ended as ended:
-            self._let_go()
-            if not self._closed:
-                self._reports.replaced(str(ended))
-            raise
-
-    def _started(self) -> EvaluationProcess:
-        """Return a process with all libraries that are needed now. Raises Ended."""
-        process = self._process
-        if process is not None and not self._lacks_kinds:
-            return process
-        self._let_go()
-        with self._changed:
-            if self._closed:
-                raise Ended("the proxy ends")
-            self._process = self._start(self._kinds, self.limits.memory)
-            return self._process
-
-    def _start_ahead(self) -> None:
-        """Start a process before a request waits for it. Errors are reported, and raised to the first request."""
-        try:
-            self._started()
-        except Ended as ended:
-            self._reports.replaced(str(ended))
-            with self._changed:
-                self._changed.wait_for(lambda: self._closed or self._turns)
-
-    def _let_go(self) -> None:
-        with self._changed:
-            process, self._process = self._process, None
-            self._compiled.clear()
-        if process is not None:
-            process.end()
-
-    def _exhausted(self, evaluation: _Evaluation, over: OverBudget) -> Evaluated:
-        how = Evaluated.OVER_MEMORY if over.is_memory else Evaluated.OVER_SECONDS
-        evaluation.account.add(_PENALTY * self.limits.seconds, self._now())
-        self._reports.evaluated(how.value)
-        self._reports.limit_exceeded(evaluation.client, how.value, evaluation.specification.kind.value)
-        return how
-
-    def _more_than(self, how: Evaluated) -> str:
-        if how is Evaluated.OVER_MEMORY:
-            return f"more than {how.value} ({self.limits.memory} bytes)"
-        return f"more than {how.value} ({self.limits.seconds:g} s of CPU time for a request)"

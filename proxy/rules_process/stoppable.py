@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Final, Protocol
 
+from sluicegate.proxy.rules_process.evaluation_thread import TooCostly
 from sluicegate.proxy.rules_process.messages import Kind, Operation, Specification, fields_of
-from sluicegate.proxy.rules_process.rules_process import RulesProcess, TooCostly
+from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.validation.rules.native.questions import BytesQuestion
 from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED, Outage, Rule, RuledRecord, SchemaError
 from sluicegate.validation.rules.schemas.conditions import Condition

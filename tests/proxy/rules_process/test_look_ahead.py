@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from sluicegate.proxy.rules_process.evaluation_thread import RuleLimits, TooCostly
 from sluicegate.proxy.rules_process.messages import Kind, Operation, RecordFields, Specification, fields_of
 from sluicegate.proxy.rules_process.reports import Evaluated
-from sluicegate.proxy.rules_process.rules_process import RuleLimits, RulesProcess, TooCostly
+from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.scheduling.wait_budget import MayNotWaitHere, WaitBudget
 from sluicegate.validation.rules.rule import Outage
 from tests.proxy.rules_process.slow_rules import install

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
+from sluicegate.proxy.rules_process.evaluation_thread import RuleLimits, TooCostly
 from sluicegate.proxy.rules_process.messages import Kind, Operation, Specification, fields_of
 from sluicegate.proxy.rules_process.reports import Evaluated
-from sluicegate.proxy.rules_process.rules_process import RuleLimits, RulesProcess, TooCostly
+from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.scheduling.wait_budget import MayNotWaitHere, WaitBudget
 from sluicegate.validation.rules.rule import Outage
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
@@ -248,7 +249,7 @@ def test_a_client_that_exhausts_its_budget_is_served_after_others(process: Rules
     greedy = [threading.Thread(target=as_client, args=("greedy", "spin 60", 1)) for _ in range(8)]
     for thread in greedy:
         thread.start()
-    eventually(lambda: len(process._turns) == 7, 60, "all in line")
+    eventually(lambda: process._thread.waiting == 7, 60, "all in line")
     honest = threading.Thread(target=as_client, args=("honest", "good", 20))
     honest.start()
     honest.join()
