@@ -22,6 +22,8 @@ def end_if_unusable(config: Config) -> None:
 def _problems_of(surveyed: Surveyed) -> Iterator[str]:
     for unusable in surveyed.unusable:
         yield f"registry {surveyed.registry}: {unusable}"
+    for words in surveyed.missing_tags:
+        yield f"registry {surveyed.registry}: {words}"
     if surveyed.failure:
         yield surveyed.failure
     if surveyed.unchecked:

@@ -26,6 +26,8 @@ def _findings_of(surveyed: Surveyed) -> Iterator[Finding]:
         yield Finding(
             about, Level.WARNING, f"{left_out} more schemas cannot be used", "sluicegate check --registry FILE"
         )
+    for words in surveyed.missing_tags:
+        yield Finding(about, Level.WARNING, words, "correct the tag in sensitive, or register a version with it")
     if surveyed.failure:
         yield Finding(about, Level.FAILURE, surveyed.failure, "start the registry, or correct its section")
     elif surveyed.unchecked:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from sluicegate.config.content_keys import Schema
 from sluicegate.config.model import Config
+from sluicegate.config.sensitive import SensitiveFields
 from sluicegate.config.teams import Floor
 from sluicegate.config.topics import Topic
 from sluicegate.validation.rules.schemas.registered_schema import SubjectName
@@ -19,13 +20,16 @@ class MetSubjects:
 
     `all_subjects`: one of them takes records of any subject, or of subjects that are named after records. `by_side`:
     patterns of topics whose subject is `TOPIC-key` or `TOPIC-value`. `by_record`: of those whose subject is
-    `TOPIC-RECORD`. `constrained`: those whose constraints apply (`protovalidate`).
+    `TOPIC-RECORD`. `constrained`: those whose constraints apply (`protovalidate`);
+    `conditioned`: those whose conditions apply; `tagged`: those of sensitive fields with tags.
     """
 
     all_subjects: bool = False
     by_side: dict[str, list[str]] = field(default_factory=dict)
     by_record: list[str] = field(default_factory=list)
     constrained: "MetSubjects | None" = None
+    conditioned: "MetSubjects | None" = None
+    tagged: "dict[SensitiveFields, MetSubjects]" = field(default_factory=dict)
 
     def matcher(self) -> "SubjectMatcher":
         """Return a matcher of subject names."""
@@ -55,7 +59,7 @@ class SubjectMatcher:
 def met_subjects(config: Config) -> dict[str, MetSubjects]:
     """Return the subjects that can be met, for each registry that a rule or sensitive fields name."""
     found: dict[str, MetSubjects] = {}
-    for pattern, side, schema in _uses(config):
+    for pattern, side, schema, fields in _uses(config):
         if schema is None or schema.registry is None:
             continue
         strategy = SubjectName(schema.subject or "topic")
@@ -64,6 +68,11 @@ def met_subjects(config: Config) -> dict[str, MetSubjects]:
         if schema.protovalidate:
             met.constrained = met.constrained or MetSubjects()
             _add(met.constrained, pattern, side, strategy)
+        if schema.conditions:
+            met.conditioned = met.conditioned or MetSubjects()
+            _add(met.conditioned, pattern, side, strategy)
+        if fields is not None and fields.tags:
+            _add(met.tagged.setdefault(fields, MetSubjects()), pattern, side, strategy)
     return found
 
 
@@ -76,12 +85,12 @@ def _add(met: MetSubjects, pattern: str, side: str, strategy: SubjectName) -> No
         met.all_subjects = True
 
 
-def _uses(config: Config) -> Iterator[tuple[str, str, Schema | None]]:
-    """Yield the pattern of topics, the side and the schema of each rule, and of sensitive fields."""
+def _uses(config: Config) -> Iterator[tuple[str, str, Schema | None, SensitiveFields | None]]:
+    """Yield the pattern of topics, the side and the schema of each rule, and of sensitive fields with them."""
     for _, keys in config.sections_with_rules():
         pattern = keys.match if isinstance(keys, Topic | Floor) else "*"
         for rule in keys.rules or ():
             for side, content in (("key", rule.key), ("value", rule.value)):
-                yield pattern, side, None if content is None else content.schema_
+                yield pattern, side, None if content is None else content.schema_, None
         for fields in () if isinstance(keys, Floor) else keys.sensitive or ():
-            yield pattern, "value", fields.schema_
+            yield pattern, "value", fields.schema_, fields

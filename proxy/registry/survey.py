@@ -3,7 +3,7 @@
 A survey is bounded: subjects, seconds, and for each schema the limits of the rules process.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from time import monotonic
 from uuid import UUID
@@ -24,8 +24,9 @@ from sluicegate.proxy.reporting.bounded_text import cut, printable
 from sluicegate.proxy.rules_process.evaluation_thread import RuleLimits
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
-from sluicegate.validation.rules.rule import Outage
-from sluicegate.validation.rules.schemas.content import HasConstraints, SchemaUnusable
+from sluicegate.validation.rules.rule import Outage, SchemaError
+from sluicegate.validation.rules.schemas.content import Content, HasConstraints, SchemaUnusable
+from sluicegate.validation.rules.schemas.registry_conditions import condition_on
 
 _MOST_SUBJECTS = 2_000
 _MOST_SECONDS = 120.0
@@ -48,18 +49,35 @@ class UnusableSchema:
 
 @dataclass(frozen=True, slots=True)
 class Surveyed:
-    """The result for one registry. `unchecked`: subjects beyond a limit. `failure`: why the survey ended early."""
+    """The result for one registry.
+
+    `unchecked`: subjects beyond a limit. `failure`: why the survey ended early. `missing_tags`: sentences about tags of
+    sensitive fields that no schema has.
+    """
 
     registry: str
     usable: int
     unusable: tuple[UnusableSchema, ...]
     unchecked: int = 0
     failure: str = ""
+    missing_tags: tuple[str, ...] = ()
 
     @property
     def is_complete(self) -> bool:
         """Whether the newest schema of each subject was compiled."""
         return not self.unchecked and not self.failure
+
+
+_Key = tuple[str, int, int | UUID]
+"""A subject, and the version and the id of its newest schema."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Why a schema cannot be used, in one line, empty if it can; and the tags of sensitive fields that it has."""
+
+    reason: str = ""
+    tags: frozenset[str] = frozenset()
 
 
 class Survey:
@@ -78,14 +96,16 @@ class Survey:
         self._api = api_of(section)
         self._met = met.matcher()
         self._constrained = (met.constrained or MetSubjects()).matcher()
+        self._conditioned = (met.conditioned or MetSubjects()).matcher()
+        self._tagged = [(fields, of.matcher()) for fields, of in met.tagged.items()]
         self._now = now
         self._most_seconds = most_seconds
-        self._known: dict[tuple[str, int, int | UUID], str] = {}
+        self._known: dict[_Key, _Found] = {}
 
     def look(self, compiler: SchemaCompiler) -> Surveyed:
         """Compile what is new. Sends two requests and more a subject; blocks for two minutes at most."""
         end = self._now() + self._most_seconds
-        results: dict[tuple[str, int, int | UUID], str] = {}
+        results: dict[_Key, _Found] = {}
         subjects: list[str] = []
         done, failure = 0, ""
         try:
@@ -98,8 +118,7 @@ class Survey:
                 newest = self._api.newest(self._http, subject)
                 if newest is not None:
                     key = subject, newest.version, newest.schema_id
-                    reason = self._known.get(key)
-                    results[key] = self._reason_of(newest, subject, compiler) if reason is None else reason
+                    results[key] = self._known.get(key) or self._found_in(newest, subject, compiler)
                 done += 1
         except RegistryFailed as error:
             failure = f"registry {self._name} is unavailable: {error}"
@@ -108,20 +127,67 @@ class Survey:
         finally:
             self._http.close()
         self._known = results
-        unusable = tuple(UnusableSchema(*key, reason) for key, reason in results.items() if reason)
-        return Surveyed(self._name, len(results) - len(unusable), unusable, len(subjects) - done, failure)
+        unusable = tuple(UnusableSchema(*key, found.reason) for key, found in results.items() if found.reason)
+        unchecked = len(subjects) - done
+        is_complete = not unchecked and not failure
+        return Surveyed(
+            self._name,
+            len(results) - len(unusable),
+            unusable,
+            unchecked,
+            failure,
+            tuple(self._missing_tags(results)) if is_complete else (),
+        )
 
-    def _reason_of(self, newest: NewestSchema, subject: str, compiler: SchemaCompiler) -> str:
-        """Return why a schema cannot be used, in one line; empty if it can. Raises Outage."""
+    def _found_in(self, newest: NewestSchema, subject: str, compiler: SchemaCompiler) -> "_Found":
+        """Return what a schema has. Raises Outage."""
         if not isinstance(newest.text, SchemaText):
-            return _one_line(newest.text)
+            return _Found(_one_line(newest.text))
         try:
             content = compiler(newest.text).content
             if isinstance(content, HasConstraints) and self._api.is_met(subject, self._constrained):
                 content.constraints()
-        except SchemaUnusable as error:
-            return _one_line(str(error))
-        return ""
+            if self._api.is_met(subject, self._conditioned):
+                for condition in newest.text.conditions:
+                    expression = condition_on(content, condition)
+                    if isinstance(expression, str):
+                        return _Found(_one_line(f"its condition {condition.name} {expression}"))
+            return self._with_tags(content, subject)
+        except (SchemaUnusable, SchemaError) as error:
+            return _Found(_one_line(str(error)))
+
+    def _with_tags(self, content: Content, subject: str) -> "_Found":
+        """Return the tags of a schema's fields. Raises SchemaError."""
+        policies = [fields for fields, met in self._tagged if self._api.is_met(subject, met)]
+        if not policies:
+            return _Found()
+        from sluicegate.validation.sensitive.schema_values import tagged_fields  # noqa: PLC0415  # 2 MB
+
+        tagged = tagged_fields(content)
+        for field in tagged:
+            policy = next((each for each in policies if not field.tags.isdisjoint(each.tags)), None)
+            if policy is not None and policy.action != "reject" and field.kind is not None:
+                return _Found(
+                    _one_line(
+                        f"its field {cut(field.name)} has a tag of the sensitive fields {policy.name} and is "
+                        f"{field.kind}; only strings can be masked"
+                    )
+                )
+        wanted = frozenset(tag for policy in policies for tag in policy.tags)
+        return _Found(tags=wanted.intersection(tag for field in tagged for tag in field.tags))
+
+    def _missing_tags(self, results: "dict[_Key, _Found]") -> Iterator[str]:
+        """Yield a sentence for each tag of sensitive fields that no field has in any of their subjects."""
+        for fields, met in self._tagged:
+            found = [each for (subject, _, _), each in results.items() if self._api.is_met(subject, met)]
+            if not found or any(each.reason for each in found):
+                continue
+            for tag in fields.tags:
+                if not any(tag in each.tags for each in found):
+                    yield (
+                        f"no field of the newest schemas of {len(found)} subjects has the tag {printable(cut(tag))} of "
+                        f"the sensitive fields {printable(cut(fields.name))}"
+                    )
 
 
 class Surveys:

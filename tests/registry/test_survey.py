@@ -1,6 +1,7 @@
 """Schemas that cannot be used are found before a record needs them: at a real registry, by command and condition."""
 
 import json
+import socket
 import subprocess
 from base64 import b64encode
 from pathlib import Path
@@ -19,6 +20,7 @@ from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
 from tests.broker.proxy_process import COMMAND
 from tests.registry.apicurio import Apicurio
+from tests.registry.stand_in import StandIn, said
 
 _NEEDS_MISSING = FileDescriptorProto(name="main.proto", syntax="proto3", dependency=["missing.proto"])
 PROTO3 = 'syntax = "proto3"; '
@@ -160,3 +162,109 @@ def test_constraints_are_compiled_where_a_rule_applies_them(apicurio: Apicurio) 
         ("constrained.a-value", True)
     ]
     assert surveyed.usable == 1
+
+
+META = 'import "confluent/meta.proto"; '
+
+
+def person(language: str, field: str, tag: str) -> str:
+    """Return a schema with a text and a number, of which one has a tag."""
+    if language == "PROTOBUF":
+        option = f'[(confluent.field_meta).tags = "{tag}"]'
+        tags = {name: option if name == field else "" for name in ("mail", "age")}
+        return f"{PROTO3} {META} message P {{ string mail = 1 {tags['mail']}; int32 age = 2 {tags['age']}; }}"
+    tagged = {name: {"confluent:tags": [tag]} if name == field else {} for name in ("mail", "age")}
+    if language == "AVRO":
+        types = {"mail": ["null", "string"], "age": ["null", "int"]}
+        fields = [{"name": name, "type": types[name], **tagged[name]} for name in types]
+        return json.dumps({"type": "record", "name": "P", "fields": fields})
+    kinds = {"mail": "string", "age": "integer"}
+    return json.dumps({"type": "object", "properties": {name: {"type": kinds[name], **tagged[name]} for name in kinds}})
+
+
+def sensitive(name: str, registry: str, **keys: object) -> dict[str, Any]:
+    fields = {"name": "pii", "action": "mask", "tags": ["PII"], "schema": {"registry": "main"}, **keys}
+    return configuration(registry) | {"topics": [{"match": f"{name}.*", "sensitive": [fields]}]}
+
+
+@pytest.mark.parametrize("language", ["AVRO", "JSON", "PROTOBUF"])
+def test_tags_on_fields_that_cannot_be_masked_and_tags_of_no_field_are_listed(
+    language: str, apicurio: Apicurio, tmp_path: Path
+) -> None:
+    name = f"people-{language.lower()}"
+    for subject, field, tag in (("good", "mail", "PII"), ("number", "age", "PII"), ("untagged", "mail", "OTHER")):
+        apicurio.register(f"{name}.{subject}-value", person(language, field, tag), language)
+    file = tmp_path / "sluicegate.yaml"
+    file.write_text(json.dumps(sensitive(name, apicurio.url, tags=["PII", "PIN"])))
+
+    done = subprocess.run(
+        [COMMAND, "check", "--registry", file], capture_output=True, text=True, timeout=300, check=False
+    )
+
+    listed = [line for line in done.stderr.splitlines() if line.startswith("registry main: ")]
+    assert done.stdout == "registry main: the newest schemas of 2 subjects can be used\n"
+    (unmaskable,) = listed
+    assert f"subject {name}.number-value, version 1 " in unmaskable and "only strings can be masked" in unmaskable
+
+    apicurio.register(f"{name}.number-value", person(language, "mail", "PII"), language)
+    surveys = Surveys(config_of(json.loads(file.read_text())))
+    (surveyed,) = surveys.look()
+
+    assert (surveyed.usable, surveyed.unusable) == (3, ())
+    assert surveyed.missing_tags == (
+        "no field of the newest schemas of 3 subjects has the tag PIN of the sensitive fields pii",
+    )
+    (again,) = surveys.look()
+    assert again == surveyed
+    assert [each.level for each in findings(config_of(json.loads(file.read_text())))] == [Level.WARNING, Level.OK]
+
+
+def test_a_tag_that_rejects_may_be_on_any_field(apicurio: Apicurio) -> None:
+    apicurio.register("rejected.a-value", person("AVRO", "age", "PII"), "AVRO")
+
+    (surveyed,) = Surveys(config_of(sensitive("rejected", apicurio.url, action="reject"))).look()
+
+    assert (surveyed.usable, surveyed.unusable, surveyed.missing_tags) == (1, (), ())
+
+
+CONDITIONS = {
+    "good": ("CEL", "message.a > 1"),
+    "syntax": ("CEL", "message.a >"),
+    "guard": ("CEL", "has(message.a ; message.a > 1"),
+    "unknown": ("CEL", "massage.a > 1"),
+    "fields": ("CEL_FIELD", "typeName == 'INT' ; value >"),
+    "language": ("JSONATA", "a > 1"),
+}
+CONDITIONED = {
+    "AVRO": json.dumps({"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}]}),
+    "JSON": json.dumps({"type": "object", "properties": {"a": {"type": "integer"}}}),
+    "PROTOBUF": PROTO3 + "message M { int32 a = 1; }",
+}
+
+
+@pytest.mark.parametrize("language", CONDITIONED)
+def test_conditions_that_cannot_be_compiled_are_listed_where_a_rule_applies_them(language: str) -> None:
+    """No registry here keeps conditions, so a stand-in returns them."""
+
+    def answer(client: socket.socket, head: bytes) -> bool:
+        path = head.split(b" ", 2)[1].decode().partition("?")[0]
+        found: Any = [f"{topic}.{name}-value" for topic in ("checked", "plain") for name in CONDITIONS]
+        if path != "/subjects":
+            name = path.split("/")[2].partition(".")[2].removesuffix("-value")
+            rule = {"name": "r", "kind": "CONDITION", "mode": "WRITE", "onFailure": "ERROR"}
+            kind, expression = CONDITIONS[name]
+            rules = {"domainRules": [rule | {"type": kind, "expr": expression}]}
+            found = {"version": 1, "id": 7, "schemaType": language, "schema": CONDITIONED[language], "ruleSet": rules}
+        client.sendall(said("200 OK", json.dumps(found).encode()))
+        return True
+
+    with StandIn(answer) as registry:
+        (surveyed,) = Surveys(
+            config_of(configuration(registry.url, **{"checked.*": {"conditions": True}, "plain.*": {}}))
+        ).look()
+
+    assert {each.subject for each in surveyed.unusable} == {
+        f"checked.{name}-value" for name in CONDITIONS if name != "good"
+    }
+    assert all(each.reason.startswith("its condition r ") for each in surveyed.unusable)
+    assert surveyed.usable == len(CONDITIONS) + 1

@@ -18,7 +18,7 @@ TaggedFields = Mapping[int, Mapping[int, Nodes]]
 
 _CONTINUES: Final = 0x80
 _LAST_SHIFT: Final = 63
-_KINDS: Final = {
+KINDS_OF_AVRO: Final = {
     avro_datum.BOOLEAN: "a boolean",
     avro_datum.INT: "a number",
     avro_datum.LONG: "a number",
@@ -69,7 +69,7 @@ class _Walk:
             self._blocks(at, nodes, depth)
         elif kind != avro_datum.NULL:
             if nodes and not (kind == avro_datum.MAP and all(node.passes_maps for node in nodes if node.fields)):
-                check_other(nodes, _KINDS[kind])
+                check_other(nodes, KINDS_OF_AVRO[kind])
             self._other(kind, at, nodes, depth)
         self._worked(0)
 

@@ -19,7 +19,7 @@ _MOST_DEPTH: Final = 100  # as the readers of Protobuf
 _CONTINUES: Final = 0x80
 _LAST_SHIFT: Final = 63
 _MOST_FIELD: Final = (1 << 29) - 1
-_STRING_VALUE: Final = "google.protobuf.StringValue"
+STRING_VALUE: Final = "google.protobuf.StringValue"
 _KEY = 1
 
 
@@ -122,7 +122,7 @@ class _Walk:
         if kind.GetOptions().map_entry:
             self._entry(kind, end, nodes, depth)
         else:
-            if nodes and kind.full_name != _STRING_VALUE:
+            if nodes and kind.full_name != STRING_VALUE:
                 check_other(nodes, "a message; name its fields")
             self.message(kind, end, nodes, depth + 1)
         if self.edits.count > since:

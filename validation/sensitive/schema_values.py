@@ -15,7 +15,15 @@ from sluicegate.validation.sensitive.edits import Edits, Nodes, Unmaskable
 from sluicegate.validation.sensitive.json_fields import edits_of_json
 from sluicegate.validation.sensitive.paths import SensitiveFields
 from sluicegate.validation.sensitive.protobuf_fields import MessageFields, edits_of_protobuf
-from sluicegate.validation.sensitive.tags import ProtobufTags, tagged_avro, tagged_json
+from sluicegate.validation.sensitive.tags import (
+    ProtobufTags,
+    TaggedField,
+    tagged_avro,
+    tagged_fields_of_avro,
+    tagged_fields_of_json,
+    tagged_fields_of_protobuf,
+    tagged_json,
+)
 from sluicegate.validation.sensitive.values import MaskedValue
 
 _MOST_KEPT = 100
@@ -64,9 +72,7 @@ class SchemaValues:
         return found
 
     def _editor(self, content: Content) -> _Editor:
-        here: Content | None = content.compiled_here if isinstance(content, CompiledHere) else content
-        if here is None:
-            raise SchemaError("compiling it takes too long for the proxy itself, which masks its values")
+        here = _here(content)
         root, policies = self._root, self._policies
         if isinstance(here, AvroContent):
             plan = here.plan
@@ -80,6 +86,26 @@ class SchemaValues:
         if isinstance(here, AnyBytes):
             return lambda _data, _worked: Edits()
         raise SchemaError("its fields cannot be found")
+
+
+def tagged_fields(content: Content) -> list[TaggedField]:
+    """Return the tagged fields of a schema. Raises SchemaError if they cannot be found."""
+    here = _here(content)
+    if isinstance(here, AvroContent):
+        return list(tagged_fields_of_avro(here.plan))
+    if isinstance(here, JsonSchemaContent):
+        return list(tagged_fields_of_json(here.schema, here.references))
+    if isinstance(here, ProtobufContent):
+        return list(tagged_fields_of_protobuf([here.descriptor]))
+    return list(tagged_fields_of_protobuf(here.descriptors)) if isinstance(here, IndexedProtobufContent) else []
+
+
+def _here(content: Content) -> Content:
+    """Return the schema that is compiled in this process. Raises SchemaError."""
+    here: Content | None = content.compiled_here if isinstance(content, CompiledHere) else content
+    if here is None:
+        raise SchemaError("compiling it takes too long for the proxy itself, which masks its values")
+    return here
 
 
 class _ProtobufEditor:

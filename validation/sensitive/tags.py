@@ -3,27 +3,38 @@ Protobuf.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
 from sluicegate.validation.rules.avro import datum as avro_datum
 from sluicegate.validation.rules.avro.plan import Plan
 from sluicegate.validation.rules.rule import SchemaError
 from sluicegate.validation.rules.schemas.field_tags import inline_tags, protobuf_tags
+from sluicegate.validation.sensitive.avro_fields import KINDS_OF_AVRO
 from sluicegate.validation.sensitive.edits import Nodes
 from sluicegate.validation.sensitive.paths import Place, SensitiveFields
+from sluicegate.validation.sensitive.protobuf_fields import STRING_VALUE
 
 _WITHIN: Final = ("allOf", "anyOf", "oneOf", "items", "prefixItems")
 _WITHIN_ONE: Final = ("if", "then", "else", "not", "items", "additionalItems", "contains", "unevaluatedItems")
 _BY_NAME: Final = ("dependentSchemas", "dependencies")
 _MOST_PARTS = 10_000
 _MOST_SHOWN = 200
+_UNMASKABLE: Final = frozenset({"number", "integer", "boolean", "null"})
 
 
 def policy_of(tags: Iterable[str], policies: Sequence[SensitiveFields]) -> SensitiveFields | None:
     """Return the first policy for one of these tags; None if there is none."""
     found = frozenset(tags)
     return next((each for each in policies if found & each.tags), None)
+
+
+class TaggedField(NamedTuple):
+    """A field with tags in a schema. `name`: as in messages; `kind`: what its values are, if none can be masked."""
+
+    name: str
+    tags: frozenset[str]
+    kind: str | None
 
 
 class TaggedPlace:
@@ -50,6 +61,80 @@ def tagged_avro(plan: Plan, policies: Sequence[SensitiveFields]) -> dict[int, di
                 if policy is not None:
                     found.setdefault(at, {})[i] = (TaggedPlace((plan.names[at], field["name"]), policy),)
     return found
+
+
+def tagged_fields_of_avro(plan: Plan) -> Iterator[TaggedField]:
+    """Yield the tagged fields of a schema."""
+    for at, schema in plan.declared.items():
+        if plan.numbers[at] == avro_datum.RECORD:
+            for i, field in enumerate(schema["fields"]):
+                tags = inline_tags(field)
+                if tags:
+                    yield TaggedField(f"{plan.names[at]}.{field['name']}", tags, _kind_of_avro(plan, at + 2 + i))
+
+
+def _kind_of_avro(plan: Plan, place: int) -> str | None:
+    """Return the kind of the type whose position is at `place`; None if some of its values can be masked."""
+    numbers = plan.numbers
+    seen: set[int] = set()
+    waiting, kinds = [numbers[place]], set[int]()
+    while waiting:
+        at = waiting.pop()
+        if at in seen:
+            continue
+        seen.add(at)
+        kind = numbers[at]
+        if kind == avro_datum.UNION:
+            waiting += numbers[at + 2 : at + 2 + numbers[at + 1]]
+        elif kind in (avro_datum.ARRAY, avro_datum.MAP):
+            waiting.append(numbers[at + 1])
+        elif kind != avro_datum.NULL:
+            kinds.add(kind)
+    return None if not kinds or avro_datum.STRING in kinds else KINDS_OF_AVRO[min(kinds)]
+
+
+def tagged_fields_of_protobuf(messages: Iterable[Any]) -> Iterator[TaggedField]:
+    """Yield the tagged fields of messages and of those within them, which their descriptors describe."""
+    known: set[str] = set()
+    waiting = list(messages)
+    while waiting and len(known) < _MOST_PARTS:
+        message = waiting.pop()
+        if message.full_name in known:
+            continue
+        known.add(message.full_name)
+        for field in message.fields:
+            tags = protobuf_tags(field)
+            if tags:
+                yield TaggedField(str(field.full_name), tags, _kind_of_protobuf(field))
+            if field.message_type is not None:
+                waiting.append(field.message_type)
+
+
+def _kind_of_protobuf(field: Any) -> str | None:
+    inner = field.message_type
+    if inner is not None and inner.GetOptions().map_entry:
+        field = inner.fields_by_name["value"]
+        inner = field.message_type
+    if inner is not None:
+        return None if inner.full_name == STRING_VALUE else "a message"
+    if field.type == field.TYPE_STRING:
+        return None
+    return "bytes" if field.type == field.TYPE_BYTES else "a number, a boolean or an enum"
+
+
+def tagged_fields_of_json(schema: Any, references: Mapping[str, Any]) -> Iterator[TaggedField]:
+    """Yield the tagged properties of a schema. Raises SchemaError if it cannot be followed."""
+    waiting = [_Schemas(references, ()).outermost(schema)]
+    known: set[int] = set()
+    while waiting:
+        place = waiting.pop()
+        if id(place) in known:
+            continue
+        known.add(id(place))
+        tags = place.tags
+        if tags:
+            yield TaggedField(".".join(place.path), tags, place.kind)
+        waiting += place.below()
 
 
 class ProtobufTags:
@@ -103,8 +188,7 @@ class _Schemas:
         if found is None:
             if len(self._places) >= _MOST_PARTS:
                 raise SchemaError(f"its values have more than {_MOST_PARTS} kinds of places")
-            tags = (tag for part, _ in parts for tag in inline_tags(part))
-            found = self._places[key] = _JsonPlace(self, (name,), policy_of(tags, self._policies), parts)
+            found = self._places[key] = _JsonPlace(self, (name,), policy_of(_tags_of(parts), self._policies), parts)
         return found
 
     def _parts(self, of: Iterable[tuple[Any, Any]]) -> list[Part]:
@@ -182,7 +266,23 @@ class _JsonPlace:
         self._below: dict[str, _JsonPlace] = {}
         self._known = frozenset(name for part, _ in parts for name in _dict(part.get("properties")))
 
-    def named(self, name: str) -> tuple[Place, ...]:
+    @property
+    def tags(self) -> frozenset[str]:
+        """The tags of the place."""
+        return _tags_of(self._parts)
+
+    @property
+    def kind(self) -> str | None:
+        """What each value is that is not null, if none can be masked."""
+        types = {kind for part, _ in self._parts for kind in _types_of(part)}
+        return "a number or a boolean" if types and types <= _UNMASKABLE else None
+
+    def below(self) -> "list[_JsonPlace]":
+        """Return the places of all properties. Raises SchemaError."""
+        names = [*self._known, *("*" for _ in self._properties("*"))]
+        return [place for name in dict.fromkeys(names) for place in self.named(name)]
+
+    def named(self, name: str) -> "tuple[_JsonPlace, ...]":
         """Return the place of a property. Raises SchemaError."""
         kept = name if name in self._known else "*"
         found = self._below.get(kept)
@@ -200,6 +300,15 @@ class _JsonPlace:
             for keyword in ("additionalProperties", "unevaluatedProperties"):
                 if name not in properties and keyword in part:
                     yield part[keyword], document
+
+
+def _tags_of(parts: Iterable[Part]) -> frozenset[str]:
+    return frozenset(tag for part, _ in parts for tag in inline_tags(part))
+
+
+def _types_of(part: dict[str, Any]) -> list[str]:
+    given = part.get("type")
+    return [each for each in (given if isinstance(given, list) else [given]) if isinstance(each, str)]
 
 
 def _list(value: Any) -> list[Any]:

@@ -1,6 +1,7 @@
 """Checks content whose first bytes name a message type of a Protobuf file, as a registry's serializers write it."""
 
 from collections.abc import Callable
+from typing import Any
 
 from sluicegate.validation.rules.cel.rule import record_with
 from sluicegate.validation.rules.cel.runtime import NotOfSchema
@@ -27,6 +28,11 @@ class IndexedProtobufContent:
         """Classes of messages are created on first use."""
         self._messages = messages
         self._contents: dict[Key, tuple[ProtobufContent, ...]] = {}
+
+    @property
+    def descriptors(self) -> list[Any]:
+        """Return the descriptors of all messages."""
+        return [each for messages in self._messages.by_key.values() for each in messages]
 
     def record_name(self, data: bytes) -> str | None:
         found = self._find(data)
@@ -60,15 +66,20 @@ class IndexedProtobufContent:
         return _IndexedExpression(lambda content: content.expression(text), self._find)
 
     def condition(self, condition: Condition) -> ExpressionOfSchema:
-        """Return a registry's condition on the message that the data names."""
+        """Return a registry's condition on the message that the data names. Raises ExpressionUnusable.
+
+        It is compiled for one message here. No condition depends on types, so it compiles for all or for none.
+        """
+        for key in self._messages.by_key:
+            self._contents_of(key)[0].condition(condition)
+            break
         return _IndexedExpression(lambda content: content.condition(condition), self._find)
 
     def constraints(self) -> ExpressionOfSchema:
         """Return the `buf.validate` constraints of the message that the data names. Raises SchemaUnusable if those of
         any message of the file cannot be compiled.
         """
-        named = (each for messages in self._messages.by_key.values() for each in messages)
-        all_of_file = Constraints(map(class_of, named))
+        all_of_file = Constraints(map(class_of, self.descriptors))
         return _IndexedExpression(
             lambda content: MeetsMessageConstraints(all_of_file, class_of(content.descriptor)), self._find
         )

@@ -86,12 +86,13 @@ class MeetsConditions:
     def _compiled(self, schema: RegisteredSchema) -> _Compiled:
         if len(self._by_content) >= _MOST_KEPT:
             self._by_content.clear()
-        found = tuple((each, _expression_of(each, schema.content)) for each in schema.conditions)
+        found = tuple((each, condition_on(schema.content, each)) for each in schema.conditions)
         self._by_content[schema.content] = found
         return found
 
 
-def _expression_of(condition: Condition, content: Content) -> ExpressionOfSchema | str:
+def condition_on(content: Content, condition: Condition) -> ExpressionOfSchema | str:
+    """Return a condition on values of a schema; or why it cannot be used, as a phrase after its name."""
     if condition.language not in _LANGUAGES:
         return f"is written in {condition.language}, which is not evaluated here"
     if not isinstance(content, HasExpressions):
