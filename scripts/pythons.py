@@ -43,15 +43,17 @@ def about(python: str) -> str:
 
 
 def tested(version: str, python: str, folders: list[str]) -> dict[str, object]:
-    """Make the environment, compile the hot path, and run the tests."""
+    """Make the environment, compile the hot path, and run the tests. If there is no environment, no test has run."""
     environment = Path(".pythons", version)
     variables = {"UV_PROJECT_ENVIRONMENT": str(environment), "SLUICEGATE_COMPILED": "required"}
     extras = [word for extra in ("demo", "rules", "protovalidate", "otel", "aws") for word in ("--extra", extra)]
-    subprocess.run(
+    made = subprocess.run(
         [UV, "sync", "--quiet", "--frozen", "--reinstall-package", "sluicegate", "--python", python, *extras],
         env=os.environ | variables,
-        check=True,
+        check=False,
     )
+    if made.returncode:
+        return {"python": about(python).split()[0], "counts": {}, "seconds": 0, "passed": False}
     started = time.monotonic()
     bin_path = f"{(environment / 'bin').absolute()}:{os.environ['PATH']}"
     processes = os.environ.get("TEST_PROCESSES", "2")
@@ -81,6 +83,9 @@ def table(results: list[dict[str, object]], folders: list[str]) -> str:
         counts = result["counts"]
         assert isinstance(counts, dict)
         failed = counts.get("failed", 0) + counts.get("error", 0)
+        if not counts:
+            rows.append(f"| {result['python']} | could not be installed | | | |")
+            continue
         rows.append(
             f"| {result['python']} | {counts.get('passed', 0)} | {failed} | {counts.get('skipped', 0)} | {result['seconds']} s |"
         )

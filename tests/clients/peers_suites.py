@@ -4,7 +4,8 @@
 
 It fetches nothing: a checkout is a folder on this machine, and librdkafka's has been built (`./configure && make`, and
 `make -C tests build`). TESTS selects tests: a pattern of `go test -run`, or librdkafka's numbers (0001,0012). Each run
-of a suite has a new broker. Exit status: 1 if a test passes at the broker and not through the proxy.
+of a suite has a new broker, and its output is in build/peers-suites. Exit status: 1 if a test passes at the broker and
+not through the proxy.
 """
 
 import json
@@ -19,29 +20,31 @@ from pathlib import Path
 
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
-from tests.oracle.kafka_java import KAFKA_NEW
+from tests.oracle.kafka_java import KAFKA_NEW, ROOT
 
 Results = dict[str, str]
 """Each test with its result in the suite's own word: pass or passed, fail or failed, skip or skipped."""
+_OUTPUT = ROOT / "build/peers-suites"
 _PASSED = ("pass", "passed")
 _START_SECONDS = 300
 _REPORTED = re.compile(r'"name": "(\d{4}_[^"]+)", "state": "([^"]+)"')
 
 
-def franz_go(checkout: Path, bootstrap: str, selected: str, _folder: Path) -> Results:
+def franz_go(checkout: Path, bootstrap: str, selected: str, _folder: Path, output: Path) -> Results:
     """Run the tests of the client itself. KGO_TEST_RECORDS is the suite's own variable; a slow machine needs fewer."""
     command = ["go", "test", "-count=1", "-json", "-timeout=60m", "./pkg/kgo/..."]
     environment = {"KGO_TEST_RECORDS": "50000", **os.environ, "KGO_SEEDS": bootstrap, "KGO_TEST_RF": "1"}
-    done = subprocess.run(
-        command + (["-run", selected] if selected else []),
-        cwd=checkout, env=environment, stdout=subprocess.PIPE, text=True, check=False,
-    )  # fmt: skip
-    events = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    with output.open("w") as file:
+        subprocess.run(
+            command + (["-run", selected] if selected else []),
+            cwd=checkout, env=environment, stdout=file, stderr=file, check=False,
+        )  # fmt: skip
+    events = [json.loads(line) for line in output.read_text().splitlines() if line.startswith("{")]
     ended = [event for event in events if event["Action"] in ("pass", "fail", "skip") and "Test" in event]
     return {event["Test"]: event["Action"] for event in ended}
 
 
-def librdkafka(checkout: Path, bootstrap: str, selected: str, folder: Path) -> Results:
+def librdkafka(checkout: Path, bootstrap: str, selected: str, folder: Path, output: Path) -> Results:
     """Run the tests that need a broker, in their quick form, one after another."""
     settings, report = folder / "test.conf", folder / "report.json"
     settings.write_text(f"bootstrap.servers={bootstrap}\n")
@@ -50,11 +53,12 @@ def librdkafka(checkout: Path, bootstrap: str, selected: str, folder: Path) -> R
         "TEST_REPORT": str(report), "TEST_KAFKA_VERSION": KAFKA_NEW, **({"TESTS": selected} if selected else {}),
     }  # fmt: skip
     command = ["./test-runner", "-p1", "-L", "-Q", "-E"]
-    subprocess.run(command, cwd=checkout / "tests", env=environment, stdout=subprocess.DEVNULL, check=False)
+    with output.open("w") as file:
+        subprocess.run(command, cwd=checkout / "tests", env=environment, stdout=file, stderr=file, check=False)
     return {name: state.lower() for name, state in _REPORTED.findall(report.read_text())}
 
 
-SUITES: dict[str, Callable[[Path, str, str, Path], Results]] = {"FRANZ_GO": franz_go, "LIBRDKAFKA": librdkafka}
+SUITES: dict[str, Callable[[Path, str, str, Path, Path], Results]] = {"FRANZ_GO": franz_go, "LIBRDKAFKA": librdkafka}
 
 
 @contextmanager
@@ -88,11 +92,13 @@ def differences(direct: Results, through: Results) -> list[str]:
 def compared(suite: str, checkout: Path, selected: str) -> bool:
     """Run a suite twice and print its results. Return whether every test that passed at the broker passed again."""
     both: list[Results] = []
+    _OUTPUT.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as place:
         for run, is_proxied in enumerate((False, True)):
             folder = Path(place, str(run))
             with a_broker(folder, is_proxied=is_proxied) as bootstrap:
-                both.append(SUITES[suite](checkout, bootstrap, selected, folder))
+                output = _OUTPUT / f"{suite}-{'through-the-proxy' if is_proxied else 'at-the-broker'}.log"
+                both.append(SUITES[suite](checkout, bootstrap, selected, folder, output))
     direct, through = both
     for where, results in (("at the broker", direct), ("through the proxy", through)):
         counted = {state: list(results.values()).count(state) for state in sorted(set(results.values()))}

@@ -20,7 +20,7 @@ def main() -> None:
     """Print the advisories that apply to locked versions. Fails if one applies, or if the folder has none."""
     packages, folder = locked(Path(sys.argv[1])), Path(sys.argv[2])
     looked_at, found = 0, 0
-    for name, version in packages.items():
+    for name, version in packages:
         for advisory in advisories(folder, name):
             looked_at += 1
             if concerns(advisory, Version(version)):
@@ -34,10 +34,10 @@ def main() -> None:
     sys.exit(1 if found else 0)
 
 
-def locked(requirements: Path) -> dict[str, str]:
-    """Return names, normalised as by PyPI, with their versions."""
+def locked(requirements: Path) -> list[tuple[str, str]]:
+    """Return names, normalised as by PyPI, with their versions. A package may have two, for different Pythons."""
     lines = map(_LOCKED.match, requirements.read_text().splitlines())
-    return {re.sub(r"[-_.]+", "-", line[1]).lower(): line[2] for line in lines if line}
+    return [(re.sub(r"[-_.]+", "-", line[1]).lower(), line[2]) for line in lines if line]
 
 
 def advisories(folder: Path, name: str) -> Iterator[dict[str, Any]]:

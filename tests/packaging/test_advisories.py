@@ -53,6 +53,9 @@ def test_an_applicable_advisory_fails_and_a_withdrawn_one_does_not(tmp_path: Pat
 
     bad = audited(tmp_path, "Some_Library==1.9 \\\n    --hash=sha256:00\nother==1.0 ; sys_platform == 'linux'\n")
     good = audited(tmp_path, "some.library==2.0\n")
+    two = audited(
+        tmp_path, "some.library==1.9 ; python_version < '3.14'\nsome.library==2.0 ; python_version >= '3.14'\n"
+    )
 
     assert bad.returncode == 1
     assert bad.stdout.splitlines() == [
@@ -60,6 +63,7 @@ def test_an_applicable_advisory_fails_and_a_withdrawn_one_does_not(tmp_path: Pat
         "1 of 1 advisories about 2 packages apply to the locked versions",
     ]
     assert (good.returncode, good.stdout[:8]) == (0, "0 of 1 a")
+    assert (two.returncode, two.stdout.splitlines()[0]) == (1, "some-library 1.9: A CVE-1")
 
 
 def test_a_folder_without_advisories_is_an_error(tmp_path: Path) -> None:
