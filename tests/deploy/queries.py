@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import yaml
@@ -61,6 +62,7 @@ def queries_of_dashboard() -> list[Query]:
     ]
 
 
+@cache
 def rules() -> list[dict[str, Any]]:
     """Return the alerts and the recording rules."""
     groups = yaml.safe_load(RULES.read_text())["groups"]
