@@ -109,7 +109,7 @@ def test_librdkafka_respects_the_throttle_time(kafka_bootstrap: str, proxy: Prox
     assert lasted > 2, "800 kB, of which 200 kB are free, at 200 kB/s, but for the last request's wait"
 
 
-@pytest.mark.parametrize("client_id", [_FLOOD, None])
+@pytest.mark.parametrize("client_id", [_FLOOD, pytest.param(None, marks=pytest.mark.long)])
 @pytest.mark.parametrize("acks", [1, 0])
 def test_a_connection_for_each_request_does_not_evade_the_quota(
     kafka_bootstrap: str, proxy: ProxyProcess, client_id: str | None, acks: int

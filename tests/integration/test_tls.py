@@ -81,6 +81,7 @@ def test_only_clients_with_an_allowed_certificate_are_accepted(guarded: Guarded,
     )
 
 
+@pytest.mark.long
 def test_a_broker_that_knows_certificates_sees_the_proxys_and_the_event_names_the_clients(
     mutual_broker: tuple[Kafka, Authority, Certificate], tmp_path: Path
 ) -> None:

@@ -67,7 +67,7 @@ FRAMES: dict[str, tuple[bytes, ...]] = {
 }
 
 
-@pytest.fixture(scope="module", params=[KAFKA_NEW, KAFKA_OLD])
+@pytest.fixture(scope="module", params=[KAFKA_NEW, pytest.param(KAFKA_OLD, marks=pytest.mark.long)])
 def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
     """The addresses of a broker that requires logins and of a proxy in front of it."""
     broker = Kafka(request.param, tmp_path_factory.mktemp("broker"), settings=SASL_SETTINGS)
