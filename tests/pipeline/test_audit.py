@@ -171,6 +171,7 @@ def test_samples_have_the_offset_and_the_diagnosis(
     assert "rule positive" in page
 
 
+@pytest.mark.long  # alone among the short ones here it needs the command's own Spark
 def test_clients_come_from_the_events(spark: SparkSession, observed: tuple[str, ProxyProcess], tmp_path: Path) -> None:
     topic, proxy = observed
     events, _ = violations_by(proxy.violations_of(topic))
@@ -213,15 +214,3 @@ def test_the_command_reports_what_would_be_rejected(
         "observe": 2 * 8,
     }
     assert summary["topics"][topic]["clients"][0]["client_id"] == "raw"
-
-
-def test_invalid_policies_are_reported_at_once(tmp_path: Path) -> None:
-    file = tmp_path / "policies.yaml"
-    file.write_text("upstream: {}\n")
-    about = ("--bootstrap", "127.0.0.1:9", "--topic", "t", "--out", str(tmp_path / "out"), "--policies", str(file))
-
-    output = run("audit", *about, status=1)
-
-    assert output.startswith("sluicegate-spark: ")
-    assert "upstream.bootstrap" in output
-    assert not (tmp_path / "out").exists()

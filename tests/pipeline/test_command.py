@@ -104,6 +104,18 @@ def test_words_that_cannot_be(arguments: tuple[str, ...], output: str, tmp_path:
     assert not (tmp_path / "out").exists()
 
 
+def test_invalid_policies_are_reported_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "policies.yaml"
+    file.write_text("upstream: {}\n")
+    about = ("--bootstrap", "127.0.0.1:9", "--topic", "t", "--out", str(tmp_path / "out"), "--policies", str(file))
+
+    output = run("audit", *about, status=1)
+
+    assert output.startswith("sluicegate-spark: ")
+    assert "upstream.bootstrap" in output
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_master_that_is_none(kafka_bootstrap: str, tmp_path: Path) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     about = ("profile", "--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(tmp_path / "out"))
