@@ -18,6 +18,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
 from tests.oracle.kafka_java import KAFKA_NEW, ROOT
@@ -69,6 +73,7 @@ def a_broker(folder: Path, *, is_proxied: bool) -> Iterator[str]:
     proxy: ProxyProcess | None = None
     try:
         broker.start()
+        load_coordinators(broker.bootstrap)
         if is_proxied:
             proxy = ProxyProcess(folder, broker.bootstrap)
             proxy.start_seconds = _START_SECONDS
@@ -78,6 +83,22 @@ def a_broker(folder: Path, *, is_proxied: bool) -> Iterator[str]:
         if proxy is not None:
             proxy.stop()
         broker.stop()
+
+
+def load_coordinators(bootstrap: str) -> None:
+    """Wait until the broker has created and loaded its groups: until then, tests that ask it only once fail."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "first"})
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+
+    def are_loaded() -> bool:
+        try:
+            consumer.committed([TopicPartition("first", 0)], timeout=10)  # creates __consumer_offsets
+        except KafkaException:
+            return False
+        return admin.list_consumer_groups().result().errors == []
+
+    eventually(are_loaded, _START_SECONDS)
+    consumer.close()
 
 
 def differences(direct: Results, through: Results) -> list[str]:

@@ -119,7 +119,7 @@ def test_every_placeholder_in_the_tree_is_one_of_the_names() -> None:
         rest = line
         for value in named.values():
             rest = rest.replace(value, "")
-        if not line.startswith(skipped) and re.search(r"\bOWNER\b", rest):
+        if not line.startswith(skipped) and re.search(r"[/@]OWNER\b|\bOWNER[/.]", rest):  # not a constant of JavaScript
             strange.append(line)
     assert strange == []
 
@@ -191,6 +191,29 @@ def test_the_image_has_a_tag_for_each_processor_an_inventory_provenance_and_a_si
         assert "org.opencontainers.image.version=" in line
     assert [line.split()[0] for line in joined] == ["docker", "cosign", "docker", "cosign"]
     assert "-rules-amd64" in joined[2]
+
+
+def test_the_digests_of_a_release_are_those_of_its_files_and_of_nothing_else(tmp_path: Path) -> None:
+    shutil.copytree(SCRIPTS, tmp_path / "scripts/release")
+    named = ("pyproject.toml", "compose.yaml", "README.md", ".github/identity.env", "deploy/helm/sluicegate/Chart.yaml")
+    for name in named:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    version = run("version.py", cwd=tmp_path).stdout.strip()
+    (tmp_path / "CHANGELOG.md").write_text(f"## [{version}] - 2026-12-01\n\n- The first.\n")
+    files = tmp_path / "dist"
+    files.mkdir()
+    (files / "a.whl").write_text("a")
+    release = [tmp_path / "scripts/release/github-release", f"v{version}", files]
+
+    for _ in range(2):  # a step may be repeated
+        done = subprocess.run(release, env=os.environ | {"PRINT": "1"}, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+        assert [line.split()[1] for line in (files / "SHA256SUMS").read_text().splitlines()] == ["a.whl"]
+        assert f"gh release create v{version}" in done.stdout
+        assert str(files / "SHA256SUMS") in done.stdout
+        subprocess.run(["sha256sum", "--check", "--status", "SHA256SUMS"], cwd=files, check=True)
 
 
 def _steps(workflow: Path) -> list[dict[str, Any]]:
