@@ -49,14 +49,13 @@ class TooCostly(Exception):
 @dataclass(eq=False, slots=True)
 class Evaluation:
     """A request of a client. `future`: its last response, or Outage, SchemaUnusable or TooCostly; `done`: the responses
-    about its records, up to the first failure.
+    about its subjects, up to the first failure.
     """
 
     client: Hashable
     account: Account
     specification: Specification
     request: EvaluationRequest
-    data: bytes
     future: "Future[Response]"
     done: list[Response] = field(default_factory=list)
 
@@ -84,11 +83,9 @@ class EvaluationThread:
         with self._changed:
             self._want(kinds)
 
-    def add(
-        self, client: Hashable, specification: Specification, request: EvaluationRequest, data: bytes
-    ) -> Evaluation:
+    def add(self, client: Hashable, specification: Specification, request: EvaluationRequest) -> Evaluation:
         """Add an evaluation to the queue. Raises Outage after `close`."""
-        evaluation = Evaluation(client, self._account_of(client), specification, request, data, Future())
+        evaluation = Evaluation(client, self._account_of(client), specification, request, Future())
         with self._changed:
             if self._closed:
                 raise Outage(_ENDS)
@@ -224,7 +221,7 @@ class EvaluationThread:
 
     def _responded_once(self, evaluation: Evaluation) -> Response:
         request, specification = evaluation.request, evaluation.specification
-        request = replace(request, records=request.records[len(evaluation.done) :])
+        request = replace(request, subjects=request.subjects[len(evaluation.done) :])
         if request.operation is Operation.COMPILE:
             return self._compiled_by(request)
         if specification.number in self._compiled:
@@ -241,22 +238,22 @@ class EvaluationThread:
 
     def _last_response(self, evaluation: Evaluation, request: EvaluationRequest) -> Response:
         """Evaluate what is not done, and note and charge what is. Return the last response."""
-        for response in self._of_process(request, evaluation.data):
+        for response in self._of_process(request):
             if response.outcome is Outcome.DONE:
                 evaluation.done.append(response)
                 self._charge(evaluation, response)
         return response
 
     def _compiled_by(self, request: EvaluationRequest) -> Response:
-        (response,) = self._of_process(request, b"")
+        (response,) = self._of_process(request)
         if response.outcome is Outcome.DONE:
             self._compiled.add(request.number)
         return response
 
-    def _of_process(self, request: EvaluationRequest, data: bytes) -> Iterator[Response]:
+    def _of_process(self, request: EvaluationRequest) -> Iterator[Response]:
         process = self._started()
         try:
-            yield from process.ask(request, data, _EVALUATION_SECONDS)
+            yield from process.ask(request, _EVALUATION_SECONDS)
         except OverBudget:
             self._compiled.clear()
             if process.has_ended:

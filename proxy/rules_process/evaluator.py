@@ -8,7 +8,7 @@ import resource
 import signal
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
@@ -24,6 +24,7 @@ from sluicegate.proxy.rules_process.messages import (
     Outcome,
     Response,
     Specification,
+    Subject,
     received_request,
     record_of,
     send_response,
@@ -31,7 +32,7 @@ from sluicegate.proxy.rules_process.messages import (
 from sluicegate.proxy.rules_process.protoc import write_descriptor_set
 from sluicegate.validation.rules.own_rule import place_of
 from sluicegate.validation.rules.protobuf.message_names import MessageNaming
-from sluicegate.validation.rules.rule import Outage, Rule, RuledRecord, RuleUnusable, SchemaError, Side
+from sluicegate.validation.rules.rule import Outage, Rule, RuleUnusable, SchemaError, Side
 from sluicegate.validation.rules.schemas.conditions import Condition
 from sluicegate.validation.rules.schemas.content import (
     Content,
@@ -206,37 +207,36 @@ class Evaluator:
         at_first = own_bytes()
         while True:
             try:
-                evaluation = received_request(self._here)
+                request = received_request(self._here)
             except MemoryError:
                 return NO_ROOM_TO_READ
-            if evaluation is None:
+            if request is None:
                 return 0
             try:
-                self._respond(*evaluation)
+                self._respond(request)
             except MemoryError:
                 return OUT_OF_MEMORY
-            del evaluation
+            del request
             if own_bytes() - at_first > self._memory * _MOST_GROWN:
                 return WORN_OUT
 
-    def _respond(self, request: EvaluationRequest, data: bytes) -> None:
-        """Send the response to a request, or one for each of its records as soon as it is evaluated."""
+    def _respond(self, request: EvaluationRequest) -> None:
+        """Send the response to a request, or one for each of its subjects as soon as it is evaluated."""
         signal.setitimer(signal.ITIMER_PROF, max(request.seconds, _LEAST_SECONDS))
         try:
-            for response in self._responses(request, data):
+            for response in self._responses(request):
                 send_response(self._there, response)
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
 
-    def _responses(self, request: EvaluationRequest, data: bytes) -> Iterator[Response]:
-        """Yield responses: the last one is for the last record, the first that is not DONE, or the end of the turn."""
+    def _responses(self, request: EvaluationRequest) -> Iterator[Response]:
+        """Yield responses: the last one is for the last subject, the first that is not DONE, or the end of the turn."""
         at_first = began = time.process_time()
         if request.operation is Operation.COMPILE:
             outcome, words, grown = self._compiled(request)
             yield Response(outcome, words, time.process_time() - began, grown)
             return
-        subjects: Sequence[Any] = [record_of(each) for each in request.records] or [data]
-        for left, subject in enumerate(subjects, 1 - len(subjects)):
+        for left, subject in enumerate(request.subjects, 1 - len(request.subjects)):
             outcome, words = self._evaluated(request, subject)
             now = time.process_time()
             is_last = not left or outcome is not Outcome.DONE or now - at_first > _TURN_SECONDS
@@ -265,13 +265,14 @@ class Evaluator:
             self._keep(request.number, one, grown)
         return Outcome.DONE, None, grown
 
-    def _evaluated(self, request: EvaluationRequest, subject: bytes | RuledRecord) -> tuple[Outcome, str | None]:
+    def _evaluated(self, request: EvaluationRequest, subject: Subject) -> tuple[Outcome, str | None]:
         if request.number not in self._made:
             return Outcome.UNKNOWN, None
         self._made.move_to_end(request.number)
         one, _ = self._made[request.number]
         try:
-            words = getattr(one, request.operation.value)(subject)
+            given = subject if isinstance(subject, bytes) else record_of(subject)
+            words = getattr(one, request.operation.value)(given)
         except MemoryError:
             raise
         except Outage as outage:

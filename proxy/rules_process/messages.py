@@ -1,8 +1,8 @@
 """Messages between the proxy and its rules process.
 
-The proxy, which the process trusts, sends a pickled request followed by the bytes to validate. The process has handled
-clients' data, so its responses are JSON, are checked when read, and are never unpickled. A response fits into PIPE_BUF,
-which a pipe writes atomically, so that a process that ends never leaves half a response.
+The proxy, which the process trusts, sends pickled requests. The process has handled clients' data, so its responses are
+JSON, are checked when read, and are never unpickled. A response fits into PIPE_BUF, which a pipe writes atomically, so
+that a process that ends never leaves half a response.
 """
 
 import json
@@ -18,7 +18,7 @@ from typing import Any
 
 from sluicegate.validation.rules.rule import Client, RuledRecord
 
-_HEAD = struct.Struct(">II")
+_HEAD = struct.Struct(">I")
 _LENGTH = struct.Struct(">H")
 _MOST_RESPONSE_BYTES = 4096  # PIPE_BUF of Linux; macOS has 512, but writes more at once to an empty pipe
 _MOST_CHARACTERS = 600
@@ -28,6 +28,8 @@ _NUMBERS = count(1)
 
 RecordFields = tuple[Any, ...]
 """The fields of a record, from `fields_of`."""
+Subject = bytes | RecordFields
+"""What is evaluated: the data of a schema, or a record."""
 
 NAMING = "naming"
 """The key of a MessageNaming in the options of a specification."""
@@ -90,18 +92,18 @@ class Operation(Enum):
 @dataclass(frozen=True, slots=True)
 class EvaluationRequest:
     """`number`: of the specification, which is sent only with COMPILE. `seconds`: the CPU time that it may take.
-    `records`: the fields of records, for a rule that reads more than bytes.
+    `subjects`: what to evaluate, one after another.
     """
 
     operation: Operation
     number: int
     seconds: float
     specification: Specification | None = None
-    records: tuple[RecordFields, ...] = ()
+    subjects: tuple[Subject, ...] = ()
 
 
 class Outcome(Enum):
-    """The outcome of a request, or of one of its records."""
+    """The outcome of a request, or of one of its subjects."""
 
     DONE = "done"
     UNKNOWN = "unknown"  # the process does not have the specification: repeat with it
@@ -115,7 +117,7 @@ class Outcome(Enum):
 class Response:
     """`seconds`: the CPU time taken; `grown`: by how many bytes the process has grown.
 
-    A request about several records has a response for each. `is_last`: no more follow, although records may be left.
+    A request about several subjects has a response for each. `is_last`: no more follow, although subjects may be left.
     """
 
     outcome: Outcome
@@ -133,22 +135,22 @@ class NoResponse(Exception):
     """The other end is closed or has sent an invalid response."""
 
 
-def encoded_request(request: EvaluationRequest, data: bytes) -> list[bytes]:
+def encoded_request(request: EvaluationRequest) -> list[bytes]:
     """Return the parts to send, in this order."""
     pickled = pickle.dumps(request)
-    return [_HEAD.pack(len(pickled), len(data)) + pickled, data]
+    return [_HEAD.pack(len(pickled)), pickled]
 
 
-def received_request(here: FileIO) -> tuple[EvaluationRequest, bytes] | None:
+def received_request(here: FileIO) -> EvaluationRequest | None:
     """Read a request; return None if there are no more."""
     head = _read(here, _HEAD.size)
     if head is None:
         return None
-    pickled_size, size = _HEAD.unpack(head)
-    pickled, data = _read(here, pickled_size), _read(here, size)
-    if pickled is None or data is None:
+    pickled = _read(here, *_HEAD.unpack(head))
+    if pickled is None:
         return None
-    return pickle.loads(pickled), data  # noqa: S301  # sent by the proxy itself
+    request: EvaluationRequest = pickle.loads(pickled)  # noqa: S301  # sent by the proxy itself
+    return request
 
 
 def send_response(there: FileIO, response: Response) -> None:

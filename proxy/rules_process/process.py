@@ -78,7 +78,7 @@ class EvaluationProcess:
         """Return the process id of the host, whose child evaluates."""
         return self._process.pid
 
-    def ask(self, request: EvaluationRequest, data: bytes, most_seconds: float) -> Iterator[Response]:
+    def ask(self, request: EvaluationRequest, most_seconds: float) -> Iterator[Response]:
         """Send a request and yield its responses, within at most `most_seconds` of wall-clock time.
 
         Raises OverBudget and Ended; if `has_ended`, the process cannot be used again.
@@ -88,7 +88,7 @@ class EvaluationProcess:
             self._is_ready = True
         end = monotonic() + most_seconds
         with suppress(BrokenPipeError):  # the response gives the reason
-            self._send(encoded_request(request, data), end)
+            self._send(encoded_request(request), end)
         is_last = False
         while not is_last:
             response = self._response(end)

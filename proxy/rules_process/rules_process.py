@@ -5,9 +5,10 @@ is TooCostly; any other failure of the process is an Outage. No verdict depends 
 valid data must not look too costly.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import TimeoutError as NotInTime
 from contextlib import suppress
+from dataclasses import replace
 from time import monotonic
 
 from sluicegate.proxy.rules_process.evaluation_thread import Evaluation, EvaluationThread, RuleLimits, TooCostly
@@ -15,9 +16,9 @@ from sluicegate.proxy.rules_process.messages import (
     EvaluationRequest,
     Kind,
     Operation,
-    RecordFields,
     Response,
     Specification,
+    Subject,
 )
 from sluicegate.proxy.rules_process.process import EvaluationProcess, Start
 from sluicegate.proxy.rules_process.reports import Evaluated, NoRulesReports, RulesReports
@@ -61,47 +62,41 @@ class RulesProcess:
         seconds = self.limits.seconds
         request = EvaluationRequest(Operation.COMPILE, specification.number, seconds, specification)
         try:
-            response = self._evaluated(specification, request, b"")
+            response = self._evaluated(specification, request)
         except TooCostly:
             spent.compiling_seconds += seconds
             raise
         spent.compiling_seconds += response.seconds
         return response
 
-    def ask(
-        self,
-        specification: Specification,
-        operation: Operation,
-        data: bytes = b"",
-        record: RecordFields | None = None,
-    ) -> str | None:
-        """Return a schema's complaint about `data`, or a rule's about `record`. Raises the errors of `compile`."""
+    def ask(self, specification: Specification, operation: Operation, subject: Subject) -> str | None:
+        """Return what a schema says about data, or a rule about a record. Raises the errors of `compile`."""
         self._wait_budget.check_may_wait()
         spent = self._wait_budget.spent
         left = self.limits.seconds - spent.evaluating_seconds
         if left <= 0:
             raise TooCostly(self.limits.exceeded(Evaluated.OVER_SECONDS))
-        ahead = spent.ahead.get(specification.number, {}) if operation is Operation.COMPLAINT else {}
-        verdict = ahead.pop(record, None)
+        ahead = spent.ahead.get((specification.number, operation), {})
+        verdict = ahead.get(subject)
         if verdict is not None:
+            ahead[subject] = replace(verdict, seconds=0.0)  # an equal one costs nothing
             spent.evaluating_seconds += verdict.seconds
             if isinstance(verdict.words, Exception):
                 raise verdict.words
             return verdict.words
-        records = () if record is None else (record,)
-        request = EvaluationRequest(operation, specification.number, left, records=records)
+        request = EvaluationRequest(operation, specification.number, left, subjects=(subject,))
         try:
-            response = self._evaluated(specification, request, data)
+            response = self._evaluated(specification, request)
         except TooCostly:
             spent.evaluating_seconds = self.limits.seconds
             raise
         spent.evaluating_seconds += response.seconds
         return response.words
 
-    def look_ahead(self, specification: Specification, records: Sequence[RecordFields]) -> None:
-        """Evaluate a rule on records that `ask` is asked about next, with fewer messages to the process.
+    def look_ahead(self, specification: Specification, operation: Operation, subjects: Iterable[Subject]) -> None:
+        """Evaluate what `ask` is asked about next, with fewer messages to the process.
 
-        A record has the verdict that it would have alone, and is charged when it is asked about. If one of them is too
+        A subject has the verdict that it would have alone, and is charged when it is asked about. If one of them is too
         costly, the others are asked about one by one, so a request takes at most twice its CPU time.
 
         Raises MayNotWaitHere.
@@ -109,18 +104,18 @@ class RulesProcess:
         self._wait_budget.check_may_wait()
         spent = self._wait_budget.spent
         verdicts: dict[Hashable, VerdictAhead] = {}
-        spent.ahead[specification.number] = verdicts
-        rest = tuple(records)
+        spent.ahead[specification.number, operation] = verdicts
+        rest = tuple(dict.fromkeys(subjects))
         while rest and (left := self.limits.seconds - spent.evaluating_seconds - spent.ahead_seconds) > 0:
-            request = EvaluationRequest(Operation.COMPLAINT, specification.number, left, records=rest)
-            evaluation = self._queued(specification, request, b"")
+            request = EvaluationRequest(operation, specification.number, left, subjects=rest)
+            evaluation = self._queued(specification, request)
             failure: Exception | None = None
             try:
                 self._waited_for(evaluation)
             except (TooCostly, Outage, SchemaUnusable) as error:
                 failure = error
-            for record, response in zip(rest, evaluation.done, strict=False):
-                verdicts[record] = VerdictAhead(response.words, response.seconds)
+            for subject, response in zip(rest, evaluation.done, strict=False):
+                verdicts[subject] = VerdictAhead(response.words, response.seconds)
             rest = rest[len(evaluation.done) :]
             if failure is not None:
                 verdicts[rest[0]] = VerdictAhead(
@@ -137,12 +132,12 @@ class RulesProcess:
         """Return the process id; None if the process is not running."""
         return self._thread.pid
 
-    def _evaluated(self, specification: Specification, request: EvaluationRequest, data: bytes) -> Response:
-        return self._waited_for(self._queued(specification, request, data))
+    def _evaluated(self, specification: Specification, request: EvaluationRequest) -> Response:
+        return self._waited_for(self._queued(specification, request))
 
-    def _queued(self, specification: Specification, request: EvaluationRequest, data: bytes) -> Evaluation:
+    def _queued(self, specification: Specification, request: EvaluationRequest) -> Evaluation:
         self._wait_budget.check_may_wait()
-        return self._thread.add(self._wait_budget.on_behalf_of, specification, request, data)
+        return self._thread.add(self._wait_budget.on_behalf_of, specification, request)
 
     def _waited_for(self, evaluation: Evaluation) -> Response:
         with suppress(NotInTime):

@@ -59,6 +59,11 @@ class StoppableContent:
         content = self._content
         return content.ordinary(behind) if isinstance(content, HasOrdinaryContent) else None
 
+    def look_ahead(self, subjects: Sequence[bytes]) -> None:
+        """Validate together what the rules process validates."""
+        costly = [data for data in subjects if self.steps(data) > INLINE_STEPS]
+        self._process.look_ahead(self._specification, Operation.FAULT, costly)
+
     def steps(self, data: bytes) -> int:
         if self._content is None:
             return UNBOUNDED
@@ -171,7 +176,7 @@ class StoppableRule:
 
     def _evaluated(self, operation: Operation, record: RuledRecord) -> str | None:
         try:
-            return self._process.ask(self._specification, operation, record=fields_of(record))
+            return self._process.ask(self._specification, operation, fields_of(record))
         except SchemaUnusable as error:
             raise SchemaError(str(error)) from error
 
@@ -192,7 +197,7 @@ class _StoppableExpression:
         if self._inline is not None and self._inline.steps(record) <= INLINE_STEPS:
             return self._inline.complaint(record)
         try:
-            return self._process.ask(self._specification, Operation.COMPLAINT, record=fields_of(record))
+            return self._process.ask(self._specification, Operation.COMPLAINT, fields_of(record))
         except TooCostly as error:
             return f"the record is {too_costly(error)}"
         except SchemaUnusable as error:
@@ -206,7 +211,7 @@ class _StoppableExpression:
         if self._inline is not None and self._inline.steps(record) <= INLINE_STEPS:
             return self._inline.explanation(record)
         try:
-            return self._process.ask(self._specification, Operation.EXPLANATION, record=fields_of(record))
+            return self._process.ask(self._specification, Operation.EXPLANATION, fields_of(record))
         except (TooCostly, Outage, SchemaUnusable):
             return None
 
@@ -221,7 +226,7 @@ def _look_ahead(
     """If the first record is costly, evaluate all costly ones; most batches have records of one kind."""
     if rule.steps(records[0]) > INLINE_STEPS:
         costly = [fields_of(each) for each in records if rule.steps(each) > INLINE_STEPS]
-        process.look_ahead(specification, costly)
+        process.look_ahead(specification, Operation.COMPLAINT, costly)
 
 
 def too_costly(error: TooCostly) -> str:

@@ -26,7 +26,7 @@ class WaitBudgetExceeded(Exception):
 
 @dataclass(frozen=True, slots=True)
 class VerdictAhead:
-    """The verdict on a record that a rule is asked about next: a complaint, None, or an exception to raise.
+    """What a rule says when it is asked next: a complaint, None, or an exception to raise.
 
     `seconds`: the CPU time, which is charged when the rule is asked.
     """
@@ -38,13 +38,13 @@ class VerdictAhead:
 class RulesSpending:
     """The CPU time of the rules process for one request: for its records, and for compiling new schemas.
 
-    `ahead`: by rule, the verdicts on its next records.
+    `ahead`: by rule, or by schema, the verdicts on what it is asked about next.
     """
 
     def __init__(self) -> None:
         self.evaluating_seconds = 0.0
         self.compiling_seconds = 0.0
-        self.ahead: dict[int, dict[Hashable, VerdictAhead]] = {}
+        self.ahead: dict[Hashable, dict[Hashable, VerdictAhead]] = {}
 
     @property
     def ahead_seconds(self) -> float:

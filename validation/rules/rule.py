@@ -9,7 +9,7 @@ Compiled with the types in rule.pxd if a C compiler is installed.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, Flag, auto
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 Header = tuple[bytes, bytes | None]
 
@@ -207,14 +207,17 @@ class Rule(Protocol):
         """
 
 
+Subject_contra = TypeVar("Subject_contra", contravariant=True)
+
+
 @runtime_checkable
-class LooksAhead(Protocol):
-    """A rule, or an expression over a schema, that evaluates several records together in less time than one by one."""
+class LooksAhead(Protocol[Subject_contra]):
+    """A rule (of records), or a schema (of data), that evaluates several together in less time than one by one."""
 
-    def look_ahead(self, records: Sequence[RuledRecord]) -> None:
-        """Prepare `complaint` for these records of one request, which it is asked about next. Changes no verdict.
+    def look_ahead(self, subjects: Sequence[Subject_contra]) -> None:
+        """Prepare for these records or data of one request, which it is asked about next. Changes no verdict.
 
-        Raises what `complaint` raises where it may not wait.
+        There is at least one. Raises what evaluating raises where it may not wait.
         """
 
 

@@ -71,7 +71,7 @@ def schema(kind: Kind, text: Any) -> Specification:
 
 
 def do(process: RulesProcess, what: str) -> str | None:
-    return process.ask(DOES, Operation.COMPLAINT, record=fields_of(record(what.encode())))
+    return process.ask(DOES, Operation.COMPLAINT, fields_of(record(what.encode())))
 
 
 def test_it_gives_the_same_results_as_inline_evaluation(process: RulesProcess) -> None:
@@ -85,8 +85,8 @@ def test_it_gives_the_same_results_as_inline_evaluation(process: RulesProcess) -
     assert process.ask(number, Operation.FAULT, b"\x02") is None
     assert process.ask(number, Operation.RECORD_NAME, b"\x02") == "n.Number"
     assert process.ask(number, Operation.FAULT, b"") is not None
-    assert process.ask(expression, Operation.COMPLAINT, record=fields_of(record(b'{"a": 2}'))) is None
-    assert process.ask(expression, Operation.COMPLAINT, record=fields_of(record(b'{"a": 1}'))) is not None
+    assert process.ask(expression, Operation.COMPLAINT, fields_of(record(b'{"a": 2}'))) is None
+    assert process.ask(expression, Operation.COMPLAINT, fields_of(record(b'{"a": 1}'))) is not None
     assert do(process, "bad") == "is bad"
     assert do(process, "good") is None
 

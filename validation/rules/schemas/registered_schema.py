@@ -1,14 +1,24 @@
 """The rule that a key or value was written with a registry's schema, under the right subject, and follows it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
-from sluicegate.validation.rules.rule import CONSTANT_STEPS, UNBOUNDED, Outage, Part, RuledRecord, SchemaError, Side
+from sluicegate.validation.rules.rule import (
+    CONSTANT_STEPS,
+    INLINE_STEPS,
+    UNBOUNDED,
+    Outage,
+    Part,
+    RuledRecord,
+    SchemaError,
+    Side,
+)
 from sluicegate.validation.rules.schemas.conditions import Condition
 from sluicegate.validation.rules.schemas.content import Content, SchemaLanguage
 from sluicegate.validation.rules.schemas.framing import Framing
+from sluicegate.validation.rules.schemas.looking_ahead import look_ahead
 from sluicegate.validation.rules.schemas.wire_format import SchemaId
 
 
@@ -102,6 +112,11 @@ class HasRegisteredSchema:
 
     def complaint(self, record: RuledRecord) -> str | None:
         return self._words(record, _fault)
+
+    def look_ahead(self, records: Sequence[RuledRecord]) -> None:
+        """Validate several records together, if the first is costly."""
+        if self.steps(records[0]) > INLINE_STEPS:
+            look_ahead(map(self.known_content, records))
 
     def explanation(self, record: RuledRecord) -> str | None:
         """Return the text of `complaint` with the explanation of the schema."""

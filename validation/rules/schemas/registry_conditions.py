@@ -19,8 +19,8 @@ from sluicegate.validation.rules.rule import (
 )
 from sluicegate.validation.rules.schemas.conditions import Condition, ConditionLanguage
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, HasExpressions
+from sluicegate.validation.rules.schemas.looking_ahead import look_ahead
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, RegisteredSchema
-from sluicegate.validation.rules.schemas.schema_expression import look_ahead
 
 # Each compiled expression takes up to 200 kB; a schema that the registry's cache has dropped is not kept here either.
 _MOST_KEPT = 100

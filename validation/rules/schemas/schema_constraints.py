@@ -17,7 +17,8 @@ from sluicegate.validation.rules.rule import (
     Side,
 )
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, HasConstraints
-from sluicegate.validation.rules.schemas.schema_expression import SchemaOfRecord, look_ahead
+from sluicegate.validation.rules.schemas.looking_ahead import look_ahead
+from sluicegate.validation.rules.schemas.schema_expression import SchemaOfRecord
 
 # A schema that the registry's cache has dropped is not kept here either.
 _MOST_KEPT = 100

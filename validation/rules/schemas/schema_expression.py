@@ -4,7 +4,7 @@ JSON form of the data.
 The rule about the schema itself reports values that do not follow it; here they pass, as a null value does.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
 from weakref import WeakKeyDictionary
 
@@ -14,7 +14,6 @@ from sluicegate.validation.rules.rule import (
     CONSTANT_STEPS,
     INLINE_STEPS,
     UNBOUNDED,
-    LooksAhead,
     Part,
     RuledRecord,
     RuleUnusable,
@@ -22,6 +21,7 @@ from sluicegate.validation.rules.rule import (
     Side,
 )
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, HasExpressions, ReadAsJson
+from sluicegate.validation.rules.schemas.looking_ahead import look_ahead
 
 CompileFor = Callable[[Content, str], ExpressionOfSchema]
 
@@ -114,17 +114,6 @@ class TrueOfSchema:
             found = str(error)
         self._by_content[content] = found
         return found
-
-
-def look_ahead(known: Iterable[tuple[ExpressionOfSchema, RuledRecord] | None]) -> None:
-    """Let each expression look at its own records; `known`: an expression and a record with bare data."""
-    by_expression: dict[ExpressionOfSchema, list[RuledRecord]] = {}
-    for one in known:
-        if one is not None:
-            by_expression.setdefault(one[0], []).append(one[1])
-    for expression, records in by_expression.items():
-        if isinstance(expression, LooksAhead):
-            expression.look_ahead(records)
 
 
 def expression_of(content: Content, text: str) -> ExpressionOfSchema:

@@ -1,0 +1,19 @@
+"""Evaluates several records together, each by its own schema (`LooksAhead`)."""
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from sluicegate.validation.rules.rule import LooksAhead
+
+Subject = TypeVar("Subject")
+
+
+def look_ahead(known: Iterable[tuple[object, Subject] | None]) -> None:
+    """Let each schema, or each expression over one, look at its own data or records; None is left out."""
+    by_schema: dict[object, list[Subject]] = {}
+    for one in known:
+        if one is not None:
+            by_schema.setdefault(one[0], []).append(one[1])
+    for schema, subjects in by_schema.items():
+        if isinstance(schema, LooksAhead):
+            schema.look_ahead(subjects)
