@@ -33,7 +33,7 @@ _TOGETHER: dict[str, dict[str, tuple[str, ...]]] = {
         ),
         "a session that audits": (
             *("advised_limits", "extract", "fewer_producers", "functions", "jobs", "audit", "large_partition"),
-            *("notebook", "places", "profile", "raw_source", "readable", "violations"),
+            *("notebook", "profile", "raw_source", "unreadable", "violations"),
             *("topics_that_go", "watch", "watch_outage", "watch_webhook"),
         ),
     },
