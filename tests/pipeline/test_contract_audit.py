@@ -10,10 +10,9 @@ import re
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from io import BytesIO
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -24,6 +23,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline.api import audit
+from sluicegate.pipeline.jobs.audit.job import Audit
 from sluicegate.proxy.rules_process.protoc import descriptor_set_of
 from tests.broker.proxy_process import ProxyProcess
 from tests.config.contracts.written import ORDERS
@@ -72,7 +72,9 @@ message Order {
   Buyer buyer = 5;
 }
 """
-ID = b"\0\0\0\0\1"
+SCHEMAS = {1: {"schema": json.dumps(AVRO)}, 2: {"schemaType": "PROTOBUF", "schema": PROTO}}
+UNREAD: Order = {"id": None, "price": None, "currency": None, "buyer": {}}
+"""What is counted of a value that cannot be read."""
 PASSED = {"enough", "some-currency", "currency.missingValues"}
 """The checks that the orders pass."""
 
@@ -94,7 +96,7 @@ def counted_by_rule(all_orders: list[Order]) -> Counter[str]:
     found = Counter[str]()
     for order in all_orders:
         found["contract.schema"] += order.get("amount", -1) < 0
-        found["contract.known-currency"] += order["currency"] not in ("EUR", "USD", None)
+        found["contract.known-currency"] += order is UNREAD or order["currency"] not in ("EUR", "USD", None)
     return found
 
 
@@ -115,7 +117,7 @@ def counted_over_all(all_orders: list[Order]) -> dict[str, float]:
     strange = [each for each in currencies if each is not None and not re.fullmatch("[A-Z]{3}", each)]
     return {
         "enough": count,
-        "id.unique": duplicates([order["id"] for order in all_orders]),
+        "id.unique": duplicates([order["id"] for order in all_orders if order is not UNREAD]),
         "some-currency": 100 * currencies.count(None) / count,
         "currency.missingValues": currencies.count(None) + currencies.count(""),
         "currency.invalidValues": 100 * len(strange) / count,
@@ -132,7 +134,7 @@ def in_json(order: Order) -> bytes:
 def in_avro(order: Order) -> bytes:
     out = BytesIO()
     fastavro.schemaless_writer(out, fastavro.parse_schema(AVRO), order)
-    return ID + out.getvalue()
+    return b"\0\0\0\0\1" + out.getvalue()
 
 
 def in_protobuf() -> Callable[[Order], bytes]:
@@ -140,93 +142,111 @@ def in_protobuf() -> Callable[[Order], bytes]:
     for file in descriptor_pb2.FileDescriptorSet.FromString(descriptor_set_of("order.proto", PROTO, {})).file:
         pool.Add(file)
     message = message_factory.GetMessageClass(pool.FindMessageTypeByName("Order"))
-    first = b"\0"  # the index of the message in its file
-    return lambda order: ID + first + bytes(message(**order).SerializeToString())
+    # The schema's id, and the index of the message in its file.
+    return lambda order: b"\0\0\0\0\2" + b"\0" + bytes(message(**order).SerializeToString())
 
 
-@contextmanager
-def registry_of(schema: dict[str, str] | None, topics: list[str]) -> Iterator[dict[str, Any]]:
-    """A registry with one schema, under the subjects of `topics`; yields the section of the configuration.
-
-    None: there is no registry.
-    """
-    if schema is None:
-        yield {}
-        return
+def registry(topics: Collection[str]) -> StandIn:
+    """Return a registry with a schema for each id, under the subjects of all topics."""
+    asked = re.compile(rb"GET /schemas/ids/(\d)(/versions)?")
 
     def answer(client: socket.socket, head: bytes) -> bool:
-        is_about_subjects = b"/versions" in head.split(b"\r", 1)[0]
-        found: Any = [{"subject": f"{topic}-value", "version": 1} for topic in topics] if is_about_subjects else schema
+        about = asked.match(head)
+        found: Any = [{"subject": f"{topic}-value", "version": 1} for topic in topics]
+        if about is None:  # the proxy's survey of subjects
+            found = []
+        elif about[2] is None:
+            found = SCHEMAS[int(about[1])]
         client.sendall(said("200 OK", json.dumps(found).encode()))
         return True
 
-    with StandIn(answer) as registry:
-        yield {"registries": {"main": {"url": registry.url}}}
+    return StandIn(answer)
 
 
-FORMS: dict[str, tuple[Callable[[], Callable[[Order], bytes]], dict[str, str] | None]] = {
-    "json": (lambda: in_json, None),
-    "avro": (lambda: in_avro, {"schema": json.dumps(AVRO)}),
-    "protobuf": (in_protobuf, {"schemaType": "PROTOBUF", "schema": PROTO}),
+FORMS: dict[str, Callable[[], Callable[[Order], bytes]]] = {
+    "json": lambda: in_json,
+    "avro": lambda: in_avro,
+    "protobuf": in_protobuf,
 }
+MODES = ("observe", "reject")
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_proxies_and_audits_have_the_figures_counted_in_the_orders(
-    form: str, spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
-) -> None:
-    observed, rejected = (create_topic(kafka_bootstrap, UNVALIDATED) for _ in range(2))
-    written, schema = FORMS[form][0](), FORMS[form][1]
-    contract = re.sub(
-        r"    quality:\n(?=      - {id: enough)", PROPERTIES, ORDERS.replace("format: json", f"format: {form}")
-    )
-    registry = {} if schema is None else {"registry": "main"}
-    for topic, name in ((observed, "observed"), (rejected, "rejected")):
-        (tmp_path / f"{name}.odcs.yaml").write_text(contract.replace("orders.v1", topic))
-    items = [{"path": "observed.odcs.yaml", "mode": "observe", **registry}, {"path": "rejected.odcs.yaml", **registry}]
+@dataclass(frozen=True)
+class Measured:
+    """`events`: those of the proxy by topic. `errors`: the codes that the producers received by topic."""
+
+    topics: dict[tuple[str, str], str]
+    events: dict[str, list[dict[str, Any]]]
+    errors: dict[str, list[int]]
+    audit: Audit
+
+
+@pytest.fixture(scope="module")
+def measured(spark: SparkSession, kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Measured:
+    """Send the orders in each form through one proxy, to a topic that observes and to one that rejects."""
+    folder = tmp_path_factory.mktemp("contracts")
+    topics = {(form, mode): create_topic(kafka_bootstrap, UNVALIDATED) for form in FORMS for mode in MODES}
+    items = []
+    for (form, mode), topic in topics.items():
+        contract = ORDERS.replace("format: json", f"format: {form}").replace("orders.v1", topic)
+        contract = re.sub(r"    quality:\n(?=      - {id: enough)", PROPERTIES, contract)
+        (folder / f"{form}-{mode}.odcs.yaml").write_text(contract)
+        items.append({"path": f"{form}-{mode}.odcs.yaml", "mode": mode})
+        items[-1] |= {} if form == "json" else {"registry": "main"}
+    errors: dict[str, list[int]] = {topic: [] for topic in topics.values()}
+
+    def note(error: confluent_kafka.KafkaError | None, message: confluent_kafka.Message) -> None:
+        if error is not None:
+            errors[str(message.topic())].append(error.code())
+
     made = orders()
-    bad = sum(map(is_rejected, made))
-    with registry_of(schema, [observed, rejected]) as registries:
-        proxy = ProxyProcess(tmp_path, kafka_bootstrap, {"contracts": items, **registries})
-        errors: list[int] = []
+    bad = sum(map(is_rejected, made)) + 1
+    with registry(topics.values()) as schemas:
+        settings = {"contracts": items, "registries": {"main": {"url": schemas.url}}}
+        proxy = ProxyProcess(folder, kafka_bootstrap, settings)
         try:
             proxy.start()
             # A batch for each record, because a batch is rejected as a whole.
             producer = confluent_kafka.Producer({"bootstrap.servers": proxy.bootstrap, "batch.num.messages": 1})
-            for topic in (observed, rejected):
-                for value in [*map(written, made), None]:
-                    producer.produce(
-                        topic, value, b"key", 0, on_delivery=lambda error, _: error and errors.append(error.code())
-                    )
-            assert producer.flush(60) == 0
-            events = [event for topic in (observed, rejected) for event in proxy.wait_for_violations(topic, bad)]
+            for (form, _), topic in topics.items():
+                values = list(map(FORMS[form](), made))
+                for value in (*values, values[0][:-1], None):
+                    producer.produce(topic, value, b"key", 0, on_delivery=note)
+            assert producer.flush(120) == 0
+            events = {topic: proxy.wait_for_violations(topic, bad) for topic in topics.values()}
         finally:
             proxy.stop()
-        found = audit(spark, kafka_bootstrap, [observed, rejected], tmp_path / "out", tmp_path / "sluicegate.yaml")
+        found = audit(spark, kafka_bootstrap, list(topics.values()), folder / "out", folder / "sluicegate.yaml")
+    return Measured(topics, events, errors, found)
 
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("form", FORMS)
+def test_proxies_and_audits_have_the_figures_counted_in_the_orders(form: str, mode: str, measured: Measured) -> None:
+    topic, made = measured.topics[form, mode], [*orders(), UNREAD]
     by_rule = counted_by_rule(made)
-    for topic in (observed, rejected):
-        of_topic = Counter[str]()
-        for event in events:
-            if event["topic"] == topic:
-                of_topic.update({broken["rule"]: broken["bad_records"] for broken in event["rules"]})
-        assert of_topic == by_rule
-    assert errors == [87] * bad
-    stored = {observed: made, rejected: [order for order in made if not is_rejected(order)]}
-    for topic, its in stored.items():
-        summary = found.summary["topics"][topic]
-        assert {row["rule"]: row["bad_records"] for row in summary["findings"]} == (
-            by_rule if topic == observed else {}
-        )
-        checks = {check["check"].partition(":")[0]: check for check in summary["contract"]["checks"]}
-        latency = checks.pop("latency")
-        assert latency["passed"] and 0 <= latency["found"] < time.time() * 1000
-        assert {name: check["found"] for name, check in checks.items()} == pytest.approx(counted_over_all(its))
-        assert summary["contract"]["not_checked"] == [
-            "sql: its type is sql",
-            "service level availability: stored records do not show it",
-        ]
-        if topic == observed:
-            assert {name for name, check in checks.items() if check["passed"]} == PASSED
-    warning = f"id.unique: duplicateValues of id mustBe 0, found {counted_over_all(made)['id.unique']}"
-    assert any(warning in each for each in found.warnings)
+    is_observed = mode == "observe"
+
+    in_events = Counter[str]()
+    for event in measured.events[topic]:
+        in_events.update({broken["rule"]: broken["bad_records"] for broken in event["rules"]})
+    assert in_events == by_rule
+    assert measured.errors[topic] == ([] if is_observed else [87] * sum(map(is_rejected, made)))
+    summary = measured.audit.summary["topics"][topic]
+    assert {row["rule"]: row["bad_records"] for row in summary["findings"]} == (by_rule if is_observed else {})
+    checks = {check["check"].partition(":")[0]: check for check in summary["contract"]["checks"]}
+    latency = checks.pop("latency")
+    assert latency["passed"] and 0 <= latency["found"] < time.time() * 1000
+    stored = made if is_observed else [order for order in made if not is_rejected(order)]
+    counted = counted_over_all(stored)
+    assert {name: check["found"] for name, check in checks.items()} == pytest.approx(counted)
+    assert summary["contract"]["not_checked"] == [
+        "sql: its type is sql",
+        "service level availability: stored records do not show it",
+    ]
+    if is_observed:
+        assert {name for name, check in checks.items() if check["passed"]} == PASSED
+    warning = (
+        f"{topic}: its contract is broken: id.unique: duplicateValues of id mustBe 0, found {counted['id.unique']}"
+    )
+    assert any(warning in each for each in measured.audit.warnings)
