@@ -166,7 +166,7 @@ class Reloader:
             self._reject([reason])
 
     def _reject(self, problems: list[str], error: Exception | None = None) -> None:
-        self._status.begin(Condition.CONFIGURATION_REJECTED, f"configuration rejected: {problems[0]}")
+        self._status.begin(Condition.CONFIGURATION_REJECTED, problems[0])
         self._counters.config_reload_failures += 1
         self._log.error(
             "configuration rejected; previous policies stay in force",

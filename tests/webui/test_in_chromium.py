@@ -21,6 +21,7 @@ from playwright.sync_api import Browser, Page, expect
 from sluicegate.config.values.address import HostPort
 from sluicegate.config.values.password import Password, SecretText
 from sluicegate.proxy.admin.endpoint import AdminServer
+from sluicegate.proxy.live.flow_history import Flow
 from sluicegate.proxy.status.status import Status
 from sluicegate.proxy.webui.access import Access
 from sluicegate.proxy.webui.site import Site
@@ -340,6 +341,38 @@ def test_an_idle_proxy_shows_empty_tables(browser: Browser, complaints: list[str
         page.screenshot(path=PICTURES / "empty.png", full_page=True)
         shows(page, "#/connections", "#connections")
         assert text_of(page, "#connections tbody") == "No clients connected."
+        assert complaints == []
+        page.context.close()
+    finally:
+        server.close()
+
+
+def test_a_state_is_said_at_once_and_its_conditions_are_legible(browser: Browser, complaints: list[str]) -> None:
+    view = view_with("gone", {})
+    for second in range(100, 107):
+        view.history.add(second, Flow(records=second, rejected=second))
+    problems: list[str] = []
+    site = Site(Access(HostPort("127.0.0.1", 1), None), lambda _: seen(view, problems), policy_of)
+    server = AdminServer(HostPort("127.0.0.1", 0), list, Status(), lambda: site)
+    try:
+        page = opened(browser, f"http://127.0.0.1:{server.port}/", complaints)
+        figures = "1 record per second; 1 rejected batch per second; 0 connections"
+        is_said(page, "#summary", f"serving; {figures}")
+
+        problems += ["`max.msg` has no <b>unit</b> for 24 h; did you mean max.ms?", "one ` alone"]
+
+        is_said(page, "#state-text", "needs attention")
+        assert text_of(page, "#summary") == f"needs attention; {figures}"
+        assert page.locator("#conditions code").all_inner_texts() == ["max.msg"]
+        asked, alone = page.locator("#conditions li").evaluate_all("found => found.map((one) => one.textContent)")
+        assert "max.msg has no <b>unit</b> for 24\u00a0h; did you mean max.ms? Since 20" in asked
+        assert "one ` alone. Since 20" in alone
+        shows(page, "#/clients", "#clients-section")
+        row = page.locator("#clients tbody tr")
+        assert row.locator("td[data-label='Batches/s']").inner_text() == "0"
+        assert row.locator("td[data-label='Received/s']").inner_text() == "0 B"  # disconnected: known to be nothing
+        page.get_by_role("button", name="Pause").click()
+        is_said(page, "#summary", "paused")
         assert complaints == []
         page.context.close()
     finally:

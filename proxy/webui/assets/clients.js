@@ -37,7 +37,7 @@ export function clientRows(store) {
     if (one.principal) row.principals.add(one.principal);
     row.owner = ownerText(one.owner) || row.owner;
   }
-  for (const row of found.values()) row.rates = store.ratesOf(store.client(row.id));
+  for (const row of found.values()) row.rates = store.ratesOfClient(row.id, row.connections);
   return [...found.values()].sort((a, b) => b.batches - a.batches || (named(a.id) < named(b.id) ? -1 : 1));
 }
 

@@ -7,6 +7,7 @@ import { Proxies, STATE_KINDS } from "./fleet.js";
 import { counted, moment, named } from "./format.js";
 import { html, render } from "./html.js";
 import { Overview, summaryOf } from "./overview.js";
+import { Prose } from "./parts.js";
 import { Policy } from "./policy.js";
 import { currentRoute, href } from "./route.js";
 import { Store } from "./store.js";
@@ -36,6 +37,7 @@ let trouble = null; // why there are no new data
 let rejection = null; // { status, text } while access is denied
 let summary = "";
 let summaryAt = 0;
+let summarized = null; // the state that the summary names
 let isDue = false;
 let stop = new AbortController();
 
@@ -74,8 +76,10 @@ function Notices({ state }) {
     ${pausedAt !== null && html`<p id="paused" class="notice" role="status">Paused. These are the data of ${moment(pausedAt)}; nothing is updated until you resume.</p>`}
     ${trouble !== null && state !== null && html`<p id="stale" class="notice" role="status">No new data: ${trouble}. These are the data of ${moment(state.time_ms)}.</p>`}
     ${rejection !== null && rejection.status !== 401 && html`<p class="notice" role="status">${rejection.text}</p>`}
-    ${state !== null && state.conditions.length > 0 && html`<ul id="conditions" class=${state.state === "not serving" ? "notice bad" : "notice"} aria-label="Conditions">${state.conditions.map((one) => html`<li key=${`${one.condition} ${one.subject} ${one.detail}`}><strong>${one.condition}</strong>: ${one.detail}. Since ${moment(one.since_ms)}. ${one.advice}</li>`)}</ul>`}`;
+    ${state !== null && state.conditions.length > 0 && html`<ul id="conditions" class=${state.state === "not serving" ? "notice bad" : "notice"} aria-label="Conditions">${state.conditions.map((one) => html`<li key=${`${one.condition} ${one.subject} ${one.detail}`}><strong>${one.condition}</strong>: <${Prose} text=${ended(one.detail)} /> Since ${moment(one.since_ms)}. <${Prose} text=${one.advice} /></li>`)}</ul>`}`;
 }
+
+const ended = (text) => (/[.?!]$/.test(text) ? text : `${text}.`);
 
 function TokenForm() {
   if (rejection?.status !== 401) return null;
@@ -125,12 +129,21 @@ function App() {
     <footer class="quiet"><p>Read-only. Times are in UTC. Same data: <a href="api/live">/api/live</a>, <a href="metrics">/metrics</a>, <code>sluicegate top</code></p></footer>`;
 }
 
+// Another state is said at once, as the header shows it; new figures only now and then.
+function summarize() {
+  const [, text] = stateText(store.state);
+  if (text === summarized && Date.now() - summaryAt <= SUMMARY_EVERY_MS) return;
+  const hasFigures = text === store.state?.state;
+  [summarized, summaryAt, summary] = [text, Date.now(), hasFigures ? summaryOf(store) : text];
+}
+
 // Draws at most once a frame.
 function draw() {
   if (isDue) return;
   isDue = true;
   requestAnimationFrame(() => {
     isDue = false;
+    summarize();
     render(html`<${App} />`, document.getElementById("app"));
   });
 }
@@ -143,7 +156,6 @@ function begin() {
       live: (state) => {
         store.take(state);
         trouble = rejection = null;
-        if (Date.now() - summaryAt > SUMMARY_EVERY_MS) [summaryAt, summary] = [Date.now(), summaryOf(store)];
         draw();
       },
       problem: (problem) => { trouble = problem.text; draw(); },

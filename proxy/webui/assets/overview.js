@@ -53,9 +53,14 @@ function CurrentRates({ store }) {
   ]} />`;
 }
 
+function paced(number, one, many) {
+  const shown = rate(number);
+  return `${shown} ${shown === "1" ? one : many} per second`;
+}
+
 // A sentence for screen readers.
 export function summaryOf(store) {
   const rates = store.rates;
-  const flow = rates === null ? "no data on traffic" : `${rate(rates.records)} records per second; ${rate(rates.rejected)} rejected batches per second`;
+  const flow = rates === null ? "no data on traffic" : `${paced(rates.records, "record", "records")}; ${paced(rates.rejected, "rejected batch", "rejected batches")}`;
   return `${store.state.state}; ${flow}; ${counted(store.state.connections.count, "connection", "connections")}`;
 }

@@ -18,6 +18,15 @@ export function When({ ms, now }) {
   return html`<span class="when"><time datetime=${moment(ms)}>${moment(ms)}</time> <small>${ago(ms, now)}</small></span>`;
 }
 
+const UNITS = /(\d) (?=(?:h|min|s|ms|days?|[kMGT]?B)\b)/g;
+
+// A sentence of the proxy: code between backticks, and no line break between a number and its unit.
+export function Prose({ text }) {
+  const parts = text.replace(UNITS, "$1\u00a0").split("`");
+  if (parts.length % 2 === 0) return text; // a backtick without its pair
+  return parts.map((part, i) => (i % 2 === 1 ? html`<code key=${i}>${part}</code>` : part));
+}
+
 export const ClientLink = ({ id }) => html`<a class="name" href=${href("client", { id })}>${named(id)}</a>`;
 export const TopicLink = ({ name }) => html`<a class="name" href=${href("topic", { name })}>${named(name)}</a>`;
 

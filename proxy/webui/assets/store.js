@@ -89,6 +89,17 @@ export class Store {
     return this.state.time_ms - traffic.last_ms > QUIET_MS ? NO_TRAFFIC : traffic.rates;
   }
 
+  // Those of a client; zero without a connection.
+  ratesOfClient(id, connections) {
+    return this.ratesOf(this.client(id)) ?? (this.#isDisconnected(connections) ? NO_TRAFFIC : null);
+  }
+
+  // Of a client without listed connections: whether it has no others either.
+  #isDisconnected(connections) {
+    const { count, listed } = this.state.connections;
+    return connections.length === 0 && count === listed.length;
+  }
+
   // The newest first.
   get violations() {
     return [...this.#violations.values()].sort((a, b) => (a.time < b.time ? 1 : -1));
@@ -127,8 +138,10 @@ export class Store {
     return chosen.reduce((total, one) => total + countAt(one.counts, now) - countAt(one.counts, now - seconds), 0) / seconds;
   }
 
-  // Received bytes/s of listed connections; null if this page does not know two counts of one of them.
+  // Received bytes/s of a client's listed connections; zero without a connection, and null if this page does not know
+  // two counts of one of them.
   receivedRate(connections) {
+    if (this.#isDisconnected(connections)) return 0;
     if (this.#received.length < 2) return null;
     const [[before, was], [after, is]] = [this.#received[0], this.#received.at(-1)];
     const known = connections.map(keyOfConnection).filter((key) => was.has(key) && is.has(key));

@@ -113,6 +113,7 @@ async def test_a_rejected_file_names_each_problem_and_changes_nothing(stage: Sta
 
     assert rejection(stage.status) is not None
     assert "limits.max_in_flight" in rejection(stage.status)
+    assert "configuration rejected" not in rejection(stage.status)  # the name of the condition says it
     assert len(stage.in_force) == 1
 
     stage.path.write_text(SMALLEST)
