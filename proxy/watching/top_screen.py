@@ -1,8 +1,9 @@
 """The screen of `sluicegate top`: proxies and their sum, clients with violations, topics, latest violations."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
@@ -16,6 +17,10 @@ from sluicegate.proxy.watching.formatting import OUTCOMES, diagnosis, named, rat
 _WORST = 8
 _LAST = 8
 _LEAST_CHARACTERS = 16  # of a column for names, on a narrow terminal
+_LEAST_ADDRESS = 21  # characters: of an IPv4 address and a port
+_FIGURES = ("requests", "records", "produced", "rejected", "observed", "conns")
+_UNBOUNDED = 10_000
+_LEAST_IMPORTANT = ("observed", "requests", "produced", "conns")
 _STYLES = {"serving": "green", "not serving": "red"}
 
 
@@ -23,7 +28,7 @@ def screen(proxies: Sequence[ProxyState]) -> RenderableType:
     """Return the whole screen."""
     states = [proxy.state for proxy in proxies if proxy.state is not None]
     silent = [proxy for proxy in proxies if proxy.state is None]
-    parts: list[RenderableType] = [_proxies(proxies)]
+    parts: list[RenderableType] = [_Proxies(proxies)]
     parts += [Text(f"{proxy.address}: no response: {named(proxy.reason)}", "red") for proxy in silent]
     if states:
         together = merged_state(states)
@@ -38,28 +43,57 @@ def screen(proxies: Sequence[ProxyState]) -> RenderableType:
     return Group(*parts)
 
 
-def _proxies(proxies: Sequence[ProxyState]) -> Table:
-    table = Table(title="Rates per second", title_justify="left", box=None, pad_edge=False)
-    table.add_column("proxy", overflow="fold")
-    for column in ("requests", "records", "produced", "rejected", "observed", "connections"):
-        table.add_column(column, justify="right", overflow="fold")
-    table.add_column("state", overflow="fold")
-    for proxy in proxies:
-        if proxy.state is None:
-            table.add_row(str(proxy.address), *["-"] * 6, Text("no response", "red"))
-        else:
-            table.add_row(*_row(str(proxy.address), proxy.state))
-    states = [proxy.state for proxy in proxies if proxy.state is not None]
-    if len(states) > 1:
-        table.add_row(*_row("all", merged_state(states)), style="bold")
-    return table
+@dataclass(frozen=True, slots=True)
+class _Proxies:
+    """The table of proxies and their sum. On a narrow terminal it omits columns, the least important first."""
+
+    proxies: Sequence[ProxyState]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        columns = list(_FIGURES)
+        for least in _LEAST_IMPORTANT:
+            if self._least_width(console, options, columns) <= options.max_width:
+                break
+            columns.remove(least)
+        yield self._table(columns)
+
+    @property
+    def _widest_address(self) -> int:
+        return max((len(str(proxy.address)) for proxy in self.proxies), default=0)
+
+    def _least_width(self, console: Console, options: ConsoleOptions, columns: Sequence[str]) -> int:
+        unbounded = options.update(max_width=_UNBOUNDED)  # a measure is cut to the width of the terminal
+        whole = console.measure(self._table(columns), options=unbounded).maximum
+        return whole - max(0, self._widest_address - _LEAST_ADDRESS)
+
+    def _table(self, columns: Sequence[str]) -> Table:
+        table = Table(title="Rates per second", title_justify="left", box=None, pad_edge=False)
+        table.add_column("proxy", overflow="fold", min_width=min(self._widest_address, _LEAST_ADDRESS))
+        for column in columns:
+            table.add_column(column, justify="right", no_wrap=True)
+        table.add_column("state", no_wrap=True)
+        for proxy in self.proxies:
+            if proxy.state is None:
+                table.add_row(str(proxy.address), *["-"] * len(columns), Text("no response", "red"))
+            else:
+                table.add_row(*_row(str(proxy.address), proxy.state, columns))
+        states = [proxy.state for proxy in self.proxies if proxy.state is not None]
+        if len(states) > 1:
+            table.add_row(*_row("all", merged_state(states), columns), style="bold")
+        return table
 
 
-def _row(name: str, state: LiveState) -> list[RenderableType]:
+def _row(name: str, state: LiveState, columns: Sequence[str]) -> list[RenderableType]:
     flow = rates_of(state["history"])
-    shown = [rate(flow.requests), rate(flow.records), size(flow.size), rate(flow.rejected), rate(flow.observed)]
-    status = Text(state["state"], _STYLES.get(state["state"], "yellow"))
-    return [name, *shown, f"{state['connections']['count']:,}", status]
+    figures = {
+        "requests": rate(flow.requests),
+        "records": rate(flow.records),
+        "produced": size(flow.size),
+        "rejected": rate(flow.rejected),
+        "observed": rate(flow.observed),
+        "conns": f"{state['connections']['count']:,}",
+    }
+    return [name, *(figures[column] for column in columns), Text(state["state"], _STYLES.get(state["state"], "yellow"))]
 
 
 def _clients(violation_groups: Sequence[ViolationGroupState]) -> Table:

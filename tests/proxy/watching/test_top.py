@@ -100,6 +100,31 @@ def test_names_and_errors_are_shown_in_full_at_any_width(width: int) -> None:
     assert "…" not in told
 
 
+@pytest.mark.parametrize(
+    ("width", "headings"),
+    [
+        (100, "proxy requests records produced rejected observed conns state"),
+        (80, "proxy records produced rejected conns state"),
+        (60, "proxy records rejected state"),
+    ],
+)
+def test_a_narrow_terminal_omits_columns_and_breaks_no_word(width: int, headings: str) -> None:
+    state = seen(view_with("billing", dict.fromkeys(range(100, 107), 123_456)), ["the login is rejected"])
+    state["connections"]["count"] = 12_345
+    names = ("192.168.100.100", "127.0.0.1", "sluicegate-0.sluicegate.streaming.svc")
+    addresses = [HostPort(name, 19650) for name in names]
+
+    told = shown(*(ProxyState(each, state) for each in addresses), width=width)
+
+    rates = told[: told.index("own_login_rejected")]
+    assert rates.splitlines()[1].split() == headings.split()
+    assert row_of(rates, "192.168.100.100")[0] == "192.168.100.100:19650"
+    assert row_of(rates, "127.0.0.1")[0] == "127.0.0.1:19650"
+    assert ("12,345" in rates) == ("conns" in headings)
+    assert rates.split().count("attention") == 4  # of all and their sum
+    assert "…" not in rates
+
+
 class Odd(BaseHTTPRequestHandler):
     """Answers what no sluicegate would."""
 
