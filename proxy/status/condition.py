@@ -42,6 +42,11 @@ def _needs_attention(
 
 _AT_A_LOOK = "at the next look at the cluster, within 5 s (2 s while not serving)"
 
+_IF_SILENT = (
+    "If the detail says `no response within`, a broker may run and hang: look at its process, host and load, and for a "
+    "firewall that drops packets."
+)
+
 
 class Condition(Enum):
     """Names as they appear in metrics, logs and the API; the worst first."""
@@ -94,7 +99,7 @@ TYPES = {
         _AT_A_LOOK,
         "within 2 s after a broker responds",
         "Start the brokers, or correct `upstream.bootstrap`, DNS, firewall or `upstream.tls`; `sluicegate doctor` says "
-        "which.",
+        f"which. {_IF_SILENT}",
     ),
     Condition.UPSTREAM_NOT_A_BROKER: _not_serving(
         "An address of `upstream.bootstrap` responds, but not as a Kafka broker (a KRaft controller, an HTTP server), "
@@ -127,8 +132,8 @@ TYPES = {
         "partitions wait for new leaders.",
         "within 10 s (of clusters with more than 20 brokers, 20 are probed every 5 s)",
         "within 5 s after the broker responds; 24 h after its last response if the cluster does not list it",
-        "Start the broker, or correct its `advertised.listeners` or `upstream.brokers`. If it was removed for good, "
-        "the condition ends after 24 h, or with a restart.",
+        f"Start the broker, or correct its `advertised.listeners` or `upstream.brokers`. {_IF_SILENT} If it was "
+        "removed for good, the condition ends after 24 h, or with a restart.",
     ),
     Condition.QUARANTINE_FAILING: _needs_attention(
         "Bad records cannot be written to a dead-letter topic, so their producers are told to retry and make no "

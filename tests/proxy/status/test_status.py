@@ -135,3 +135,9 @@ def test_the_same_condition_of_two_workers_is_shown_once() -> None:
 def test_each_condition_is_described() -> None:
     assert TYPES.keys() == set(Condition)
     assert all(kind.meaning and kind.begins and kind.ends and kind.advice for kind in TYPES.values())
+
+
+@pytest.mark.parametrize("condition", [Condition.UPSTREAM_UNREACHABLE, Condition.BROKER_UNREACHABLE])
+def test_a_broker_that_hangs_has_other_advice_than_one_that_is_down(condition: Condition) -> None:
+    assert "Start the broker" in condition.type.advice
+    assert "`no response within`, a broker may run and hang: look at its process" in condition.type.advice
