@@ -56,6 +56,7 @@ def warnings_of(config: Config, source: Source) -> Iterator[str]:
     yield from _shadowed(config, source)
     yield from _shadowed_quotas(config, source)
     yield from _taken_ports(config, source)
+    yield from _own_addresses(config, source)
     yield from _impossible_principals(config, source)
     named = named_principal(config)
     is_mapped = config.listen.principal_mapping_rules is not None  # the principal of a certificate may be meant
@@ -217,6 +218,15 @@ def _taken_ports(config: Config, source: Source) -> Iterator[str]:
         yield _message(
             source, ("admin", "listen"), f"is the port that broker {node_id} would get (listen.broker_port_base)"
         )
+
+
+def _own_addresses(config: Config, source: Source) -> Iterator[str]:
+    """Yield warnings about brokers that are this proxy."""
+    for i, broker in enumerate(config.upstream.bootstrap):
+        if (broker.host, broker.port) == (config.listen.bootstrap.host, config.listen.bootstrap.port):
+            yield _message(
+                source, ("upstream", "bootstrap", i), "is listen.bootstrap, this proxy itself: name a broker"
+            )
 
 
 _NEAR = 100

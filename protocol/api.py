@@ -6,6 +6,7 @@ Fetch ends at version 15: from 16 on node endpoints follow the records, and coul
 responses (docs/design.md has the measurement). Consumers only lose faster leader discovery (KIP-951).
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum, IntEnum
 
@@ -170,9 +171,19 @@ _OFFSET_COMMIT_CODES = (
 )
 _TXN_OFFSET_COMMIT_CODES = (INT32, array(STRING, array(INT32, ERROR)), REST)
 
-APIS: dict[int, Api] = {
-    api.key: api
-    for api in (
+
+def by_key(apis: Iterable[Api]) -> dict[int, Api]:
+    """Return APIs by their keys. Raises ValueError if two have the same key."""
+    found: dict[int, Api] = {}
+    for api in apis:
+        if api.key in found:
+            raise ValueError(f"{found[api.key].name} and {api.name} have the same key, {api.key}")
+        found[api.key] = api
+    return found
+
+
+APIS = by_key(
+    (
         Api(0, "Produce", 13, 9, _VALIDATE, codes=_PRODUCE_CODES),
         Api(1, "Fetch", 15, 12, code=CodeAt(7, 7), codes=_FETCH_CODES),
         Api(2, "ListOffsets", 11, 6, codes=_LIST_OFFSETS_CODES),
@@ -287,7 +298,7 @@ APIS: dict[int, Api] = {
         Api(91, "AlterShareGroupOffsets", 0, 0, code=_AFTER_THROTTLE),
         Api(92, "DeleteShareGroupOffsets", 0, 0, code=_AFTER_THROTTLE),
     )
-}
+)
 
 
 def understands(key: int, version: int) -> bool:

@@ -81,6 +81,15 @@ def test_two_listeners_with_one_port_are_reported(admin: str, said: str) -> None
     assert said in warning
 
 
+@pytest.mark.parametrize(("broker", "count"), [("127.0.0.1:9092", 1), ("127.0.0.1:9093", 0), ("h:9092", 0)])
+def test_a_broker_that_is_the_proxy_itself_is_reported(broker: str, count: int) -> None:
+    text = f"upstream: {{bootstrap: ['h:1', '{broker}']}}\nlisten: {{bootstrap: '127.0.0.1:9092'}}\n"
+
+    assert [words.partition(": ")[2] for words in loaded(text).warnings] == [
+        "upstream.bootstrap[1] is listen.bootstrap, this proxy itself: name a broker"
+    ] * count
+
+
 def test_rules_that_are_never_evaluated_are_reported() -> None:
     rules = "rules: [{name: keyed, key: {required: true}}]"
     found = loaded(f"{SMALLEST}topics:\n  - {{match: a, checks: none, {rules}}}\n  - {{match: b, {rules}}}\n")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sluicegate.protocol.api import APIS, NOT_FLEXIBLE, Api, ApiKey, Treatment, rewritten, understands
+from sluicegate.protocol.api import APIS, NOT_FLEXIBLE, Api, ApiKey, Treatment, by_key, rewritten, understands
 from sluicegate.protocol.layout import ADDRESS, ERROR, INT32, STRING, UUID, Field, array, nodes
 from sluicegate.protocol.records.scan import is_compiled
 from tests.oracle.definitions import versions
@@ -34,6 +34,11 @@ def kafka_requests() -> dict[int, dict[str, Any]]:
 def test_it_has_every_request_that_brokers_accept_from_clients() -> None:
     inter_broker = {67}  # AllocateProducerIds is asked by brokers, of the controller
     assert set(APIS) == set(kafka_requests()) - inter_broker
+
+
+def test_two_apis_with_one_key_are_refused() -> None:
+    with pytest.raises(ValueError, match="DescribeCluster and DescribeRacks have the same key, 60"):
+        by_key([Api(60, "DescribeCluster", 2, 0), Api(60, "DescribeRacks", 0, 0)])
 
 
 def test_names_versions_and_flexibility_are_kafkas() -> None:

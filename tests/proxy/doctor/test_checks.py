@@ -27,4 +27,5 @@ def test_a_module_of_the_doctor_has_a_check_that_is_run(name: str) -> None:
 def test_findings_have_an_order() -> None:
     for checks in (machine_checks(), cluster_checks()):
         places = [check.place for check in checks]
-        assert places == sorted(set(places)), f"two checks have the same place among {places}: give one another number"
+        named = [f"{check.place} {check.findings.__module__.rpartition('.')[2]}" for check in checks]
+        assert places == sorted(set(places)), f"two checks have the same place: give one another number: {named}"

@@ -84,7 +84,9 @@ def test_a_metric_is_named_as_prometheus_wants_it(family: Family) -> None:
     words = family.name.split("_")
 
     assert _NAME.fullmatch(family.name)
-    assert not family.name.endswith(("_total", "_count", "_sum", "_bucket", "_info_total"))
+    assert not family.name.endswith(("_total", "_count", "_sum", "_bucket", "_info_total")), (
+        f"{family.name}: the exposition adds this ending; declare the name without it"
+    )
     assert not _TYPES & set(words)
     assert not _NOT_BASE_UNITS & set(words)
     assert family.kind is not Kind.HISTOGRAM or words[-1] == "seconds"
