@@ -20,7 +20,7 @@ def test_the_example_is_valid() -> None:
     assert config.listen.port_of(3) == 19103
     assert config.admin.listen == HostPort("127.0.0.1", 9650)
     assert (config.defaults.before_max_ms, config.defaults.after_max_ms) == (86_400_000, 3_600_000)
-    assert (config.topics[0].match, config.topics[0].before_max_ms) == ("orders.*", LONG_MAX)
+    assert (config.topics[0].match, config.topics[0].before_max_ms) == ("orders*", LONG_MAX)
     assert config.violations.file == "violations.jsonl"
 
 
