@@ -126,6 +126,7 @@ def _put(source: Source, path: Path, value: Any, place: str) -> None:
     if not _set(node, path[-1], value):
         source.problems.append(Problem("", place, _OUT_OF_ORDER))
         return
+    source.places = {each: there for each, there in source.places.items() if each[: len(path)] != path}
     source.places[path] = place
 
 

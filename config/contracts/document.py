@@ -15,11 +15,12 @@ from typing import Any, Final
 
 import yaml
 
+from sluicegate.config.content_keys import RULES_EXTRA
 from sluicegate.config.files.yaml_nodes import BadNode, check_tag
 from sluicegate.config.files.yaml_source import read_file
 from sluicegate.config.source import Path, Problem, Source, dotted
 
-_EXTRA = "contracts need pip install 'sluicegate[rules]'"
+_EXTRA = f"contracts need libraries: {RULES_EXTRA}"
 _VERSION = "apiVersion"
 _MOST_ERRORS = 20
 _STANDARD: Final = "tag:yaml.org,2002:"

@@ -36,11 +36,11 @@ def doctor(
 
     from sluicegate.proxy.doctor import report
     from sluicegate.proxy.doctor.examination import examine
-    from sluicegate.proxy.reload.config_check import flaws_in
+    from sluicegate.proxy.reload.config_check import flaws_in, with_place
 
     loaded = read_file(config, _NOT_CHECKED)
     asked = loaded.config if client_config is None else _with_login_in(client_config, loaded.config)
-    examined = uvloop.run(examine(asked, list(flaws_in(loaded.config))))
+    examined = uvloop.run(examine(asked, [with_place(flaw, loaded.source) for flaw in flaws_in(loaded.config)]))
     if as_json:
         typer.echo(report.json_of(examined))
     elif sys.stdout.isatty() and find_spec("rich") is not None:  # of the extra `demo`

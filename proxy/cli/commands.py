@@ -45,7 +45,7 @@ def _options(
 def run(config: _Config = None, upstream: _Upstream = None, listen: _Listen = None) -> None:
     """Run the proxy until SIGTERM or Ctrl-C. Options and SLUICEGATE__… variables override the file."""
     from sluicegate.proxy.network.tls.certificates import Severity
-    from sluicegate.proxy.reload.config_check import flaws_in
+    from sluicegate.proxy.reload.config_check import flaws_in, problem_of
     from sluicegate.proxy.reload.config_file import ConfigFile
 
     options = _options_of(upstream, listen)
@@ -55,10 +55,10 @@ def run(config: _Config = None, upstream: _Upstream = None, listen: _Listen = No
     else:
         loaded = read(file.read)
     flaws = list(flaws_in(loaded.config))
-    unusable = [str(flaw) for flaw in flaws if flaw.level is Severity.UNUSABLE]
+    unusable = [str(problem_of(flaw, loaded.source)) for flaw in flaws if flaw.level is Severity.UNUSABLE]
     if unusable:
-        end([f"sluicegate: {words}" for words in unusable])
-    warnings = [*loaded.warnings, *map(str, flaws)]
+        end(unusable)
+    warnings = [*loaded.warnings, *(str(problem_of(flaw, loaded.source)) for flaw in flaws)]
     from sluicegate.proxy.network.inherited_sockets import BadSocket, inherited_sockets
     from sluicegate.proxy.reporting.logs.setup import log_warnings, queued_logging
     from sluicegate.proxy.server.startup import CannotStart

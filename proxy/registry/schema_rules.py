@@ -68,7 +68,13 @@ class SchemaRules(InlineRules):
         schema = replace(schema, json_schema=None)
         content = self._contents.get(schema)
         if content is None:
-            content = self._contents[schema] = self._content_of(specification_of(schema))
+            specification = specification_of(schema)
+            try:
+                content = self._contents[schema] = self._content_of(specification)
+            except SchemaUnusable as error:
+                if schema.file is None:
+                    raise
+                raise SchemaUnusable(f"{Path(schema.file).absolute()}: {error}") from error
         return content
 
     def of_content(self, key: str, side: Side, options: Mapping[str, Any]) -> Rule:
@@ -168,7 +174,7 @@ def specification_of(schema: Schema) -> Specification:
         assert schema.text is not None
         text = schema.text.encode()
     else:
-        path = Path(schema.file)
+        path = Path(schema.file).absolute()
         text = _read(path)
         if schema.format == "protobuf":
             descriptor_set = descriptor_set_of_file(path) if path.suffix == ".proto" else text

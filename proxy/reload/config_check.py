@@ -1,6 +1,7 @@
 """Checks the objects that a configuration names: certificates, secret files, schemas, expressions, entry points."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.util import find_spec
 
@@ -79,6 +80,12 @@ def problem_of(flaw: Flaw, source: Source) -> Problem:
     """Return a flaw as a problem of the file, with its place."""
     path = tuple(int(part) if part.isdigit() else part for part in flaw.key.split("."))
     return Problem(source.key_of(path), source.place_of(path), flaw.message)
+
+
+def with_place(flaw: Flaw, source: Source) -> Flaw:
+    """Return a flaw with its key as the file spells it, and its place before its message."""
+    problem = problem_of(flaw, source)
+    return replace(flaw, key=problem.key, message=f"{problem.place}: {flaw.message}")
 
 
 def _flaws_in_otel(otel: Otel, now: datetime) -> Iterator[Flaw]:

@@ -9,12 +9,13 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory, TemporaryFile
 
+from sluicegate.config.content_keys import RULES_EXTRA
 from sluicegate.validation.rules.protobuf.registry_text import encoded_file, with_map_entries, with_marked_map_entries
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 
 OWN_NAME = "registered-schema.proto"
 DESCRIPTOR_SET = "descriptor-set"
-NEEDS = "Protobuf from .proto text needs grpcio-tools: pip install 'sluicegate[rules]'"
+NEEDS = f"Protobuf from .proto text needs grpcio-tools: {RULES_EXTRA}"
 _ENCODED = "encoded-files"
 _SOURCES = "sources"
 _STDERR = 2

@@ -13,6 +13,7 @@ from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, ask_any_broker
 from sluicegate.proxy.network.tls.contexts import TlsContext
+from sluicegate.proxy.reporting.logs.session_log import SessionLog
 from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
@@ -78,9 +79,18 @@ class BrokerWatch:
     """Probes all known brokers every 5 s, and begins and ends the condition of each."""
 
     def __init__(
-        self, upstream: Upstream, tls: TlsContext | None, book: AddressBook, probes: Probes, mark: int, status: Status
+        self,
+        upstream: Upstream,
+        tls: TlsContext | None,
+        book: AddressBook,
+        probes: Probes,
+        mark: int,
+        status: Status,
+        log: SessionLog,
     ) -> None:
         """`mark` identifies this proxy's own requests."""
+        self._log = log
+        self._unreachable: frozenset[str] = frozenset()
         self._upstream = upstream
         self._tls = tls
         self._book = book
@@ -107,6 +117,9 @@ class BrokerWatch:
             self._probes.probed(node_id, failure, now)
         unreachable = self._probes.unreachable(now)
         details = {f"broker {each}": f"broker {each} at {known.get(each)}: {unreachable[each]}" for each in unreachable}
+        for broker in self._unreachable - details.keys():
+            self._log.broker_responds(broker)
+        self._unreachable = frozenset(details)
         self._status.set_all(Condition.BROKER_UNREACHABLE, details)
 
 

@@ -55,6 +55,7 @@ class ClusterWatch:
         self._parts = parts
         self._status = status
         self._counters = counters
+        self._is_login_rejected = False
         self._log = structlog.get_logger("sluicegate")
 
     @property
@@ -93,6 +94,9 @@ class ClusterWatch:
         was_ready = self._counters.ready
         self._counters.ready = found.answered_by is not None
         self._counters.cluster_probes["success" if self._counters.ready else "failure"] += 1
+        if found.login_rejected is None and self._is_login_rejected:
+            self._parts.log.proxy_login_accepted()
+        self._is_login_rejected = found.login_rejected is not None
         self._status.set(Condition.OWN_LOGIN_REJECTED, found.login_rejected)
         if found.needs_login is not None:
             self._parts.login.is_wanted = found.needs_login
@@ -111,6 +115,7 @@ class ClusterWatch:
                 unreachable = f"no upstream broker responds: {reason}"
             self._parts.log.no_broker_reachable(reason)
         elif not was_ready:
+            self._parts.log.upstream_responds()
             self._log.info("upstream responds", address=str(found.answered_by), brokers=self._book.node_ids)
         addresses = ", ".join(map(str, self._config.upstream.bootstrap))
         for condition, detail in (

@@ -253,7 +253,8 @@ class Server:
         """Return what one process of a proxy repeats for all its workers."""
         assert self._parts is not None
         config, status = self._config, self.status
-        brokers = BrokerWatch(config.upstream, self._broker_tls, self._book, self._probes, self._mark, status)
+        log = self._parts.log
+        brokers = BrokerWatch(config.upstream, self._broker_tls, self._book, self._probes, self._mark, status, log)
         state.clock_watch = ClockWatch(config.upstream, self._broker_tls, self._parts.login, self._mark, status, now_ms)
         self._schema_watch = SchemaWatch(config, status)
         return [brokers.probe_again, state.clock_watch.measure_again, self._schema_watch.look_again]

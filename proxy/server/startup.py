@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from errno import EROFS
+from errno import ENOENT, EROFS
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -97,8 +97,12 @@ def _open_file(path: Path, keys: Violations, counters: Counters, health: WriteHe
     try:
         return ViolationFile(path, keys.queue_size, keys.max_file_bytes, counters, health)
     except OSError as error:
-        advice = "; give its folder a volume, or leave violations.file out" if error.errno == EROFS else ""
-        raise CannotStart(f"violations.file {path.absolute()} cannot be written: {error.strerror}{advice}") from error
+        path, advice = path.absolute(), ""
+        if error.errno == EROFS:
+            advice = "; give its folder a volume, or leave violations.file out"
+        elif error.errno == ENOENT:
+            advice = f"; create the folder {path.parent}"
+        raise CannotStart(f"violations.file {path} cannot be written: {error.strerror}{advice}") from error
 
 
 def check_telemetry(config: Config) -> None:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from sluicegate.config.content_keys import OR_IMAGE
 from sluicegate.config.tls import UpstreamTls
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.password import PasswordUnreadable
@@ -47,7 +48,7 @@ def check_client(key: str) -> None:
         import confluent_kafka  # noqa: F401, PLC0415  # whether the extra is installed
     except ImportError:
         raise ClientMissing(
-            f"{key} needs the package confluent-kafka: pip install 'sluicegate[topic]', or leave {key} out"
+            f"{key} needs the package confluent-kafka: pip install 'sluicegate[topic]', {OR_IMAGE}, or leave {key} out"
         ) from None
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sluicegate.config.loading import ConfigError, load, load_file
+from sluicegate.config.loading import ConfigError, Option, load, load_file
 from sluicegate.config.source import Source
 from sluicegate.config.values.address import HostPort, parse_host_port
 from sluicegate.protocol.integers import LONG_MAX
@@ -115,6 +115,33 @@ def test_a_wrong_variable_is_named() -> None:
     ]
     (bad_value,) = problems(SMALLEST, SLUICEGATE__ADMIN__LISTEN="nonsense")
     assert bad_value.startswith("environment SLUICEGATE__ADMIN__LISTEN: admin.listen: expected host:port")
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "key"),
+    [
+        ("UPSTREAM__BOOTSTRAP", "nohost", "upstream.bootstrap[0]"),
+        ("UPSTREAM__BOOTSTRAP", "['h:1', nohost]", "upstream.bootstrap[1]"),
+        ("UPSTREAM__BOOTSTRAP__0", "nohost", "upstream.bootstrap[0]"),
+        ("TOPICS", "[{match: a, mode: x}]", "topics[0].mode"),
+        ("TOPICS__0", "{match: a, mode: x}", "topics[0].mode"),
+        ("DEFAULTS", "{mode: x}", "defaults.mode"),
+    ],
+)
+def test_what_replaces_a_list_or_section_of_the_file_is_named_as_the_source(
+    variable: str, value: str, key: str
+) -> None:
+    file = SMALLEST + "topics:\n  - match: a\n    mode: observe\ndefaults:\n  mode: observe\n"
+
+    (problem,) = problems(file, **{f"SLUICEGATE__{variable}": value})
+
+    assert problem.startswith(f"environment SLUICEGATE__{variable}: {key}: ")
+
+
+def test_an_option_that_replaces_a_list_of_the_file_is_named_as_the_source() -> None:
+    (problem,) = problems(SMALLEST, Option("--upstream", ("upstream", "bootstrap"), "nohost"))
+
+    assert problem.startswith("--upstream: upstream.bootstrap[0]: ")
 
 
 @pytest.mark.parametrize(

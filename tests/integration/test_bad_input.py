@@ -277,7 +277,8 @@ def test_an_unwritable_violations_file_ends_the_start(tmp_path: Path) -> None:
     )
 
     assert done.returncode == 1
-    assert "cannot be written: No such file or directory" in done.stderr
+    folder = tmp_path / "no" / "such"
+    assert f"cannot be written: No such file or directory; create the folder {folder}\n" in done.stderr
 
 
 def test_a_broken_producer_does_not_flood_the_log(kafka_bootstrap: str, proxy: ProxyProcess) -> None:

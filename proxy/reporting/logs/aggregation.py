@@ -94,6 +94,14 @@ class Aggregator:
                 elif self._may_log(now, 0):
                     self._log_kind(kind, now)
 
+    def settle(self, is_over: Callable[[Any], bool]) -> None:
+        """Write the pending lines of the kinds whose key is over, and forget these: what they report has ended."""
+        for kinds in (self._wide, self._kinds):
+            for key in [key for key in kinds if is_over(key)]:
+                kind = kinds.pop(key)
+                if kind.count:
+                    self._log_kind(kind, kind.used_at)
+
     def flush(self) -> None:
         """Write everything that is pending, before shutdown."""
         for kinds in (self._wide, self._kinds):

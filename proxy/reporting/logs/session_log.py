@@ -16,6 +16,9 @@ from sluicegate.proxy.session.client.identity import ClientIdentity, LoginFailur
 
 _INTERVAL_SECONDS = 60
 _HTTP_STARTS = (b"GET ", b"POST", b"HEAD", b"PUT ", b"DELE", b"OPTI")
+_UNREACHABLE = "broker unreachable"
+_NO_BROKER = "no broker reachable"
+_LOGIN_REJECTED = "broker rejected proxy login"
 _BUG_ADVICE = "this is a bug in sluicegate: please report it with this line"
 
 
@@ -88,17 +91,29 @@ class SessionLog:
 
     def upstream_unreachable(self, broker: str, reason: str) -> None:
         """Log that no upstream address accepted a connection; the client was disconnected and will retry."""
-        self._note("broker unreachable", (broker,), {"broker": broker, "reason": reason})
+        self._note(_UNREACHABLE, (broker,), {"broker": broker, "reason": reason})
 
     def no_broker_reachable(self, reason: str) -> None:
         """Log that the proxy's probe of the cluster found no broker; it is repeated every few seconds."""
         advice = "check that the brokers are up and that upstream.bootstrap is right; sluicegate doctor finds out more"
-        self._note("no broker reachable", (reason,), {"reason": reason, "advice": advice})
+        self._note(_NO_BROKER, (reason,), {"reason": reason, "advice": advice})
 
     def proxy_login_rejected(self, reason: str) -> None:
         """Log that a broker rejected `upstream.sasl`; clients log in themselves and are still served."""
         advice = "fix upstream.sasl; until then the proxy does not see brokers or topic settings"
-        self._note("broker rejected proxy login", (reason,), {"reason": reason, "advice": advice})
+        self._note(_LOGIN_REJECTED, (reason,), {"reason": reason, "advice": advice})
+
+    def upstream_responds(self) -> None:
+        """Write the pending lines about an unreachable upstream now, so that none follows the line of its recovery."""
+        self._lines.settle(lambda key: _event_of(key) in (_UNREACHABLE, _NO_BROKER))
+
+    def broker_responds(self, broker: str) -> None:
+        """Write the pending lines about one broker now, so that none follows the line of its recovery."""
+        self._lines.settle(lambda key: key == (_UNREACHABLE, broker))
+
+    def proxy_login_accepted(self) -> None:
+        """Write the pending lines about the rejected login now, so that none follows the line of its end."""
+        self._lines.settle(lambda key: _event_of(key) == _LOGIN_REJECTED)
 
     def connection_limit_reached(self, peer: str, limit: str, value: int) -> None:
         """Log a connection rejected because the limit with key `limit` (its value: `value`) is reached."""
@@ -195,6 +210,11 @@ def _fault_line(event: str, identity: ClientIdentity, error: BaseException) -> d
 def _wider(key: tuple[str, ...]) -> Wider:
     """Return the kind of all lines with this event, whatever the client and the reason."""
     return Wider(key[0], frozenset({"peer", "client_id", "principal", "reason", "broker", "address"}))
+
+
+def _event_of(key: tuple[str, ...] | str | None) -> str | None:
+    """Return the event of a kind, or of a wider one (`_wider`)."""
+    return key[0] if isinstance(key, tuple) else key
 
 
 def _host(peer: str) -> str:

@@ -96,10 +96,15 @@ def test_files_and_packages_without_which_run_does_not_start_are_failures(tmp_pa
 
     reason = f"{missing} cannot be written: the folder {missing.parent} does not exist"
     assert found["violations.file"][:2] == ("failure", reason)
-    assert found["defaults.rules.0"][0] == "failure"
-    assert "none.avsc" in found["defaults.rules.0"][1]
-    done = sluicegate("run", "--config", str(tmp_path / "doctor.yaml"))
+    level, words, _ = found["defaults.rules[0]"]
+    file = tmp_path / "doctor.yaml"
+    assert level == "failure"
+    assert words.startswith(f"{file}:")
+    assert f": rule r: {tmp_path}/none.avsc cannot be read: " in words
+    done, checked = sluicegate("run", "--config", str(file)), sluicegate("check", str(file))
     assert done.returncode == 1
+    assert done.stderr == checked.stderr
+    assert f"{file}:" in done.stderr
 
 
 @pytest.mark.parametrize(

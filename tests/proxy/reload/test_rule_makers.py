@@ -1,6 +1,7 @@
 """Schemas in files: large ones are compiled in the rules process, because a library may hold the interpreter."""
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from socket import socket
@@ -65,6 +66,33 @@ def test_a_large_schema_that_compiles_slowly_stays_in_the_rules_process(
 def test_a_large_schema_that_cannot_be_used_is_rejected(makers: RuleMakers, tmp_path: Path) -> None:
     with pytest.raises(SchemaUnusable):
         makers.for_registries({}).of_schema(schema(tmp_path, LARGE, "nothing"), Side.VALUE)
+
+
+@pytest.mark.parametrize(("content", "reason"), [("{", "it is not JSON"), ("7", "a JSON Schema is an object")])
+def test_a_broken_schema_names_its_file(
+    makers: RuleMakers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str, reason: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("own.json").write_text(content)
+    maker = makers.for_registries({})
+
+    with pytest.raises(SchemaUnusable, match=f"^{tmp_path}/own.json: {reason}"):
+        maker.of_schema(Schema(format="json", file="own.json"), Side.VALUE)
+    with pytest.raises(SchemaUnusable, match=f"^{reason}"):
+        maker.of_schema(Schema(format="json", text=content), Side.VALUE)
+    with pytest.raises(SchemaUnusable, match=f"^{tmp_path}/none.json cannot be read: No such file"):
+        maker.of_schema(Schema(format="json", file="none.json"), Side.VALUE)
+
+
+def test_without_a_library_the_advice_is_one_for_containers_too(
+    makers: RuleMakers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "jsonschema_rs", None)
+
+    with pytest.raises(
+        SchemaUnusable, match=r"pip install 'sluicegate\[rules\]', or use the image with -rules in its tag$"
+    ):
+        makers.for_registries({}).of_schema(Schema(format="json", text="{}"), Side.VALUE)
 
 
 def test_without_a_rules_process_a_large_schema_is_no_outage(makers: RuleMakers, tmp_path: Path) -> None:

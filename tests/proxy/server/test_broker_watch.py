@@ -2,10 +2,13 @@
 
 import socket
 
+from structlog.testing import capture_logs
+
 from sluicegate.config.loading import read_section
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.api import ApiKey
+from sluicegate.proxy.reporting.logs.session_log import SessionLog
 from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.server.broker_watch import BrokerWatch, Probes
 from sluicegate.proxy.status.condition import Condition
@@ -72,7 +75,8 @@ async def test_a_condition_names_the_broker_by_id_and_address_and_ends() -> None
         upstream = read_section(Upstream, {"bootstrap": str(good.address), "connect_timeout_seconds": 1})
         status = Status()
         status.end(Condition.STARTING)
-        watch = BrokerWatch(upstream, None, book, Probes(), MARK, status)
+        log = SessionLog()
+        watch = BrokerWatch(upstream, None, book, Probes(), MARK, status, log)
 
         await watch.probe()
         refused, silent = status.active()
@@ -80,8 +84,14 @@ async def test_a_condition_names_the_broker_by_id_and_address_and_ends() -> None
         assert refused.detail.startswith(f"broker 2 at {dead}: ")
         assert silent.detail.startswith(f"broker 3 at {hung.address}: no response within 1")
         assert status.not_ready() is None
+        for broker in ("broker 1", "broker 2", "broker 2"):
+            log.upstream_unreachable(broker, "Connection refused")
         async with ScriptedBroker({}) as again:
             book.advertise(2, again.address.host, again.address.port)
             book.advertise(3, again.address.host, again.address.port)
-            await watch.probe()
+            with capture_logs() as lines:
+                await watch.probe()
         assert status.active() == []
+        events = [line["event"] for line in lines]
+        assert events == ["broker unreachable", "condition ended", "condition ended"], "the end has the last word"
+        assert lines[0]["broker"] == "broker 2"

@@ -11,6 +11,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple, Protocol
 
+from sluicegate.config.content_keys import RULES_EXTRA
 from sluicegate.config.values.topic_pattern import options
 from sluicegate.validation.rules.cel.tree import (
     Call,
@@ -195,9 +196,7 @@ def runtime() -> Runtime:
     try:
         cel, loads = import_module("cel_expr_python.cel"), import_module("orjson").loads
     except ImportError:
-        raise ExpressionUnusable(
-            "expressions need cel-expr-python and orjson: pip install 'sluicegate[rules]'"
-        ) from None
+        raise ExpressionUnusable(f"expressions need cel-expr-python and orjson: {RULES_EXTRA}") from None
     variables = _variables(cel.Type, cel.Type.DYN)
     return Runtime(cel.NewEnv(variables=variables), frozenset(variables), loads)
 

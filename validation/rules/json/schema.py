@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any, Final
 
+from sluicegate.config.content_keys import RULES_EXTRA
 from sluicegate.validation.rules.cel.fields import TrueOfFields
 from sluicegate.validation.rules.cel.json_messages import JsonMessages
 from sluicegate.validation.rules.cel.rule import IsTrue
@@ -215,7 +216,7 @@ def _libraries() -> tuple[Any, Any]:
     try:
         return import_module("jsonschema_rs"), import_module("orjson")
     except ImportError:
-        raise SchemaUnusable("JSON Schema needs jsonschema-rs and orjson: pip install 'sluicegate[rules]'") from None
+        raise SchemaUnusable(f"JSON Schema needs jsonschema-rs and orjson: {RULES_EXTRA}") from None
 
 
 def _from(references: Mapping[str, Any]) -> Any:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
+from sluicegate.config.content_keys import RULES_EXTRA
 from sluicegate.validation.rules.cel.fields import TrueOfFields
 from sluicegate.validation.rules.cel.rule import IsTrue
 from sluicegate.validation.rules.cel.runtime import Dialect
@@ -156,7 +157,7 @@ def pool_of(descriptor_set: bytes) -> tuple[Any, list[Any]]:
         descriptor_pb2 = import_module("google.protobuf.descriptor_pb2")
         pool = import_module("google.protobuf.descriptor_pool").DescriptorPool()
     except ImportError:
-        raise SchemaUnusable("Protobuf needs protobuf: pip install 'sluicegate[rules]'") from None
+        raise SchemaUnusable(f"Protobuf needs protobuf: {RULES_EXTRA}") from None
     files = descriptor_pb2.FileDescriptorSet()
     try:
         files.ParseFromString(descriptor_set)

@@ -78,3 +78,52 @@ def test_connections_closed_by_a_limit_name_it() -> None:
 
     assert [line["limit"] for line in lines] == ["limits.frame_timeout_seconds", "limits.idle_timeout_seconds"]
     assert {"peer", "client_id", "listener", "reason"} <= lines[0].keys()
+
+
+def test_what_has_ended_is_summarised_then_and_not_later() -> None:
+    log = SessionLog()
+    with capture_logs() as lines:
+        for _ in range(3):
+            log.upstream_unreachable("broker 1", "Connection refused")
+            log.no_broker_reachable("Connection refused")
+            log.proxy_login_rejected("wrong password")
+        before = len(lines)
+        log.upstream_responds()
+        assert [(line["event"], line["times"]) for line in lines[before:]] == [
+            ("broker unreachable", 2),
+            ("no broker reachable", 2),
+        ]
+        log.proxy_login_accepted()
+        after = len(lines)
+        log.flush()
+        assert len(lines) == after == before + 3
+        log.upstream_unreachable("broker 1", "Connection refused")
+
+    assert "times" not in lines[-1], "the next outage is logged at once"
+
+
+def test_one_broker_that_responds_leaves_the_others_pending() -> None:
+    log = SessionLog()
+    with capture_logs() as lines:
+        for broker in ("broker 1", "broker 2") * 2:
+            log.upstream_unreachable(broker, "Connection refused")
+        log.broker_responds("broker 1")
+
+    assert [(line["broker"], line.get("times", 1)) for line in lines] == [
+        ("broker 1", 1),
+        ("broker 2", 1),
+        ("broker 1", 1),
+    ]
+
+
+def test_a_recovery_ends_the_wider_kind_too() -> None:
+    log = SessionLog()
+    with capture_logs() as lines:
+        for i in range(1100):
+            log.upstream_unreachable(f"broker {i}", "Connection refused")
+        log.upstream_responds()
+        told = len(lines)
+        log.flush()
+
+    assert len(lines) == told
+    assert sum(line.get("times", 1) for line in lines) == 1100
