@@ -1,6 +1,7 @@
 """TLS on both sides of the proxy: good and bad certificates, and the errors that each side reports."""
 
 import os
+import re
 import shutil
 import socket
 import ssl
@@ -252,7 +253,7 @@ def test_unusable_certificate_files_are_named_at_the_start(tmp_path: Path, guard
         proxy.start()
 
     last = proxy.log().strip().splitlines()[-1]
-    assert last.startswith("sluicegate: listen.tls.key_file: ")
+    assert re.match(r".+\.yaml:\d+: listen\.tls\.key_file: ", last)
     assert str(guarded.broker.key) in last
     assert last.endswith("the key does not match the first certificate")
     assert os.path.sep in last

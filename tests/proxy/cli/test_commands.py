@@ -184,7 +184,7 @@ def test_a_password_file_that_is_missing_ends_check_and_start(file: Path) -> Non
     reason = "upstream.sasl.password_file: /none/there cannot be read: No such file or directory"
 
     assert sluicegate("check", str(file)).stderr == f"{file}:1: {reason}\n"
-    assert sluicegate("run", "--config", str(file)).stderr == f"sluicegate: {reason}\n"
+    assert sluicegate("run", "--config", str(file)).stderr == f"{file}:1: {reason}\n"
 
 
 def test_check_says_which_policy_a_topic_gets_and_from_where(file: Path) -> None:
