@@ -1,7 +1,7 @@
 """The sections `key` and `value` of a rule. Each kind of content rule with keys of its own has a section here."""
 
 from collections.abc import Iterator
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator
 
@@ -10,10 +10,6 @@ from sluicegate.config.section import described, is_unset, section
 from sluicegate.config.values.kinds import FileName, Flag, SomeBytes, Text
 from sluicegate.config.values.quantity import count
 
-OR_IMAGE: Final = "or use the image with -rules in its tag"
-"""How to get the extras `rules` and `topic` where pip cannot install them."""
-RULES_EXTRA: Final = f"pip install 'sluicegate[rules]', {OR_IMAGE}"
-"""How to get the libraries of rules about content."""
 MOST_JSON_DEPTH = 500
 """The maximum nesting depth of JSON: Python's reader, which finds duplicate keys, recurses no deeper."""
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import yaml
 
-from sluicegate.config.content_keys import RULES_EXTRA
+from sluicegate.config.extras import RULES_EXTRA
 from sluicegate.config.files.yaml_nodes import BadNode, check_tag
 from sluicegate.config.files.yaml_source import read_file
 from sluicegate.config.source import Path, Problem, Source, dotted

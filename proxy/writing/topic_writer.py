@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sluicegate.config.content_keys import OR_IMAGE
+from sluicegate.config.extras import OR_IMAGE
 from sluicegate.config.tls import UpstreamTls
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.password import PasswordUnreadable

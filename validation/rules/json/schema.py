@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any, Final
 
-from sluicegate.config.content_keys import RULES_EXTRA
+from sluicegate.config.extras import RULES_EXTRA
 from sluicegate.validation.rules.cel.fields import TrueOfFields
 from sluicegate.validation.rules.cel.json_messages import JsonMessages
 from sluicegate.validation.rules.cel.rule import IsTrue
