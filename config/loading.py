@@ -88,7 +88,7 @@ def load(
     try:
         config = config_of(source.data)
     except NotWhatIsWanted as error:
-        problems += [problem for detail in error.details for problem in problems_of(detail, source, Config)]
+        problems += problems_of(error.details, source, Config)
     if problems or config is None:
         raise ConfigError(list(dict.fromkeys(problems)))  # an entry and its copy with a contract have the same
     warnings = (*source.remarks, *warnings_of(config, source))

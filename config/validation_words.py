@@ -18,14 +18,33 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 
 _KEY = "[key]"
+_UNKNOWN, _MISSING = "unexpected_keyword_argument", "missing"
 _RENAMED_VALUES = {"refuse": "reject"}
 
 
-def problems_of(detail: Any, source: Source, root: type[Any]) -> list[Problem]:
-    """Return what one of pydantic's errors reports; several mistakes of a section are an error each.
+def problems_of(details: Iterable[Any], source: Source, root: type[Any]) -> list[Problem]:
+    """Return what pydantic's errors report. A key that another one is a misspelling of is not reported as missing.
 
     `root`: the section that the whole file holds.
     """
+    found = list(details)
+    meant = {_meant(_path_of(detail), root) for detail in found if detail["type"] == _UNKNOWN}
+    return [
+        problem
+        for detail in found
+        if detail["type"] != _MISSING or _path_of(detail) not in meant
+        for problem in _problems_of(detail, source, root)
+    ]
+
+
+def _meant(path: Path, root: type[Any]) -> Path | None:
+    """Return the path of the key that was probably meant by an unknown one."""
+    close = nearest(str(path[-1]), _known_keys(path[:-1], root))
+    return None if close is None else (*path[:-1], close)
+
+
+def _problems_of(detail: Any, source: Source, root: type[Any]) -> list[Problem]:
+    """Return what one error reports; several mistakes of a section are an error each."""
     error = detail.get("ctx", {}).get("error")
     if isinstance(error, Mistakes):
         path = _path_of(detail)
@@ -41,12 +60,12 @@ def _problem_of(detail: Any, source: Source, root: type[Any]) -> Problem:
     path = _path_of(detail)
     place = source.place_of(path)
     kind = detail["type"]
-    if kind == "unexpected_keyword_argument":
+    if kind == _UNKNOWN:
         if detail["input"] is None and holds_secret(annotation_at(root, path[:-1])):
             known = ", ".join(_known_keys(path[:-1], root))  # a value in braces looks like a key
             return Problem(source.key_of(path[:-1]), place, f"a key without a value; known keys: {known}")
         return Problem(source.key_of(path), place, _unknown(path, detail["input"], root))
-    if kind == "missing":
+    if kind == _MISSING:
         empty = path in source.places
         return Problem(source.key_of(path), place, "it is empty" if empty else "this key is required")
     is_renamed = str(detail["input"]) in _RENAMED_VALUES

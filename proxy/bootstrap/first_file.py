@@ -98,8 +98,11 @@ def _topics(surveyed: Survey) -> Iterator[str]:
     found = grouped(surveyed.topics)
     yield "defaults:"
     yield "  mode: observe"
-    yield f"  # As {found.usual_count} of the {len(surveyed.topics)} topics on the cluster."
-    yield from _settings(found.usual, "  ")
+    if surveyed.topics:
+        yield f"  # As {found.usual_count} of the {len(surveyed.topics)} topics on the cluster."
+        yield from _settings(found.usual, "  ")
+    else:
+        yield "  # The cluster has no topics yet. A running proxy reads the settings of each topic."
     for complaint in surveyed.complaints[:_MOST_COMPLAINTS]:
         yield f"# Unknown: {json.dumps(complaint)[1:-1]}"
     if surveyed.left_out > 0:

@@ -69,7 +69,7 @@ class CaseRunner:
         try:
             cases = read_section(CaseFile, source.data)
         except NotWhatIsWanted as error:
-            found = [problem for detail in error.details for problem in problems_of(detail, source, CaseFile)]
+            found = problems_of(error.details, source, CaseFile)
             raise ConfigError(problems + found) from None
         problems += _same_names(cases, source)
         if problems:

@@ -79,6 +79,27 @@ def test_errors_name_the_key_the_line_and_the_nearest_known_key() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (SMALLEST.replace("upstream", "upstraem"), {"c.yaml:1: upstraem: no such key; did you mean upstream?"}),
+        (
+            SMALLEST.replace("bootstrap", "boostrap", 1),
+            {"c.yaml:1: upstream.boostrap: no such key; did you mean bootstrap?"},
+        ),
+        (
+            SMALLEST + "topics:\n  - {mach: a}\n  - {mode: observe}",
+            {
+                "c.yaml:4: topics[0].mach: no such key; did you mean match?",
+                "c.yaml:5: topics[1].match: this key is required",
+            },
+        ),
+    ],
+)
+def test_a_misspelled_key_is_not_also_reported_as_missing(text: str, found: set[str]) -> None:
+    assert set(problems(text)) == found
+
+
+@pytest.mark.parametrize(
     ("text", "problem"),
     [
         ("listen: {bootstrap: 'h:1'}", "c.yaml: upstream: this key is required"),

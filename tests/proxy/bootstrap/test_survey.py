@@ -66,3 +66,13 @@ async def test_a_login_that_sees_no_topic_is_reported_with_the_brokers() -> None
         "found brokers 1 at kafka-1:9092, 2 at kafka-2:9092, but bob sees no topic: allow it DESCRIBE and "
         "DESCRIBE_CONFIGS on topics"
     )
+
+
+async def test_a_cluster_without_topics_sets_no_bound_by_itself() -> None:
+    async with ScriptedBroker({ApiKey.METADATA: brokers((1, "kafka-1", 9092))}) as broker:
+        upstream = Upstream(bootstrap=(broker.address,))
+        lines = list(lines_of(await survey(upstream), upstream.bootstrap, {}, HostPort("127.0.0.1", 19092)))
+
+    defaults = lines[lines.index("defaults:") :]
+    assert defaults[1] == "  mode: observe"
+    assert [line for line in defaults[2:] if not line.lstrip().startswith("#")] == []
