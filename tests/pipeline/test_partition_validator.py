@@ -186,7 +186,7 @@ class _Down(InlineRule):
 
 
 def test_an_outage_of_a_rule_is_no_finding(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partition_validator, "_TIMEOUT_SECONDS", 0.0)
+    monkeypatch.setattr(partition_validator, "TIMEOUT_SECONDS", 0.0)
     policy = TopicPolicy(rules=RuleSet([NamedRule("schema", _Down())]))
 
     with pytest.raises(

@@ -179,7 +179,8 @@ class _Evaluation:
             if len(read) >= _MOST_AHEAD or size >= _MOST_AHEAD_BYTES:
                 self._evaluate_read(read)
                 read, size = [], 0
-        self._evaluate_read(read)
+        if read:
+            self._evaluate_read(read)
 
     def _evaluate_read(self, read: list[tuple[RuledRecord, int]]) -> None:
         """Evaluate records, each with its number of headers."""
