@@ -43,8 +43,7 @@ check: $(VENV)/.check ## lint, format, types and layers, in a minute; needs no S
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 format: $(VENV)/.check ## formats the code and corrects what lint can correct
-	$(BIN)/ruff check --fix $(SOURCES)
-	$(BIN)/ruff format $(SOURCES)
+	$(BIN)/ruff check --fix $(SOURCES) && $(BIN)/ruff format $(SOURCES)
 unit: setup ## the tests that need no broker
 	$(PYTEST) -n $(or $(TEST_PROCESSES),2) --dist loadfile tests/structure tests/proxy tests/protocol tests/validation tests/config tests/two_paths tests/docs/test_policies.py $(PYTEST_ARGS)
 test: $(VENV)/.libraries ## what each change needs, with real brokers from Maven, in about 15 minutes
@@ -57,37 +56,22 @@ alone interpreted: setup kafka ## what measures time and memory; what runs witho
 	scripts/test $@ $(PYTEST_ARGS)
 test-tools: ## installs the programs that some tests skip without (Debian, Go, npm)
 	@scripts/test-tools
-lanes: setup ## what the fast path accepts, the slow path accepts: a million mutated requests
-	SLUICEGATE_THOROUGH=1 $(PYTEST) tests/two_paths -s $(PYTEST_ARGS)
 pythons: ## the tests without a broker on each Python of this machine [PYTHONS="3.12 3.13"]; writes docs/compatibility.md
-	@test -x $(BIN)/uv || scripts/environment uv
 	scripts/pythons.py $(if $(PYTHONS),--short $(PYTHONS),--write)
+lanes: setup ## what the fast path accepts, the slow path accepts: a million mutated requests
 conformance: setup kafka ## every case in every version against real brokers
-	SLUICEGATE_THOROUGH=1 $(PYTEST) tests/conformance --timeout=1800 $(PYTEST_ARGS)
 clients: setup kafka ## every client that can be installed; writes docs/clients.md
-	scripts/clients
-	SLUICEGATE_WRITE_CLIENTS=1 $(PYTEST) tests/clients $(PYTEST_ARGS)
 kafkas: setup $(KAFKAS:%=.kafka/%/.complete) ## five clients with each release of Kafka from 3.7; writes docs/compatibility.md
-	rm -rf build/kafkas
-	printf '%s\n' $(KAFKAS) | SLUICEGATE_WRITE_KAFKAS=1 xargs -P $(or $(TEST_PROCESSES),3) -I VERSION \
-	    $(PYTEST) tests/clients/test_kafka_versions.py -k VERSION $(PYTEST_ARGS)
-peers-suites: setup kafka ## tests of FRANZ_GO=folder and LIBRDKAFKA=folder, at a broker and through the proxy [TESTS=pattern]
-	@$(BIN)/python -m tests.clients.peers_suites $(if $(TESTS),'$(TESTS)')
 bounds: setup kafka ## every hostile input at its full size; writes docs/reliability.md
-	SLUICEGATE_THOROUGH=1 SLUICEGATE_WRITE_BOUNDS=1 $(PYTEST) tests/bounds $(PYTEST_ARGS)
 load: setup ## crowds of clients; writes docs/reliability.md
-	SLUICEGATE_LOAD=1 $(PYTEST) tests/load -s $(PYTEST_ARGS)
 faults: setup kafka ## faults under load [RUNS=200] [SEED=1]; more than one run writes docs/reliability.md
-	SLUICEGATE_FAULTS_RUNS=$(or $(RUNS),200) SLUICEGATE_FAULTS_SEED=$(or $(SEED),1) $(if $(filter 1,$(RUNS)),,SLUICEGATE_WRITE_FAULTS=1) \
-	    $(PYTEST) tests/faults -s $(if $(filter 1,$(RUNS)),,-n $(or $(TEST_PROCESSES),3) --dist worksteal) $(PYTEST_ARGS)
 verifiable: setup kafka ## Kafka's verifiable producer and consumer under faults [MINUTES=10]
-	SLUICEGATE_VERIFIABLE_SECONDS=$$(($(or $(MINUTES),10) * 60)) $(PYTEST) tests/faults/test_verifiable.py -s $(PYTEST_ARGS)
 soak: setup kafka ## everything at once [MINUTES=60] [SEED=1]; writes docs/reliability.md
-	SLUICEGATE_SOAK_MINUTES=$(or $(MINUTES),60) SLUICEGATE_SOAK_SEED=$(or $(SEED),1) SLUICEGATE_WRITE_SOAK=1 $(PYTEST) tests/soak -s $(PYTEST_ARGS)
+peers-suites: setup kafka ## tests of FRANZ_GO=folder and LIBRDKAFKA=folder, at a broker and through the proxy [TESTS=pattern]
 fuzz: setup ## mutated frames and batches under sanitizers; with MINUTES=n led by coverage
-	scripts/fuzz $(MINUTES) $(PYTEST_ARGS)
 sparks: $(VENV)/.spark kafka $(SPARKS:%=.sparks/%/.complete) .tables/4.1/.complete .tables/4.2/.complete ## the pipeline's tests with other releases of Spark
-	for version in $(SPARKS); do .sparks/$$version/bin/python -m pytest -n 4 --dist loadfile tests/pipeline -k 'not sparks_own and not test_raw_source and not test_object_store' $(PYTEST_ARGS) || exit 1; done
+lanes conformance clients kafkas bounds load faults verifiable soak peers-suites fuzz sparks:
+	@scripts/suite $@ $(PYTEST_ARGS)
 .sparks/%/.complete: uv.lock | $(VENV)/.spark
 	scripts/another-spark $*
 
@@ -109,8 +93,7 @@ archives: # what Java keeps of a first start, so that brokers and Spark start in
 .kafka/%.jsa: .kafka/%/.complete tests/broker/class_archive.py | $(VENV)/.libraries
 	$(BIN)/python -m tests.broker.class_archive $*
 .spark/classes.jsa: .spark/.complete uv.lock tests/pipeline/class_archive.py tests/pipeline/spark_home.py | $(VENV)/.libraries
-	$(BIN)/python -m tests.pipeline.spark_home
-	$(BIN)/python -m tests.pipeline.class_archive
+	$(BIN)/python -m tests.pipeline.spark_home && $(BIN)/python -m tests.pipeline.class_archive
 .%/.complete: $(shell find . -name pom.xml -not -path "./.*")
 	scripts/maven-libraries $*
 
@@ -120,14 +103,11 @@ wheel: setup ## an sdist and a compiled wheel in dist/
 wheel-check: wheel kafka ## the wheel in an empty environment without a compiler
 	SLUICEGATE_WHEEL="$$(ls -t dist/*.whl | head -n 1)" $(PYTEST) tests/packaging -k alone_gives_a_proxy $(PYTEST_ARGS)
 reproducible: ## builds the sdist and the wheel twice, in two folders, and compares them
-	@test -x $(BIN)/uv || scripts/environment uv
 	scripts/release/reproducible
 executors: ## the code as one archive: spark-submit --py-files
 	$(PYTHON) scripts/executors.py
 sbom: setup ## what is installed, as CycloneDX, in dist/
-	mkdir -p dist
-	$(BIN)/uv tool run --quiet --from cyclonedx-bom==$(CYCLONEDX_VERSION) cyclonedx-py environment --output-reproducible --of JSON -o dist/sbom.cdx.json $(BIN)/python
-	$(BIN)/python -m sluicegate.proxy.webui.vendored dist/sbom.cdx.json
+	CYCLONEDX_VERSION=$(CYCLONEDX_VERSION) scripts/sbom
 audit: setup ## locked packages against known vulnerabilities [ADVISORIES=folder] [AUDIT=--vulnerability-service=osv]
 	PIP_AUDIT_VERSION=$(PIP_AUDIT_VERSION) scripts/audit $(or $(ADVISORIES),$(AUDIT))
 image: ## the container images, plain and with the extras rules and topic; needs Docker or ENGINE=podman

@@ -97,6 +97,8 @@ def table(results: list[dict[str, object]], folders: list[str]) -> str:
 def main(arguments: list[str]) -> None:
     folders = SHORT if "--short" in arguments else WHOLE
     named = [argument for argument in arguments if not argument.startswith("--")]
+    if "UV" not in os.environ and not Path(UV).exists():
+        subprocess.run(["scripts/environment", "uv"], check=True)
     found = {version: interpreter_of(version) for version in named or SUPPORTED}
     results = []
     for version, python in found.items():

@@ -1,0 +1,26 @@
+"""Starts a Kafka broker for trying things by hand, until Ctrl-C: `python -m tests.broker`, after `make setup kafka`."""
+
+import signal
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.broker.kafka import Kafka
+from tests.oracle.kafka_java import KAFKA_NEW
+
+
+def main() -> None:
+    with TemporaryDirectory(prefix="kafka-") as folder, suppress(KeyboardInterrupt):
+        kafka = Kafka(KAFKA_NEW, Path(folder))
+        try:
+            print(
+                f"Kafka {KAFKA_NEW} listens at {kafka.start().bootstrap} until Ctrl-C; its log is in {folder}",
+                flush=True,
+            )
+            signal.pause()
+        finally:
+            kafka.stop()
+
+
+if __name__ == "__main__":
+    main()
