@@ -220,16 +220,16 @@ def _taken_ports(config: Config, source: Source) -> Iterator[str]:
         )
 
 
+_NEAR = 100
+
+
 def _own_addresses(config: Config, source: Source) -> Iterator[str]:
     """Yield warnings about brokers that are this proxy."""
     for i, broker in enumerate(config.upstream.bootstrap):
-        if (broker.host, broker.port) == (config.listen.bootstrap.host, config.listen.bootstrap.port):
+        if broker == config.listen.bootstrap:
             yield _message(
                 source, ("upstream", "bootstrap", i), "is listen.bootstrap, this proxy itself: name a broker"
             )
-
-
-_NEAR = 100
 
 
 def _message(source: Source, path: Path, text: str) -> str:

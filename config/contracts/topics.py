@@ -75,11 +75,11 @@ class _OneTopic:
 
     def contract(self, registry: str | None, mode: str) -> TopicContract:
         """Return all of it."""
-        is_registered = self._form in _REGISTERED and registry is not None
+        registered = registry if self._form in _REGISTERED else None
         if self._form == "json":
             self._translate(Translation(self._note, time_as_text), _of_json, mode)
-        elif is_registered:
-            keys_of = partial(_of_registered, str(registry), self._form)
+        elif registered is not None:
+            keys_of = partial(_of_registered, registered, self._form)
             self._translate(Translation(self._note, time_of_a_type), keys_of, mode)
         else:
             self._translate_nothing()
@@ -91,7 +91,7 @@ class _OneTopic:
             self._path,
             self._source.place_of(self._path),
             _owner_in(self._source.data),
-            registry if is_registered else None,
+            registered,
             tuple(self._rules),
             tuple(self._stored),
             tuple(self._unchecked),

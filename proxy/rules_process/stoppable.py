@@ -223,10 +223,8 @@ class _HasSteps(Protocol):
 def _look_ahead(
     process: RulesProcess, specification: Specification, rule: _HasSteps, records: Sequence[RuledRecord]
 ) -> None:
-    """If the first record is costly, evaluate all costly ones; most batches have records of one kind."""
-    if rule.steps(records[0]) > INLINE_STEPS:
-        costly = [fields_of(each) for each in records if rule.steps(each) > INLINE_STEPS]
-        process.look_ahead(specification, Operation.COMPLAINT, costly)
+    costly = [fields_of(each) for each in records if rule.steps(each) > INLINE_STEPS]
+    process.look_ahead(specification, Operation.COMPLAINT, costly)
 
 
 def too_costly(error: TooCostly) -> str:

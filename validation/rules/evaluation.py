@@ -185,8 +185,9 @@ class _Evaluation:
     def _evaluate_read(self, read: list[tuple[RuledRecord, int]]) -> None:
         """Evaluate records, each with its number of headers."""
         records = [record for record, _ in read]
-        for _, rule in self._looking_ahead:
-            rule.look_ahead(records)
+        for named, rule in self._looking_ahead:
+            if named.rule.steps(records[0]) > _MOST_STEPS:  # most batches have records of one kind
+                rule.look_ahead(records)
         for record, headers in read:
             if headers > _MOST_HEADERS:
                 self._note_headers(record, headers)

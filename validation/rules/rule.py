@@ -217,7 +217,8 @@ class LooksAhead(Protocol[Subject_contra]):
     def look_ahead(self, subjects: Sequence[Subject_contra]) -> None:
         """Prepare for these records or data of one request, which it is asked about next. Changes no verdict.
 
-        There is at least one. Raises what evaluating raises where it may not wait.
+        `subjects` has one or more. Called for a rule if its first record takes more than INLINE_STEPS. Raises what
+        evaluating raises where it may not wait.
         """
 
 

@@ -43,11 +43,11 @@ def check_contracts(
         contract = contracts.get(name)
         if contract is not None:
             one = replace(topics, names=(name,), skip_unreadable=True)  # the audit reports unreadable batches
-            reads_schemas = contract.registry is not None and any(check.fields for check in contract.stored)
-            columns = "value,timestamp,headers_binary" if reads_schemas else "value,timestamp"
+            registry = contract.registry if any(check.fields for check in contract.stored) else None
+            columns = "value,timestamp" if registry is None else "value,timestamp,headers_binary"
             records = one.read(spark, "sluicegate", columns=columns).where("value is not null")
-            if reads_schemas:
-                records = as_json(records, name, policies, str(contract.registry))
+            if registry is not None:
+                records = as_json(records, name, policies, registry)
             found[name] = {
                 "file": str(contract.file),
                 "version": contract.version,

@@ -467,6 +467,10 @@ class SeesAhead(Seen):
     def __init__(self, raises: Exception | None = None) -> None:
         super().__init__(Part.KEY | Part.VALUE, raises=raises)
         self.ahead: list[list[int]] = []
+        self.is_costly = True
+
+    def steps(self, _record: RuledRecord) -> int:
+        return UNBOUNDED if self.is_costly else 1
 
     def look_ahead(self, records: Sequence[RuledRecord]) -> None:
         assert not self.records or self.records[-1][0] == records[0].index - 1
@@ -496,6 +500,13 @@ def test_a_rule_that_looks_ahead_is_told_of_some_records_at_a_time(
     assert [index for indices in looks.ahead for index in indices] == list(range(len(sizes)))
     assert looks.records == beside.records
     assert [len(value) for _, _, _, value, *_ in looks.records if isinstance(value, bytes)] == sizes
+
+
+def test_a_rule_that_is_cheap_for_the_first_record_is_not_told() -> None:
+    looks = SeesAhead()
+    looks.is_costly = False
+    validated(of(NamedRule("ahead", looks)), batch([Rec(NOW, value=b"x")] * 3, NONE))
+    assert (looks.ahead, len(looks.records)) == ([], 3)
 
 
 def test_old_messages_are_looked_at_ahead_too() -> None:

@@ -7,7 +7,6 @@ from typing import Protocol
 
 from sluicegate.validation.rules.rule import (
     CONSTANT_STEPS,
-    INLINE_STEPS,
     UNBOUNDED,
     Outage,
     Part,
@@ -114,9 +113,8 @@ class HasRegisteredSchema:
         return self._words(record, _fault)
 
     def look_ahead(self, records: Sequence[RuledRecord]) -> None:
-        """Validate several records together, if the first is costly."""
-        if self.steps(records[0]) > INLINE_STEPS:
-            look_ahead(map(self.known_content, records))
+        """Validate several records together."""
+        look_ahead(map(self.known_content, records))
 
     def explanation(self, record: RuledRecord) -> str | None:
         """Return the text of `complaint` with the explanation of the schema."""

@@ -10,7 +10,6 @@ from weakref import WeakKeyDictionary
 from sluicegate.validation.rules.cel.rule import record_with
 from sluicegate.validation.rules.rule import (
     CONSTANT_STEPS,
-    INLINE_STEPS,
     UNBOUNDED,
     RuledRecord,
     RuleUnusable,
@@ -68,9 +67,8 @@ class MeetsConditions:
         return None
 
     def look_ahead(self, records: Sequence[RuledRecord]) -> None:
-        """Evaluate the first condition of known schemas for several records together, if the first record is costly."""
-        if self.steps(records[0]) > INLINE_STEPS:
-            look_ahead(map(self._known, records))
+        """Evaluate the first condition of known schemas for several records together."""
+        look_ahead(map(self._known, records))
 
     def explanation(self, _record: RuledRecord) -> str | None:
         """Return None: there are no more details."""

@@ -12,7 +12,6 @@ from sluicegate.validation.rules.cel.rule import IsTrue, record_with
 from sluicegate.validation.rules.cel.runtime import ExpressionUnusable
 from sluicegate.validation.rules.rule import (
     CONSTANT_STEPS,
-    INLINE_STEPS,
     UNBOUNDED,
     Part,
     RuledRecord,
@@ -88,9 +87,8 @@ class TrueOfSchema:
             raise SchemaError(f"{name} cannot be used: {error}") from error
 
     def look_ahead(self, records: Sequence[RuledRecord]) -> None:
-        """Evaluate the conditions on known schemas for several records together, if the first one is costly."""
-        if self.steps(records[0]) > INLINE_STEPS:
-            look_ahead(map(self._known, records))
+        """Evaluate the conditions on known schemas for several records together."""
+        look_ahead(map(self._known, records))
 
     def explanation(self, record: RuledRecord) -> str | None:
         """Return the explanation of the condition; None while the record's schema is not known."""

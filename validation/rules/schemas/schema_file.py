@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from enum import Enum
 
 from sluicegate.validation.rules.native.questions import OrdinaryQuestions, about
-from sluicegate.validation.rules.rule import CONSTANT_STEPS, INLINE_STEPS, RuledRecord, SchemaError, Side
+from sluicegate.validation.rules.rule import CONSTANT_STEPS, RuledRecord, SchemaError, Side
 from sluicegate.validation.rules.schemas.content import Content, HasOrdinaryContent
 from sluicegate.validation.rules.schemas.looking_ahead import look_ahead
 from sluicegate.validation.rules.schemas.wire_format import ID_BYTES, has_schema_id
@@ -57,9 +57,8 @@ class FollowsSchema:
         return None if fault is None else f"the {self._name} {fault}"
 
     def look_ahead(self, records: Sequence[RuledRecord]) -> None:
-        """Validate several records together, if the first is costly."""
-        if self.steps(records[0]) > INLINE_STEPS:
-            look_ahead(map(self.known_content, records))
+        """Validate several records together."""
+        look_ahead(map(self.known_content, records))
 
     def known_content(self, record: RuledRecord) -> tuple[Content, bytes] | None:
         """Return the schema, and the data after the envelope; None for null, or without an envelope."""
