@@ -23,7 +23,7 @@ _RENAMED_VALUES = {"refuse": "reject"}
 
 
 def problems_of(details: Iterable[Any], source: Source, root: type[Any]) -> list[Problem]:
-    """Return what pydantic's errors report. A key that an unknown one stands for is not reported as missing.
+    """Return what pydantic's errors report. A key that another one is a misspelling of is not reported as missing.
 
     `root`: the section that the whole file holds.
     """
@@ -38,14 +38,9 @@ def problems_of(details: Iterable[Any], source: Source, root: type[Any]) -> list
 
 
 def _meant(path: Path, root: type[Any]) -> Path | None:
-    """Return the path of the key that an unknown one probably means: by its former name, another name, or spelling."""
-    word = str(path[-1])
-    section = section_of(annotation_at(root, path[:-1]))
-    keys = () if section is None else tuple(each_key_of(section))
-    called = next((key.name for key in keys if word.lower() in key.misnomers), None)
-    current = None if section is None else renamed(section, word)
-    meant = current or called or nearest(word, _known_keys(path[:-1], root))
-    return None if meant is None else (*path[:-1], meant)
+    """Return the path of the key that was probably meant by an unknown one."""
+    close = nearest(str(path[-1]), _known_keys(path[:-1], root))
+    return None if close is None else (*path[:-1], close)
 
 
 def _problems_of(detail: Any, source: Source, root: type[Any]) -> list[Problem]:

@@ -87,10 +87,6 @@ def test_errors_name_the_key_the_line_and_the_nearest_known_key() -> None:
             {"c.yaml:1: upstream.boostrap: no such key; did you mean bootstrap?"},
         ),
         (
-            SMALLEST.replace("bootstrap", "servers", 1),
-            {"c.yaml:1: upstream.servers: no such key; write bootstrap: …"},
-        ),
-        (
             SMALLEST + "topics:\n  - {mach: a}\n  - {mode: observe}",
             {
                 "c.yaml:4: topics[0].mach: no such key; did you mean match?",
