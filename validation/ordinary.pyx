@@ -56,7 +56,7 @@ FALL_BACK, GOOD, GOOD_NO_RESPONSE = _FALL_BACK, _GOOD, _GOOD_NO_RESPONSE
 
 # A topic is forgotten after this time, so that the slow path sees regularly which topics are in use.
 cdef int64_t _KNOWN_MS = 5000
-# Requests counted_names payloads decompress to more than this are validated in a thread.
+# Requests with payloads that decompress to more than this are validated in a thread.
 cdef Py_ssize_t _PLAIN_BYTES = 1 << 20
 # The largest plain payload for the careful reading here.
 cdef Py_ssize_t _CAREFULLY_READ_BYTES = 128 * 1024

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from sluicegate.config.model import Config
 from sluicegate.proxy.doctor.checks import MachineCheck
 from sluicegate.proxy.doctor.finding import Finding, Level
-from sluicegate.proxy.session.opening.admission import connections_within, descriptors_for
+from sluicegate.proxy.network.connection_limit import connections_within, descriptors_for
 
 _ABOUT = "descriptors"
 _FEW_CONNECTIONS = 1000

@@ -24,8 +24,9 @@ from sluicegate.validation.ordinary cimport OrdinaryRequests
 from sluicegate.protocol import produce_versions
 from sluicegate.protocol.api import APIS, ApiKey, Treatment
 from sluicegate.protocol.errors import MalformedMessage
-from sluicegate.protocol.response_walks import code_at, codes_program
+from sluicegate.protocol.response_walks import codes_program
 from sluicegate.protocol.walk import MAX_TAGGED_FIELDS
+from sluicegate.proxy.session.broker_errors import code_position
 from sluicegate.proxy.session.in_flight import WALKED
 from sluicegate.validation.fallback_reason import FallbackReason
 from sluicegate.validation.ordinary import GOOD, FALL_BACK
@@ -67,7 +68,7 @@ for _key in range(_API_KEYS):
     _PASSES[_key] = APIS[_key].max_version if _key in APIS and APIS[_key].treatment is Treatment.OPAQUE else -1
 assert APIS[_PRODUCE].flexible_since == _FLEXIBLE_SINCE
 
-# The position of the error code in the response of each API and version that passes; _WALKED: it has several; 0: none is read.
+# `code_position` for each API and version that passes.
 cdef enum:
     _VERSIONS = 32
     _MAX_ELEMENTS = 10000
@@ -77,13 +78,7 @@ if _CODE_AT == NULL:
 for _key in range(_API_KEYS):
     assert _PASSES[_key] < _VERSIONS
     for _version in range(_PASSES[_key] + 1):
-        _at = code_at(_key, _version)
-        if APIS[_key].codes:
-            _CODE_AT[_key * _VERSIONS + _version] = _WALKED
-        elif _at is not None:
-            _CODE_AT[_key * _VERSIONS + _version] = (
-                _CORRELATION_ID_BYTES + APIS[_key].response_header_version(_version) + _at
-            )
+        _CODE_AT[_key * _VERSIONS + _version] = code_position(_key, _version)
 # Of each API and version whose response has several error codes: the steps to them, and whether the response is flexible.
 cdef list _CODES_PROGRAM = [
     codes_program(key, version) if key in APIS and APIS[key].codes and version <= APIS[key].max_version else ()
@@ -95,6 +90,8 @@ cdef bytes _FLEXIBLE = bytes(
 )
 
 
+# `__init__` does not run here: a field that is not set is 0, False or None, which are its defaults too
+# (tests/proxy/fastpath/test_fast_path.py).
 cdef InFlightRequest _new_in_flight(int64_t correlation_id, object finish, int produce_version):
     cdef InFlightRequest made = InFlightRequest.__new__(InFlightRequest)
     made.correlation_id = correlation_id

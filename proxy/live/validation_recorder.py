@@ -67,10 +67,6 @@ class ValidationRecorder:
         except Exception as error:
             self._failed(identity, error)
 
-    def learn(self, topic: str) -> None:
-        """Note that a broker's response showed that `topic` exists."""
-        self._observer.learn(topic)
-
     def _failed(self, identity: ClientIdentity, error: Exception) -> None:
         self._internal_errors["unreported"] += 1
         self._log.validation_unreported(identity, error)

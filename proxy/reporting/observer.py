@@ -141,10 +141,6 @@ class Observer:
         """Use the topics of a new configuration as labels."""
         self._labels.configure(names)
 
-    def learn(self, topic: str) -> None:
-        """Note that a broker's response showed that `topic` exists, so it may have a label."""
-        self._labels.learn(topic)
-
     def counted(self) -> Counters:
         """Return a copy of the counters. Thread-safe."""
         return self._counts.counted()

@@ -14,6 +14,7 @@ from sluicegate.proxy.cluster.topic_settings import TopicSettings
 from sluicegate.proxy.fastpath.paths import make_fast_path_buffer, make_ordinary_requests, make_path_counts
 from sluicegate.proxy.live.live_view import LiveView
 from sluicegate.proxy.live.validation_recorder import ValidationRecorder
+from sluicegate.proxy.network.connection_limit import most_connections
 from sluicegate.proxy.reporting.events.violation_writer import SeveralSinks, ViolationSink
 from sluicegate.proxy.reporting.logs.connection_trace import Tracing
 from sluicegate.proxy.reporting.logs.session_log import SessionLog
@@ -35,6 +36,7 @@ from sluicegate.proxy.server.clock import now_ms
 from sluicegate.proxy.server.open_sessions import OpenSessions
 from sluicegate.proxy.session.client.bearer_token import user_names_of
 from sluicegate.proxy.session.dependencies import (
+    DeadLetterSink,
     Dial,
     OnInternalError,
     ProduceDependencies,
@@ -43,12 +45,11 @@ from sluicegate.proxy.session.dependencies import (
 )
 from sluicegate.proxy.session.in_flight_limit import InFlightLimit
 from sluicegate.proxy.session.memory import GatherBudget, new_read_buffer
-from sluicegate.proxy.session.opening.admission import Admission, AllowedNames, most_connections
+from sluicegate.proxy.session.opening.admission import Admission, AllowedNames
 from sluicegate.proxy.session.opening.loop_detection import LoopDetection
 from sluicegate.proxy.session.outlets import DescribePeer, LoopCalls, Timer
 from sluicegate.proxy.session.pacing import LoopLateness, Pacer
 from sluicegate.proxy.session.pass_through import ClusterLogin
-from sluicegate.proxy.session.produce.effect_performer import DeadLetterSink
 from sluicegate.proxy.session.quotas.shares import Quotas
 from sluicegate.proxy.session.request_clock import RequestClock
 from sluicegate.proxy.telemetry.request_traces import RequestSummary, RequestTraces

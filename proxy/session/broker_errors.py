@@ -26,12 +26,13 @@ def expect_code(in_flight: InFlightRequest, api_key: int, version: int) -> InFli
     """Return the request in flight; the error codes of its response are read."""
     in_flight.api_key = api_key
     in_flight.version = version
-    in_flight.code_at = _position(api_key, version)
+    in_flight.code_at = code_position(api_key, version)
     return in_flight
 
 
 @cache
-def _position(api_key: int, version: int) -> int:
+def code_position(api_key: int, version: int) -> int:
+    """Return the byte position of the error code in a response's frame; WALKED: it has several; 0: none is read."""
     if APIS[api_key].codes:
         return WALKED
     if api_key == ApiKey.FIND_COORDINATOR:

@@ -32,13 +32,16 @@ class Delivery:
         self._trace = trace
 
     def in_turn(self, in_flight: InFlightRequest) -> None:
-        """Queue a request to which the proxy responds. Reading stops after a request that closes the connection."""
+        """Queue a request to which the proxy responds."""
         self._queue.add(in_flight)
-        if in_flight.closes:
-            if self._trace is not None:
-                self._trace.ends("proxy: a rejection that acks=0 leaves no response for")
-            self._client.pause(PauseReason.DRAINING)
         self.flush_ready()
+
+    def close_in_turn(self, reason: str) -> None:
+        """Close the connection after the responses to all earlier requests; `reason` is for the trace."""
+        if self._trace is not None:
+            self._trace.ends(f"proxy: {reason}")
+        self._client.pause(PauseReason.DRAINING)
+        self.in_turn(InFlightRequest(closes=True))
 
     def flush_ready(self) -> None:
         """Send all responses that are due, unless a broker's response has been sent in part."""

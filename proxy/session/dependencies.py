@@ -1,6 +1,6 @@
 """The dependencies of sessions and their handlers; `sluicegate.proxy.server.assembly` provides them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
@@ -9,19 +9,21 @@ from sluicegate.config.limits import Limits
 from sluicegate.config.values.address import HostPort
 from sluicegate.config.values.principal_mapping import PrincipalMapping
 from sluicegate.protocol.frame_pool import FramePool
+from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.responses.rewriting import ResponseRewriter
 from sluicegate.proxy.responses.topic_names import TopicNames
 from sluicegate.proxy.scheduling.scheduler import Scheduler
 from sluicegate.proxy.session.client.bearer_token import UserNames
+from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.in_flight_limit import InFlightLimit
 from sluicegate.proxy.session.memory import GatherBudget
 from sluicegate.proxy.session.opening.admission import Admission, AllowedNames
 from sluicegate.proxy.session.opening.loop_detection import LoopDetection
-from sluicegate.proxy.session.outlets import DescribePeer, LoopCalls, Timer
+from sluicegate.proxy.session.outlets import DescribePeer, LoopCalls, Reached, Timer
 from sluicegate.proxy.session.pacing import LoopLateness
 from sluicegate.proxy.session.pass_through import ClusterLogin
-from sluicegate.proxy.session.produce.effect_performer import DeadLetterSink, Settings
+from sluicegate.proxy.session.produce.effects import Failures
 from sluicegate.proxy.session.quotas.shares import Quotas
 from sluicegate.proxy.session.reports import BeginTrace, BrokerErrorCounts, Counts, Lines, Register, Validations
 from sluicegate.proxy.session.request_clock import RequestClock, RequestTracer
@@ -39,6 +41,24 @@ class OnInternalError(Enum):
     """Close the connection, so that no request passes unvalidated; the client retries."""
     FORWARD = "forward"
     """Forward the request unchanged."""
+
+
+class Settings(Protocol):
+    """The topic settings of the cluster."""
+
+    def known_soon(self, topics: Iterable[str], /) -> Reached | None:
+        """Return None if these topics can be validated now; otherwise a future that ends in time and never fails."""
+
+
+class DeadLetterSink(Protocol):
+    """Stores bad records."""
+
+    def write(
+        self, identity: ClientIdentity, letters: Sequence[DeadLetters], report: Callable[[Failures], None]
+    ) -> None:
+        """Store records and call `report` once, on the event loop, with the batches that were not completely stored.
+        Never blocks.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,9 +95,6 @@ class Validations(Protocol):
     def not_quarantined(self, identity: ClientIdentity, letters: DeadLetters, reason: str, /) -> None:
         """The bad records of a batch were not stored; its client was asked to retry."""
 
-    def learn(self, topic: str, /) -> None:
-        """A broker's response shows that `topic` exists."""
-
 
 S_contra = TypeVar("S_contra", contravariant=True)
 

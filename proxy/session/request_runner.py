@@ -6,6 +6,7 @@ connection's deadline limits the wait (`sluicegate.proxy.session.deadlines`, by 
 """
 
 from collections.abc import Callable, Generator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
@@ -25,19 +26,19 @@ class Resume(Protocol):
     def __call__(self, value: Any, error: BaseException | None = None, /) -> None: ...
 
 
+def _nothing(*_: object) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Wait:
-    """A result that comes later. The client is paused for `reason` meanwhile."""
+    """A result that comes later. The client is paused for `reason` meanwhile.
 
-    def __init__(self, reason: PauseReason, ask: Callable[[Resume], object]) -> None:
-        self.reason = reason
-        self._ask = ask
+    `ask` requests the result, and calls its argument with it once, on the event loop; `abandon` cancels the wait.
+    """
 
-    def ask(self, resume: Resume) -> None:
-        """Request the result, and call `resume` with it once, on the event loop."""
-        self._ask(resume)
-
-    def abandon(self) -> None:
-        """Cancel the wait; the result is not needed."""
+    reason: PauseReason
+    ask: Callable[[Resume], object]
+    abandon: Callable[[], None] = _nothing
 
 
 class AwaitedResponse:
@@ -185,6 +186,3 @@ def _respond(steps: Steps[Parts], response: bytearray) -> Parts:
         parts: Parts = returned.value
         return parts
     raise AssertionError("a handler that has got its response returns what the client gets")
-
-
-def _nothing(*_: object) -> None: ...

@@ -102,37 +102,38 @@ def make_parts(
             fast_requests.lead(client, broker, turns.end)
             fast_responses.lead(client, errors)
     produce = ProduceIntake(
-        identity,
-        client,
-        metering,
-        forwarding,
-        delivery,
-        runner,
-        handler,
-        effects,
-        of_produce.clock,
-        given.log,
-        of_produce.validations,
-        fast_requests,
-        from_client if first is not from_client else None,
+        identity=identity,
+        client=client,
+        metering=metering,
+        forwarding=forwarding,
+        delivery=delivery,
+        runner=runner,
+        handler=handler,
+        effects=effects,
+        rules=of_produce.rules,
+        clock=of_produce.clock,
+        log=given.log,
+        validations=of_produce.validations,
+        fast=fast_requests,
+        known_client_buffer=from_client if first is not from_client else None,
     )
     login = LoginHandler(
         identity, sasl, forwarding, delivery, runner, produce, given.counts, of_produce.clock, given.log
     )
     requests = RequestHandler(
-        of_requests,
-        identity,
-        client,
-        broker,
-        sasl,
-        pass_through,
-        arrival,
-        turns,
-        forwarding,
-        runner,
-        login,
-        produce,
-        errors,
+        shared=of_requests,
+        identity=identity,
+        client=client,
+        broker=broker,
+        sasl=sasl,
+        pass_through=pass_through,
+        arrival=arrival,
+        turns=turns,
+        forwarding=forwarding,
+        runner=runner,
+        login=login,
+        produce=produce,
+        errors=errors,
     )
     responses = ResponseHandler(
         client, broker, queue, delivery, turns, of_requests.budget, of_produce.clock, given.counts, errors
@@ -147,19 +148,19 @@ def make_parts(
     client_reader.deliver_to(from_requests, fast_requests)
     broker_reader.deliver_to(from_responses, fast_responses)
     return SessionParts(
-        identity,
-        account,
-        queue,
-        client,
-        broker,
-        turns,
-        runner,
-        closer,
-        delivery,
-        arrival,
-        metering,
-        requests,
-        responses,
+        identity=identity,
+        account=account,
+        queue=queue,
+        client=client,
+        broker=broker,
+        turns=turns,
+        runner=runner,
+        closer=closer,
+        delivery=delivery,
+        arrival=arrival,
+        metering=metering,
+        requests=requests,
+        responses=responses,
     )
 
 
@@ -172,17 +173,17 @@ def _fast_paths(
 ) -> FastPaths:
     """Return the fast path of both directions."""
     return make_fast_paths(
-        given.requests.produce.ordinary,
-        given.path_counts,
-        given.fast_path_buffer,
-        pass_through,
-        queue,
-        given.limits.max_in_flight,
-        given.limits.max_frame_bytes,
-        given.lateness,
-        from_client,
-        given.read_buffer,
-        from_broker,
+        validate=given.requests.produce.ordinary,
+        counts=given.path_counts,
+        room=given.fast_path_buffer,
+        pass_through=pass_through,
+        queue=queue,
+        max_in_flight=given.limits.max_in_flight,
+        max_frame_bytes=given.limits.max_frame_bytes,
+        lateness=given.lateness,
+        client_buffer=from_client,
+        wider_buffer=given.read_buffer,
+        broker_buffer=from_broker,
     )
 
 

@@ -104,7 +104,10 @@ class WorkerSnapshot:
     number: int
 
 
+Request = Command | Compile | Adopt | Suspend | SnapshotRequest
+"""What a supervisor sends."""
 Message = WorkerSnapshot | Started | CouldNotStart | Report | Compiled | Adopted
+"""What a worker sends."""
 
 
 class Inbox:
@@ -120,7 +123,7 @@ class Inbox:
         on_message: Callable[[Any], None],
         ended: Callable[[], None],
     ) -> None:
-        """`heard` is called with each message, `ended` at the end; both through `from_thread`, on an event loop."""
+        """`on_message` is called with each message, `ended` at the end; both on an event loop, by `from_thread`."""
         self._pipe = pipe
         self._from_thread = from_thread
         self._on_message = on_message

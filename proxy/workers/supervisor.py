@@ -8,7 +8,7 @@ import multiprocessing
 import time
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 import structlog
 
@@ -221,6 +221,8 @@ class Supervisor:
                 self._log.error("worker restart failed", worker=worker.index, reason=reason)
             case Report() | WorkerSnapshot():
                 self._reports.received(worker, message)
+            case _:
+                assert_never(message)
         self._reports.update_status()
         self._workers.notify()
 

@@ -1,16 +1,14 @@
 """A worker process: a server on shared ports that reports to its supervisor.
 
-They exchange messages over one pipe, which a thread of the worker reads, because messages may be large. If the
-supervisor's end closes, the worker drains and ends.
+They exchange messages over one pipe. If the supervisor's end closes, the worker drains and ends.
 """
 
 import asyncio
 import signal
 import socket
 from collections.abc import Callable
-from contextlib import suppress
 from multiprocessing.connection import Connection
-from threading import Thread
+from typing import assert_never
 
 import structlog
 import uvloop
@@ -30,8 +28,10 @@ from sluicegate.proxy.workers.messages import (
     Compile,
     Compiled,
     CouldNotStart,
-    Message,
+    Inbox,
+    Outbox,
     Report,
+    Request,
     SnapshotRequest,
     Started,
     Suspend,
@@ -74,6 +74,7 @@ class _Worker:
         bind = inherited.or_bind(bind_shared)
         self._server = Server(config, bind=bind, mark=mark, probes_brokers=probes_brokers, source=source)
         self._supervisor = supervisor
+        self._outbox = Outbox(supervisor, "to-supervisor")
         self._ended = asyncio.Event()
         self._reloading: asyncio.Task[None] | None = None
         self._compiled: tuple[int, Callable[[], None]] | None = None
@@ -81,55 +82,53 @@ class _Worker:
 
     async def run(self) -> None:
         try:
+            await self._serve()
+        finally:
+            await asyncio.to_thread(self._outbox.close)
+
+    async def _serve(self) -> None:
+        try:
             await self._server.start()
         except CannotStart as error:
-            self._supervisor.send(CouldNotStart(str(error)))
+            self._outbox.send(CouldNotStart(str(error)))
             return
         loop = asyncio.get_running_loop()
-        Thread(target=self._listen, args=(loop,), name="supervisor", daemon=True).start()
+        Inbox(self._supervisor, "from-supervisor", loop.call_soon_threadsafe, self._handle, self._ended.set)
         loop.add_signal_handler(signal.SIGTERM, self._ended.set)
-        self._send(Started())
+        self._outbox.send(Started())
         await self._ended.wait()
         await self._server.drain()
-        self._send(self._report())
+        self._outbox.send(self._report())
 
-    def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Receive messages in a thread: a whole configuration takes time to read. Ends with the supervisor."""
-        with suppress(RuntimeError):  # the loop is closed
-            while True:
-                try:
-                    message = self._supervisor.recv()
-                except (EOFError, OSError):
-                    message = Command.DRAIN
-                loop.call_soon_threadsafe(self._handle, message)
-                if message is Command.DRAIN:
-                    return
-
-    def _handle(self, message: "Command | Compile | Adopt | Suspend | SnapshotRequest") -> None:
-        if message is Command.REPORT:
-            self._send(self._report())
-        elif isinstance(message, SnapshotRequest):
-            self._snapshot_task = asyncio.get_running_loop().create_task(self._send_snapshot(message))
-        elif isinstance(message, Suspend):
-            self._server.suspend(message.suspended)
-        elif isinstance(message, Compile | Adopt):
-            self._reloading = asyncio.get_running_loop().create_task(self._reload(message, self._reloading))
-        else:
-            self._ended.set()
+    def _handle(self, message: Request) -> None:
+        match message:
+            case Command.DRAIN:
+                self._ended.set()
+            case Command.REPORT:
+                self._outbox.send(self._report())
+            case SnapshotRequest():
+                self._snapshot_task = asyncio.get_running_loop().create_task(self._send_snapshot(message))
+            case Suspend(suspended):
+                self._server.suspend(suspended)
+            case Compile() | Adopt():
+                self._reloading = asyncio.get_running_loop().create_task(self._reload(message, self._reloading))
+            case _:
+                assert_never(message)
 
     async def _send_snapshot(self, message: SnapshotRequest) -> None:
-        self._send(WorkerSnapshot(await asyncio.to_thread(self._server.live_state, message.query), message.number))
+        state = await asyncio.to_thread(self._server.live_state, message.query)
+        self._outbox.send(WorkerSnapshot(state, message.number))
 
     async def _reload(self, message: Compile | Adopt, before: "asyncio.Task[None] | None") -> None:
         """Handle requests in their order."""
         if before is not None:
             await asyncio.wait([before])
         if isinstance(message, Compile):
-            self._send(Compiled(message.number, await self._compile(message)))
+            self._outbox.send(Compiled(message.number, await self._compile(message)))
         elif self._compiled is not None and self._compiled[0] == message.number:
             self._compiled[1]()
             self._compiled = None
-            self._send(Adopted(message.number))
+            self._outbox.send(Adopted(message.number))
 
     async def _compile(self, message: Compile) -> str | None:
         """Return why the policies cannot be used; None: they can."""
@@ -145,9 +144,3 @@ class _Worker:
 
     def _report(self) -> Report:
         return Report(self._server.snapshot(), tuple(self._server.status.active()))
-
-    def _send(self, message: Message) -> None:
-        try:
-            self._supervisor.send(message)
-        except OSError:
-            self._ended.set()

@@ -2,6 +2,7 @@
 
 import ast
 import re
+import tomllib
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -86,3 +87,13 @@ def test_each_kind_of_import_is_found(text: str, is_native: bool) -> None:
 @pytest.mark.parametrize("file", SESSION_FILES, ids=lambda file: file.name)
 def test_no_part_of_a_session_refers_to_the_session(file: Path) -> None:
     assert "self._session" not in file.read_text()
+
+
+def test_the_design_lists_the_rooms_in_the_order_in_which_they_import_each_other() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    rooms = next(each["layers"] for each in contracts if each.get("containers") == ["sluicegate.proxy"])
+    table = (ROOT / "docs/design.md").read_text().partition("| room | holds |")[2].partition("\n\n")[0]
+
+    listed = [re.findall(r"`(\w+)/`", row.split("|")[1]) for row in table.splitlines()[2:]]
+
+    assert listed == [re.findall(r"\w+", layer) for layer in rooms]

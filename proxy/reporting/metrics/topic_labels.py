@@ -5,7 +5,7 @@ recently counted topic of the client with the most topics is replaced. Its count
 """
 
 import threading
-from collections import Counter, OrderedDict, defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
@@ -21,7 +21,6 @@ from sluicegate.validation.rulebook import Rulebook
 from sluicegate.validation.verdict import Rejected
 
 MAX_TOPICS = 500
-_MAX_LEARNT = 10_000
 _FEWEST_TOPICS = 25
 _PATTERN = frozenset("*?[/")
 _BY_TOPIC = tuple(family for family in BATCH_COUNTERS if TOPIC in family.labels)
@@ -48,7 +47,6 @@ class TopicLabels:
         self._counters = counters
         self._is_known = is_known
         self._configured = frozenset(configured)
-        self._learnt: OrderedDict[str, None] = OrderedDict()
         self._slots: FairLabelSlots[str] = FairLabelSlots(max_topics)
         self._noted: defaultdict[str, set[str]] = defaultdict(set)  # the other label values of a topic
         self._by_event = _by_event(counters)
@@ -58,16 +56,9 @@ class TopicLabels:
         """Use the topics of a new configuration; topics with a slot keep it."""
         self._configured = frozenset(names)
 
-    def learn(self, topic: str) -> None:
-        """Note that a broker's response showed that `topic` exists."""
-        self._learnt[topic] = None
-        self._learnt.move_to_end(topic)
-        if len(self._learnt) > _MAX_LEARNT:
-            self._learnt.popitem(last=False)
-
     def knows(self, topic: str) -> bool:
         """Return whether the cluster or the configuration knows `topic`."""
-        return topic in self._configured or topic in self._learnt or self._is_known(topic)
+        return topic in self._configured or self._is_known(topic)
 
     def count(
         self,

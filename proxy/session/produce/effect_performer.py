@@ -1,23 +1,21 @@
 """Performs the effects of the Produce handler on connections, threads and other sessions."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
 
-from sluicegate.proxy.responses.dispatch import DeadLetters
-from sluicegate.proxy.responses.topic_names import TopicNames, metadata_request, names_in
+from sluicegate.proxy.responses.topic_names import metadata_request, names_in
 from sluicegate.proxy.scheduling.fair_sharing import Account
-from sluicegate.proxy.scheduling.scheduler import Scheduler
 from sluicegate.proxy.scheduling.validation_thread import Job, Validation
 from sluicegate.proxy.session.client.identity import ClientIdentity
+from sluicegate.proxy.session.dependencies import ProduceDependencies
 from sluicegate.proxy.session.forwarding import Forwarding
 from sluicegate.proxy.session.in_flight import InFlightRequest
-from sluicegate.proxy.session.outlets import Reached
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.produce.effects import (
     AskBroker,
+    CloseInTurn,
     EarlierResponses,
-    Failures,
     Forward,
     ForwardAsItCame,
     Quarantined,
@@ -30,28 +28,9 @@ from sluicegate.proxy.session.produce.effects import (
 )
 from sluicegate.proxy.session.produce.stored_times import StoredTimes
 from sluicegate.proxy.session.quotas.shares import TopicShares, Wake
-from sluicegate.proxy.session.reports import Counts
 from sluicegate.proxy.session.request_runner import Resume, Wait
 
 _OUR_CORRELATION_ID = -1
-
-
-class Settings(Protocol):
-    """The topic settings of the cluster."""
-
-    def known_soon(self, topics: Iterable[str], /) -> Reached | None:
-        """Return None if these topics can be validated now; otherwise a future that ends in time and never fails."""
-
-
-class DeadLetterSink(Protocol):
-    """Stores bad records."""
-
-    def write(
-        self, identity: ClientIdentity, letters: Sequence[DeadLetters], report: Callable[[Failures], None]
-    ) -> None:
-        """Store records and call `report` once, on the event loop, with the batches that were not completely stored.
-        Never blocks.
-        """
 
 
 class QuotaTurns(Protocol):
@@ -67,30 +46,7 @@ class Responses(Protocol):
 
     def in_turn(self, in_flight: InFlightRequest) -> None: ...
 
-
-class SharedEffects(Protocol):
-    """The dependencies of all sessions (`ProduceDependencies`)."""
-
-    @property
-    def names(self) -> TopicNames: ...
-
-    @property
-    def settings(self) -> Settings | None: ...
-
-    @property
-    def scheduler(self) -> Scheduler: ...
-
-    @property
-    def dead_letters(self) -> DeadLetterSink | None: ...
-
-    @property
-    def counts(self) -> Counts: ...
-
-    @property
-    def from_thread(self) -> Callable[..., Any]: ...
-
-    @property
-    def now_ms(self) -> Callable[[], int]: ...
+    def close_in_turn(self, reason: str) -> None: ...
 
 
 class ProduceEffects:
@@ -98,7 +54,7 @@ class ProduceEffects:
 
     def __init__(
         self,
-        shared: SharedEffects,
+        shared: ProduceDependencies,
         identity: ClientIdentity,
         account: Account,
         quota_turns: QuotaTurns,
@@ -152,7 +108,8 @@ class ProduceEffects:
         dispatch = self._shared.scheduler.validate(effect.request, effect.client, self._stored_times.previous)
         if dispatch is not None:
             return dispatch
-        return _InThread(self._shared, effect, self._account, self._stored_times)
+        in_thread = _ValidationInThread(self._shared, effect, self._account, self._stored_times)
+        return Wait(PauseReason.VALIDATING, in_thread.ask, in_thread.abandon)
 
     def _earlier_responses(self, _effect: EarlierResponses) -> Wait:
         return Wait(PauseReason.STORED_TIMES, self._stored_times.when_settled)
@@ -182,6 +139,9 @@ class ProduceEffects:
     def _respond(self, effect: Respond) -> None:
         self._responses.in_turn(effect.in_flight)
 
+    def _close_in_turn(self, effect: CloseInTurn) -> None:
+        self._responses.close_in_turn(effect.reason)
+
 
 _PERFORM: dict[type, Callable[[ProduceEffects, Any], Any]] = {
     QuotaTurn: ProduceEffects._wait_for_turn,
@@ -195,14 +155,16 @@ _PERFORM: dict[type, Callable[[ProduceEffects, Any], Any]] = {
     ForwardAsItCame: ProduceEffects._forward_as_it_came,
     Forward: ProduceEffects._forward,
     Respond: ProduceEffects._respond,
+    CloseInTurn: ProduceEffects._close_in_turn,
 }
 
 
-class _InThread(Wait):
-    """Validation in a thread, until it is complete or abandoned."""
+class _ValidationInThread:
+    """A validation in a thread, until it is complete or abandoned."""
 
-    def __init__(self, shared: SharedEffects, effect: Validate, account: Account, stored_times: StoredTimes) -> None:
-        self.reason = PauseReason.VALIDATING
+    def __init__(
+        self, shared: ProduceDependencies, effect: Validate, account: Account, stored_times: StoredTimes
+    ) -> None:
         self._shared = shared
         self._effect = effect
         self._account = account
@@ -210,9 +172,16 @@ class _InThread(Wait):
         self._job: Job | None = None
 
     def ask(self, resume: Resume) -> None:
+        """Submit the request, and call `resume` with the result."""
         request, client = self._effect
         self._job = self._shared.scheduler.submit(request, self._account, client, self._previous)
         self._job.future.add_done_callback(partial(self._shared.from_thread, partial(self._done, resume)))
+
+    def abandon(self) -> None:
+        """Cancel the validation; its result is not needed."""
+        if self._job is not None and not self._job.is_abandoned:
+            self._shared.counts.validations_abandoned += 1
+            self._shared.scheduler.abandon(self._job)
 
     def _done(self, resume: Resume, validation: Validation) -> None:
         self._job = None  # breaks the cycle through its future
@@ -224,8 +193,3 @@ class _InThread(Wait):
             resume(None, error)
         else:
             resume(validation.result())
-
-    def abandon(self) -> None:
-        if self._job is not None and not self._job.is_abandoned:
-            self._shared.counts.validations_abandoned += 1
-            self._shared.scheduler.abandon(self._job)

@@ -86,6 +86,12 @@ class Forward(NamedTuple):
 
 
 class Respond(NamedTuple):
-    """Send the client the proxy's own response in its turn, or close the connection at that point."""
+    """Send the client the proxy's own response in its turn."""
 
     in_flight: InFlightRequest
+
+
+class CloseInTurn(NamedTuple):
+    """Close the connection after the responses to all earlier requests; `reason` is for the trace."""
+
+    reason: str

@@ -23,6 +23,7 @@ from sluicegate.proxy.session.dependencies import OnInternalError, ProduceDepend
 from sluicegate.proxy.session.in_flight import Finish, InFlightRequest
 from sluicegate.proxy.session.pause_reason import Pausable, PauseReason
 from sluicegate.proxy.session.produce.effects import (
+    CloseInTurn,
     EarlierResponses,
     Forward,
     ForwardAsItCame,
@@ -47,6 +48,7 @@ from sluicegate.validation.validated_request import ValidatedRequest
 _PRODUCE = ApiKey.PRODUCE.value
 # The bytes of rejections that one connection may keep before it is paused.
 _MOST_KEPT_BYTES = 64 * 1024
+NO_QUOTA = "a quota has no room for the client; the log says which"
 
 
 class Meter(Protocol):
@@ -92,21 +94,21 @@ class ProduceHandler:
         self._stored_times = stored_times
         self._plain_finish = plain_finish
         self._report_unvalidated = report_unvalidated
-        self._proven = ProvenPartitions(shared.validations, shared.now_ms)
+        self._proven = ProvenPartitions(shared.names, shared.now_ms)
         self._quarantining = Quarantining(identity, shared.validations, shared.now_ms, self._proven)
         self._log_starts = LogStartRequests(shared.names.by_id, shared.now_ms)
         self._kept = _KeptRejections(client)
 
     def handle(
-        self, frame: bytearray, version: int, correlation_id: int, body_at: int, waits_for_turn: bool
+        self, frame: bytearray, version: int, correlation_id: int, body_at: int, of_client: QuotaDecision
     ) -> Steps[None]:
         """Handle a complete request; its body starts at `body_at`. Raises SenderError if it is malformed.
 
-        `waits_for_turn`: the client exceeds a quota.
+        `of_client`: what the client's quota decides.
         """
         shared = self._shared
-        if waits_for_turn:
-            yield QuotaTurn()
+        if not (yield from self._within_quota(of_client, QuotaTurn())):
+            return
         shared.counts.slow_requests["Produce"] += 1
         self._meter.take(len(frame))
         came = shared.clock.now()
@@ -121,11 +123,8 @@ class ProduceHandler:
 
         shares = self._shares_of_topics(request)
         decision = self._meter.must_wait_for_topics(shares, len(frame)) if shares else QuotaDecision.PROCEED
-        if decision is QuotaDecision.REJECT:
-            yield Respond(InFlightRequest(closes=True))
+        if not (yield from self._within_quota(decision, TopicQuotaTurn(shares, len(frame)))):
             return
-        if decision is QuotaDecision.WAIT:
-            yield TopicQuotaTurn(shares, len(frame))
         self._meter.take_of_topics(shares)
 
         try:
@@ -153,7 +152,16 @@ class ProduceHandler:
             shared.traces.sent(self._identity, request, dispatch.validated, came, shared.clock.now(), awaited)
         if request.acks == 0 and dispatch.partly is not None and dispatch.partly.rejects_anything:
             shared.counts.acks_0_closed += 1
-            yield Respond(InFlightRequest(closes=True))
+            yield CloseInTurn("a rejection for which acks=0 leaves no response")
+
+    def _within_quota(self, decision: QuotaDecision, turn: QuotaTurn | TopicQuotaTurn) -> Steps[bool]:
+        """Wait for a request's turn under a quota, or close the connection. Return whether to continue."""
+        if decision is QuotaDecision.REJECT:
+            yield CloseInTurn(NO_QUOTA)
+            return False
+        if decision is QuotaDecision.WAIT:
+            yield turn
+        return True
 
     def _validated(self, request: ProduceRequest) -> Steps[Dispatch | None]:
         """Validate a request, after the broker's responses to earlier requests if its times depend on their batches."""
@@ -244,22 +252,6 @@ class ProduceHandler:
                 policy = policy_of(name).ordinary
                 if policy is not None:
                     shared.ordinary.add_topic(key, topic.topic_id is not None, name, policy)
-
-    @property
-    def rules_generation(self) -> int:
-        """A number that changes whenever the rules change."""
-        return self._shared.rules.generation
-
-    @property
-    def names_principals(self) -> bool:
-        """Whether a policy depends on the login principal."""
-        return self._shared.rules.rulebook.in_file.names_principals
-
-    @property
-    def is_exempt(self) -> bool:
-        """Whether this client is exempt from all rules."""
-        client = self._known_client()
-        return client is not None and self._shared.rules.rulebook.exempts(client)
 
     def _known_client(self) -> Client | None:
         """Return the client if the rulebook depends on it."""

@@ -15,14 +15,14 @@ from sluicegate.proxy.session.client.identity import ClientIdentity, read_header
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.delivery import Delivery
 from sluicegate.proxy.session.forwarding import Forwarding
-from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.produce.effect_performer import ProduceEffects
-from sluicegate.proxy.session.produce.handler import ProduceHandler
+from sluicegate.proxy.session.produce.handler import NO_QUOTA, ProduceHandler
 from sluicegate.proxy.session.quotas.metering import Metering, QuotaDecision
 from sluicegate.proxy.session.reports import Lines, Validations
 from sluicegate.proxy.session.request_clock import RequestClock
 from sluicegate.proxy.session.request_runner import RequestRunner
+from sluicegate.validation.in_force import RulesInForce
 
 if TYPE_CHECKING:
     from sluicegate.proxy.fastpath.fast_path import FastRequests
@@ -47,6 +47,7 @@ class ProduceIntake:
         runner: RequestRunner,
         handler: ProduceHandler,
         effects: ProduceEffects,
+        rules: RulesInForce,
         clock: RequestClock,
         log: Lines,
         validations: Validations,
@@ -62,6 +63,7 @@ class ProduceIntake:
         self._runner = runner
         self._handler = handler
         self._perform = effects.perform
+        self._rules = rules
         self._clock = clock
         self._log = log
         self._validations = validations
@@ -101,7 +103,7 @@ class ProduceIntake:
                 self._client.pause(PauseReason.QUOTA_QUEUE)
                 self._metering.wait_for_turn(partial(self._client.resume, PauseReason.QUOTA_QUEUE))
             case QuotaDecision.REJECT:
-                self._delivery.in_turn(InFlightRequest(closes=True))
+                self._delivery.close_in_turn(NO_QUOTA)
 
     def take(self, frame: bytearray) -> None:
         """Forward a complete request by the fast path, or run its handler."""
@@ -118,14 +120,10 @@ class ProduceIntake:
             self.settle_batches()
             body_at = read_header(self._identity, _PRODUCE, version, frame).body_at
             decision = self._metering.admit(self._identity.for_rules())
-            if decision is QuotaDecision.REJECT:
-                self._delivery.in_turn(InFlightRequest(closes=True))
-                return
             self._reads_more()
             if body_at <= _REMEMBERED_HEADER_BYTES:
                 self._remember(version, bytes(frame[HEAD_BYTES:body_at]))
-        waits = decision is QuotaDecision.WAIT
-        steps = self._handler.handle(frame, version, self._correlation_id, body_at, waits)
+        steps = self._handler.handle(frame, version, self._correlation_id, body_at, decision)
         self._runner.run(steps, self._perform)
 
     def principal_may_change(self) -> None:
@@ -133,7 +131,7 @@ class ProduceIntake:
         self._header_version = -1
         if self._fast is not None:
             self._fast.remember(-1, b"")
-        if not self._identity.is_verified and self._handler.names_principals:
+        if not self._identity.is_verified and self._rules.rulebook.in_file.names_principals:
             self._log.unverified_principal(self._identity)
 
     def settle_batches(self) -> None:
@@ -172,19 +170,25 @@ class ProduceIntake:
     def _remember(self, version: int, rest: bytes) -> None:
         """Remember a header, from its ninth byte on, with the client that it names and the rules for this client."""
         self._header_version = _header_version_of(version)
-        self._header_generation = self._handler.rules_generation
+        self._header_generation = self._rules.generation
         self._header_rest = rest
         self._header_client_id = self._identity.client_id
-        if self._fast is not None and not self._handler.is_exempt:
+        if self._fast is not None and not self._is_exempt:
             self._fast.remember(self._header_version, rest)
             self._fast.meter(self._metering.passed if self._metering.is_on else None)
+
+    @property
+    def _is_exempt(self) -> bool:
+        """Whether this client is exempt from all rules."""
+        rulebook = self._rules.rulebook
+        return rulebook.depends_on_client and rulebook.exempts(self._identity.for_rules())
 
     def _knows_header_of(self, version: int, frame: bytearray | memoryview) -> bool:
         """Return whether the header and the rules are the same as for the previous request."""
         rest = self._header_rest
         return (
             _header_version_of(version) == self._header_version
-            and self._header_generation == self._handler.rules_generation
+            and self._header_generation == self._rules.generation
             and bytes(frame[HEAD_BYTES : HEAD_BYTES + len(rest)]) == rest
         )
 

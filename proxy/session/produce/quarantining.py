@@ -8,7 +8,6 @@ and none is forwarded before copies of them are (`quarantine` with `mode: observ
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Protocol
 
 from sluicegate.protocol.headers import response_body_at
 from sluicegate.protocol.produce_request import ProduceRequest
@@ -23,8 +22,10 @@ from sluicegate.proxy.responses.produce_responses import (
     spot_at,
 )
 from sluicegate.proxy.responses.stand_ins import probe_request
+from sluicegate.proxy.responses.topic_names import TopicNames
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.produce.effects import AskBroker, Quarantined
+from sluicegate.proxy.session.reports import Validations
 from sluicegate.proxy.session.request_runner import Steps
 from sluicegate.validation.validated_request import Place
 
@@ -33,21 +34,11 @@ _BROKER_FIRST = "the broker has a reason of its own to reject the batch"
 _MOST_PROVEN = MOST_ALONE
 
 
-class Validations(Protocol):
-    """Receives reports about bad records and topics."""
-
-    def not_quarantined(self, identity: ClientIdentity, letters: DeadLetters, reason: str, /) -> None:
-        """Report that the bad records of a batch were not stored; its client was asked to retry."""
-
-    def learn(self, topic: str, /) -> None:
-        """Record that `topic` exists, according to a broker."""
-
-
 class ProvenPartitions:
     """The partitions for which a broker has complained only of a stand-in, with the time (ms), by acks."""
 
-    def __init__(self, validations: Validations, now_ms: Callable[[], int]) -> None:
-        self._validations = validations
+    def __init__(self, names: TopicNames, now_ms: Callable[[], int]) -> None:
+        self._names = names
         self._now_ms = now_ms
         self.since: dict[tuple[Spot, int], int] = {}
 
@@ -59,8 +50,7 @@ class ProvenPartitions:
         now_ms = self._now_ms()
         for spot in proven:
             self.since[spot, acks] = now_ms
-        for topic in partly.proven_topics:
-            self._validations.learn(topic)
+        self._names.learn((None, topic) for topic in partly.proven_topics)
 
 
 class Quarantining:

@@ -32,7 +32,7 @@ class QuotaDecision(Enum):
 
     PROCEED = "continue"
     WAIT = "wait until the quota allows it: `wait_for_turn`"
-    REJECT = "reject: the connection limit is reached"
+    REJECT = "close the connection: the quota's limit of connections or of waiting requests is reached"
 
 
 class Metering:

@@ -13,6 +13,7 @@ from sluicegate.config.topics import TopicKeys
 from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
 from sluicegate.proxy.live.live_view import LiveView
 from sluicegate.proxy.reporting.metrics.counters import Counters
+from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.from_keys import compile_policies
@@ -173,6 +174,14 @@ def in_all(counters: Counters) -> dict[str, object]:
     of_lanes = {"fast_requests", "slow_requests", "fallback", "proxy_seconds", "upstream_seconds", "loop_delay"}
     of_lanes.add("topic_batches")
     return {each.name: getattr(counters, each.name) for each in fields(Counters) if each.name not in of_lanes}
+
+
+def test_a_request_that_is_made_natively_has_the_defaults_of_one_that_is_made_in_python() -> None:
+    made, native = InFlightRequest(0), InFlightRequest.__new__(InFlightRequest)
+    names = [name for name in dir(made) if not name.startswith("_") and not callable(getattr(InFlightRequest, name))]
+
+    assert "code_at" in names
+    assert {name: getattr(native, name) for name in names} == {name: getattr(made, name) for name in names}
 
 
 def test_consecutive_requests_leave_in_one_write() -> None:

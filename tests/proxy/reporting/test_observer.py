@@ -15,6 +15,7 @@ from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
 from sluicegate.proxy.reporting.metrics.validation_counts import ValidationCounts
 from sluicegate.proxy.reporting.observer import Observer
+from sluicegate.proxy.responses.topic_names import TopicNames
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.rules.rule import Mode
@@ -43,10 +44,13 @@ class Seen:
     """An observer with access to its counters, events and lines. Topics named `known-…` exist."""
 
     def __init__(self, max_topics: int = 500) -> None:
-        self.counters, self.kept = Counters(), Kept()
-        labels = TopicLabels(self.counters, lambda name: name.startswith("known-"), [])
+        self.counters, self.kept, self.names = Counters(), Kept(), TopicNames()
+        labels = TopicLabels(self.counters, self._is_known, [])
         counts = ValidationCounts(self.counters, labels, {}, LiveView(self.counters, None, 0), max_topics=max_topics)
         self.observer = Observer(labels, {}, self.kept, max_records=2, counts=counts, later=lambda step: step())
+
+    def _is_known(self, name: str) -> bool:
+        return name.startswith("known-") or self.names.is_known(name)
 
     def reject(self, client_id: str, topics: dict[str, int], rejected: Rejected) -> None:
         """A request of so many partitions of each topic, all of them rejected."""
@@ -119,7 +123,7 @@ def test_topics_known_from_clients_only_get_a_label_after_a_brokers_response() -
     seen = Seen()
     with capture_logs():
         seen.reject("c", {"invented": 2}, rejection())
-        seen.observer.learn("invented")
+        seen.names.learn([(None, "invented")])
         seen.reject("c", {"invented": 1}, rejection())
 
     assert seen.observer.counted().batch_counts["sluicegate_rejected_batches"] == {

@@ -13,6 +13,7 @@ from sluicegate.proxy.reporting.metrics.topic_labels import (
     topics_of_one,
     with_few_topics,
 )
+from sluicegate.proxy.responses.topic_names import TopicNames
 
 REJECTED, REJECTED_RECORDS = "sluicegate_rejected_batches", "sluicegate_rejected_records"
 FAR_AHEAD = "sluicegate_far_ahead_batches"
@@ -60,21 +61,13 @@ def test_a_topic_of_a_new_configuration_gets_a_label_and_keeps_it() -> None:
 
 def test_a_topic_known_from_a_broker_gets_a_label() -> None:
     counters = Counters()
-    labels = TopicLabels(counters, nothing, [])
+    names = TopicNames()
+    labels = TopicLabels(counters, names.is_known, [])
     labels.count(BatchEvent.FAR_AHEAD, "orders", "c")
-    labels.learn("orders")
+    names.learn([(None, "orders")])
     labels.count(BatchEvent.FAR_AHEAD, "orders", "c")
 
     assert counters.batch_counts[FAR_AHEAD] == {OTHER: 1, "orders": 1}
-
-
-def test_topics_known_from_brokers_are_bounded() -> None:
-    labels = TopicLabels(Counters(), nothing, [])
-    for i in range(30_000):
-        labels.learn(f"topic-{i}")
-
-    assert sum(labels.knows(f"topic-{i}") for i in range(30_000)) == 10_000
-    assert labels.knows("topic-29999")
 
 
 def test_the_topic_counted_longest_ago_gives_up_its_label_and_no_sum_falls() -> None:

@@ -1,16 +1,14 @@
 """The maximum number of connections. Which client certificates may connect."""
 
-import resource
 from dataclasses import replace
 from time import perf_counter
 
 import pytest
 from structlog.testing import capture_logs
 
-from sluicegate.config.limits import Limits
 from sluicegate.config.tls import ListenTls
 from sluicegate.proxy.session.dependencies import SessionDependencies
-from sluicegate.proxy.session.opening.admission import Admission, AllowedNames, most_connections
+from sluicegate.proxy.session.opening.admission import Admission, AllowedNames
 from sluicegate.proxy.session.outlets import PeerInfo
 from tests.proxy.session.playbook import Playbook
 
@@ -32,13 +30,6 @@ def test_one_address_cannot_take_the_places_of_others() -> None:
 
     assert admission.enter("greedy") == ("limits.max_connections_per_address", 2)
     assert admission.enter("other") is None
-
-
-def test_there_are_descriptors_for_as_many_as_there_may_be() -> None:
-    descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-
-    assert most_connections(Limits(max_connections=7)) == 7
-    assert 2 * most_connections(Limits()) < descriptors
 
 
 CERTIFICATES_ASKED = {

@@ -20,6 +20,7 @@ from sluicegate.proxy.session.dependencies import OnInternalError
 from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.session.produce.effects import (
     AskBroker,
+    CloseInTurn,
     EarlierResponses,
     Forward,
     ForwardAsItCame,
@@ -98,7 +99,6 @@ class Validations:
     def __init__(self) -> None:
         self.validated_requests: list[ProduceRequest] = []
         self.not_kept: list[str] = []
-        self.topics: list[str] = []
 
     def forwarded(self, *_: object) -> None:
         """Do nothing."""
@@ -108,9 +108,6 @@ class Validations:
 
     def not_quarantined(self, _identity: object, _letters: object, reason: str) -> None:
         self.not_kept.append(reason)
-
-    def learn(self, topic: str) -> None:
-        self.topics.append(topic)
 
 
 class Script:
@@ -134,8 +131,8 @@ class Script:
             self.reported.append,
         )
 
-    def handle(self, sized: bytes, version: int = 9, waits_for_turn: bool = False) -> Steps[None]:
-        return self.handler.handle(bytearray(sized[4:]), version, 7, _HEADER_BYTES, waits_for_turn)
+    def handle(self, sized: bytes, version: int = 9, of_client: QuotaDecision = QuotaDecision.PROCEED) -> Steps[None]:
+        return self.handler.handle(bytearray(sized[4:]), version, 7, _HEADER_BYTES, of_client)
 
     def validated(self, effect: Validate, letters: Iterable[DeadLetters] = ()) -> Dispatch:
         """Return the result of the proxy's own validation."""
@@ -211,12 +208,21 @@ def test_the_settings_of_its_topics_are_waited_for() -> None:
 
 def test_nothing_is_taken_before_its_turn_under_a_quota() -> None:
     script, sized = Script(), produce(9, {b"t": [(0, GOOD)]})
-    steps = script.handle(sized, waits_for_turn=True)
+    steps = script.handle(sized, of_client=QuotaDecision.WAIT)
 
     assert next(steps) == QuotaTurn()
     assert script.meter.taken == []
     assert isinstance(steps.send(None), Validate)
     assert script.meter.taken == [len(sized) - 4]
+
+
+def test_a_client_without_room_under_its_quota_is_disconnected_in_its_turn() -> None:
+    script = Script()
+    steps = script.handle(produce(9, {b"t": [(0, GOOD)]}), of_client=QuotaDecision.REJECT)
+
+    assert isinstance(next(steps), CloseInTurn)
+    assert ended(steps)
+    assert script.meter.taken == []
 
 
 @pytest.mark.parametrize("decision", QuotaDecision)
@@ -228,8 +234,7 @@ def test_topics_that_owe_something_under_a_quota_come_before_validation(decision
 
     effect = next(steps)
     if decision is QuotaDecision.REJECT:
-        assert isinstance(effect, Respond)
-        assert effect.in_flight.closes
+        assert isinstance(effect, CloseInTurn)
         assert ended(steps)
         assert script.meter.taken_of_topics == []
         return
@@ -315,7 +320,7 @@ def test_a_rejected_batch_is_forwarded_as_a_stand_in_and_its_verdict_merged() ->
     assert _codes(forward, names_response(ErrorCode.TOPIC_AUTHORIZATION_FAILED)) == [
         ErrorCode.TOPIC_AUTHORIZATION_FAILED
     ]
-    assert set(script.validations.topics) == {"t"}
+    assert script.shared.names.is_known("t")
 
 
 def test_what_a_broker_has_just_said_is_not_asked_again() -> None:
@@ -340,9 +345,7 @@ def test_a_rejection_that_acks_0_gets_no_response_for_closes_the_connection() ->
     forward = steps.send(script.validated(next(steps)))
     assert isinstance(forward, Forward)
     assert forward.in_flight == ()
-    respond = steps.send(None)
-    assert isinstance(respond, Respond)
-    assert respond.in_flight.closes
+    assert isinstance(steps.send(None), CloseInTurn)
     assert ended(steps)
 
 
