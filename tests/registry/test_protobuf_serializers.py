@@ -129,6 +129,25 @@ def test_files_that_serializers_do_not_register_are_known(apicurio: Apicurio, te
     assert "cannot be read as M" in str(said(b"\x00\x0a\x05a"))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        'syntax = "proto2"; message M { optional string a_b = 1; optional int32 aB = 2; }',
+        'syntax = "proto2"; message M { optional string a = 1 [json_name = "b"]; optional int32 b = 2; }',
+        'syntax = "proto3"; message M { string a = 1; N n = 2; message N { int32 c = 1 [json_name = "d"]; '
+        'int32 d = 2 [json_name = "c"]; } map<string, N> m = 3; }',
+    ],
+)
+def test_fields_may_have_each_other_s_json_names(apicurio: Apicurio, text: str) -> None:
+    topic = f"json-names.{hash(text)}"
+    schema_id = apicurio.register(f"{topic}-value", text, "PROTOBUF")
+
+    said = partial(complaint_of, rule_of(apicurio), schema_id, topic)
+
+    assert said(b"\x00\x0a\x01a") is None
+    assert "cannot be read as M" in str(said(b"\x00\x0a\x05a"))
+
+
 @pytest.mark.parametrize("theirs", [meta_pb2, decimal_pb2, variant_pb2, earlier_decimal_pb2])
 def test_shipped_files_declare_what_the_serializers_have(theirs: Any) -> None:
     wanted = FileDescriptorProto.FromString(theirs.DESCRIPTOR.serialized_pb)

@@ -47,7 +47,7 @@ class SensitiveFields:
 class Place(Protocol):
     """A place in a value. `fields`: the policy if the place is sensitive; `path`: its name in messages.
 
-    `passes_maps`: the policy applies to each value of a map at this place.
+    `passes_maps`: the policy applies to each value of a map at this place. `leads_on`: there may be places below it.
     """
 
     @property
@@ -56,6 +56,8 @@ class Place(Protocol):
     def path(self) -> tuple[str, ...]: ...
     @property
     def passes_maps(self) -> bool: ...
+    @property
+    def leads_on(self) -> bool: ...
     def named(self, name: str) -> "tuple[Place, ...]":
         """Return the places of a field or key."""
 
@@ -72,6 +74,11 @@ class Node:
         self.by_name: dict[str, Node] = {}
         self.any_name: Node | None = None
         self.fields: SensitiveFields | None = None
+
+    @property
+    def leads_on(self) -> bool:
+        """Whether a path has more names after this one."""
+        return bool(self.by_name) or self.any_name is not None
 
     def named(self, name: str) -> tuple[Place, ...]:
         """Return the nodes of a field or key."""

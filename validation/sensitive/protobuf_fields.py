@@ -20,7 +20,12 @@ _CONTINUES: Final = 0x80
 _LAST_SHIFT: Final = 63
 _MOST_FIELD: Final = (1 << 29) - 1
 STRING_VALUE: Final = "google.protobuf.StringValue"
+_ANY: Final = "google.protobuf.Any"
 _KEY = 1
+
+
+class NotOfMessage(Unmaskable):
+    """The bytes are no message of any type with these fields: no reader finds sensitive fields in them."""
 
 
 class MessageFields:
@@ -86,7 +91,11 @@ class _Walk:
             raise self._no_message()
 
     def _nodes_of(self, field: Any, nodes: Nodes) -> Nodes:
-        inner = below(nodes, field.full_name if field.is_extension else field.name) if nodes else nodes
+        inner = nodes
+        if nodes:
+            inner = below(nodes, field.full_name if field.is_extension else field.name)
+            if field.containing_type.full_name == STRING_VALUE:
+                inner += tuple(node for node in nodes if node.fields is not None)
         return inner + self._tagged(field)
 
     def _field(self, field: Any, number: int, wire_type: int, end: int, nodes: Nodes, depth: int) -> None:
@@ -122,8 +131,8 @@ class _Walk:
         if kind.GetOptions().map_entry:
             self._entry(kind, end, nodes, depth)
         else:
-            if nodes and kind.full_name != STRING_VALUE:
-                check_other(nodes, "a message; name its fields")
+            if nodes:
+                _check_message(kind, nodes)
             self.message(kind, end, nodes, depth + 1)
         if self.edits.count > since:
             self.edits.put_length(since, length_at, start, unsigned_varint(size + self.edits.growth(since)))
@@ -158,7 +167,7 @@ class _Walk:
         try:
             key = new.FromString(bytes(own)).key
         except unreadable:
-            raise self._no_message() from None
+            raise Unmaskable(str(self._no_message())) from None
         return str(key).lower() if isinstance(key, bool) else str(key)
 
     def _string(self, length_at: int, start: int, size: int, nodes: Nodes) -> None:
@@ -170,8 +179,8 @@ class _Walk:
         check_string(nodes, fields)
         try:
             text = self._data[start : self._at].decode()
-        except UnicodeDecodeError:
-            raise self._no_message() from None
+        except UnicodeDecodeError:  # in proto2 it is a message all the same
+            raise Unmaskable(str(self._no_message())) from None
         replaced = fields.replaced(text)
         if replaced != text:
             new = replaced.encode()
@@ -204,5 +213,21 @@ class _Walk:
             shift += 7
         raise self._no_message()
 
-    def _no_message(self) -> Unmaskable:
-        return Unmaskable(f"the value is not Protobuf of its schema at byte {self._at}, so its fields cannot be found")
+    def _no_message(self) -> NotOfMessage:
+        return NotOfMessage(
+            f"the value is not Protobuf of its schema at byte {self._at}, so its fields cannot be found"
+        )
+
+
+def _check_message(kind: Any, nodes: Nodes) -> None:
+    """Raise Unmaskable if a message is sensitive as a whole, or may contain sensitive fields that cannot be found."""
+    fields = fields_of(nodes)
+    if kind.full_name != STRING_VALUE:
+        check_other(nodes, "a message; name its fields")
+    elif fields is not None:
+        check_string(nodes, fields)
+    if kind.full_name == _ANY:
+        inner = next((node for node in nodes if node.leads_on), None)
+        if inner is not None:
+            path = ".".join(inner.path)
+            raise Unmaskable(f"the field {path} is a {_ANY}, in which sensitive fields cannot be found; leave it out")

@@ -14,7 +14,7 @@ from sluicegate.validation.sensitive.avro_fields import edits_of_avro
 from sluicegate.validation.sensitive.edits import Edits, Nodes, Unmaskable
 from sluicegate.validation.sensitive.json_fields import edits_of_json
 from sluicegate.validation.sensitive.paths import SensitiveFields
-from sluicegate.validation.sensitive.protobuf_fields import MessageFields, edits_of_protobuf
+from sluicegate.validation.sensitive.protobuf_fields import MessageFields, NotOfMessage, edits_of_protobuf
 from sluicegate.validation.sensitive.tags import (
     ProtobufTags,
     TaggedField,
@@ -116,7 +116,9 @@ class _ProtobufEditor:
         self._fields = MessageFields()
 
     def edits(self, data: bytes, worked: Callable[[int], None]) -> Edits:
-        """Return the replacements. Data of two possible message types must have the same ones by both."""
+        """Return the replacements. Data of two possible message types must have the same ones by both, and be allowed
+        by both.
+        """
         contents, begin = self._content.named(data)
         found: list[Edits] = []
         refused = Unmaskable("the value is not Protobuf of its schema: its message indexes lead to no message of it")
@@ -124,7 +126,7 @@ class _ProtobufEditor:
             known = (self._root, self._tags.of, self._fields, worked)
             try:
                 found.append(edits_of_protobuf(data, begin, content.descriptor, *known))
-            except Unmaskable as error:
+            except NotOfMessage as error:
                 refused = error
         if not found:
             raise refused

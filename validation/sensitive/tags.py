@@ -41,6 +41,7 @@ class TaggedPlace:
     """A place that a schema tags (`Place`)."""
 
     passes_maps = True
+    leads_on = False
 
     def __init__(self, path: tuple[str, ...], fields: SensitiveFields) -> None:
         self.path = path
@@ -255,6 +256,7 @@ class _JsonPlace:
     """A value's place in a JSON Schema (`Place`)."""
 
     passes_maps = True
+    leads_on = True
 
     def __init__(
         self, schemas: _Schemas, path: tuple[str, ...], fields: SensitiveFields | None, parts: Sequence[Part]

@@ -59,8 +59,7 @@ def with_map_entries(descriptor_set: bytes) -> bytes:
     files = import_module("google.protobuf.descriptor_pb2").FileDescriptorSet()
     files.ParseFromString(descriptor_set)
     for file in files.file:
-        prefix = f".{file.package}" if file.package else ""
-        for parent, name, message in _all_messages(file.message_type, prefix):
+        for parent, name, message in all_messages(file):
             if _MARK in message.reserved_name:
                 message.reserved_name.remove(_MARK)
                 if parent is not None and _can_be_entry(parent, name, message):
@@ -68,9 +67,10 @@ def with_map_entries(descriptor_set: bytes) -> bytes:
     return bytes(files.SerializeToString())
 
 
-def _all_messages(top: Any, prefix: str) -> Iterator[tuple[Any, str, Any]]:
-    """Yield each message with the message around it, or None, and its full name."""
-    waiting = [(None, f"{prefix}.{message.name}", message) for message in top]
+def all_messages(file: Any) -> Iterator[tuple[Any, str, Any]]:
+    """Yield each message of a FileDescriptorProto with the message around it, or None, and its full name."""
+    prefix = f".{file.package}" if file.package else ""
+    waiting = [(None, f"{prefix}.{message.name}", message) for message in file.message_type]
     while waiting:
         parent, name, message = waiting.pop()
         yield parent, name, message

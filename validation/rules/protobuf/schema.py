@@ -14,6 +14,7 @@ from sluicegate.validation.rules.protobuf.constraints import Constraints, MeetsM
 from sluicegate.validation.rules.protobuf.cost import ProtobufCost, is_required
 from sluicegate.validation.rules.protobuf.json_form import ProtobufJson
 from sluicegate.validation.rules.protobuf.message_names import FoundMessage
+from sluicegate.validation.rules.protobuf.registry_text import all_messages
 from sluicegate.validation.rules.schemas.conditions import Condition
 from sluicegate.validation.rules.schemas.content import ExpressionOfSchema, SchemaUnusable
 from sluicegate.validation.rules.schemas.follows_as_json import FollowsAsJson
@@ -162,7 +163,7 @@ def pool_of(descriptor_set: bytes) -> tuple[Any, list[Any]]:
     try:
         files.ParseFromString(descriptor_set)
         for file in files.file:
-            pool.Add(file)
+            _add(pool, file)
         found = [pool.FindFileByName(file.name) for file in files.file]
     except Exception as error:  # DecodeError, and TypeError or KeyError for missing imports
         raise SchemaUnusable(
@@ -170,6 +171,20 @@ def pool_of(descriptor_set: bytes) -> tuple[Any, list[Any]]:
             f"{str(error)[:200]}"
         ) from error
     return pool, found
+
+
+def _add(pool: Any, file: Any) -> None:
+    """Add a file to a pool. The library rejects equal JSON names that protoc and Java accept, unless an option allows
+    them; only Protobuf's own JSON mapping uses these names.
+    """
+    try:
+        pool.Add(file)
+    except TypeError as error:
+        if "json_name" not in str(error):
+            raise
+        for _, _, message in all_messages(file):
+            message.options.deprecated_legacy_json_field_conflicts = True
+        pool.Add(file)
 
 
 def class_of(descriptor: Any) -> Any:
