@@ -20,12 +20,6 @@ from tests.oracle.kafka_java import KAFKA_NEW, ROOT, kafka_folder
 
 pytestmark = pytest.mark.long
 
-PROGRAMS = [
-    block
-    for block in blocks_of(ROOT / "docs/clients-guide.md")
-    if block.language in ("python", "java", "go", "javascript")
-]
-
 
 @pytest.fixture(scope="module")
 def bootstraps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
@@ -62,6 +56,14 @@ def _go(file: Path) -> list[str]:
     return [str(file.parent / "program")]
 
 
+def _c(file: Path) -> list[str]:
+    if shutil.which("cc") is None or not Path("/usr/include/librdkafka").exists():
+        pytest.skip("a C compiler with librdkafka's headers: `make test-tools` installs them")
+    program = file.with_suffix("")
+    subprocess.run(["cc", "-Wall", "-Wextra", "-Werror", file, "-lrdkafka", "-o", program], check=True, timeout=120)
+    return [str(program)]
+
+
 def _javascript(file: Path) -> list[str]:
     node = shutil.which("node")
     if node is None or not (BUILT / "js/node_modules").exists():
@@ -73,8 +75,12 @@ COMMANDS: dict[str, Callable[[Path], list[str]]] = {
     "python": _python,
     "java": _java,
     "go": _go,
+    "c": _c,
     "javascript": _javascript,
 }
+
+
+PROGRAMS = [block for block in blocks_of(ROOT / "docs/clients-guide.md") if block.language in COMMANDS]
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.file)
@@ -97,4 +103,4 @@ def test_a_program_shows_what_the_page_shows(program: Block, bootstraps: tuple[s
 
 
 def test_each_client_of_the_matrix_has_a_program() -> None:
-    assert len(PROGRAMS) == 7
+    assert len(PROGRAMS) == 9
