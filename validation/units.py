@@ -173,11 +173,3 @@ def distance_step(away_ms: int) -> int:
         return away_ms
     power = away_ms.bit_length() - 1
     return _FINE * (power - 1) + ((away_ms >> (power - _SUBDIVISION_BITS)) & (_FINE - 1))
-
-
-def shortest_distance(step: int) -> int:
-    """Return the shortest distance (ms) within a step."""
-    if step < _FINE:
-        return step
-    power, part = step // _FINE + 1, step % _FINE
-    return (_FINE + part) << (power - _SUBDIVISION_BITS)

@@ -133,11 +133,6 @@ class Listeners:
         return False
 
     @property
-    def all_open(self) -> bool:
-        """Whether every known broker has an address for clients."""
-        return self.not_open is None
-
-    @property
     def not_open(self) -> str | None:
         """Which broker has no address for clients, and why; None if all have one."""
         if self._rejected:

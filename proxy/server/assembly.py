@@ -215,7 +215,6 @@ def assembled(
             budget,
             login,
             rewriter,
-            log,
             produce,
             Quotas(rules, world.seconds, world.call_later),
             user_names_of(config.listen),

@@ -109,11 +109,6 @@ class Server:
         """Return the port of the admin endpoint; None if there is none."""
         return self._admin.port if self._admin is not None else None
 
-    @property
-    def session_count(self) -> int:
-        """Return the number of sessions that have not ended."""
-        return len(self._parts.sessions) if self._parts is not None else 0
-
     def check(self, loaded: Loaded) -> None:
         """Check another configuration's policies. Blocks. Raises ConfigError."""
         self._rule_makers.check(loaded)

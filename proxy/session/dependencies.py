@@ -108,7 +108,6 @@ class RequestDependencies:
     budget: GatherBudget
     login: ClusterLogin
     rewriter: ResponseRewriter
-    log: Lines
     produce: ProduceDependencies
     quotas: Quotas
     user_names: UserNames | None = None

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.validation.units import DISTANCE_STEPS, diagnose, distance_step, likely_unit, shortest_distance
+from sluicegate.validation.units import DISTANCE_STEPS, diagnose, distance_step, likely_unit
 
 NOW = 1_800_000_000_000
 DAY = 86_400_000
@@ -59,6 +59,14 @@ def test_the_unit_that_fits(number: int, unit: str | None) -> None:
 
 
 LONGEST = 2**63 - 1
+
+
+def shortest_distance(step: int) -> int:
+    """Return the shortest distance (ms) within a step: four equal steps for each power of two."""
+    if step < 4:
+        return step
+    power, part = divmod(step, 4)
+    return (4 + part) << (power - 1)
 
 
 @given(st.integers(0, LONGEST))

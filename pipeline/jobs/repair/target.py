@@ -67,7 +67,7 @@ def prepare(plan: Plan, topics: Topics) -> dict[str, Target]:
         found = {to: _target(admin, to) for to in plan.targets.values()}
         reached: dict[str, int] = {}
         for source, to in plan.targets.items():
-            reached |= _checked_ours(plan, topics, client, source, to, found[to].group_id)
+            reached |= _checked_ours(plan, client, source, to, found[to].group_id)
         gone = what_is_gone(plan, log_starts(plan, topics), reached)
         if gone:
             way = "with another --out and --to" if reached else "by a dry run"
@@ -107,9 +107,7 @@ def log_starts(plan: Plan, topics: Topics) -> dict[str, int]:
     return {str(of): offset for of, offset in found.items()}
 
 
-def _checked_ours(
-    plan: Plan, topics: Topics, client: Mapping[str, str], source: str, to: str, group_id: str
-) -> dict[str, int]:
+def _checked_ours(plan: Plan, client: Mapping[str, str], source: str, to: str, group_id: str) -> dict[str, int]:
     """Return the progress of a source's partitions, by partition name."""
     mine: list[PartitionPlan] = [each for each in plan.partitions if each.source.of.topic == source]
     with group(group_id, client) as consumer:

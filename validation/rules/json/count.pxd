@@ -6,9 +6,6 @@ cdef int _DEEPEST
 cdef int _LEVELS
 cdef int _THREE
 cdef int64_t _RUN
-cdef int _ITEMS
-cdef int _BYTES
-cdef int _QUARTERS
 cdef int _OF_NUMBER
 cdef int _OF_POINT
 cdef int _OF_EXPONENT
@@ -24,7 +21,7 @@ cdef class JsonCount:
     cdef readonly int levels
     cdef int64_t _deeper
 
-    @cython.locals(at=int64_t, begin=int64_t, depth=int, before=uint8_t, byte=uint8_t, in_number=bint)
+    @cython.locals(at=int64_t, depth=int, byte=uint8_t)
     cdef int _count(self, const unsigned char* data, int64_t end) except -1
 
 

@@ -1,4 +1,5 @@
-"""Counts items, bytes of strings and digits of a JSON text by depth, on which the cost of its readers depends.
+"""Counts items, and weighs items, bytes of strings and digits of a JSON text by depth, on which the cost of its readers
+depends.
 
 One pass over the text, without allocations. Compiled with the types in count.pxd if a C compiler is installed.
 """
@@ -11,20 +12,19 @@ DEEPEST = 255
 _DEEPEST = DEEPEST  # typed in the .pxd, which hides a name from other modules
 _LEVELS = 256
 _THREE = 3
-_ITEMS, _BYTES, _QUARTERS = 0, 256, 512
 _RUN = 32
 # In quarters of a unit: exact readers (jsonschema-rs) take as long for 1e-300 as for 300 digits.
 _OF_NUMBER, _OF_POINT, _OF_EXPONENT, _OF_NEGATIVE_EXPONENT = 4, 16, 32, 256
 
 
 class JsonCount:
-    """The counts of one text; for a malformed text, at least those of its well-formed beginning.
+    """The items of one text; for a malformed text, at least those of its well-formed beginning.
 
     `levels`: the number of depths in use. `containers`: lists and objects. `keys`: of objects.
     """
 
     def __init__(self, text: bytes) -> None:
-        self._counts = array("q", bytes(8 * 3 * _LEVELS))
+        self._counts = array("q", bytes(8 * _LEVELS))
         self._view = self._counts
         self.containers = 0
         self.keys = 0
@@ -34,75 +34,43 @@ class JsonCount:
 
     def items(self, depth: int) -> int:
         """Return the number of values at a depth; the text's own value is at 0."""
-        return self._counts[_ITEMS + depth]
-
-    def string_bytes(self, depth: int) -> int:
-        """Return the bytes of the strings at a depth; a key has the depth of its value."""
-        return self._counts[_BYTES + depth]
-
-    def number_units(self, depth: int) -> int:
-        """Return the units of the numbers at a depth.
-
-        1 for each number, 1 for four digits, 4 for a point, 8 for an exponent, 64 for a negative exponent.
-        """
-        return (self._counts[_QUARTERS + depth] + 3) // 4
+        return self._counts[depth]
 
     def _count(self, data: bytes, end: int) -> None:
         at = 0
         depth = 0
-        before = 0
-        in_number = False
-        self._view[_ITEMS] = 1
+        self._view[0] = 1
         while at < end:
             byte = data[at]
             at += 1
             if byte == 0x22:  # a string
-                begin = at
-                at = _end_of_string(data, at, end)
-                self._view[_BYTES + depth] += at - begin
-                at += 1
-                in_number = False
-            elif 0x30 <= byte <= 0x39 or byte == 0x2D:  # a number
-                if not in_number:
-                    self._view[_QUARTERS + depth] += _OF_NUMBER
-                    in_number = True
-                elif byte == 0x2D and (before | 0x20) == 0x65:
-                    self._view[_QUARTERS + depth] += _OF_NEGATIVE_EXPONENT
-                self._view[_QUARTERS + depth] += 1
-            elif in_number and byte == 0x2E:  # .
-                self._view[_QUARTERS + depth] += _OF_POINT
-            elif in_number and (byte | 0x20) == 0x65:
-                self._view[_QUARTERS + depth] += _OF_EXPONENT
+                at = _end_of_string(data, at, end) + 1
             elif byte == 0x2C:  # ,
-                self._view[_ITEMS + depth] += 1
-                in_number = False
+                self._view[depth] += 1
             elif byte == 0x3A:  # :
                 self.keys += 1
-                in_number = False
             elif byte in (0x5B, 0x7B):  # [ {
                 self.containers += 1
-                in_number = False
                 if depth < _DEEPEST:
                     depth += 1
                     if depth == self.levels:
                         self.levels += 1
                 else:
                     self._deeper += 1
-                self._view[_ITEMS + depth] += 1
+                self._view[depth] += 1
             elif byte in (0x5D, 0x7D):  # ] }
-                in_number = False
                 if depth == _DEEPEST and self._deeper > 0:
                     self._deeper -= 1
                 elif depth > 0:
                     depth -= 1
-            before = byte
 
 
 def weighed(text: bytes, weights: "array[float]", of_container: float, of_key: float) -> float:
-    """Return the weighted sum of the counts of JsonCount, without storing them.
+    """Return the weighted sum of a text's containers and keys and, by depth, of its items, strings' bytes and numbers.
 
-    `weights`: three for each depth: for an item, a byte of strings, a unit of numbers. The last three also apply to all
-    deeper levels.
+    `weights`: three for each depth: for an item, a byte of a string, a unit of a number. The last three also apply to
+    all deeper levels. A key has the depth of its value. A number has 1 unit, and 1 for four digits, 4 for a point, 8
+    for an exponent, 64 for a negative exponent.
     """
     return _weighed(text, len(text), weights, len(weights) - _THREE, of_container, of_key)
 

@@ -11,6 +11,15 @@ import pytest
 from sluicegate.validation.rules.json.count import DEEPEST, JsonCount, weighed
 from tests.validation.rules.json.random_json import RandomJson
 
+ITEM, BYTE, UNIT = range(3)
+
+
+def counted(text: bytes, depth: int, what: int) -> float:
+    """What has the only weight."""
+    weights = array("d", bytes(8 * 3 * (DEEPEST + 1)))
+    weights[3 * depth + what] = 1.0
+    return weighed(text, weights, 0.0, 0.0)
+
 
 def found_in(value: Any, depth: int = 0) -> Iterator[tuple[str, int, int]]:
     """Each item, string, number, list, object and key, with its depth and size."""
@@ -45,18 +54,20 @@ def test_at_least_what_is_in_a_text_is_counted(seed: int) -> None:
     for depth in range(count.levels):
         items = expected["items", depth]
         assert items <= count.items(depth) <= items + expected["containers", 0]
-        assert count.string_bytes(depth) >= expected["bytes", depth]
-        assert count.number_units(depth) >= expected["units", depth]
+        assert counted(text, depth, ITEM) == count.items(depth)
+        assert counted(text, depth, BYTE) >= expected["bytes", depth]
+        assert counted(text, depth, UNIT) >= expected["units", depth]
     assert max(depth for _, depth in expected) < count.levels
 
 
 def test_what_lies_deeper_than_is_told_apart_counts_with_the_deepest() -> None:
-    count = JsonCount(b"[" * 400 + b"1,2" + b"]" * 400 + b" ")
+    text = b"[" * 400 + b"1,2" + b"]" * 400 + b" "
+    count = JsonCount(text)
 
     assert count.levels == DEEPEST + 1
     assert count.containers == 400
     assert sum(count.items(depth) for depth in range(count.levels)) == 402
-    assert count.number_units(DEEPEST) >= 2
+    assert counted(text, DEEPEST, UNIT) >= 2
 
 
 @pytest.mark.parametrize(
@@ -67,12 +78,13 @@ def test_what_is_malformed_is_counted_to_its_end(text: bytes) -> None:
 
 
 def test_keys_are_as_deep_as_their_values_and_text_is_no_structure() -> None:
-    count = JsonCount(b'{"a[{,": "]}:,1e-5", "b": {"cc": 1.5}}')
+    text = b'{"a[{,": "]}:,1e-5", "b": {"cc": 1.5}}'
+    count = JsonCount(text)
 
     assert count.keys == 3
     assert [count.items(depth) for depth in range(count.levels)] == [1, 2, 1]
-    assert [count.string_bytes(depth) for depth in range(count.levels)] == [0, 4 + 8 + 1, 2]
-    assert [count.number_units(depth) for depth in range(count.levels)] == [0, 0, 6]
+    assert [counted(text, depth, BYTE) for depth in range(count.levels)] == [0, 4 + 8 + 1, 2]
+    assert [counted(text, depth, UNIT) for depth in range(count.levels)] == [0, 0, 1 + 2 / 4 + 4]
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -86,7 +98,6 @@ def test_what_is_weighed_is_what_is_counted(seed: int, levels: int) -> None:
     expected = 7.0 * count.containers + 3.0 * count.keys
     for depth in range(count.levels):
         of_item, of_byte, of_unit = weights[3 * min(depth, levels - 1) :][:3]
-        expected += of_item * count.items(depth) + of_byte * count.string_bytes(depth)
-        expected += of_unit * count.number_units(depth)
-    rounded = sum(weights[2::3]) + count.levels * max(weights)
-    assert expected - rounded <= weighed(text, weights, 7.0, 3.0) <= expected
+        expected += of_item * count.items(depth) + of_byte * counted(text, depth, BYTE)
+        expected += of_unit * counted(text, depth, UNIT)
+    assert weighed(text, weights, 7.0, 3.0) == pytest.approx(expected)
