@@ -28,7 +28,9 @@ _CLOSE_AT_ONCE = struct.pack("ii", 1, 0)  # SO_LINGER: discard unsent data
 
 @dataclass(eq=False, slots=True)
 class AdminConnection:
-    """One accepted socket. `asked`: its request has arrived; `slow`: its response takes long to make or to send."""
+    """One accepted socket. `has_requested`: its request has arrived; `slow`: its response takes long to make or to
+    send.
+    """
 
     socket: socket.socket
     since: float

@@ -57,7 +57,7 @@ def serve(
 ) -> "AdminServer":
     """Start and return a proxy's admin endpoint.
 
-    `snapshot` returns the counters, `look` the web UI's state, `policy_query` the policies of a topic, `changes`
+    `snapshot` returns the counters, `read_state` the web UI's state, `policy_query` the policies of a topic, `changes`
     suspends and resumes enforcement. Raises CannotListen.
     """
 

@@ -12,8 +12,8 @@ from sluicegate.validation.validated_request import ValidatedRequest
 
 
 class Counts(Protocol):
-    """Plain integers to which sessions add. `connections_rejected`, `limits_reached` and `cut_off` by the limit (its
-    key); `throttled` and `throttled_ms` (number and duration of clients' pauses) by the quota; `slow_requests`
+    """Plain integers to which sessions add. `connections_rejected`, `limits_reached` and `closed_by_limit` by the limit
+    (its key); `throttled` and `throttled_ms` (number and duration of clients' pauses) by the quota; `slow_requests`
     (requests on the slow path) by API; `request_errors` by API and kind of error; `internal_errors` by their effect.
     """
 
