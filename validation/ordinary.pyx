@@ -27,6 +27,7 @@ from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.scan import NULL_KEY, OUT_OF_WINDOW, WHOLE
 from sluicegate.validation.fallback_reason import FallbackReason
 from sluicegate.validation.policy import Framing, TimestampType
+from sluicegate.validation.timestamps import FAR_AHEAD_MS
 
 cdef enum:
     _FALL_BACK = 0
@@ -61,7 +62,7 @@ cdef Py_ssize_t _PLAIN_BYTES = 1 << 20
 # The largest plain payload for the careful reading here.
 cdef Py_ssize_t _CAREFULLY_READ_BYTES = 128 * 1024
 # As on the slow path: times further ahead than this are good, but logged.
-cdef uint64_t _FAR_AHEAD_MS = 3_600_000
+cdef uint64_t _FAR_AHEAD_MS = FAR_AHEAD_MS
 cdef uint64_t _SIGN = <uint64_t>1 << 63
 cdef Py_ssize_t _UNBOUNDED = <Py_ssize_t>1 << 62
 cdef bint _HAS_NATIVE_CRC32C = has_native_crc32c()

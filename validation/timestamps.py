@@ -10,6 +10,9 @@ from sluicegate.validation.cluster_settings import AFTER_MAX, BEFORE_MAX
 from sluicegate.validation.policy import Rehearsed, TimestampType, TopicPolicy
 from sluicegate.validation.verdict import Reason
 
+FAR_AHEAD_MS = 3_600_000
+"""Valid times further ahead than this (ms) are logged. KIP-937 announced one hour as the bound; Kafka 4.0 set it."""
+
 
 def as_long(value: int) -> int:
     """Return `value` wrapped into an int64."""

@@ -24,7 +24,7 @@ from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.reports import BatchTraffic
 from sluicegate.validation.requests.name_pattern import OwnedClients
 from sluicegate.validation.rules.rule import Mode
-from sluicegate.validation.timestamps import bounds_of
+from sluicegate.validation.timestamps import FAR_AHEAD_MS, bounds_of
 from sluicegate.validation.validated_request import Place, ValidatedRequest
 from sluicegate.validation.verdict import Rejected
 
@@ -46,8 +46,6 @@ class _Finding(NamedTuple):
 _REJECT, _OBSERVE, _FIX, _QUARANTINE = Mode.REJECT, Mode.OBSERVE, Mode.FIX, Mode.QUARANTINE
 _COPY, _MARK = Mode.COPY, Mode.MARK
 _REPORTED_AT_ONCE = 50
-# KIP-937 announced one hour as the bound that Kafka 4.0 then set.
-_FAR_AHEAD_MS = 3_600_000
 
 
 class Observer:
@@ -83,7 +81,7 @@ class Observer:
         """Report a validated Produce request."""
         self._counts.validated(identity, request, validated)
         for place, accepted in validated.accepted.items():
-            if accepted.ahead_ms > _FAR_AHEAD_MS:
+            if accepted.ahead_ms > FAR_AHEAD_MS:
                 self._warn_far_ahead(identity, self._name(request.topics[place[0]]), accepted.ahead_ms)
         for place, masked in validated.masked.items():
             topic = self._name(request.topics[place[0]])

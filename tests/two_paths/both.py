@@ -12,8 +12,8 @@ from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import TopicPolicy, ValidationLimits
 from sluicegate.validation.produce import validate_request
 from sluicegate.validation.rulebook import FilePolicies, Rulebook
+from sluicegate.validation.timestamps import FAR_AHEAD_MS
 
-_FAR_AHEAD_MS = 3_600_000
 _MAX_PARTITIONS = 10_000
 GOOD = "good"
 FALLS_BACK = "looks closer, and the request is good"
@@ -101,7 +101,7 @@ class BothPaths:
             or validated.observed
             or validated.unreadable
             or request.acks not in (-1, 0, 1)
-            or any(a.ahead_ms > _FAR_AHEAD_MS for a in accepted)
+            or any(a.ahead_ms > FAR_AHEAD_MS for a in accepted)
         ):
             return None
         if any(topic.name is not None and topic.name not in self._topics for topic in request.topics):
