@@ -8,7 +8,7 @@ from sluicegate.config.keys import each_key_of
 from sluicegate.config.model import Config
 from sluicegate.config.source import Path, Source, printable
 from sluicegate.config.teams import Floor
-from sluicegate.config.topics import Topic, TopicKeys
+from sluicegate.config.topics import STRICTNESS_OF_FRAMING, STRICTNESS_OF_MODE, Topic, TopicKeys
 from sluicegate.config.values.glob_cover import beginning, covers, is_within, misses_dashes
 from sluicegate.config.values.topic_pattern import exact_name_of, is_for_every_principal
 
@@ -20,7 +20,6 @@ SET_CLAIM = (
     "Set it to the claim that the brokers take the principal from (their sasl.oauthbearer.sub.claim.name; sub, if that "
     "is not set), or listen.oauth.username.claim if they use Strimzi's login handler"
 )
-_FRAMINGS = ("broker", "safe", "strict")  # the weakest first
 _ATTRIBUTES = {key.name: key.attribute for key in each_key_of(Topic)}
 _WITHOUT_EFFECT = "is never applied: mode: observe forwards batches unchanged. Write mode: reject in"
 _DEPRECATED = "message.timestamp.difference.max.ms"
@@ -85,10 +84,10 @@ def _below_the_floor(config: Config, source: Source) -> Iterator[str]:
             "max.message.bytes": _is_above(topic.max_message_bytes, floor.max_message_bytes),
             "checks": topic.checks == "none",
             "enforce": topic.enforce is not None and mode != "observe",
-            "mode": topic.mode in ("observe", "mark") and mode == "reject",
+            "mode": topic.mode is not None and STRICTNESS_OF_MODE[topic.mode] < STRICTNESS_OF_MODE[mode],
             "framing": topic.framing is not None
             and floor.framing is not None
-            and _FRAMINGS.index(topic.framing) < _FRAMINGS.index(floor.framing),
+            and STRICTNESS_OF_FRAMING[topic.framing] < STRICTNESS_OF_FRAMING[floor.framing],
         }
         for key in [key for key, is_weaker in weaker.items() if is_weaker]:
             path = ("topics", i, key)

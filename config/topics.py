@@ -30,6 +30,9 @@ from sluicegate.config.values.kinds import (
 )
 from sluicegate.config.values.topic_pattern import compiled, exact_name_of, regular_expression_of
 
+STRICTNESS_OF_MODE = {"observe": 0, "mark": 1, "reject": 2, "quarantine": 2}  # quarantine rejects too
+STRICTNESS_OF_FRAMING = {"broker": 0, "safe": 1, "strict": 2}
+
 _CLEANUP = ("compact", "delete", "compact,delete", "delete,compact")
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from sluicegate.config.source import Path
 from sluicegate.config.teams import Floor as FloorKeys
+from sluicegate.config.topics import STRICTNESS_OF_FRAMING, STRICTNESS_OF_MODE
 from sluicegate.config.values.glob_cover import is_within
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.validation.cluster_settings import (
@@ -38,11 +39,6 @@ _KEYS_OF_POLICIES = frozenset({TIMESTAMP_TYPE, "checks", "enforce"})
 """Keys that a floor does not have."""
 
 _KEPT_WITHOUT_CHECKS = frozenset({TIMESTAMP_TYPE, "samples", "owner"})
-
-_MODES = (Mode.OBSERVE, Mode.MARK, Mode.REJECT, Mode.QUARANTINE)
-"""Modes of topics, the weakest first."""
-
-_WEAKEST_FIRST = (Framing.BROKER, Framing.SAFE, Framing.STRICT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +88,13 @@ class Floor:
             max_message_bytes=min(sizes, default=None),
             mode=self._mode_above(policy),
             enforced=policy.enforced if self.mode is Mode.OBSERVE else None,
-            framing=max(policy.framing, self.framing or policy.framing, key=_WEAKEST_FIRST.index),
+            framing=max(policy.framing, self.framing or policy.framing, key=_strictness_of_framing),
             rules=_both(self.rules, policy.rules),
         )
         return replace(raised, origins=self._origins(given, raised))
 
     def _mode_above(self, policy: TopicPolicy) -> Mode:
-        if _MODES.index(policy.mode) >= _MODES.index(self.mode):
+        if STRICTNESS_OF_MODE[policy.mode.value] >= STRICTNESS_OF_MODE[self.mode.value]:
             return policy.mode
         return self.mode if policy.dead_letters is None else Mode.QUARANTINE
 
@@ -108,6 +104,10 @@ class Floor:
         own = {key: self.path if key in _KEYS_OF_POLICIES else (*self.path, key) for key in changed}
         paths = {**raised.origins.paths, **own}
         return replace(raised.origins, paths=paths, rules={**raised.origins.rules, **self.rule_paths})
+
+
+def _strictness_of_framing(framing: Framing) -> int:
+    return STRICTNESS_OF_FRAMING[framing.value]
 
 
 class Floors:

@@ -13,6 +13,7 @@ from typing import Any
 
 from sluicegate.config.loading import Loaded
 from sluicegate.config.source import Path
+from sluicegate.config.topics import STRICTNESS_OF_FRAMING, STRICTNESS_OF_MODE
 from sluicegate.config.values.topic_pattern import exact_name_of, parts_of
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.protocol.topic_name import is_legal_topic_name
@@ -26,12 +27,12 @@ from sluicegate.validation.rulebook import FilePolicies, Rulebook
 _UNNAMED = "zz"  # in the place of a wildcard
 _NO_ENTRY = "topics without an entry"
 _OF_ALL = "all topics"
-_LOOSEST_FIRST: Mapping[str, tuple[Any, ...]] = {
-    "message.timestamp.type": ("LogAppendTime", "CreateTime"),
-    "cleanup.policy": ("delete", "compact"),
-    "checks": ("none", "all"),
-    "mode": ("observe", "mark", "reject"),
-    "framing": ("broker", "safe", "strict"),
+_STRICTNESS: Mapping[str, Mapping[Any, int]] = {
+    "message.timestamp.type": {"LogAppendTime": 0, "CreateTime": 1},
+    "cleanup.policy": {"delete": 0, "compact": 1},
+    "checks": {"none": 0, "all": 1},
+    "mode": STRICTNESS_OF_MODE,
+    "framing": STRICTNESS_OF_FRAMING,
 }
 _BOUNDS = frozenset({"message.timestamp.before.max.ms", "message.timestamp.after.max.ms", "max.message.bytes"})
 _LOOSER_IF_SET = frozenset({"fix", "enforce"})
@@ -177,14 +178,12 @@ def _change(key: str, before: Any, after: Any) -> tuple[str | None, Effect]:
     if before == after:
         return None, Effect.CHANGED
     what = f"{key} {_shown(before)} -> {_shown(after)}"
-    order = _LOOSEST_FIRST.get(key)
     if key in _BOUNDS:
         low, high = (LONG_MAX if bound is None else bound for bound in (after, before))
         return what, Effect.STRICTER if low < high else Effect.LOOSER
-    if order is not None and before in order and after in order:
-        return what, Effect.STRICTER if order.index(after) > order.index(before) else Effect.LOOSER
-    if key == "mode" and "observe" in (before, after):  # quarantine rejects too
-        return what, Effect.LOOSER if after == "observe" else Effect.STRICTER
+    if key in _STRICTNESS:
+        more = _STRICTNESS[key][after] - _STRICTNESS[key][before]
+        return what, Effect.STRICTER if more > 0 else Effect.LOOSER if more < 0 else Effect.CHANGED
     if key in _LOOSER_IF_SET and None in (before, after):
         return what, Effect.LOOSER if before is None else Effect.STRICTER
     return what, Effect.CHANGED

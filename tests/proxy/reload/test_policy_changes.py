@@ -3,9 +3,12 @@
 import pytest
 
 from sluicegate.proxy.reload.policy_changes import changes_between, counts_of
+from sluicegate.validation.effective import effective_policy
+from sluicegate.validation.policy import TopicPolicy
 from tests.config.reading import SMALLEST, loaded
 
 AFTER = "message.timestamp.after.max.ms"
+BEFORE = "message.timestamp.before.max.ms"
 KEYED = "rules: [{name: keyed, key: {required: true}}]"
 
 
@@ -18,24 +21,31 @@ def topic(keys: str) -> str:
     return f"topics: [{{match: 'o*'{f', {keys}' if keys else ''}}}]"
 
 
-@pytest.mark.parametrize(
-    ("looser", "stricter", "words"),
-    [
-        (f"{AFTER}: 2h", f"{AFTER}: 1h", f"{AFTER} 7200000 -> 3600000"),
-        ("", f"{AFTER}: 1h", f"{AFTER} none -> 3600000"),
-        ("", "max.message.bytes: 5", "max.message.bytes none -> 5"),
-        ("", "cleanup.policy: compact", "cleanup.policy delete -> compact"),
-        ("mode: observe", "", "mode observe -> reject"),
-        ("mode: observe", "quarantine: dead", "mode observe -> quarantine"),
-        ("checks: none", f"{AFTER}: 1h", "checks none -> all"),
-        ("framing: broker", "framing: strict", "framing broker -> strict"),
-        ("fix: {timestamp: now}", "", "fix now -> none"),
-        ("enforce: {percent: 5}", "", "enforce 5 % of clients -> none"),
-        ("message.timestamp.type: LogAppendTime", "", "message.timestamp.type LogAppendTime -> CreateTime"),
-        ("", KEYED, "rule keyed added"),
-        (KEYED.replace("name:", "mode: observe, name:"), KEYED, "rule keyed mode observe -> reject"),
-    ],
-)
+DIRECTED = [
+    (f"{AFTER}: 2h", f"{AFTER}: 1h", f"{AFTER} 7200000 -> 3600000"),
+    ("", f"{AFTER}: 1h", f"{AFTER} none -> 3600000"),
+    ("", f"{BEFORE}: 1h", f"{BEFORE} none -> 3600000"),
+    ("", "max.message.bytes: 5", "max.message.bytes none -> 5"),
+    ("", "cleanup.policy: compact", "cleanup.policy delete -> compact"),
+    ("mode: observe", "", "mode observe -> reject"),
+    ("mode: observe", "mode: mark", "mode observe -> mark"),
+    ("mode: observe", "quarantine: dead", "mode observe -> quarantine"),
+    ("mode: mark", "quarantine: dead", "mode mark -> quarantine"),
+    ("checks: none", f"{AFTER}: 1h", "checks none -> all"),
+    ("framing: broker", "framing: strict", "framing broker -> strict"),
+    ("fix: {timestamp: now}", "", "fix now -> none"),
+    ("enforce: {percent: 5}", "", "enforce 5 % of clients -> none"),
+    ("message.timestamp.type: LogAppendTime", "", "message.timestamp.type LogAppendTime -> CreateTime"),
+    ("", KEYED, "rule keyed added"),
+    (KEYED.replace("name:", "mode: observe, name:"), KEYED, "rule keyed mode observe -> reject"),
+]
+"""What is looser, what is stricter, and the words for a change from one to the other."""
+
+NEITHER = {"rehearse", "samples", "quarantine", "sensitive", "owner"}
+"""Keys whose change makes no batch accepted or rejected."""
+
+
+@pytest.mark.parametrize(("looser", "stricter", "words"), DIRECTED)
 def test_one_direction_is_stricter_and_the_other_looser(looser: str, stricter: str, words: str) -> None:
     there, back = changes(topic(looser), topic(stricter)), changes(topic(stricter), topic(looser))
 
@@ -46,8 +56,21 @@ def test_one_direction_is_stricter_and_the_other_looser(looser: str, stricter: s
     )
 
 
+def test_each_key_of_a_policy_has_a_direction_or_is_known_to_have_none() -> None:
+    directed = {words.split()[0].replace("rule", "rules") for _, _, words in DIRECTED}
+
+    assert directed | NEITHER == {value.key for value in effective_policy(TopicPolicy())}, (
+        "a key without a direction is only `changed` in `sluicegate diff`: give it one in policy_changes.py and a case "
+        "here, or add it to NEITHER"
+    )
+
+
 def test_other_changes_are_neither() -> None:
     assert changes(topic(KEYED), topic(KEYED.replace("key:", "value:"))) == ["o*: changed: rule keyed changed"]
+    assert changes(topic(""), topic("quarantine: dead")) == [
+        "o*: changed: mode reject -> quarantine",
+        "o*: changed: quarantine none -> dead",
+    ]
     assert changes(topic(""), topic("samples: true, owner: {team: a}")) == [
         "o*: changed: samples false -> true",
         "o*: changed: owner none -> a",
