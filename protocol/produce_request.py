@@ -43,6 +43,10 @@ class TopicData:
         self.topic_id = topic_id
         self.partitions = partitions
 
+    def name_by(self, names: Mapping[bytes, str]) -> str | None:
+        """Return the topic's name; `names` are names by topic id. None: its id has no name there."""
+        return self.name if self.name is not None else names.get(self.topic_id or b"")
+
 
 class ProduceRequest:
     """A walked request; positions are offsets in `frame` (without size prefix)."""

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from sluicegate.protocol.errors import ErrorCode, MalformedMessage
 from sluicegate.protocol.framing import Parts
+from sluicegate.protocol.headers import response_body_at
 from sluicegate.protocol.integers import unsigned_varint
 from sluicegate.protocol.produce_versions import (
     APPEND_TIME_SINCE,
@@ -129,6 +130,11 @@ def response_of(version: int, topics: Mapping[TopicKey, Sequence[bytes]]) -> byt
 def with_log_start(entry: bytes, log_start_offset: int) -> bytes:
     """Return an entry of `encode_rejection`, version 5 or later, with another log start offset."""
     return entry[:_LOG_START_AT] + _INT64.pack(log_start_offset) + entry[_LOG_START_AT + _INT64_BYTES :]
+
+
+def produce_body_at(frame: bytes | bytearray, version: int) -> int:
+    """Return the position of the body in the frame of a Produce response. Raises MalformedMessage."""
+    return response_body_at(frame, 1 if version >= FLEXIBLE_SINCE else 0)
 
 
 def walk_produce_response(frame: bytes | bytearray, version: int, body_at: int, max_entries: int) -> BrokerResponse:

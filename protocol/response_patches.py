@@ -13,10 +13,9 @@ from struct import Struct
 
 from sluicegate.protocol.errors import ErrorCode, MalformedMessage
 from sluicegate.protocol.framing import Parts
-from sluicegate.protocol.headers import response_body_at
 from sluicegate.protocol.integers import unsigned_varint
-from sluicegate.protocol.produce_response import tail_at
-from sluicegate.protocol.produce_versions import FLEXIBLE_SINCE, THROTTLE_SINCE
+from sluicegate.protocol.produce_response import produce_body_at, tail_at
+from sluicegate.protocol.produce_versions import THROTTLE_SINCE
 from sluicegate.protocol.response_walks import NodeAddress, NodeList, endpoints_in_tag
 from sluicegate.protocol.walk import tagged_fields
 
@@ -84,7 +83,7 @@ def with_throttle_time(response: bytearray, version: int, throttle_ms: int) -> b
     Version 0 has no throttle time and stays as it is. Raises MalformedMessage.
     """
     if version >= THROTTLE_SINCE:
-        at = tail_at(response, version, response_body_at(response, 1 if version >= FLEXIBLE_SINCE else 0))
+        at = tail_at(response, version, produce_body_at(response, version))
         if len(response) - at < _INT32.size:
             raise MalformedMessage(f"Produce response v{version}: it ends before its throttle time")
         longest = max(throttle_ms, _INT32.unpack_from(response, at)[0])

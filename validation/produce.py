@@ -50,7 +50,7 @@ def validate_request(
     if whole is None and request.acks not in VALID_ACKS:
         return validated
     for t, topic in enumerate(request.topics):
-        name = topic.name if topic.name is not None else names.get(topic.topic_id or b"")
+        name = topic.name_by(names)
         policy = policy_of(name if name is not None else "")
         for p, partition in enumerate(topic.partitions):
             verdict: Verdict | None

@@ -53,7 +53,7 @@ class ValidationRecorder:
             now_ms = self._now_ms()
             self._view.validated(request, validated, now_ms)
             for topic in request.topics:
-                name = topic.name or self._topics_by_id.get(topic.topic_id or b"")
+                name = topic.name_by(self._topics_by_id)
                 if name:
                     self._view.topics.seen(name)
         except Exception as error:

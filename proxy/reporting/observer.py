@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from sluicegate.protocol.produce_request import ProduceRequest, TopicData
+from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.events.violation_event import (
     ClientDetails,
@@ -82,9 +82,9 @@ class Observer:
         self._counts.validated(identity, request, validated)
         for place, accepted in validated.accepted.items():
             if accepted.ahead_ms > FAR_AHEAD_MS:
-                self._warn_far_ahead(identity, self._name(request.topics[place[0]]), accepted.ahead_ms)
+                self._warn_far_ahead(identity, request.topics[place[0]].name_by(self._names), accepted.ahead_ms)
         for place, masked in validated.masked.items():
-            topic = self._name(request.topics[place[0]])
+            topic = request.topics[place[0]].name_by(self._names)
             self._labels.count(BatchEvent.MASKED, topic, owner_of(identity), records=masked.count)
             self._counts.masked(masked)
         if validated.basis:
@@ -157,9 +157,6 @@ class Observer:
         if self._violations is not None:
             self._violations.close()
 
-    def _name(self, topic: TopicData) -> str | None:
-        return topic.name if topic.name is not None else self._names.get(topic.topic_id or b"")
-
     def _count(
         self,
         mode: Mode,
@@ -169,7 +166,7 @@ class Observer:
         finding: _Finding,
         rejected: Rejected,
     ) -> None:
-        name = self._name(request.topics[finding.place[0]])
+        name = request.topics[finding.place[0]].name_by(self._names)
         if finding.is_counted:
             self._counts.also_violated(mode, client, name, rejected)
         else:
@@ -187,7 +184,7 @@ class Observer:
         topic = request.topics[place[0]]
         partition = topic.partitions[place[1]].index
         basis = validated.basis[place]
-        name = self._name(topic)
+        name = topic.name_by(self._names)
         if self._violations is not None:
             self._violations.write(
                 violation(mode, client, name, topic.topic_id, partition, rejected, basis, self._max_records)
@@ -200,7 +197,7 @@ class Observer:
         topic = request.topics[place[0]]
         partition = topic.partitions[place[1]].index
         basis = validated.basis[place]
-        name = self._name(topic)
+        name = topic.name_by(self._names)
         self._counts.unreadable(client, name, found)
         if self._violations is not None:
             findings = (client, name, topic.topic_id, partition, found, basis, self._max_records)
@@ -219,7 +216,7 @@ class Observer:
         partition = topic.partitions[place[1]].index
         policy, now_ms = validated.basis[place]
         assert policy.rehearsed is not None
-        name = self._name(topic)
+        name = topic.name_by(self._names)
         shown = _shown(name)
         found = [(bound, count) for bound, count in zip(bounds_of(policy.rehearsed), counts, strict=True) if count]
         for bound, count in found:

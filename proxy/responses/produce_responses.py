@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.headers import build_response_header
@@ -26,7 +27,7 @@ from sluicegate.protocol.produce_response import (
     walk_produce_response,
     with_log_start,
 )
-from sluicegate.protocol.produce_versions import FLEXIBLE_SINCE, LOG_START_SINCE, ONE_BATCH_SINCE
+from sluicegate.protocol.produce_versions import LOG_START_SINCE, ONE_BATCH_SINCE
 from sluicegate.protocol.records.record_batch import (
     HEADER_BYTES,
     MAGIC_2,
@@ -252,7 +253,7 @@ class PartlyRejected:
         topics: dict[TopicKey, list[bytes]] = {}
         for spot, entry in self._entries.items():
             topics.setdefault(spot.topic, []).append(entry.encoded)
-        header_version = 1 if self._version >= FLEXIBLE_SINCE else 0
+        header_version = APIS[ApiKey.PRODUCE].response_header_version(self._version)
         return build_response_header(correlation_id, header_version) + response_of(self._version, topics)
 
     def finish(self, frame: bytearray, body_at: int, rewriter: ResponseRewriter, client_id: str | None) -> Parts:

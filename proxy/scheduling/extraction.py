@@ -85,7 +85,7 @@ def extract_bad_records(
     found = []
     for place, bad in validated.to_quarantine.items():
         topic = request.topics[place[0]]
-        name = topic.name if topic.name is not None else names.get(topic.topic_id or b"", "")
+        name = topic.name_by(names) or ""
         partition = topic.partitions[place[1]].index
         submission = Submission(name, partition, request.records(*place), request.version)
         if can_be_quarantined(submission):

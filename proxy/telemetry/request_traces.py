@@ -57,7 +57,7 @@ def summarize(
 ) -> RequestSummary:
     """Return the summary of a request; `names` resolves topic ids."""
     client = client_details(identity)
-    named = (topic.name if topic.name is not None else names.get(topic.topic_id or b"") for topic in request.topics)
+    named = (topic.name_by(names) for topic in request.topics)
     topics = tuple(printable(cut(name)) for name in islice(named, MOST_TOPICS) if name is not None)
     batches = _batches(validated)
     return RequestSummary(
@@ -114,7 +114,7 @@ def _problem(
         return None
     place, rejected = found
     topic = request.topics[place[0]]
-    name = topic.name if topic.name is not None else names.get(topic.topic_id or b"")
+    name = topic.name_by(names)
     shown = None if name is None else cut(name)
     return rejection(client, shown, topic.partitions[place[1]].index, rejected, validated.basis[place].now_ms)
 

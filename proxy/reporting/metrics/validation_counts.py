@@ -123,7 +123,7 @@ class ValidationCounts:
         counters, owner = self._counters, owner_of(identity)
         topic = request.topics[place[0]]
         partition = topic.partitions[place[1]]
-        name = topic.name if topic.name is not None else self._names.get(topic.topic_id or b"")
+        name = topic.name_by(self._names)
         size = max(partition.records_end - partition.records_at, 0)
         counters.validated_batches[outcome] += 1
         counters.client_batches[self._senders.label(identity.client_id, owner), outcome] += 1

@@ -11,9 +11,9 @@ from typing import Protocol
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.framing import Parts
-from sluicegate.protocol.headers import response_body_at
 from sluicegate.protocol.produce_request import ProduceRequest, check_record_count, walk_produce_request
-from sluicegate.protocol.produce_versions import FLEXIBLE_SINCE, TOPIC_ID_SINCE
+from sluicegate.protocol.produce_response import produce_body_at
+from sluicegate.protocol.produce_versions import TOPIC_ID_SINCE
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.responses.dispatch import Dispatch
 from sluicegate.proxy.responses.produce_responses import PartlyRejected
@@ -206,7 +206,7 @@ class ProduceHandler:
 
     def _merged(self, partly: PartlyRejected, version: int, acks: int, frame: bytearray) -> Parts:
         """Return the broker's response with the rejections instead of its entries for stand-ins."""
-        body_at = response_body_at(frame, 1 if version >= FLEXIBLE_SINCE else 0)
+        body_at = produce_body_at(frame, version)
         response = partly.finish(frame, body_at, self._shared.rewriter, self._identity.client_id)
         for code in partly.broker_codes:
             self._shared.broker_errors.broker_error(self._identity, _PRODUCE, code)
@@ -231,7 +231,7 @@ class ProduceHandler:
 
     def _names(self, request: ProduceRequest) -> Iterator[str | None]:
         by_id = self._shared.names.by_id
-        return (t.name if t.name is not None else by_id.get(t.topic_id or b"") for t in request.topics)
+        return (topic.name_by(by_id) for topic in request.topics)
 
     def _shares_of_topics(self, request: ProduceRequest) -> TopicShares:
         rulebook = self._shared.rules.rulebook

@@ -9,9 +9,8 @@ and none is forwarded before copies of them are (`quarantine` with `mode: observ
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from sluicegate.protocol.headers import response_body_at
 from sluicegate.protocol.produce_request import ProduceRequest
-from sluicegate.protocol.produce_versions import FLEXIBLE_SINCE
+from sluicegate.protocol.produce_response import produce_body_at
 from sluicegate.proxy.responses.dispatch import DeadLetters, Dispatch
 from sluicegate.proxy.responses.produce_responses import (
     MOST_ALONE,
@@ -103,9 +102,7 @@ class Quarantining:
         return not 0 <= since < PROVEN_MS or (records is not None and is_transactional(records))
 
     def _read(self, request: ProduceRequest, partly: PartlyRejected, frame: bytearray) -> set[Spot]:
-        found = partly.read_probe_response(
-            frame, response_body_at(frame, 1 if request.version >= FLEXIBLE_SINCE else 0)
-        )
+        found = partly.read_probe_response(frame, produce_body_at(frame, request.version))
         self._proven.learn(partly, request.acks)
         return found
 

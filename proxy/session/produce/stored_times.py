@@ -10,10 +10,8 @@ from functools import partial
 
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.framing import Parts
-from sluicegate.protocol.headers import response_body_at
 from sluicegate.protocol.produce_request import ProduceRequest
-from sluicegate.protocol.produce_response import walk_produce_response
-from sluicegate.protocol.produce_versions import FLEXIBLE_SINCE
+from sluicegate.protocol.produce_response import produce_body_at, walk_produce_response
 from sluicegate.proxy.responses.produce_responses import Spot, key_of
 from sluicegate.proxy.session.in_flight import Finish, InFlightRequest
 from sluicegate.validation.previous_times import Partition, PreviousTimes, PreviousTimesInOrder
@@ -54,8 +52,7 @@ class StoredTimes:
         self, times: _Times, version: int, most: int, finish: Finish | None, frame: bytearray
     ) -> Parts | None:
         """Store the times of successful batches and finish the response. Raises MalformedMessage."""
-        body_at = response_body_at(frame, 1 if version >= FLEXIBLE_SINCE else 0)
-        for entry in walk_produce_response(frame, version, body_at, most).entries:
+        for entry in walk_produce_response(frame, version, produce_body_at(frame, version), most).entries:
             expected = times.get(Spot(entry.topic, entry.index))
             if expected is not None and entry.code == ErrorCode.NONE:
                 (topic, index), time = expected

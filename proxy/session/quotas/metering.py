@@ -120,7 +120,7 @@ class Metering:
         """Return the bytes of a request for each topic with a quota; `names` are topic names by id."""
         found = []
         for topic in request.topics:
-            name = topic.name if topic.name is not None else names.get(topic.topic_id or b"")
+            name = topic.name_by(names)
             quota = None if name is None else policy_of(name).quota
             if name is not None and quota is not None:
                 size = sum(max(0, part.records_end - part.records_at) for part in topic.partitions)
