@@ -34,7 +34,9 @@ class ViolationGroups:
 
     def __init__(self, max_groups: int = MAX_GROUPS) -> None:
         self._known: dict[Key, ViolationGroup] = {}
-        self._slots: FairLabelSlots[Key] = FairLabelSlots(max_groups, lambda key: self._known[key].batches)
+        self._slots: FairLabelSlots[Key] = FairLabelSlots(
+            max_groups, self._forget, lambda key: self._known[key].batches
+        )
         self.other = 0
 
     def add(self, key: Key, bad_records: int, now_ms: int, owner: str) -> ViolationGroup | None:
@@ -42,14 +44,10 @@ class ViolationGroups:
 
         Return the group if it needs a new example: at most one in 100 ms.
         """
+        self._slots.take_any(key, owner)
         group = self._known.get(key)
         if group is None:
-            if self._slots.is_full:
-                self._make_room(owner)
-            self._slots.add(key, owner)
             group = self._known[key] = ViolationGroup(now_ms)
-        else:
-            self._slots.use(key, owner)
         group.batches += 1
         group.bad_records += bad_records
         group.last_ms = now_ms
@@ -63,11 +61,8 @@ class ViolationGroups:
         known = sorted(self._known.items(), key=lambda item: -item[1].batches)[:most]
         return [_state_of(key, group) for key, group in known]
 
-    def _make_room(self, owner: str) -> None:
-        replaced = self._slots.of_others(owner) or self._slots.of_its_own(owner)
-        assert replaced is not None
-        self._slots.drop(replaced)
-        self.other += self._known.pop(replaced).batches
+    def _forget(self, key: Key) -> None:
+        self.other += self._known.pop(key).batches
 
 
 def _state_of(key: Key, group: ViolationGroup) -> ViolationGroupState:

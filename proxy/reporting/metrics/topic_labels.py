@@ -47,7 +47,7 @@ class TopicLabels:
         self._counters = counters
         self._is_known = is_known
         self._configured = frozenset(configured)
-        self._slots: FairLabelSlots[str] = FairLabelSlots(max_topics)
+        self._slots: FairLabelSlots[str] = FairLabelSlots(max_topics, self._fold)
         self._noted: defaultdict[str, set[str]] = defaultdict(set)  # the other label values of a topic
         self._by_event = _by_event(counters)
         self.folding = threading.Lock()
@@ -90,23 +90,13 @@ class TopicLabels:
 
     def label(self, topic: str | None, owner: str) -> str:
         """Return the label of a topic: its name, or `other`."""
-        if topic is None or topic == OTHER:
+        if topic is None or topic == OTHER or not (topic in self._slots or self.knows(topic)):
             return OTHER
-        if topic in self._slots:
-            self._slots.use(topic, owner)
-            return topic
-        if not self.knows(topic):
-            return OTHER
-        if self._slots.is_full:
-            replaced = self._slots.of_others(owner) or self._slots.of_its_own(owner)
-            if replaced is None:
-                return OTHER
-            self._slots.drop(replaced)
-            self._fold(replaced, self._noted.pop(replaced, ()))
-        self._slots.add(topic, owner)
+        self._slots.take_any(topic, owner)
         return topic
 
-    def _fold(self, topic: str, details: Iterable[str]) -> None:
+    def _fold(self, topic: str) -> None:
+        details = self._noted.pop(topic, ())
         with self.folding:
             for family in _BY_TOPIC:
                 counts = self._counters.batch_counts[family.name]

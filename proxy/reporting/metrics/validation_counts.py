@@ -1,6 +1,8 @@
 """Counts validations: outcomes, and violations by topic, rule and client."""
 
+from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from sluicegate.protocol.api import APIS, ApiKey
@@ -72,9 +74,9 @@ class ValidationCounts:
         self._traffic = traffic
         self._ordinary = ordinary
         self._paths = paths
-        self._clients = FairLabels(self._fold_rehearsed)
-        self._senders = FairLabels(self._fold_batches)
-        self._topics = FairLabels(self._fold_topic, max_topics)
+        self._clients = FairLabels(partial(self._fold, counters.rehearsed_clients))
+        self._senders = FairLabels(partial(self._fold, counters.client_batches))
+        self._topics = FairLabels(partial(self._fold, counters.topic_batches), max_topics)
         self._violations = ViolationLabels(counters, labels.folding)
         self._rules = RuleLabels(counters)
 
@@ -187,22 +189,10 @@ class ValidationCounts:
         self._labels.count(BatchEvent.REHEARSED, topic, client.owner, label, count)
         self._counters.rehearsed_clients[self._clients.label(client.client_id, client.owner), label] += 1
 
-    def _fold_rehearsed(self, client: str) -> None:
-        counts = self._counters.rehearsed_clients
+    def _fold(self, counts: Counter[tuple[str, str]], label: str) -> None:
+        """Move the counts of a client or a topic to `other`."""
         with self._labels.folding:
-            for pair in [pair for pair in counts if pair[0] == client]:
-                counts[OTHER, pair[1]] += counts.pop(pair)
-
-    def _fold_batches(self, client: str) -> None:
-        counts = self._counters.client_batches
-        with self._labels.folding:
-            for pair in [pair for pair in counts if pair[0] == client]:
-                counts[OTHER, pair[1]] += counts.pop(pair)
-
-    def _fold_topic(self, topic: str) -> None:
-        counts = self._counters.topic_batches
-        with self._labels.folding:
-            for pair in [pair for pair in counts if pair[0] == topic]:
+            for pair in [pair for pair in counts if pair[0] == label]:
                 counts[OTHER, pair[1]] += counts.pop(pair)
 
     def counted(self) -> Counters:

@@ -24,8 +24,7 @@ class FairLabels:
     """Labels for client ids or topics; `fold` moves the counts of a replaced label to `other`."""
 
     def __init__(self, fold: Callable[[str], None], most: int = MAX_CLIENTS) -> None:
-        self._fold = fold
-        self._slots: FairLabelSlots[str] = FairLabelSlots(most)
+        self._slots: FairLabelSlots[str] = FairLabelSlots(most, fold)
 
     def __contains__(self, label: object) -> bool:
         return label in self._slots
@@ -33,17 +32,7 @@ class FairLabels:
     def label(self, name: str | None, owner: str) -> str:
         """Return the label of a client id (None: it has none) or of a topic."""
         label = NO_CLIENT_ID if name is None else cut(name)
-        if label in self._slots:
-            self._slots.use(label, owner)
-            return label
-        if self._slots.is_full:
-            replaced = self._slots.of_others(owner)
-            if replaced is None:
-                return OTHER
-            self._slots.drop(replaced)
-            self._fold(replaced)
-        self._slots.add(label, owner)
-        return label
+        return label if self._slots.take(label, owner) else OTHER
 
     def owned_by(self, owners: tuple[OwnedClients, ...]) -> dict[str, tuple[str, str]]:
         """Return team and contact of the clients with their own label that have an owner; texts are cut. Thread-safe.
@@ -51,7 +40,7 @@ class FairLabels:
         The owner of a label in fair limits is a principal, or an address, which no pattern of principals is meant for.
         """
         found: dict[str, tuple[str, str]] = {}
-        for label, holder in self._slots.owners().items() if owners else ():
+        for label, holder in self._slots.holders().items() if owners else ():
             principal = holder if holder.partition(":")[0].isalpha() else None
             client = Client(holder, None if label == NO_CLIENT_ID else label, principal=principal)
             owner = owner_among(owners, client)
@@ -104,32 +93,23 @@ class ViolationLabels:
         self._counters = counters
         self._folding = folding
         self._clients = FairLabels(self._fold_client, max_clients)
-        self._slots: FairLabelSlots[Kind] = FairLabelSlots(max_kinds, lambda kind: counters.violations[kind])
+        self._slots: FairLabelSlots[Kind] = FairLabelSlots(
+            max_kinds, self._fold, lambda kind: counters.violations[kind]
+        )
 
     def violated(self, topic: str, rules: tuple[str, ...], mode: str, client_id: str | None, owner: str) -> None:
         """Count the violated rules of a batch; `topic` is a label already."""
         client = self._clients.label(client_id, owner)
         for rule in rules:
-            self._counters.violations[self._labelled((topic, rule, mode, client), owner)] += 1
-
-    def _labelled(self, kind: Kind, owner: str) -> Kind:
-        if kind in self._slots:
-            self._slots.use(kind, owner)
-            return kind
-        if self._slots.is_full:
-            replaced = self._slots.of_others(owner)
-            if replaced is None:
-                return _without_names(kind)
-            self._fold(replaced)
-        self._slots.add(kind, owner)
-        return kind
+            kind = topic, rule, mode, client
+            self._counters.violations[kind if self._slots.take(kind, owner) else _without_names(kind)] += 1
 
     def _fold_client(self, client: str) -> None:
         for kind in [kind for kind in self._counters.violations if kind[3] == client and kind in self._slots]:
+            self._slots.drop(kind)
             self._fold(kind)
 
     def _fold(self, kind: Kind) -> None:
-        self._slots.drop(kind)
         with self._folding:
             self._counters.violations[_without_names(kind)] += self._counters.violations.pop(kind)
 

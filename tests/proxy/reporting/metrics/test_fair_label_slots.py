@@ -10,24 +10,16 @@ from sluicegate.proxy.reporting.metrics.fair_label_slots import FairLabelSlots
 _MOST = 6
 
 
-def _named(places: FairLabelSlots[str], name: str, owner: str) -> None:
-    if name in places:
-        places.use(name, owner)
-        return
-    if places.is_full:
-        replaced = places.of_others(owner) or places.of_its_own(owner)
-        assert replaced is not None
-        places.drop(replaced)
-    places.add(name, owner)
-
-
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 30)), max_size=200))
 def test_places_are_bounded_and_shared_out(named: list[tuple[str, int]]) -> None:
-    places: FairLabelSlots[str] = FairLabelSlots(_MOST)
+    replaced: list[str] = []
+    places: FairLabelSlots[str] = FairLabelSlots(_MOST, replaced.append)
     wanted: dict[str, set[str]] = {}
     for owner, number in named:
         name = f"{owner}{number}"
-        _named(places, name, owner)
+        had_one, before = name in places, len(places) + len(replaced)
+        places.take_any(name, owner)
+        assert len(places) + len(replaced) == before + (not had_one)
         wanted.setdefault(owner, set()).add(name)
 
     kept = Counter(owner for owner, names in wanted.items() for name in names if name in places)
@@ -38,11 +30,14 @@ def test_places_are_bounded_and_shared_out(named: list[tuple[str, int]]) -> None
 
 def test_the_least_worthy_old_name_of_the_largest_owner_is_replaced() -> None:
     worth = {"old and dear": 9, "old": 1, "newer": 2}
-    places: FairLabelSlots[str] = FairLabelSlots(3, lambda name: worth[name])
+    replaced: list[str] = []
+    places: FairLabelSlots[str] = FairLabelSlots(3, replaced.append, lambda name: worth.get(name, 9))
     for name in worth:
-        places.add(name, "many")
+        places.take(name, "many")
 
-    assert places.of_others("few") == "old"
-    assert places.of_others("many") is None
-    assert places.of_its_own("many") == "old"
-    assert places.of_its_own("few") is None
+    assert not places.take("one more", "many")
+    assert places.take("first", "few")
+    places.take_any("one more", "many")
+
+    assert replaced == ["old", "newer"]
+    assert places.holders() == {"old and dear": "many", "first": "few", "one more": "many"}
