@@ -1,7 +1,7 @@
 """Schemas and rules that run in this process if that is known to be cheap, and in the rules process otherwise."""
 
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Final
 
 from sluicegate.proxy.rules_process.evaluation_thread import TooCostly
 from sluicegate.proxy.rules_process.messages import Kind, Operation, Specification, fields_of
@@ -146,43 +146,15 @@ class StoppableRule:
     def __init__(self, specification: Specification, rule: Rule, process: RulesProcess) -> None:
         self.needs = rule.needs
         self.is_slow = rule.is_slow
-        self._specification = specification
-        self._rule = rule
-        self._process = process
-
-    def steps(self, record: RuledRecord) -> int:
-        return self._rule.steps(record)
-
-    def complaint(self, record: RuledRecord) -> str | None:
-        """Return the complaint, or None. Raises Outage, SchemaError, and MayNotWaitHere if this thread may not wait."""
-        if self._rule.steps(record) <= INLINE_STEPS:
-            return self._rule.complaint(record)
-        try:
-            return self._evaluated(Operation.COMPLAINT, record)
-        except TooCostly as error:
-            return f"the record is {too_costly(error)}"
-
-    def look_ahead(self, records: Sequence[RuledRecord]) -> None:
-        """Evaluate together what the rules process evaluates."""
-        _look_ahead(self._process, self._specification, self._rule, records)
-
-    def explanation(self, record: RuledRecord) -> str | None:
-        if self._rule.steps(record) <= INLINE_STEPS:
-            return self._rule.explanation(record)
-        try:
-            return self._evaluated(Operation.EXPLANATION, record)
-        except (TooCostly, Outage, SchemaError):
-            return None
-
-    def _evaluated(self, operation: Operation, record: RuledRecord) -> str | None:
-        try:
-            return self._process.ask(self._specification, operation, fields_of(record))
-        except SchemaUnusable as error:
-            raise SchemaError(str(error)) from error
+        evaluation = _StoppableExpression(specification, rule, process)
+        self.steps = evaluation.steps
+        self.complaint = evaluation.complaint
+        self.look_ahead = evaluation.look_ahead
+        self.explanation = evaluation.explanation
 
 
 class _StoppableExpression:
-    """An expression over a schema, or another condition. `inline`: None if only the rules process compiles it."""
+    """A rule, or an expression over a schema. `inline`: None if only the rules process compiles it."""
 
     def __init__(self, specification: Specification, inline: ExpressionOfSchema | None, process: RulesProcess) -> None:
         self._specification = specification
@@ -205,7 +177,8 @@ class _StoppableExpression:
 
     def look_ahead(self, records: Sequence[RuledRecord]) -> None:
         """Evaluate together what the rules process evaluates."""
-        _look_ahead(self._process, self._specification, self, records)
+        costly = [fields_of(each) for each in records if self.steps(each) > INLINE_STEPS]
+        self._process.look_ahead(self._specification, Operation.COMPLAINT, costly)
 
     def explanation(self, record: RuledRecord) -> str | None:
         if self._inline is not None and self._inline.steps(record) <= INLINE_STEPS:
@@ -214,17 +187,6 @@ class _StoppableExpression:
             return self._process.ask(self._specification, Operation.EXPLANATION, fields_of(record))
         except (TooCostly, Outage, SchemaUnusable):
             return None
-
-
-class _HasSteps(Protocol):
-    def steps(self, record: RuledRecord) -> int: ...
-
-
-def _look_ahead(
-    process: RulesProcess, specification: Specification, rule: _HasSteps, records: Sequence[RuledRecord]
-) -> None:
-    costly = [fields_of(each) for each in records if rule.steps(each) > INLINE_STEPS]
-    process.look_ahead(specification, Operation.COMPLAINT, costly)
 
 
 def too_costly(error: TooCostly) -> str:
