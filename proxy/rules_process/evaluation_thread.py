@@ -186,7 +186,8 @@ class EvaluationThread:
         except Exception as error:  # a bug of ours: the waiting thread reports it
             evaluation.future.set_exception(error)
             return
-        if response not in evaluation.done:
+        is_of_a_subject = evaluation.request.operation is not Operation.COMPILE
+        if not (is_of_a_subject and response.outcome is Outcome.DONE):  # these are charged one by one
             self._charge(evaluation, response)
         self._settle_with(evaluation, response)
 
@@ -237,7 +238,7 @@ class EvaluationThread:
         return self._last_response(evaluation, request) if compiled.outcome is Outcome.DONE else compiled
 
     def _last_response(self, evaluation: Evaluation, request: EvaluationRequest) -> Response:
-        """Evaluate what is not done, and note and charge what is. Return the last response."""
+        """Evaluate what is not done; note and charge each subject that is. Return the last response."""
         for response in self._of_process(request):
             if response.outcome is Outcome.DONE:
                 evaluation.done.append(response)
