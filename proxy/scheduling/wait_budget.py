@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotInTime
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import Enum, auto
 from time import monotonic
 from typing import TypeVar
 
@@ -38,7 +39,8 @@ class VerdictAhead:
 class RulesSpending:
     """The CPU time of the rules process for one request: for its records, and for compiling new schemas.
 
-    `ahead`: by rule, or by schema, the verdicts on what it is asked about next.
+    `sluicegate.proxy.rules_process` does this accounting; it is kept here because it ends with the request, as the wait
+    budget does. `ahead`: by rule, or by schema, the verdicts on what it is asked about next.
     """
 
     def __init__(self) -> None:
@@ -62,16 +64,25 @@ class _RequestBudget:
         self.spent = RulesSpending()
 
 
+class _Waits(Enum):
+    UNLIMITED = auto()
+    NEVER = auto()
+
+
+class _OfThread(threading.local):
+    waits: _Waits | _RequestBudget = _Waits.UNLIMITED
+
+
 class WaitBudget:
     """Holds the wait budget of each thread; a thread without one waits as long as is asked."""
 
     def __init__(self) -> None:
-        self._of_thread = threading.local()
+        self._of_thread = _OfThread()
 
     @contextmanager
     def never_waiting(self) -> Iterator[None]:
         """Make the thread never wait, as a context manager."""
-        with self._being(None):
+        with self._being(_Waits.NEVER):
             yield
 
     @contextmanager
@@ -87,19 +98,19 @@ class WaitBudget:
     @property
     def on_behalf_of(self) -> Hashable:
         """The client of this thread's request, or None."""
-        purse: _RequestBudget | None = getattr(self._of_thread, "purse", None)
-        return None if purse is None else purse.on_behalf_of
+        budget = self._of_thread.waits
+        return budget.on_behalf_of if isinstance(budget, _RequestBudget) else None
 
     def check_may_wait(self) -> None:
         """Raise MayNotWaitHere in a thread that never waits."""
-        if getattr(self._of_thread, "purse", self) is None:
+        if self._of_thread.waits is _Waits.NEVER:
             raise MayNotWaitHere
 
     @property
     def spent(self) -> RulesSpending:
         """What this thread's request has spent; nothing in a thread without a request."""
-        purse: _RequestBudget | None = getattr(self._of_thread, "purse", None)
-        return RulesSpending() if purse is None else purse.spent
+        budget = self._of_thread.waits
+        return budget.spent if isinstance(budget, _RequestBudget) else RulesSpending()
 
     def wait_uncounted(self, future: "Future[T]", seconds: float) -> T:
         """Return the result without charging the budget.
@@ -107,40 +118,41 @@ class WaitBudget:
         Raises what the result raises, TimeoutError after `seconds`, and MayNotWaitHere.
         """
         self.check_may_wait()
-        purse: _RequestBudget | None = getattr(self._of_thread, "purse", None)
-        if purse is None:
+        budget = self._of_thread.waits
+        if not isinstance(budget, _RequestBudget):
             return future.result(seconds)
-        purse.step_aside.release()
+        budget.step_aside.release()
         try:
             return future.result(seconds)
         finally:
-            purse.step_aside.acquire()
+            budget.step_aside.acquire()
 
     def wait(self, future: "Future[T]", seconds: float) -> T:
         """Return the result. Raises what it raises, TimeoutError after `seconds`, MayNotWaitHere and
         WaitBudgetExceeded.
         """
-        if future.done() or not hasattr(self._of_thread, "purse"):
+        if future.done():
+            return future.result()
+        self.check_may_wait()
+        budget = self._of_thread.waits
+        if not isinstance(budget, _RequestBudget):
             return future.result(seconds)
-        purse: _RequestBudget | None = self._of_thread.purse
-        if purse is None:
-            raise MayNotWaitHere
         began = monotonic()
-        purse.step_aside.release()
+        budget.step_aside.release()
         try:
-            return future.result(min(seconds, max(purse.left, 0)))
+            return future.result(min(seconds, max(budget.left, 0)))
         except NotInTime:
-            if not future.done() and purse.left < seconds:
+            if not future.done() and budget.left < seconds:
                 raise WaitBudgetExceeded from None
             raise
         finally:
-            purse.left -= monotonic() - began
-            purse.step_aside.acquire()
+            budget.left -= monotonic() - began
+            budget.step_aside.acquire()
 
     @contextmanager
-    def _being(self, purse: _RequestBudget | None) -> Iterator[None]:
-        self._of_thread.purse = purse
+    def _being(self, waits: _Waits | _RequestBudget) -> Iterator[None]:
+        self._of_thread.waits = waits
         try:
             yield
         finally:
-            del self._of_thread.purse
+            self._of_thread.waits = _Waits.UNLIMITED
