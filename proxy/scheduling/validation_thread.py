@@ -14,7 +14,7 @@ from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Abandoned
 from sluicegate.proxy.responses.dispatch import Dispatch
 from sluicegate.proxy.scheduling.fair_sharing import Account, FairQueue
-from sluicegate.proxy.scheduling.switch_interval import ShortTurns
+from sluicegate.proxy.scheduling.short_turns import ShortTurns
 from sluicegate.proxy.scheduling.wait_budget import MayNotWaitHere, WaitBudget
 from sluicegate.validation.dispositions.fixes import Previous
 from sluicegate.validation.in_force import PolicyMemo

@@ -11,7 +11,7 @@ from typing import Generic, Protocol, TypeVar
 
 from sluicegate.protocol.records.codecs.decompression_budget import Abandoned
 from sluicegate.proxy.scheduling.fair_sharing import FairSlots
-from sluicegate.proxy.scheduling.switch_interval import ShortTurns
+from sluicegate.proxy.scheduling.short_turns import ShortTurns
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 
 MOST_THREADS = 16

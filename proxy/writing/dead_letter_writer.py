@@ -19,7 +19,7 @@ from sluicegate.proxy.reporting.build_info import VERSION
 from sluicegate.proxy.reporting.events.violation_event import ClientDetails, client_details
 from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.responses.dispatch import DeadLetters
-from sluicegate.proxy.scheduling.switch_interval import ShortTurns
+from sluicegate.proxy.scheduling.short_turns import ShortTurns
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.writing.topic_writer import CannotWrite, ClientMissing, Header, TopicWriter, check_client
 from sluicegate.validation.dispositions.quarantine import DeadLetterHeader, packed, shown

@@ -19,7 +19,7 @@ from sluicegate.proxy.reporting.events.violation_writer import QUEUE_FULL
 from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.reporting.write_health import WriteHealth
-from sluicegate.proxy.scheduling.switch_interval import ShortTurns
+from sluicegate.proxy.scheduling.short_turns import ShortTurns
 from sluicegate.proxy.writing.topic_writer import CannotWrite, NoRoom, TopicWriter
 
 _MAX_QUEUED_BYTES = 8 << 20

@@ -28,7 +28,7 @@ from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.reporting.whole_lines import PartialWrite, append_lines, ends_within_a_line, is_regular, locked
 from sluicegate.proxy.reporting.write_health import WriteHealth
-from sluicegate.proxy.scheduling.switch_interval import ShortTurns
+from sluicegate.proxy.scheduling.short_turns import ShortTurns
 
 _FLAGS = os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
 # It has client names and may have record contents: readable by its owner, and a group that the operator chooses.

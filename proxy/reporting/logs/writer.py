@@ -15,7 +15,7 @@ from typing import Any
 
 from sluicegate.proxy.reporting.bounded_queue import BoundedQueue
 from sluicegate.proxy.reporting.whole_lines import PartialWrite, append_lines, is_regular, locked
-from sluicegate.proxy.scheduling.switch_interval import ShortTurns
+from sluicegate.proxy.scheduling.short_turns import ShortTurns
 
 MAX_LINES = 10_000
 MAX_BYTES = 8 << 20
