@@ -77,7 +77,7 @@ class LiveView:
         self.clients.add(client_id, violations=1)
         if topic is not None:
             self.topics.add(topic, violations=1)
-        group = self.violation_groups.add(key, bad_records, now_ms, event.client.owner)
+        group = self.violation_groups.add(key, bad_records, now_ms, event.client.holder)
         if group is not None:
             group.example = _kept(event) if isinstance(event, Violation) else event
             self._events += 1

@@ -39,12 +39,12 @@ class ViolationGroups:
         )
         self.other = 0
 
-    def add(self, key: Key, bad_records: int, now_ms: int, owner: str) -> ViolationGroup | None:
-        """Count one more batch of `owner` (`ClientDetails.owner`).
+    def add(self, key: Key, bad_records: int, now_ms: int, holder: str) -> ViolationGroup | None:
+        """Count one more batch of `holder` (`ClientDetails.holder`).
 
         Return the group if it needs a new example: at most one in 100 ms.
         """
-        self._slots.take_any(key, owner)
+        self._slots.take_any(key, holder)
         group = self._known.get(key)
         if group is None:
             group = self._known[key] = ViolationGroup(now_ms)

@@ -10,7 +10,7 @@ from sluicegate.proxy.reporting.events.violation_event import (
     ClientDetails,
     Rehearsal,
     client_details,
-    owner_of,
+    holder_of,
     violation,
 )
 from sluicegate.proxy.reporting.events.violation_writer import ViolationSink
@@ -85,7 +85,7 @@ class Observer:
                 self._warn_far_ahead(identity, request.topics[place[0]].name_by(self._names), accepted.ahead_ms)
         for place, masked in validated.masked.items():
             topic = request.topics[place[0]].name_by(self._names)
-            self._labels.count(BatchEvent.MASKED, topic, owner_of(identity), records=masked.count)
+            self._labels.count(BatchEvent.MASKED, topic, holder_of(identity), records=masked.count)
             self._counts.masked(masked)
         if validated.basis:
             self._report(client_details(identity), request, validated)
@@ -130,7 +130,7 @@ class Observer:
     def not_quarantined(self, identity: ClientIdentity, letters: DeadLetters, reason: str) -> None:
         """Report a failed quarantine write; the producer was asked to retry."""
         client = client_details(identity)
-        self._labels.count(BatchEvent.QUARANTINE_FAILED, letters.source, client.owner)
+        self._labels.count(BatchEvent.QUARANTINE_FAILED, letters.source, client.holder)
         if letters.limit is not None:
             self._counts.limit_reached(letters.limit)
         self._lines.not_quarantined(client, cut(letters.source), letters, reason)
@@ -229,7 +229,7 @@ class Observer:
             self._violations.write(Rehearsal(*place_of_records, tuple(found), now_ms, policy))
 
     def _warn_far_ahead(self, identity: ClientIdentity, topic: str | None, ahead_ms: int) -> None:
-        self._labels.count(BatchEvent.FAR_AHEAD, topic, owner_of(identity))
+        self._labels.count(BatchEvent.FAR_AHEAD, topic, holder_of(identity))
         self._lines.far_ahead(identity, _shown(topic), ahead_ms)
 
 

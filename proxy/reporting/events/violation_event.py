@@ -50,9 +50,9 @@ class ClientDetails(NamedTuple):
     is_verified: bool = True
 
     @property
-    def owner(self) -> str:
-        """The owner of the client's names in fair limits: the verified principal, else the address."""
-        return owner_of(self)
+    def holder(self) -> str:
+        """The holder of the client's names in fair limits: the verified principal, else the address."""
+        return holder_of(self)
 
     @property
     def named(self) -> Client:
@@ -61,8 +61,8 @@ class ClientDetails(NamedTuple):
         return Client(self.peer, self.client_id, self.software_name, self.software_version, principal)
 
 
-def owner_of(identity: ClientIdentity | ClientDetails) -> str:
-    """Return the owner of the client's names in fair limits: the verified principal, else the address."""
+def holder_of(identity: ClientIdentity | ClientDetails) -> str:
+    """Return the holder of the client's names in fair limits: the verified principal, else the address."""
     known = identity.principal if identity.is_verified else None
     return known or identity.peer.rpartition(":")[0]
 

@@ -6,7 +6,7 @@ from typing import TypedDict
 
 from sluicegate.protocol.api import APIS
 from sluicegate.protocol.errors import ERROR_NAMES
-from sluicegate.proxy.reporting.events.violation_event import owner_of
+from sluicegate.proxy.reporting.events.violation_event import holder_of
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters
 from sluicegate.proxy.reporting.metrics.violation_labels import MAX_CLIENTS, MAX_KINDS, NO_CLIENT_ID, FairLabels
 from sluicegate.proxy.session.client.identity import ClientIdentity
@@ -49,7 +49,7 @@ class BrokerErrorCounts:
     def broker_error(self, identity: ClientIdentity, api_key: int, code: int) -> None:
         """Count a response of this API with the error `code`."""
         counts = self._counters.broker_errors
-        client = self._clients.label(identity.client_id, owner_of(identity))
+        client = self._clients.label(identity.client_id, holder_of(identity))
         kind = _API_NAMES[api_key], ERROR_NAMES.get(code, OTHER), client
         if kind not in counts and len(counts) >= self._max_kinds:
             kind = kind[0], kind[1], OTHER

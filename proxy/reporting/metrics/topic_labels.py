@@ -33,8 +33,8 @@ _BY_LABELS = {(True, False): 0, (True, True): 1, (False, True): 2, (False, False
 
 
 class TopicLabels:
-    """Counts into `counters` by topic. `is_known`: whether the cluster has a topic of this name. An `owner` is a
-    `ClientDetails.owner`. `folding` is locked while counts move to `other`.
+    """Counts into `counters` by topic. `is_known`: whether the cluster has a topic of this name. A `holder` is a
+    `ClientDetails.holder`. `folding` is locked while counts move to `other`.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class TopicLabels:
         self,
         event: BatchEvent,
         topic: str | None,
-        owner: str,
+        holder: str,
         detail: str = "",
         records: int = 0,
         rejected: Rejected | None = None,
@@ -74,7 +74,7 @@ class TopicLabels:
         `detail`: the value of the label that the event has beside `topic`; `records`: how many are bad or fixed;
         `rejected`: the verdict, if there is one.
         """
-        label = self.label(topic, owner)
+        label = self.label(topic, holder)
         keys = (label, (label, detail), detail, ())
         for counts, by, is_in_records, when in self._by_event[event]:
             if when is None or (rejected is not None and when(rejected)):
@@ -88,11 +88,11 @@ class TopicLabels:
         with self.folding:
             return self._counters.copied()
 
-    def label(self, topic: str | None, owner: str) -> str:
+    def label(self, topic: str | None, holder: str) -> str:
         """Return the label of a topic: its name, or `other`."""
         if topic is None or topic == OTHER or not (topic in self._slots or self.knows(topic)):
             return OTHER
-        self._slots.take_any(topic, owner)
+        self._slots.take_any(topic, holder)
         return topic
 
     def _fold(self, topic: str) -> None:

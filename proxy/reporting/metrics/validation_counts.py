@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_request import ProduceRequest
-from sluicegate.proxy.reporting.events.violation_event import ClientDetails, owner_of
+from sluicegate.proxy.reporting.events.violation_event import ClientDetails, holder_of
 from sluicegate.proxy.reporting.metrics.batch_events import FIXED, FORWARDED, QUARANTINED, REJECTED, BatchEvent
 from sluicegate.proxy.reporting.metrics.broker_meters import marks_of
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters
@@ -82,7 +82,7 @@ class ValidationCounts:
 
     def forwarded(self, identity: ClientIdentity, client_id: str | None, traffic: BatchTraffic) -> None:
         """Count batches of the fast path by client id; `OrdinaryRequests` has their total."""
-        self._counters.client_batches[self._senders.label(client_id, owner_of(identity)), FORWARDED] += traffic[0]
+        self._counters.client_batches[self._senders.label(client_id, holder_of(identity)), FORWARDED] += traffic[0]
         self._traffic.sent_by(client_id, *traffic)
 
     def settle_traffic(self) -> None:
@@ -122,34 +122,34 @@ class ValidationCounts:
     def _count_outcome(
         self, identity: ClientIdentity, outcome: str, request: ProduceRequest, place: Place, records: int
     ) -> None:
-        counters, owner = self._counters, owner_of(identity)
+        counters, holder = self._counters, holder_of(identity)
         topic = request.topics[place[0]]
         partition = topic.partitions[place[1]]
         name = topic.name_by(self._names)
         size = max(partition.records_end - partition.records_at, 0)
         counters.validated_batches[outcome] += 1
-        counters.client_batches[self._senders.label(identity.client_id, owner), outcome] += 1
-        counters.topic_batches[self._topic_label(name, owner), outcome] += 1
+        counters.client_batches[self._senders.label(identity.client_id, holder), outcome] += 1
+        counters.topic_batches[self._topic_label(name, holder), outcome] += 1
         counters.validated_records[outcome] += records
         counters.validated_bytes[outcome] += size
         self._traffic.sent_by(identity.client_id, 1, records, size)
         if name is not None:
             self._traffic.sent_to(name, 1, records, size)
 
-    def _topic_label(self, topic: str | None, owner: str) -> str:
+    def _topic_label(self, topic: str | None, holder: str) -> str:
         """Return the label of a topic with traffic. Its slots are others than those of topics with violations."""
         if topic is None or topic == OTHER or not (topic in self._topics or self._labels.knows(topic)):
             return OTHER
-        return self._topics.label(topic, owner)
+        return self._topics.label(topic, holder)
 
     def rejected(
         self, mode: Mode, client: ClientDetails, topic: str | None, rejected: Rejected, policy: TopicPolicy
     ) -> None:
         """Count a violation of a client; `mode` is the outcome, `policy` the topic's."""
-        owner = client.owner
+        holder = client.holder
         error = _NAME_OF[rejected.code]
-        label = self._labels.count(_EVENTS[mode], topic, owner, error, rejected.bad_count, rejected)
-        self._violations.violated(label, rules_of(rejected), _MODES[mode], client.client_id, owner)
+        label = self._labels.count(_EVENTS[mode], topic, holder, error, rejected.bad_count, rejected)
+        self._violations.violated(label, rules_of(rejected), _MODES[mode], client.client_id, holder)
         if mode in _NOT_FORWARDED:
             self._counters.request_errors[_PRODUCE, error] += 1
             for meter, marks in marks_of(rejected, policy).items():
@@ -163,8 +163,8 @@ class ValidationCounts:
 
     def also_violated(self, mode: Mode, client: ClientDetails, topic: str | None, observed: Rejected) -> None:
         """Count more violations in a batch that `rejected` has counted, by rule and client."""
-        label = self._labels.label(topic, client.owner)
-        self._violations.violated(label, rules_of(observed), _MODES[mode], client.client_id, client.owner)
+        label = self._labels.label(topic, client.holder)
+        self._violations.violated(label, rules_of(observed), _MODES[mode], client.client_id, client.holder)
         if observed.rules:
             self._rules.count(_MODES[mode], observed.rules)
         if observed.limit is not None:
@@ -177,8 +177,8 @@ class ValidationCounts:
     def unreadable(self, client: ClientDetails, topic: str | None, found: Rejected) -> None:
         """Count a forwarded batch that some clients cannot read."""
         error = _NAME_OF[found.code]
-        label = self._labels.count(BatchEvent.UNREADABLE, topic, client.owner, error, found.bad_count, found)
-        self._violations.violated(label, rules_of(found), _MODES[Mode.OBSERVE], client.client_id, client.owner)
+        label = self._labels.count(BatchEvent.UNREADABLE, topic, client.holder, error, found.bad_count, found)
+        self._violations.violated(label, rules_of(found), _MODES[Mode.OBSERVE], client.client_id, client.holder)
 
     def limit_reached(self, key: str) -> None:
         """Count that the limit with this key was reached."""
@@ -186,8 +186,8 @@ class ValidationCounts:
 
     def rehearsed(self, client: ClientDetails, topic: str | None, label: str, count: int) -> None:
         """Count `count` records that a rehearsed bound would reject."""
-        self._labels.count(BatchEvent.REHEARSED, topic, client.owner, label, count)
-        self._counters.rehearsed_clients[self._clients.label(client.client_id, client.owner), label] += 1
+        self._labels.count(BatchEvent.REHEARSED, topic, client.holder, label, count)
+        self._counters.rehearsed_clients[self._clients.label(client.client_id, client.holder), label] += 1
 
     def _fold(self, counts: Counter[tuple[str, str]], label: str) -> None:
         """Move the counts of a client or a topic to `other`."""

@@ -1,7 +1,7 @@
 """Bounds the label values of violations: client ids, rules, and their combinations with topic and mode.
 
 At most 100 client ids and 500 rules have their own labels, and 1000 combinations their own series. Others count as
-`other`. An owner (`ClientDetails.owner`) with fewer names replaces one of the owner with the most, so
+`other`. A holder (`ClientDetails.holder`) with fewer names replaces one of the holder with the most, so
 invented names do not displace others; the counts of a replaced label move to `other`.
 """
 
@@ -29,15 +29,15 @@ class FairLabels:
     def __contains__(self, label: object) -> bool:
         return label in self._slots
 
-    def label(self, name: str | None, owner: str) -> str:
+    def label(self, name: str | None, holder: str) -> str:
         """Return the label of a client id (None: it has none) or of a topic."""
         label = NO_CLIENT_ID if name is None else cut(name)
-        return label if self._slots.take(label, owner) else OTHER
+        return label if self._slots.take(label, holder) else OTHER
 
     def owned_by(self, owners: tuple[OwnedClients, ...]) -> dict[str, tuple[str, str]]:
         """Return team and contact of the clients with their own label that have an owner; texts are cut. Thread-safe.
 
-        The owner of a label in fair limits is a principal, or an address, which no pattern of principals is meant for.
+        The holder of a label is a principal, or an address, which no pattern of principals is meant for.
         """
         found: dict[str, tuple[str, str]] = {}
         for label, holder in self._slots.holders().items() if owners else ():
@@ -97,12 +97,12 @@ class ViolationLabels:
             max_kinds, self._fold, lambda kind: counters.violations[kind]
         )
 
-    def violated(self, topic: str, rules: tuple[str, ...], mode: str, client_id: str | None, owner: str) -> None:
+    def violated(self, topic: str, rules: tuple[str, ...], mode: str, client_id: str | None, holder: str) -> None:
         """Count the violated rules of a batch; `topic` is a label already."""
-        client = self._clients.label(client_id, owner)
+        client = self._clients.label(client_id, holder)
         for rule in rules:
             kind = topic, rule, mode, client
-            self._counters.violations[kind if self._slots.take(kind, owner) else _without_names(kind)] += 1
+            self._counters.violations[kind if self._slots.take(kind, holder) else _without_names(kind)] += 1
 
     def _fold_client(self, client: str) -> None:
         for kind in [kind for kind in self._counters.violations if kind[3] == client and kind in self._slots]:

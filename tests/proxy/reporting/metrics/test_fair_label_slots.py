@@ -1,4 +1,4 @@
-"""Slots are bounded, each has one name, and every owner keeps an equal share."""
+"""Slots are bounded, each has one name, and every holder keeps an equal share."""
 
 from collections import Counter
 
@@ -15,17 +15,17 @@ def test_places_are_bounded_and_shared_out(named: list[tuple[str, int]]) -> None
     replaced: list[str] = []
     places: FairLabelSlots[str] = FairLabelSlots(_MOST, replaced.append)
     wanted: dict[str, set[str]] = {}
-    for owner, number in named:
-        name = f"{owner}{number}"
+    for holder, number in named:
+        name = f"{holder}{number}"
         had_one, before = name in places, len(places) + len(replaced)
-        places.take_any(name, owner)
+        places.take_any(name, holder)
         assert len(places) + len(replaced) == before + (not had_one)
-        wanted.setdefault(owner, set()).add(name)
+        wanted.setdefault(holder, set()).add(name)
 
-    kept = Counter(owner for owner, names in wanted.items() for name in names if name in places)
+    kept = Counter(holder for holder, names in wanted.items() for name in names if name in places)
     assert len(places) == sum(kept.values()) == min(_MOST, sum(map(len, wanted.values())))
-    for owner, names in wanted.items():
-        assert kept[owner] >= min(len(names), _MOST // len(wanted))
+    for holder, names in wanted.items():
+        assert kept[holder] >= min(len(names), _MOST // len(wanted))
 
 
 def test_the_least_worthy_old_name_of_the_largest_owner_is_replaced() -> None:
