@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ssl import SSLContext
 
     from sluicegate.proxy.admin.enforcement_api import EnforcementApi
-    from sluicegate.proxy.admin.webui_serving import PageServing
+    from sluicegate.proxy.admin.webui_serving import WebUiServing
     from sluicegate.proxy.live.live_snapshot import LiveQuery
     from sluicegate.proxy.live.live_state import LiveState
     from sluicegate.proxy.webui.site import Site
@@ -90,7 +90,7 @@ class AdminServer:
         """
         self._tls = tls
         self._make_site = make_site
-        self._web_ui: PageServing | None = None
+        self._web_ui: WebUiServing | None = None
         self._pages = AdminPages(metrics, status)
         self._log = structlog.get_logger("sluicegate.admin")
         self._complaints = OnceAMinute()
@@ -149,21 +149,23 @@ class AdminServer:
                 return
             connection.has_requested = True
             without_body = request.method == "HEAD"
-            page = await self._page_for(request, connection, exchange)
+            response = await self._response_to(request, connection, exchange)
         except h11.RemoteProtocolError as error:
             connection.has_requested = True
-            page = rejection_of(error)
-        if page is not None:
-            await exchange.respond(page, without_body)
+            response = rejection_of(error)
+        if response is not None:
+            await exchange.respond(response, without_body)
 
-    async def _page_for(self, request: Request, connection: AdminConnection, exchange: HttpExchange) -> Response | None:
+    async def _response_to(
+        self, request: Request, connection: AdminConnection, exchange: HttpExchange
+    ) -> Response | None:
         """Return the response, or None if it has been sent already."""
         found = self._pages.find(request.method, request.target, request.headers)
         if found is None and self._make_site is not None:
             if self._web_ui is None:
-                from sluicegate.proxy.admin.webui_serving import PageServing  # noqa: PLC0415  # only the web UI needs it
+                from sluicegate.proxy.admin.webui_serving import WebUiServing  # noqa: PLC0415  # only the web UI needs it
 
-                self._web_ui = PageServing(self._make_site(), self._connections)
+                self._web_ui = WebUiServing(self._make_site(), self._connections)
             return await self._web_ui.respond(request, connection, exchange)
         if found is None:
             return text_response(404, "not found; this address has /metrics, /livez and /readyz")
@@ -175,7 +177,7 @@ class AdminServer:
         except Exception as error:  # an error in one response must not end the endpoint
             if self._complaints.due(type(error).__name__) is not None:
                 self._log.error("metrics cannot be shown", exc_info=error)
-            return text_response(500, f"metrics cannot be shown: {type(error).__name__}; the log says more")
+            return text_response(500, f"metrics cannot be shown: {type(error).__name__}; the log has the details")
 
 
 async def _all_ended(tasks: set[asyncio.Task[Any]]) -> None:

@@ -48,14 +48,14 @@ class HttpExchange:
             data = await self._channel.receive(_READ_BYTES)
             self._http.receive_data(data)
 
-    async def respond(self, page: Response, without_body: bool) -> None:
+    async def respond(self, response: Response, without_body: bool) -> None:
         """Send the response and wait briefly until the client has read it: an early close would truncate it."""
-        headers = [*page.headers, ("Content-Length", str(len(page.body))), ("Connection", "close")]
-        reason = HTTPStatus(page.status).phrase
+        headers = [*response.headers, ("Content-Length", str(len(response.body))), ("Connection", "close")]
+        reason = HTTPStatus(response.status).phrase
         # Not written by h11, which sends nothing after a protocol error or to another HTTP version.
-        lines = [f"HTTP/1.1 {page.status} {reason}", *(f"{name}: {value}" for name, value in headers), "", ""]
+        lines = [f"HTTP/1.1 {response.status} {reason}", *(f"{name}: {value}" for name, value in headers), "", ""]
         head = "\r\n".join(lines).encode("latin-1")
-        await self._channel.send(head if without_body else head + page.body)
+        await self._channel.send(head if without_body else head + response.body)
         await self._channel.end()
         async with asyncio.timeout(_LINGER_SECONDS):
             while await self._channel.receive(_READ_BYTES):

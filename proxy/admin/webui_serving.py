@@ -24,14 +24,14 @@ _MOST_EXPLAINED_AT_ONCE = 4
 _STREAM = (("Content-Type", "text/event-stream"), *SAFE)
 
 
-class PageServing:
+class WebUiServing:
     """Belongs to the admin endpoint's event loop."""
 
     def __init__(self, site: Site, connections: AdminConnections) -> None:
         self._site = site
         self._connections = connections
         self._loop = asyncio.get_running_loop()
-        self._readers = ThreadPoolExecutor(1, "page")
+        self._readers = ThreadPoolExecutor(1, "web UI")
         self._explainer = DaemonThread("policies")
         self._explained = 0
         self._streams = Streams(self._read_state)
@@ -47,7 +47,7 @@ class PageServing:
         if isinstance(found, Response):
             return found
         if found is None:
-            return text_response(404, "here are the page (/), /metrics, /livez and /readyz")
+            return text_response(404, "not found; this address has the web UI (/), /metrics, /livez and /readyz")
         if isinstance(found, StreamRequested):
             return await self._stream(connection, exchange) if request.method == "GET" else Response(200, b"", _STREAM)
         self._connections.is_slow(connection)
@@ -66,8 +66,8 @@ class PageServing:
             return await making
         except Exception as error:  # an error in the web UI must not end the endpoint
             if self._complaints.due(type(error).__name__) is not None:
-                self._log.error("the page cannot be shown", exc_info=error)
-            return text_response(500, f"this cannot be shown: {type(error).__name__}; the log says more")
+                self._log.error("web UI request failed", exc_info=error)
+            return text_response(500, f"web UI request failed: {type(error).__name__}; the log has the details")
 
     async def end(self) -> None:
         """Stop making responses."""

@@ -227,8 +227,9 @@ cdef class FastRequests(OrdinaryFrames):
         read_buffer,
         wider_buffer,
     ):
-        """`pass_through.takes_ordinary` says whether the session has come so far; `pass_through.plain_finish` what an answer needs.
-        `wider_buffer`: what the client is read into once a good request did not fit into `read_buffer`.
+        """`pass_through.takes_ordinary`: whether ordinary requests may pass now; `pass_through.plain_finish` returns how
+        to complete a broker's response. `wider_buffer`: the client's read buffer after a good request did not fit into
+        `read_buffer`.
         """
         super().__init__()
         self._fast_path_buffer = room
@@ -262,8 +263,8 @@ cdef class FastRequests(OrdinaryFrames):
         return traffic
 
     def meter(self, charge):
-        """`charge(bytes, requests, newest, version)` is told of the Produce requests that were forwarded at once:
-        `newest` is the last of the in_flight, as far as there are any, and `version` its request's. None: nobody is.
+        """Call `charge(bytes, requests, newest, version)` for the Produce requests that were forwarded at once; None: for
+        none. `newest`: the last of the requests in flight, if there are any; `version`: that of its request.
         """
         self._charge = charge
 

@@ -114,11 +114,11 @@ class Deadlines:
             text = "a request arrived so slowly that others had to wait for the memory it held"
             return Overdue(GATHERED_BYTES, text)
         if self._response.lasts(snapshot.response, now) > most:
-            return Overdue(FRAME_SECONDS, f"the broker's answer has not gone on for {most:g} s")
+            return Overdue(FRAME_SECONDS, f"the broker sent nothing more of a response for {most:g} s")
         if self._dealt_with.lasts(snapshot.dealt_with, now) > 2 * most:
-            return Overdue(FRAME_SECONDS, f"a request could not be dealt with within {2 * most:g} s")
+            return Overdue(FRAME_SECONDS, f"a request was not processed within {2 * most:g} s")
         if (lasts := self._unsent.lasts(snapshot.unsent, now)) > (most if snapshot.others_wait else 2 * most):
-            return Overdue(FRAME_SECONDS, f"the broker has taken nothing of a request for {lasts:.0f} s")
+            return Overdue(FRAME_SECONDS, f"the broker read nothing of a request for {lasts:.0f} s")
         if self._unread.lasts(snapshot.unread, now) > _UNREAD_SECONDS:
             text = "the client does not read a response, and others wait for its memory"
             return Overdue(GATHERED_BYTES, text)

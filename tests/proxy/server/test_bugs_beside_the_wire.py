@@ -49,7 +49,7 @@ BUGS = {
         "sluicegate.proxy.server.server_state:ServerState.snapshot", "metrics cannot be shown", asks_for("/metrics")
     ),
     "page": Bug(
-        "sluicegate.proxy.server.server_state:ServerState.live_state", "the page cannot be shown", asks_for("/api/live")
+        "sluicegate.proxy.server.server_state:ServerState.live_state", "web UI request failed", asks_for("/api/live")
     ),
     "reload": Bug("sluicegate.proxy.server.server:Server.adopt", "configuration rejected", changes_the_file),
     "events": Bug(

@@ -76,7 +76,7 @@ def test_slow_requests_are_cut_off_only_while_others_wait_for_memory() -> None:
 def test_an_answer_may_take_long_but_not_stand_still() -> None:
     assert watched([seen(response=(False, now), moved=now) for now in range(20)]) == [None] * 20
     still = watched([seen(response=(False, 5), moved=now) for now in range(6)])
-    assert still[-1] == Overdue("limits.frame_timeout_seconds", "the broker's answer has not gone on for 3 s")
+    assert still[-1] == Overdue("limits.frame_timeout_seconds", "the broker sent nothing more of a response for 3 s")
 
 
 def test_who_does_not_read_while_others_wait_for_the_memory_is_cut_off() -> None:
@@ -90,7 +90,7 @@ def test_what_the_proxy_deals_with_itself_ends_too() -> None:
     found = watched([seen(dealt_with=1, moved=now) for now in range(8)])
 
     assert found[6] is None
-    assert found[7] == Overdue("limits.frame_timeout_seconds", "a request could not be dealt with within 6 s")
+    assert found[7] == Overdue("limits.frame_timeout_seconds", "a request was not processed within 6 s")
 
 
 def test_a_broker_that_takes_nothing_has_less_time_where_others_wait_for_the_memory() -> None:
