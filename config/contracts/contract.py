@@ -40,7 +40,7 @@ class StoredCheck:
     percent: bool = False
 
     def __str__(self) -> str:
-        limit = " and ".join(f"{number:g}" for number in self.limit)
+        limit = " and ".join(f"{number:.15g}" for number in self.limit)
         unit = " ms" if self.metric is Metric.FRESHNESS else "%" if self.percent else ""
         about = ", ".join(".".join(field) for field in self.fields)
         return f"{self.name}: {self.metric.value}{f' of {about}' if about else ''} {self.operator} {limit}{unit}"

@@ -84,7 +84,7 @@ class Quality:
         given = (self.keys.get("arguments") or {}).get("properties")
         if metric is not Metric.DUPLICATES or not isinstance(given, list) or not given:
             raise NotTranslated("it names no property")
-        unknown = [name for name in given if name not in names]
+        unknown = [str(name)[:100] for name in given if not isinstance(name, str) or name not in names]
         if unknown:
             raise NotTranslated(f"the schema has no property {unknown[0]}")
         return tuple(names[name] for name in given)

@@ -12,7 +12,7 @@ from sluicegate.config.source import Source
 from sluicegate.proxy.cli.console import HELP, print_lines, read
 
 _USAGE = 2
-_ANY = "localhost:9092"
+_ANY_BROKER, _ANY_PORT = "localhost:9092", "localhost:9292"
 
 contracts = typer.Typer(
     no_args_is_help=True, context_settings=HELP, help="Show what data contracts give topics, and compare two of them."
@@ -57,7 +57,11 @@ def diff(
 def _loaded(file: Path, registry: str | None) -> Loaded:
     """Return a configuration with this contract alone. Problems end the command."""
     item = {"path": str(file.absolute())} | ({} if registry is None else {"registry": registry})
-    data: dict[str, Any] = {"upstream": {"bootstrap": [_ANY]}, "listen": {"bootstrap": _ANY}, CONTRACTS: [item]}
+    data: dict[str, Any] = {
+        "upstream": {"bootstrap": [_ANY_BROKER]},
+        "listen": {"bootstrap": _ANY_PORT},
+        CONTRACTS: [item],
+    }
     if registry is not None:
         data["registries"] = {registry: {"url": "http://localhost"}}
     return read(lambda: load(Source(str(file), data), {}), code=_USAGE)

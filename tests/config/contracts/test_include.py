@@ -129,6 +129,7 @@ def test_without_a_registry_no_property_of_records_in_avro_is_checked(tmp_path: 
         ("{metric: rowCount, mustBe: 1, unit: days}", "its unit is days"),
         ("{metric: duplicateValues, mustBe: 1}", "it names no property"),
         ("{metric: duplicateValues, mustBe: 1, arguments: {properties: [b]}}", "the schema has no property b"),
+        ("{metric: duplicateValues, mustBe: 1, arguments: {properties: [[a]]}}", "the schema has no property ['a']"),
     ],
 )
 def test_what_is_not_checked_is_named_with_the_reason(quality: str, why: str, tmp_path: Path) -> None:

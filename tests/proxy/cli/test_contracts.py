@@ -16,6 +16,7 @@ def test_the_entries_that_are_printed_are_those_that_apply(tmp_path: Path) -> No
     contract, main = tmp_path / "c.odcs.yaml", tmp_path / "sluicegate.yaml"
     contract.write_text(ORDERS)
     printed = sluicegate("contract", "import", str(contract)).stdout
+    assert "# warning" not in printed
     (tmp_path / "topics.yaml").write_text(printed)
 
     main.write_text(f"{SMALLEST}topic_files: topics.yaml\n")

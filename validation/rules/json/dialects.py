@@ -21,13 +21,39 @@ _TIME_OF_DAY: Final = "^(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$"  # times of
 _OLD_FORMATS: Final = {"ip-address": "ipv4", "host-name": "hostname"}
 
 
-def translated(schema: Any) -> Any:
-    """Return a schema that jsonschema-rs may read; the input stays as it is. Raises RecursionError."""
+class PatternsApart:
+    """Patterns in a document of their own. Up to draft 7 jsonschema-rs also requires that a pattern is valid in
+    ECMA-262, which those of Java's dialect are not; later drafts do not require it.
+    """
+
+    name: Final = "urn:sluicegate:patterns"
+
+    def __init__(self) -> None:
+        self._patterns: dict[str, Any] = {}
+
+    def referring(self, pattern: str) -> dict[str, str]:
+        """Return a schema that refers to a pattern."""
+        key = str(len(self._patterns))
+        self._patterns[key] = {"pattern": pattern}
+        return {"$ref": f"{self.name}#/$defs/{key}"}
+
+    def documents(self) -> dict[str, Any]:
+        """Return the document of all patterns so far, by its name; nothing without patterns."""
+        document = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": self._patterns}
+        return {self.name: document} if self._patterns else {}
+
+
+def translated(schema: Any, patterns: PatternsApart | None = None) -> Any:
+    """Return a schema that jsonschema-rs may read; the input stays as it is. Patterns are moved to `patterns`.
+
+    Raises RecursionError.
+    """
     if not isinstance(schema, dict):
         return schema
     named = schema.get("$schema")
     text = named if isinstance(named, str) else ""
-    dialect = _Dialect(is_draft_3="draft-03" in text, has_old_limits="draft-03" in text or "draft-04" in text)
+    has_old_limits = "draft-03" in text or "draft-04" in text
+    dialect = _Dialect(is_draft_3="draft-03" in text, has_old_limits=has_old_limits, patterns=patterns)
     made: dict[str, Any] = dialect.part(schema)
     made.pop("$schema", None)
     if dialect.is_draft_3:
@@ -41,8 +67,9 @@ def translated(schema: Any) -> Any:
 class _Dialect:
     """The draft of one schema. `has_old_limits`: exclusive limits are true or false, as in drafts 3 and 4."""
 
-    def __init__(self, is_draft_3: bool, has_old_limits: bool) -> None:
+    def __init__(self, is_draft_3: bool, has_old_limits: bool, patterns: PatternsApart | None) -> None:
         self.is_draft_3 = is_draft_3
+        self._patterns = patterns
         self.has_listed_items = False
         self._has_old_limits = has_old_limits
 
@@ -68,6 +95,9 @@ class _Dialect:
             made["items"] = {"not": {}} if rest is False else rest if isinstance(rest, dict) else {}
         _with_plain_types(made)
         _with_names(made)
+        pattern = made.get("pattern")
+        if self._patterns is not None and isinstance(pattern, str) and _INTERSECTION not in pattern:
+            made["allOf"] = [*made.get("allOf", ()), self._patterns.referring(made.pop("pattern"))]
         return made
 
     def _value(self, keyword: str, value: Any) -> Any:
@@ -139,13 +169,24 @@ def _with_names(made: dict[str, Any]) -> None:
 
 
 _TERMINATOR: Final = "(?:\\r?\\n|[\\r\u0085\u2028\u2029])?\\z"
-# An escape, with a hyphen that may follow it in a set; the begin or the end of a set.
-_TOKEN: Final = re.compile(r"\\(?P<escaped>.)(?P<hyphen>-(?!\]))?|(?P<bracket>[\[\]])", re.DOTALL)
+# Two halves of a character; a reference to a named group; an escape, with a hyphen that may follow it in a set; the
+# begin or the end of a set.
+_TOKEN: Final = re.compile(
+    r"\\u(?P<high>[dD][89abAB][0-9a-fA-F]{2})\\u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2})|\\k<(?P<group>[^<>]+)>"
+    r"|\\(?P<escaped>.)(?P<hyphen>-(?!\]))?|(?P<bracket>[\[\]])",
+    re.DOTALL,
+)
+_GROUP: Final = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|\((?!\?)|\(\?P?<(?P<name>[^=!<>][^<>]*)>", re.DOTALL)
+# Of two sets in Java. The library reads the inner bracket as a character, so such a pattern stays unusable.
+_INTERSECTION: Final = "&&["
 _AT_END: Final = re.compile(r"\)*\Z")
+_CONTROLS: Final = {"0": r"\x00", "b": r"\x08"}
 
 
 def rust_pattern(pattern: str) -> str:
-    r"""Return a pattern with Java's `\Z` (before a last line terminator) and `[\w-.]` as Rust writes them."""
+    r"""Return a pattern of ECMA-262 or Java as Rust writes it: `\Z` (before a last line terminator), `[\w-.]`, `[\b]`,
+    `\0`, `\k<name>` and characters as two halves.
+    """
     depth = 0
     made: list[str] = []
     begin = 0
@@ -156,11 +197,28 @@ def rust_pattern(pattern: str) -> str:
         if bracket is not None:
             depth = depth + 1 if bracket == "[" else max(0, depth - 1)
             made.append(bracket)
+        elif token["high"] is not None:
+            made.append(f"\\u{{{_whole(token['high'], token['low']):x}}}")
+        elif token["group"] is not None:
+            made.append(_numbered(token["group"], pattern) or token[0])
         elif escaped == "Z" and depth == 0:
             is_last = _AT_END.match(pattern, token.end()) is not None
             made.append((_TERMINATOR if is_last else f"(?={_TERMINATOR})") + (hyphen or ""))
         elif hyphen and depth and escaped in "wWdDsS":
             made.append(f"\\{escaped}\\-")
+        elif (escaped == "0" and not pattern[begin : begin + 1].isdigit()) or (escaped == "b" and depth):
+            made.append(_CONTROLS[escaped] + (hyphen or ""))
         else:
             made.append(token[0])
     return "".join(made) + pattern[begin:]
+
+
+def _whole(high: str, low: str) -> int:
+    """Return the code point of two halves."""
+    return 0x10000 + ((int(high, 16) - 0xD800) << 10) + int(low, 16) - 0xDC00
+
+
+def _numbered(name: str, pattern: str) -> str | None:
+    """Return a reference to a named group by its number; None if there is no such group."""
+    names = [found["name"] for found in _GROUP.finditer(pattern) if found[0].startswith("(")]
+    return f"(?:\\{names.index(name) + 1})" if name in names else None

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import partial
 from importlib import import_module
 from typing import Any, Final
 
@@ -11,7 +12,7 @@ from sluicegate.validation.rules.cel.json_messages import JsonMessages
 from sluicegate.validation.rules.cel.rule import IsTrue
 from sluicegate.validation.rules.json.cel_fields import ROOT, JsonFields
 from sluicegate.validation.rules.json.cost import JsonSchemaCost
-from sluicegate.validation.rules.json.dialects import translated
+from sluicegate.validation.rules.json.dialects import PatternsApart, translated
 from sluicegate.validation.rules.json.exact import exact_number, exact_value, without_halves
 from sluicegate.validation.rules.json.plan import follows_of, is_quickly_read, json_schema_plan
 from sluicegate.validation.rules.json.text import WELL_FORMED, fault_in, is_unusual, words_for
@@ -183,10 +184,12 @@ def _compiled(
     linear = jsonschema_rs.RegexOptions(size_limit=_REGEX_BYTES)
     backtracking = jsonschema_rs.FancyRegexOptions(size_limit=_REGEX_BYTES, backtrack_limit=_MOST_BACKTRACKS)
     reason: Exception = ValueError()
-    for translate in (_as_it_is, translated):
+    apart = PatternsApart()
+    for translate in (_as_it_is, translated, partial(translated, patterns=apart)):
         for options in (linear, backtracking):
             try:
                 one, others = translate(schema), {name: translate(other) for name, other in references.items()}
+                others |= apart.documents()
                 validator = jsonschema_rs.validator_for(
                     one, validate_formats=True, retriever=_from(others), pattern_options=options
                 )
@@ -260,4 +263,6 @@ def _objects_of(schema: Any) -> Iterator[dict[str, Any]]:
 
 
 def _first_line(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "it is nested too deep"
     return str(error).partition("\n")[0][:300]

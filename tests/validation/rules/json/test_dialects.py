@@ -1,6 +1,7 @@
 """JSON Schemas in other forms than their draft's are read as Java's libraries read them (everit, networknt)."""
 
 import json
+from functools import reduce
 from typing import Any
 
 import pytest
@@ -28,6 +29,16 @@ PATTERNS = [
     "^[\\w.-]+$",
     "^a++$",
     "(?i)PASSW0RD",
+]
+# Not valid in ECMA-262, by which drafts 4 to 7 are checked, or not in Rust's dialect.
+OF_OTHER_DIALECTS = [
+    "^(?i)PASSW0RD",
+    "\\A[a-c]+\\z",
+    "^abc\\Z",
+    "^]|abcd",
+    "^(?<one>a)(?:b)?(?<two>b)?\\k<one>",
+    "^(?<n>.)\\k<n>-?",
+    "^\\ud83d\\ude00|[\\ud83d\\ude00-\\ud83d\\ude4f]b",
 ]
 ROWS: dict[str, tuple[dict[str, Any], list[Any]]] = {
     "any": ({"type": "any"}, [1, "a", None]),
@@ -61,6 +72,14 @@ ROWS: dict[str, tuple[dict[str, Any], list[Any]]] = {
             [one for one in STRINGS if "\n" not in one or "$" not in pattern],
         )
         for pattern in PATTERNS
+    },
+    **{
+        f"pattern {pattern} in {draft[-10:-1]}": (
+            {"$schema": draft, "type": "object", "properties": {"a": {"minLength": 1, "pattern": pattern}}},
+            [{"a": one} for one in [*STRINGS, "😀", "😁b", "]", "aba", "abba"]],
+        )
+        for pattern in OF_OTHER_DIALECTS
+        for draft in (DRAFT_4, DRAFT_7)
     },
     "negated look-ahead": ({"type": "string", "not": {"pattern": "^(?!foo)"}}, STRINGS),
     "look-ahead of a name": (
@@ -123,12 +142,30 @@ def test_a_schema_that_is_read_as_it_is_is_not_translated() -> None:
         ({"properties": {"a": {"$ref": "#/definitions/x"}}, "definitions": {}}, "/definitions/x"),
         ({"properties": {"a": {"$ref": "other.json"}}}, "other.json"),
         ({"pattern": "["}, "regex"),
+        ({"$schema": DRAFT_7, "pattern": "^[a-z&&[^b]]+$"}, "regex"),
         ({"type": "strang"}, "strang"),
+        (reduce(lambda inner, _: {"allOf": [inner]}, range(300), {}), "nested too deep"),
     ],
 )
 def test_a_schema_that_no_library_can_use_is_unusable_with_its_reason(schema: Any, words: str) -> None:
     with pytest.raises(SchemaUnusable, match=words):
         json_schema_content(json.dumps(schema))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "good", "bad"),
+    [
+        ("^[\\b]$", "\b", "b"),
+        ("^\\0$", "\0", "0"),
+        ("^(a)(?<n>b)\\(\\k<n>[(]$", "ab(b(", "ab(a("),
+        ("^\\uD83D\\uDE00{2}$", "😀😀", "😀"),
+    ],
+)
+def test_a_pattern_of_ecma_262_is_read_as_there(pattern: str, good: str, bad: str) -> None:
+    content = json_schema_content(json.dumps({"$schema": DRAFT_7, "pattern": pattern}))
+
+    assert content.fault(json.dumps(good).encode()) is None
+    assert content.fault(json.dumps(bad).encode()) is not None
 
 
 @pytest.mark.parametrize("pattern", ["\\\\Z", "[\\Z]", "[\\w-]", "[a-z]", "\\w-.", "\\[\\w-.", "", "\\"])
