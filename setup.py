@@ -13,6 +13,7 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
+from setuptools.command.sdist import sdist
 
 # Indices are checked as Python checks them. A file without that says so in its first lines, and why it is safe there.
 DIRECTIVES = {
@@ -57,14 +58,31 @@ def extensions() -> list[Extension]:
     return made
 
 
+REVISION = Path("sluicegate", "revision.txt")
+
+
+def revision() -> str:
+    """Return the commit of SLUICEGATE_REVISION, which `make wheel` sets, or of the sdist; empty without either."""
+    packed = REVISION.read_text().strip() if REVISION.exists() else ""
+    return os.environ.get("SLUICEGATE_REVISION") or packed
+
+
 class WithRevision(build_py):
-    """The modules, and the commit that they are of, where SLUICEGATE_REVISION says it (`make wheel` does)."""
+    """The modules, and the commit that they are of."""
 
     def run(self) -> None:
         super().run()
-        revision = os.environ.get("SLUICEGATE_REVISION")
-        if revision and not self.editable_mode:
-            Path(self.build_lib, "sluicegate", "revision.txt").write_text(f"{revision}\n")
+        if revision() and not self.editable_mode:
+            (Path(self.build_lib) / REVISION).write_text(f"{revision()}\n")
+
+
+class SourcesWithRevision(sdist):
+    """The sources, and the commit that they are of, for wheels that are built from them."""
+
+    def make_release_tree(self, base_dir: str, files: list[str]) -> None:
+        super().make_release_tree(base_dir, files)
+        if revision():
+            (Path(base_dir) / REVISION).write_text(f"{revision()}\n")
 
 
 class TaggedByContent(bdist_wheel):
@@ -95,6 +113,6 @@ def c_library_tag(platform: str) -> str:
 if __name__ == "__main__":  # not in the processes that write C
     setup(
         ext_modules=extensions(),
-        cmdclass={"bdist_wheel": TaggedByContent, "build_py": WithRevision},
+        cmdclass={"bdist_wheel": TaggedByContent, "build_py": WithRevision, "sdist": SourcesWithRevision},
         options={"build_ext": {"parallel": os.cpu_count()}},
     )

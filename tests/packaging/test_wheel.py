@@ -195,6 +195,18 @@ def test_a_build_that_requires_compilation_fails_without_a_compiler(source: Path
     assert "The build backend returned an error" in done.stderr  # the same source of which a wheel was made above
 
 
+def test_a_wheel_that_is_built_from_an_sdist_has_its_commit(source: Path, tmp_path: Path) -> None:
+    options = ("--out-dir", str(tmp_path))
+    assert build(source, "--sdist", *options, SLUICEGATE_COMPILED="no", SLUICEGATE_REVISION="0a1b2c").returncode == 0
+    (packed,) = tmp_path.glob("*.tar.gz")
+
+    done = build(source, "--wheel", *options, str(packed), SLUICEGATE_COMPILED="no", SLUICEGATE_REVISION="")
+
+    assert done.returncode == 0, done.stderr
+    (built,) = tmp_path.glob("*.whl")
+    assert zipfile.ZipFile(built).read("sluicegate/revision.txt") == b"0a1b2c\n"
+
+
 def test_the_image_requires_compilation_and_runs_with_a_numeric_user_without_pip() -> None:
     _, build, extras, runtime, rules, plain = re.split(r"^FROM ", (ROOT / "Dockerfile").read_text(), flags=re.MULTILINE)
 
