@@ -4,6 +4,7 @@ The observer reports validations here; they become text only when a reader asks 
 """
 
 from collections import deque
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from sluicegate.protocol.produce_request import ProduceRequest
@@ -30,10 +31,16 @@ _NAMES = {mode: mode.value for mode in Mode}
 
 
 class LiveView:
-    """A violation sink that never waits."""
+    """Never waits. It has three inputs: `validated` receives each request of the slow path (from ValidationRecorder),
+    `sent_by` and `sent_to` the traffic of both paths (from ValidationCounts), and `write` each violation (from
+    Observer, whose violation sink it is). `topics_by_id`: the names of topics.
+    """
 
-    def __init__(self, counters: Counters, ordinary: "OrdinaryRequests | None", began_ms: int) -> None:
+    def __init__(
+        self, counters: Counters, ordinary: "OrdinaryRequests | None", began_ms: int, topics_by_id: Mapping[bytes, str]
+    ) -> None:
         self._counters = counters
+        self._topics_by_id = topics_by_id
         self._ordinary = ordinary
         self._size = self._rejected = self._rejected_records = self._observed = 0
         self.began_ms = began_ms
@@ -46,9 +53,13 @@ class LiveView:
         self._events = 0
 
     def validated(self, request: ProduceRequest, validated: ValidatedRequest, now_ms: int) -> None:
-        """Count a request that the slow path validated."""
+        """Count a request that the slow path validated, and note its topics."""
         self._size += len(request.frame)
         self.distances.validated(request, validated, now_ms)
+        for topic in request.topics:
+            name = topic.name_by(self._topics_by_id)
+            if name:
+                self.topics.seen(name)
 
     def sent_by(self, client_id: str | None, batches: int, records: int, size: int) -> None:
         """Count validated batches of a client."""

@@ -1,7 +1,7 @@
 """Records every validation with the observer and the live view. Errors here do not affect requests."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Protocol
 
 from sluicegate.protocol.produce_request import ProduceRequest
@@ -32,10 +32,8 @@ class ValidationRecorder:
         log: _Lines,
         internal_errors: Counter[str],
         quarantine: WriteHealth,
-        topics_by_id: Mapping[bytes, str],
     ) -> None:
         self._quarantine = quarantine
-        self._topics_by_id = topics_by_id
         self._observer = observer
         self._view = view
         self._now_ms = now_ms
@@ -50,12 +48,7 @@ class ValidationRecorder:
         """Record a validated Produce request."""
         try:
             self._observer.validated(identity, request, validated)
-            now_ms = self._now_ms()
-            self._view.validated(request, validated, now_ms)
-            for topic in request.topics:
-                name = topic.name_by(self._topics_by_id)
-                if name:
-                    self._view.topics.seen(name)
+            self._view.validated(request, validated, self._now_ms())
         except Exception as error:
             self._failed(identity, error)
 

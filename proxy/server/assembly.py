@@ -142,7 +142,7 @@ def assembled(
         log.revalidated(peer, error)
 
     path_counts = make_path_counts(clock, fast_path_failed)
-    view = LiveView(counters, ordinary, world.now_ms())
+    view = LiveView(counters, ordinary, world.now_ms(), names.by_id)
     counts = ValidationCounts(counters, labels, names.by_id, view, ordinary, path_counts, topics_of_one(config.workers))
     broker_errors = BrokerErrorCounts(counters, labels.folding, world.now_ms)
     sinks = view if violations is None else SeveralSinks([violations, view])
@@ -173,9 +173,7 @@ def assembled(
         scheduler=scheduler,
         ordinary=ordinary,
         rewriter=rewriter,
-        validations=ValidationRecorder(
-            observer, view, world.now_ms, log, counters.internal_errors, world.quarantine, names.by_id
-        ),
+        validations=ValidationRecorder(observer, view, world.now_ms, log, counters.internal_errors, world.quarantine),
         broker_errors=broker_errors,
         dead_letters=world.dead_letters,
         counts=counters,

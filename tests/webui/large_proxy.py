@@ -45,7 +45,7 @@ class LargeProxy:
     def __init__(self, known_seconds: int = _KNOWN_SECONDS) -> None:
         now_ms = time.time_ns() // 1_000_000
         self._at = now_ms // 1000 - known_seconds
-        self.view = LiveView(Counters(), None, now_ms - 1000 * known_seconds)
+        self.view = LiveView(Counters(), None, now_ms - 1000 * known_seconds, {})
         self._records = self._rejected = 0
         for number in range(TOPICS):
             self._violate(number, now_ms - 1000 * (known_seconds + TOPICS - number))

@@ -10,7 +10,7 @@ from tests.proxy.live.events import NOW, SECRET, rejected
 
 
 def test_the_newest_violations_are_kept_with_one_record() -> None:
-    view = LiveView(Counters(), None, NOW)
+    view = LiveView(Counters(), None, NOW, {})
     for number in range(MAX_VIOLATIONS + 7):
         view.write(rejected(f"client-{number}"))
 
@@ -23,7 +23,7 @@ def test_the_newest_violations_are_kept_with_one_record() -> None:
 
 
 def test_observed_batches_do_not_count_as_rejected() -> None:
-    view = LiveView(Counters(), None, NOW)
+    view = LiveView(Counters(), None, NOW, {})
     for mode in Mode:
         view.write(rejected(mode=mode))
 

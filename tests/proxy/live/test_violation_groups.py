@@ -8,7 +8,7 @@ from tests.proxy.live.events import NOW, rejected
 
 
 def new_view() -> LiveView:
-    return LiveView(Counters(), None, NOW)
+    return LiveView(Counters(), None, NOW, {})
 
 
 def test_equal_violations_are_one_group_with_times_and_newest_example() -> None:

@@ -46,7 +46,9 @@ class Seen:
     def __init__(self, max_topics: int = 500) -> None:
         self.counters, self.kept, self.names = Counters(), Kept(), TopicNames()
         labels = TopicLabels(self.counters, self._is_known, [])
-        counts = ValidationCounts(self.counters, labels, {}, LiveView(self.counters, None, 0), max_topics=max_topics)
+        counts = ValidationCounts(
+            self.counters, labels, {}, LiveView(self.counters, None, 0, {}), max_topics=max_topics
+        )
         self.observer = Observer(labels, {}, self.kept, max_records=2, counts=counts, later=lambda step: step())
 
     def _is_known(self, name: str) -> bool:

@@ -48,7 +48,7 @@ def test_each_proxy_has_a_row_and_all_together_one() -> None:
 
 
 def test_topics_have_their_rates_and_what_was_rejected_and_observed() -> None:
-    view = LiveView(Counters(), None, NOW)
+    view = LiveView(Counters(), None, NOW, {})
     for topic, batches in (("busy", 50), ("quiet", 10), ("payments", 20)):
         view.sent_to(topic, batches, batches, 1000 * batches)
     for number in range(20):

@@ -102,7 +102,7 @@ def test_names_do_nothing_to_a_terminal(tmp_path: Path) -> None:
 
 
 def _violation_groups(*events: Violation) -> list[ViolationGroupState]:
-    view = LiveView(Counters(), None, NOW)
+    view = LiveView(Counters(), None, NOW, {})
     for event in events:
         view.write(event)
     return view.violation_groups.state(10)
