@@ -11,12 +11,12 @@ from pyspark.sql import SparkSession
 
 from sluicegate.pipeline.jobs.repair import job
 from sluicegate.pipeline.jobs.repair.correction import Rules
-from sluicegate.pipeline.jobs.repair.record_writers import CannotWrite
 from sluicegate.pipeline.jobs.repair.settings import Retention, until_known
 from sluicegate.pipeline.kafka import cluster as cluster_module
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.writing.record_writers import CannotWrite
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import DAY, HOUR, UNLIMITED
 from tests.pipeline.repairs import now_ms, profiled, repaired, times_in, verified

@@ -7,8 +7,8 @@ from typing import Any, cast
 import pytest
 from confluent_kafka import Consumer
 
-from sluicegate.pipeline.jobs.repair.progress import Progress, progress_in
 from sluicegate.pipeline.kafka.cluster import TopicPartition
+from sluicegate.pipeline.writing.progress import Progress, progress_in
 
 OF = TopicPartition("orders", 0)
 STORED = Progress(7, 3, "plan").committed(OF).metadata

@@ -14,10 +14,10 @@ from pyspark.sql import functions as f
 
 from sluicegate.pipeline.jobs.repair import job
 from sluicegate.pipeline.jobs.repair.correction import Rules
-from sluicegate.pipeline.jobs.repair.progress import group_of
-from sluicegate.pipeline.jobs.repair.record_writers import CannotWrite
+from sluicegate.pipeline.jobs.repair.target import group_of
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.writing.record_writers import CannotWrite
 from tests.broker.eventually import eventually
 from tests.integration.topics import create_topic
 from tests.pipeline.commands import kill_once, run, summary

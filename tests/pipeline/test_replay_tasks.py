@@ -9,14 +9,14 @@ from confluent_kafka import Producer
 from sluicegate.config.files.yaml_source import read_yaml
 from sluicegate.config.loading import load
 from sluicegate.config.topics import Fix
-from sluicegate.pipeline.jobs.repair import transactions
-from sluicegate.pipeline.jobs.repair.record_writers import CannotWrite, Writing
 from sluicegate.pipeline.jobs.replay import letters
 from sluicegate.pipeline.jobs.replay.decisions import FunctionFails, Validation
 from sluicegate.pipeline.jobs.replay.request import replay_policies
 from sluicegate.pipeline.jobs.replay.writing import Headers, PartitionPlan, Written, write_back
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.writing import transactions
+from sluicegate.pipeline.writing.record_writers import CannotWrite, Writing
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import UNLIMITED
 from tests.pipeline.replays import read_back

@@ -21,9 +21,9 @@ from pyspark.sql import SparkSession
 
 from sluicegate.pipeline import plan_replay, replay
 from sluicegate.pipeline.jobs.repair import rights
-from sluicegate.pipeline.jobs.repair.record_writers import CannotWrite
 from sluicegate.pipeline.kafka.rights import Operation, Resource, Right, missing
 from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.writing.record_writers import CannotWrite
 from tests.broker.eventually import eventually
 from tests.integration.secure_brokers import Guarded, login
 from tests.pipeline.commands import run, summary

@@ -3,11 +3,11 @@
 import pytest
 from confluent_kafka import Producer
 
-from sluicegate.pipeline.jobs.repair.progress import Progress
-from sluicegate.pipeline.jobs.repair.record_writers import CannotWrite, ExactWriter, Headers, LibrdkafkaWriter, Writing
-from sluicegate.pipeline.jobs.repair.transactions import Transactions, transactions
 from sluicegate.pipeline.kafka.cluster import TopicPartition, TopicUnknown
 from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.writing.progress import Progress
+from sluicegate.pipeline.writing.record_writers import CannotWrite, ExactWriter, Headers, LibrdkafkaWriter, Writing
+from sluicegate.pipeline.writing.transactions import Transactions, transactions
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import UNLIMITED
 from tests.pipeline.replays import Read, read_back

@@ -6,13 +6,14 @@ import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
-from sluicegate.pipeline.jobs.repair import job, transactions
+from sluicegate.pipeline.jobs.repair import job
 from sluicegate.pipeline.jobs.repair.correction import Rules
-from sluicegate.pipeline.jobs.repair.record_writers import CannotWrite
-from sluicegate.pipeline.jobs.repair.transactions import wait_until_readable
 from sluicegate.pipeline.jobs.verify.job import verify
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.writing import transactions
+from sluicegate.pipeline.writing.record_writers import CannotWrite
+from sluicegate.pipeline.writing.transactions import wait_until_readable
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import HOUR, UNLIMITED
 from tests.pipeline.repairs import now_ms

@@ -20,10 +20,10 @@ from sluicegate.pipeline.arguments import (
     Topic,
     epoch_ms_of,
 )
-from sluicegate.pipeline.jobs.repair.record_writers import CannotWrite
 from sluicegate.pipeline.jobs.repair.settings import CLEAN, Retention
 from sluicegate.pipeline.policy_file import PolicyFile, configuration_in, owners_of
 from sluicegate.pipeline.running import START_AGAIN, SparkAt, end, now_in_ms, session_for, show, show_json, topics_of
+from sluicegate.pipeline.writing.record_writers import CannotWrite
 
 _RESUME = (
     "committed records stay in the clean topic, and readers with isolation.level=read_committed see only them. "

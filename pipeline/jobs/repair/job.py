@@ -22,16 +22,16 @@ from sluicegate.pipeline.jobs.repair.obstacles import (
     zeros_that_stay,
 )
 from sluicegate.pipeline.jobs.repair.plan import PartitionPlan, Plan, make_plan, plan_from
-from sluicegate.pipeline.jobs.repair.record_writers import CannotWrite, Writing
 from sluicegate.pipeline.jobs.repair.report import why_left
 from sluicegate.pipeline.jobs.repair.survey import survey
 from sluicegate.pipeline.jobs.repair.target import log_starts, prepare, source_settings, target_settings
-from sluicegate.pipeline.jobs.repair.transactions import wait_until_readable
 from sluicegate.pipeline.jobs.repair.writing import Written, write_partition
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.source.tasks import over
 from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.writing.record_writers import CannotWrite, Writing
+from sluicegate.pipeline.writing.transactions import wait_until_readable
 
 PLAN = "plan.json"
 REPAIRS, UNDIAGNOSED, UNREADABLE = "repairs", "undiagnosed", "unreadable"

@@ -6,8 +6,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from sluicegate.pipeline.jobs.repair.plan import PartitionPlan, Plan
-from sluicegate.pipeline.jobs.repair.settings import ROOM_BYTES, Retention, TopicSettings
+from sluicegate.pipeline.jobs.repair.settings import Retention, TopicSettings
 from sluicegate.pipeline.report.wording import cut
+from sluicegate.pipeline.writing.record_writers import ROOM_BYTES
 
 _ZERO = (
     "would keep a timestamp of 0, which cannot be written; if the partition has no usable time, set one with "

@@ -2,9 +2,9 @@
 
 from collections.abc import Collection, Iterable, Mapping
 
-from sluicegate.pipeline.jobs.repair.record_writers import CannotWrite
 from sluicegate.pipeline.kafka.rights import Operation, Resource, Right, missing
 from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.writing.record_writers import CannotWrite
 
 _NO_NAME = "NAME"
 

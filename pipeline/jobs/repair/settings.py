@@ -9,6 +9,8 @@ from typing import TypeVar
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, ConfigResource
 
+from sluicegate.pipeline.writing.record_writers import ROOM_BYTES
+
 T = TypeVar("T")
 SECONDS = 30
 CLEAN = "{topic}-clean"
@@ -23,8 +25,6 @@ _NOT_CARRIED = frozenset({"message.timestamp.type"})  # a clean topic keeps the 
 # The records were accepted once, so the source's limits on times no longer apply.
 _UNLIMITED_TIMES = {"message.timestamp.before.max.ms": _LONG_MAX, "message.timestamp.after.max.ms": _LONG_MAX}
 _NOTHING_IS_DELETED = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
-ROOM_BYTES = 1024
-"""Overhead of a batch with one record."""
 
 
 class Retention(StrEnum):

@@ -12,10 +12,10 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from sluicegate.pipeline.jobs.repair.obstacles import what_is_gone
 from sluicegate.pipeline.jobs.repair.plan import PartitionPlan, Plan
-from sluicegate.pipeline.jobs.repair.progress import group, group_of, progress_in
-from sluicegate.pipeline.jobs.repair.record_writers import CannotWrite
 from sluicegate.pipeline.jobs.repair.settings import SECONDS, TopicSettings, settings_of, topic_id_of, until_known
 from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.writing.progress import group, progress_in
+from sluicegate.pipeline.writing.record_writers import CannotWrite
 from sluicegate.protocol.messages.fetch import EARLIEST
 
 _PAUSE_SECONDS = 0.2
@@ -86,6 +86,11 @@ def _metadata(client: AdminClient | Consumer, topic: str) -> Any:
 
 def _target(admin: AdminClient, to: str) -> Target:
     return Target(group_of(to, topic_id_of(admin, to)), settings_of(admin, to).largest_message)
+
+
+def group_of(target: str, topic_id: str) -> str:
+    """Return the group of a repair's progress. A topic that is created again has another id, and so a new group."""
+    return f"sluicegate-repair.{target}.{topic_id}"
 
 
 def _create(admin: AdminClient, plan: Plan, source: str, to: str, metadata: Any) -> None:

@@ -7,13 +7,13 @@ import pyarrow as pa
 
 from sluicegate.pipeline.jobs.repair.correction import NAMES, RepairHeader, correct
 from sluicegate.pipeline.jobs.repair.plan import PartitionPlan
-from sluicegate.pipeline.jobs.repair.progress import Progress
-from sluicegate.pipeline.jobs.repair.record_writers import MOST_RECORDS, CannotWrite, Writing
-from sluicegate.pipeline.jobs.repair.transactions import Transactions, transactions
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import DataLoss
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.reading import read_rows
+from sluicegate.pipeline.writing.progress import Progress
+from sluicegate.pipeline.writing.record_writers import MOST_RECORDS, CannotWrite, Writing
+from sluicegate.pipeline.writing.transactions import Transactions, transactions
 
 _COLUMNS = "key,value,offset,timestamp,headers_binary"
 

@@ -10,7 +10,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from sluicegate.pipeline.jobs.repair import rights
-from sluicegate.pipeline.jobs.repair.transactions import wait_until_readable
 from sluicegate.pipeline.jobs.replay import report
 from sluicegate.pipeline.jobs.replay.decisions import Validation
 from sluicegate.pipeline.jobs.replay.letters import LetterSource
@@ -23,6 +22,7 @@ from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.source.tasks import over
 from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.writing.transactions import wait_until_readable
 from sluicegate.protocol.messages.fetch import LATEST
 
 _ALL, BACK, LEFT = "cells", "replays", "left"

@@ -6,12 +6,12 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from sluicegate.pipeline.jobs.repair.record_writers import librdkafka_takes
 from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, encoded
 from sluicegate.pipeline.jobs.replay.decisions import Back, Decider, Left, Validation
 from sluicegate.pipeline.jobs.replay.letters import LetterSource
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.source.tasks import over
+from sluicegate.pipeline.writing.record_writers import librdkafka_takes
 
 DDL = (
     "topic string, partition int, offset bigint, to_topic string, to_partition int, kept_for string, before bigint, "

@@ -9,7 +9,6 @@ from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline.jobs.audit.job import cluster_settings
-from sluicegate.pipeline.jobs.repair.record_writers import CannotWrite
 from sluicegate.pipeline.jobs.repair.settings import SECONDS
 from sluicegate.pipeline.jobs.replay.decisions import Left
 from sluicegate.pipeline.jobs.replay.letters import DeadLetterTopic, LetterSource
@@ -18,6 +17,7 @@ from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.source.tasks import over
 from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.writing.record_writers import CannotWrite
 from sluicegate.validation.cluster_settings import ClusterSettings
 
 DEAD_LETTER, FOUND_RECORD = "dead letter", "listed record"

@@ -15,13 +15,13 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import DataFrame
 
-from sluicegate.pipeline.jobs.repair.progress import Progress, group, progress_in
-from sluicegate.pipeline.jobs.repair.record_writers import CannotWrite, Writing
 from sluicegate.pipeline.jobs.repair.settings import topic_id_of
-from sluicegate.pipeline.jobs.repair.transactions import transactions
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.writing.progress import Progress, group, progress_in
+from sluicegate.pipeline.writing.record_writers import CannotWrite, Writing
+from sluicegate.pipeline.writing.transactions import transactions
 
 DEAD_LETTER_GROUP, LISTED_GROUP = "sluicegate-replay", "sluicegate-replay-found"
 """Prefixes of groups: for dead letters, and for records listed by an audit."""

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sluicegate.pipeline.jobs.repair.progress import Progress
-from sluicegate.pipeline.jobs.repair.record_writers import CannotWrite, Writing
-from sluicegate.pipeline.jobs.repair.transactions import Transactions, transactions
 from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, encoded
 from sluicegate.pipeline.jobs.replay.decisions import Decider, Left, Validation
 from sluicegate.pipeline.jobs.replay.letters import LetterBatch, LetterSource
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import DataLoss
+from sluicegate.pipeline.writing.progress import Progress
+from sluicegate.pipeline.writing.record_writers import CannotWrite, Writing
+from sluicegate.pipeline.writing.transactions import Transactions, transactions
 
 
 class Headers(StrEnum):

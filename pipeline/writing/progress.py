@@ -38,11 +38,6 @@ class Progress:
         return ClientPartition(of.topic, of.partition, self.reached, content)
 
 
-def group_of(target: str, topic_id: str) -> str:
-    """Return the group of a repair's progress. A topic that is created again has another id, and so a new group."""
-    return f"sluicegate-repair.{target}.{topic_id}"
-
-
 @contextmanager
 def group(group_id: str, client: Mapping[str, str]) -> Iterator[Consumer]:
     """Open the group of the progress; nothing is consumed with it."""

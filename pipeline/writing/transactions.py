@@ -11,8 +11,11 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 
 from confluent_kafka import Consumer, KafkaError, KafkaException
 
-from sluicegate.pipeline.jobs.repair.progress import Progress, group, progress_in
-from sluicegate.pipeline.jobs.repair.record_writers import (
+from sluicegate.pipeline.kafka.cluster import TopicPartition, TopicTrouble
+from sluicegate.pipeline.kafka.connection import BrokerUnreachable
+from sluicegate.pipeline.kafka.transactional_producer import ProducerFenced
+from sluicegate.pipeline.writing.progress import Progress, group, progress_in
+from sluicegate.pipeline.writing.record_writers import (
     MOST_BYTES,
     MOST_RECORDS,
     CannotWrite,
@@ -22,9 +25,6 @@ from sluicegate.pipeline.jobs.repair.record_writers import (
     exact_writer,
     librdkafka_writer,
 )
-from sluicegate.pipeline.kafka.cluster import TopicPartition, TopicTrouble
-from sluicegate.pipeline.kafka.connection import BrokerUnreachable
-from sluicegate.pipeline.kafka.transactional_producer import ProducerFenced
 
 _FENCED = frozenset(
     {KafkaError._FENCED, KafkaError._FATAL, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED}

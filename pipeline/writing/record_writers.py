@@ -10,17 +10,18 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka import TopicPartition as CommittedOffset
 
 from sluicegate.pipeline.errors import PipelineError
-from sluicegate.pipeline.jobs.repair.progress import SECONDS
-from sluicegate.pipeline.jobs.repair.settings import ROOM_BYTES
 from sluicegate.pipeline.kafka.cluster import Cluster, TopicPartition
 from sluicegate.pipeline.kafka.transactional_producer import TransactionalProducer
 from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.writing.progress import SECONDS
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.writing import NewRecord
 
 MOST_RECORDS = 100_000
 MOST_BYTES = 64 << 20
 """Limits of a transaction, in records and bytes of the source."""
+ROOM_BYTES = 1024
+"""Overhead of a batch with one record."""
 _BATCH_BYTES = 1_000_000
 
 Headers = Sequence[tuple[bytes, bytes | None]]

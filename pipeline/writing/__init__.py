@@ -1,0 +1,1 @@
+"""Writes records exactly once, for the jobs that write: `repair` and `replay`."""
