@@ -18,7 +18,7 @@ VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 REVISION = $(shell git rev-parse HEAD 2>/dev/null)
 export PATH := $(CURDIR)/.tools:$(PATH)
 
-.PHONY: bench-scan bench-rules bench-instructions alone interpreted kafka registry jars archives $(shell sed -n "s/^\([a-z-]*\):.*\#\# .*/\1/p" Makefile)
+.PHONY: bench-scan bench-rules bench-instructions alone interpreted kafka registry jars brokers archives $(shell sed -n "s/^\([a-z-]*\):.*\#\# .*/\1/p" Makefile)
 
 help: ## lists these commands
 	@sed -n 's/^\([a-z-]*\):[^#]*## /  make \1\t/p' Makefile | expand -t 26
@@ -47,7 +47,7 @@ format: $(VENV)/.check ## formats the code and corrects what lint can correct
 unit: setup ## the tests that need no broker
 	$(PYTEST) -n $(or $(TEST_PROCESSES),2) --dist loadfile tests/structure tests/proxy tests/protocol tests/validation tests/config tests/two_paths tests/docs/test_policies.py $(PYTEST_ARGS)
 test: $(VENV)/.libraries ## what each change needs, with real brokers from Maven, in about 15 minutes
-	$(MAKE) -j2 check archives
+	$(MAKE) -j2 check brokers
 	$(MAKE) setup spark $(VENV)/.docs
 	scripts/test short $(PYTEST_ARGS)
 test-long: setup spark $(VENV)/.docs archives ## everything else, in its short form: an hour
@@ -86,8 +86,13 @@ bench-pipeline: $(VENV)/.spark kafka .spark/.complete ## the pipeline against Sp
 # Libraries from Maven, one target at a time: two Mavens cannot share their cache.
 kafka: $(KAFKA_VERSIONS:%=.kafka/%/.complete) .kafka/jmx/.complete
 registry: .registry/.complete
-jars: kafka registry .schemas/.complete .serializers/glue/.complete .serializers/apicurio/.complete .spark/.complete .tables/4.0/.complete .store/.complete .streams/.complete
-archives: # what Java keeps of a first start, so that brokers and Spark start in half the time
+SHORT_JARS := $(KAFKA_VERSIONS:%=.kafka/%/.complete) $(patsubst %,.%/.complete,registry schemas serializers/glue serializers/apicurio spark)
+jars: $(SHORT_JARS) .kafka/jmx/.complete .tables/4.0/.complete .store/.complete .streams/.complete
+brokers: # what the tests of `make test` start
+	$(MAKE) -j1 $(SHORT_JARS)
+	$(MAKE) -j1 .kafka/$(firstword $(KAFKA_VERSIONS)).jsa
+	$(BIN)/python -m tests.pipeline.spark_home
+archives: # what Java keeps of a first start, so that brokers and Spark start in half the time; Spark's takes as long as five starts
 	$(MAKE) -j1 jars
 	$(MAKE) -j1 $(KAFKA_VERSIONS:%=.kafka/%.jsa) .spark/classes.jsa
 .kafka/%.jsa: .kafka/%/.complete tests/broker/class_archive.py | $(VENV)/.libraries
