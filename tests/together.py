@@ -17,30 +17,29 @@ if TYPE_CHECKING:
 _TOGETHER: dict[str, dict[str, tuple[str, ...]]] = {
     "pipeline": {
         "a session that repairs": (
-            *(
-                "clean_topic",
-                "cleaned_topics",
-                "command",
-                "difficult_topics",
-                "folder_lock",
-                "interrupted_calls",
-                "moved_leaders",
-                "repair",
-                "replay",
-                "replay_findings",
-            ),
-            *("tables", "tiered_topics", "verify"),
+            *("clean_topic", "cleaned_topics", "difficult_topics", "moved_leaders", "repair", "replay"),
+            *("replay_findings", "tables", "tiered_topics", "verify"),
         ),
-        "a session that audits": (
+        "a session that audits": (  # and the only one of the short form
             *("advised_limits", "extract", "fewer_producers", "functions", "jobs", "audit", "large_partition"),
             *("notebook", "profile", "raw_source", "unreadable", "violations"),
             *("topics_that_go", "watch", "watch_outage", "watch_webhook"),
+            *("command", "folder_lock", "interrupted_calls", "output_folder"),
         ),
+        "a broker that asks the pipeline for logins": ("rights", "security_protocol"),
     },
     "integration": {
         "three brokers": ("broker_goes_first", "clients", "faults", "operation"),
         "brokers that make no topic by themselves": ("quarantine", "violation_topic"),
-        "a broker that asks for logins": ("bootstrap", "discovery", "doctor", "guarded_writing", "logins", "tls"),
+        "a broker that asks for logins": (
+            "bootstrap",
+            "discovery",
+            "doctor",
+            "guarded_writing",
+            "logins",
+            "sni",
+            "tls",
+        ),
     },
     "registry": {
         "a schema registry": (
