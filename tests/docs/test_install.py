@@ -21,7 +21,7 @@ from tests.broker.proxy_process import COMMAND
 from tests.deploy.manifests import DEPLOY
 from tests.deploy.test_kubernetes import fits_together, ports_agree
 from tests.oracle.kafka_java import ROOT
-from tests.proxy.cli.test_commands import sluicegate
+from tests.proxy.cli.test_commands import sluicegate_process
 
 PAGE = (ROOT / "docs/install.md").read_text()
 BLOCKS = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
@@ -51,7 +51,7 @@ def test_the_first_run_works(kafka_bootstrap: str, tmp_path: Path) -> None:
             ending_with_tests(shlex.split(run)), cwd=tmp_path, env=environment, stderr=log, stdout=log
         )
     try:
-        eventually(lambda: sluicegate("healthcheck", **own_ports).returncode == 0, what="a proxy that is alive")
+        eventually(lambda: sluicegate_process("healthcheck", **own_ports).returncode == 0, what="a proxy that is alive")
         proxy.send_signal(signal.SIGTERM)
         assert proxy.wait(60) == 0
     finally:

@@ -16,7 +16,7 @@ from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.java import java_tool
 from tests.pipeline.bearers import CLIENT, SECRET, bearer_broker, token, token_endpoint
-from tests.proxy.cli.test_commands import sluicegate
+from tests.proxy.cli.test_commands import sluicegate_process
 
 pytestmark = pytest.mark.long
 
@@ -140,7 +140,9 @@ def test_a_clients_properties_become_the_proxys_own_login(broker: Kafka, tmp_pat
         by_client = len(endpoint.given)
         assert by_client > 0
 
-        done = sluicegate("bootstrap", broker.bootstrap, "--client-config", str(client), "--output", str(written))
+        done = sluicegate_process(
+            "bootstrap", broker.bootstrap, "--client-config", str(client), "--output", str(written)
+        )
 
         assert (done.returncode, done.stderr) == (0, "")
         assert len(endpoint.given) > by_client
@@ -148,18 +150,18 @@ def test_a_clients_properties_become_the_proxys_own_login(broker: Kafka, tmp_pat
         text = written.read_text()
         assert SECRET not in text
         assert endpoint.url in text
-        assert "requires a login (SASL)" in sluicegate("doctor", "--config", str(written)).stdout
+        assert "requires a login (SASL)" in sluicegate_process("doctor", "--config", str(written)).stdout
         asked = len(endpoint.given)
-        logged_in = [sluicegate("doctor", "--config", str(written), "--client-config", str(client))]
+        logged_in = [sluicegate_process("doctor", "--config", str(written), "--client-config", str(client))]
         written.write_text(text.replace("  # sasl:", "  sasl:").replace("/run/secrets/kafka", str(secret)))
-        logged_in.append(sluicegate("doctor", "--config", str(written)))
+        logged_in.append(sluicegate_process("doctor", "--config", str(written)))
         assert len(endpoint.given) >= asked + 2
         for done in logged_in:
             assert done.returncode == 0, done.stdout
             assert "login" not in done.stdout, done.stdout
 
         client.write_text(client.read_text().replace(SECRET, "planted-and-wrong"))
-        rejected = sluicegate("bootstrap", broker.bootstrap, "--client-config", str(client))
+        rejected = sluicegate_process("bootstrap", broker.bootstrap, "--client-config", str(client))
         assert rejected.returncode == 2
         assert f"token endpoint {endpoint.url}: " in rejected.stderr
         assert "planted" not in rejected.stderr
@@ -210,7 +212,7 @@ def test_client_credentials_serve_the_same_and_a_failing_endpoint_is_named(broke
                 200,
                 True,
             )
-            doctor = sluicegate("doctor", "--config", str(tmp_path / "sluicegate.yaml")).stdout
+            doctor = sluicegate_process("doctor", "--config", str(tmp_path / "sluicegate.yaml")).stdout
             assert f"token endpoint {endpoint.url}: it fails (HTTP 503" in doctor
             assert _outcome(proxy, topic) == "ok", "clients have logins of their own"
             endpoint.response = None

@@ -1,7 +1,6 @@
 """What a running proxy of two workers shows: as JSON, as a stream, and to `top`, `who` and `explain`."""
 
 import json
-import subprocess
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +9,8 @@ from typing import Any
 import pytest
 
 from tests.broker.eventually import eventually
-from tests.broker.proxy_process import COMMAND, ProxyProcess
+from tests.broker.proxy_process import ProxyProcess
+from tests.proxy.cli.test_commands import sluicegate
 from tests.webui.proxy_under_load import HOSTILE, proxy_under_load
 
 
@@ -35,12 +35,6 @@ def live(proxy: ProxyProcess) -> dict[str, Any]:
 
     eventually(has_both, what="both workers in one look")
     return state
-
-
-def sluicegate(*arguments: str) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run([COMMAND, *arguments], capture_output=True, text=True, timeout=120, check=False)
-    assert "Traceback" not in done.stderr
-    return done
 
 
 def address(proxy: ProxyProcess) -> str:

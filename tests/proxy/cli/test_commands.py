@@ -18,7 +18,17 @@ from tests.broker.proxy_process import COMMAND
 MINIMAL = "upstream: {bootstrap: 'h:1'}\nlisten: {bootstrap: '127.0.0.1:19092'}\n"
 
 
-def sluicegate(*arguments: str | bytes, **environment: str) -> subprocess.CompletedProcess[str]:
+def sluicegate(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command that ends by itself in this process: a process of its own imports for a second."""
+    done = CliRunner(env=dict.fromkeys(name for name in os.environ if name.startswith("SLUICEGATE__"))).invoke(
+        app, arguments
+    )
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exc_info
+    return subprocess.CompletedProcess(arguments, done.exit_code, done.stdout, done.stderr)
+
+
+def sluicegate_process(*arguments: str | bytes, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the console script, as a terminal does: for `run`, and for what a terminal or the start of Python decides."""
     done = subprocess.run(
         [COMMAND, *arguments],
         capture_output=True,
@@ -40,7 +50,7 @@ def file(tmp_path: Path) -> Path:
 def test_python_runs_it_as_a_module_too() -> None:
     done = subprocess.run([sys.executable, "-m", "sluicegate", "version"], capture_output=True, text=True, check=True)
 
-    assert done.stdout == sluicegate("version").stdout
+    assert done.stdout == sluicegate_process("version").stdout
 
 
 @pytest.mark.long
@@ -85,7 +95,7 @@ def test_a_file_that_cannot_be_used_is_told_in_lines(content: bytes | None, file
         file.write_bytes(content)
 
     for arguments in (("check", str(file)), ("run", "--config", str(file))):
-        done = sluicegate(*arguments)
+        done = sluicegate_process(*arguments)
         assert done.returncode == 1
         assert done.stdout == ""
         assert done.stderr.startswith(str(file))
@@ -97,22 +107,22 @@ def test_names_that_no_terminal_can_show_are_shown_all_the_same(locale: str, tmp
     name = os.fsencode(tmp_path) + b"/\xff\x1b[31m.yaml"
     Path(os.fsdecode(name)).write_text(MINIMAL)
 
-    done = sluicegate("check", name, LC_ALL=locale, PYTHONIOENCODING="ascii")
+    done = sluicegate_process("check", name, LC_ALL=locale, PYTHONIOENCODING="ascii")
 
     assert done.returncode == 0
     assert "\x1b" not in done.stdout
-    assert sluicegate("check", name + b"x", "--topic", b"\xff").returncode == 1
+    assert sluicegate_process("check", name + b"x", "--topic", b"\xff").returncode == 1
 
 
 @pytest.mark.long
 def test_options_are_named_when_they_are_wrong() -> None:
-    done = sluicegate("run", "--upstream", "PLAINTEXT://h:1", "--listen", "x")
+    done = sluicegate_process("run", "--upstream", "PLAINTEXT://h:1", "--listen", "x")
 
     assert done.stderr.splitlines() == [
         "--upstream: upstream.bootstrap[0]: leave out PLAINTEXT://; for TLS use upstream.tls",
         "--listen: listen.bootstrap: expected host:port with a port of 0 to 65535, found 'x'",
     ]
-    assert sluicegate("run").stderr.splitlines()[-1].startswith("give --config FILE, or --upstream")
+    assert sluicegate_process("run").stderr.splitlines()[-1].startswith("give --config FILE, or --upstream")
 
 
 @pytest.mark.long
@@ -148,7 +158,7 @@ def test_run_logs_warnings_in_the_configured_format(file: Path) -> None:
             f"listen: {{bootstrap: '127.0.0.1:{taken.getsockname()[1]}'}}\n"
             "defaults: {mode: observe, fix: {timestamp: now}}\n"
         )
-        done = sluicegate("run", "--config", str(file))
+        done = sluicegate_process("run", "--config", str(file))
 
     line = json.loads(done.stderr.splitlines()[0])
     assert (line["event"], line["level"]) == ("configuration warning", "warning")
@@ -184,7 +194,7 @@ def test_a_password_file_that_is_missing_ends_check_and_start(file: Path) -> Non
     reason = "upstream.sasl.password_file: /none/there cannot be read: No such file or directory"
 
     assert sluicegate("check", str(file)).stderr == f"{file}:1: {reason}\n"
-    assert sluicegate("run", "--config", str(file)).stderr == f"{file}:1: {reason}\n"
+    assert sluicegate_process("run", "--config", str(file)).stderr == f"{file}:1: {reason}\n"
 
 
 def test_check_says_which_policy_a_topic_gets_and_from_where(file: Path) -> None:
@@ -218,7 +228,7 @@ def test_explain_says_what_applies_and_from_which_file(file: Path, tmp_path: Pat
     assert "else: no entry of topics matches; defaults apply" in done.stdout
     (tmp_path / "team.yaml").write_text("topics:\n  - match: orders\n    mode: obsrve\n")
     for command in (("explain", str(file), "x"), ("check", str(file)), ("run", "--config", str(file))):
-        done = sluicegate(*command)
+        done = sluicegate_process(*command)
         assert done.returncode == 1
         assert done.stderr.startswith(
             f"{tmp_path}/team.yaml:3: topics[0].mode: expected 'reject', 'observe' or 'mark'; did you"
@@ -230,7 +240,7 @@ def test_try_ends_with_0_1_or_2(file: Path) -> None:
     file.write_text(MINIMAL + "defaults: {message.timestamp.after.max.ms: 1h}\n")
 
     def tried(*arguments: str | bytes) -> tuple[int, str]:
-        done = sluicegate("try", str(file), "--topic", "orders", *arguments)
+        done = sluicegate_process("try", str(file), "--topic", "orders", *arguments)
         return done.returncode, (done.stdout + done.stderr).splitlines()[-1]
 
     assert tried("--key", b"\xff", "--value", "v", "--header", "a=b") == (0, "accepted")

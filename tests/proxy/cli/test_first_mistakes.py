@@ -19,7 +19,7 @@ from sluicegate.proxy.network.listeners import CannotListen
 from tests.broker.certificates import Authority
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import ProxyProcess
-from tests.proxy.cli.test_commands import sluicegate
+from tests.proxy.cli.test_commands import sluicegate_process
 
 
 @contextmanager
@@ -73,7 +73,7 @@ def test_something_else_where_a_broker_should_be(tmp_path: Path) -> None:
 
 
 def test_an_address_that_this_machine_does_not_have() -> None:
-    done = sluicegate("run", "--upstream", "127.0.0.1:1", "--listen", f"192.0.2.1:{free_ports(1)}")  # RFC 5737
+    done = sluicegate_process("run", "--upstream", "127.0.0.1:1", "--listen", f"192.0.2.1:{free_ports(1)}")  # RFC 5737
 
     assert done.returncode == 1
     last = done.stderr.strip().splitlines()[-1]

@@ -15,7 +15,7 @@ import yaml
 from tests.broker.certificates import Authority
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import ProxyProcess
-from tests.proxy.cli.test_commands import sluicegate
+from tests.proxy.cli.test_commands import sluicegate, sluicegate_process
 
 
 def examined(folder: Path, **sections: Any) -> tuple[int, dict[str, tuple[str, str, str]]]:
@@ -101,7 +101,7 @@ def test_files_and_packages_without_which_run_does_not_start_are_failures(tmp_pa
     assert level == "failure"
     assert words.startswith(f"{file}:")
     assert f": rule r: {tmp_path}/none.avsc cannot be read: " in words
-    done, checked = sluicegate("run", "--config", str(file)), sluicegate("check", str(file))
+    done, checked = sluicegate_process("run", "--config", str(file)), sluicegate("check", str(file))
     assert done.returncode == 1
     assert done.stderr == checked.stderr
     assert f"{file}:" in done.stderr
