@@ -231,7 +231,7 @@ MEMORY = [
     Case(
         "12,000 client ids of 200 letters that break rules, with samples",
         _client_ids_that_break_rules,
-        Extent(300, connections=8, seconds=20),
+        Extent(100, connections=8, seconds=20),
         Extent(1_500, connections=8, seconds=90),
         held=1 * MIB,
         config=_RULES,

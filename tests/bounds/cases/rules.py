@@ -240,6 +240,7 @@ RULES = [
         lambda amount, number: [_named(_FIRST_WIDE + number * amount + i, b"{}") for i in range(amount)],
         short=Extent(20, 1, 30),
         thorough=Extent(150, 1, 90),
+        long=True,
     ),
     _case(
         "ids of JSON Schemas of 1,500 patterns, each slow to compile",

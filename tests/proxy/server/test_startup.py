@@ -44,12 +44,10 @@ def test_files_that_cannot_be_used_are_named_by_key_and_nothing_of_them_is_shown
     assert "S3CRET" not in str(found)
 
 
-@pytest.mark.parametrize(
-    "package", ["cryptography", "re2", "cramjam", "cel_expr_python", "opentelemetry", "confluent_kafka"]
-)
-def test_what_only_some_configurations_need_is_not_loaded_at_the_start(package: str) -> None:
-    loaded = f"import sys, sluicegate.proxy.workers.running; print({package!r} in sys.modules)"
+def test_what_only_some_configurations_need_is_not_loaded_at_the_start() -> None:
+    packages = {"cryptography", "re2", "cramjam", "cel_expr_python", "opentelemetry", "confluent_kafka"}
+    loaded = "import sys, sluicegate.proxy.workers.running; print(*sys.modules)"
 
     completed = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
 
-    assert completed.stdout == "False\n"
+    assert packages & set(completed.stdout.split()) == set()
