@@ -216,20 +216,21 @@ class Body(Construct):  # type: ignore[misc]  # construct ships no types
             field.name: field.wire._parsereport(stream, context, f"{path} -> {field.name}") for field in self._fields
         }
         if self._tagged is not None:
-            self._parse_tags(value, stream, context, path)
+            self._parse_tags(self._tagged, value, stream, context, path)
         return value
 
-    def _parse_tags(self, value: dict[str, Any], stream: Source, context: Any, path: str) -> None:
-        assert self._tagged is not None
-        value.update({field.name: field.default for field in self._tagged.values()})
+    def _parse_tags(
+        self, tagged: dict[int, TaggedField], value: dict[str, Any], stream: Source, context: Any, path: str
+    ) -> None:
+        value.update({field.name: field.default for field in tagged.values()})
         unknown = {}
         count = VARINT._parsereport(stream, context, path)
         stream.take_elements(count, _SMALLEST_TAGGED_FIELD, path)
         for _ in range(count):
             tag = VARINT._parsereport(stream, context, path)
             data = stream.read_data(VARINT._parsereport(stream, context, path), path)
-            if tag in self._tagged:
-                value[self._tagged[tag].name] = self._parse_tagged(self._tagged[tag], data, stream, context, path)
+            if tag in tagged:
+                value[tagged[tag].name] = self._parse_tagged(tagged[tag], data, stream, context, path)
             else:
                 unknown[tag] = data
         if unknown:
@@ -252,13 +253,14 @@ class Body(Construct):  # type: ignore[misc]  # construct ships no types
             value = obj[field.name] if field.name in obj or not field.default else field.default[0]
             field.wire._build(value, stream, context, f"{path} -> {field.name}")
         if self._tagged is not None:
-            self._build_tags(obj, stream, context, path)
+            self._build_tags(self._tagged, obj, stream, context, path)
         return obj
 
-    def _build_tags(self, obj: Mapping[str, Any], stream: BytesIO, context: Any, path: str) -> None:
-        assert self._tagged is not None
+    def _build_tags(
+        self, tagged: dict[int, TaggedField], obj: Mapping[str, Any], stream: BytesIO, context: Any, path: str
+    ) -> None:
         present: dict[int, bytes] = dict(obj.get(self._unknown_tags, {}))
-        for tag, field in self._tagged.items():
+        for tag, field in tagged.items():
             value = obj.get(field.name, field.default)
             if value != field.default:
                 present[tag] = field.wire.build(value)

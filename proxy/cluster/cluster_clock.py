@@ -41,7 +41,7 @@ async def measure_offset(now_ns: Callable[[], int], requests: int, client: Broke
         return NotMeasured("this broker reports no time: it has no DescribeQuorum v1 (Kafka 3.3 with KRaft)")
     partition = {"topic_name": METADATA_TOPIC, "partitions": [{"partition_index": 0}]}
     body = DESCRIBE_QUORUM_REQUEST.build({"topics": [partition]}, _OFFERED_SINCE)
-    best: ClockOffset | None = None
+    found_offsets = []
     for _ in range(requests):
         before = now_ns()
         response = await client.call(ApiKey.DESCRIBE_QUORUM, _OFFERED_SINCE, body)
@@ -51,10 +51,8 @@ async def measure_offset(now_ns: Callable[[], int], requests: int, client: Broke
             return found
         leader, theirs_ms = found
         within_ms = abs(after - before) // 2_000_000 + 1  # our clock may be set back meanwhile
-        if best is None or within_ms < best.within_ms:
-            best = ClockOffset(leader, theirs_ms - (before + after) // 2_000_000, within_ms)
-    assert best is not None
-    return best
+        found_offsets.append(ClockOffset(leader, theirs_ms - (before + after) // 2_000_000, within_ms))
+    return min(found_offsets, key=lambda offset: offset.within_ms)
 
 
 def _leaders_time(response: Value) -> tuple[int, int] | NotMeasured:

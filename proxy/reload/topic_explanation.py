@@ -128,7 +128,7 @@ class TopicExplanation:
 
     def lines(self) -> Iterator[str]:
         """Yield a line for each key in force, and notes."""
-        yield from self._near_misses() if self._place is None else self._later()
+        yield from self._near_misses() if self._place is None else self._later(self._place + 1)
         yield f"  {self.about_cluster()}"
         width = max(map(len, _KEYS))
         known = {value.key: value for value in reversed(self.values)}
@@ -184,10 +184,8 @@ class TopicExplanation:
         source = self._loaded.source
         return f"{source.place_of(path)}, {source.key_of(path)}"
 
-    def _later(self) -> Iterator[str]:
-        """Yield later entries that match too."""
-        assert self._place is not None
-        first = self._place + 1
+    def _later(self, first: int) -> Iterator[str]:
+        """Yield the entries from `first` on that match too."""
         entries = self._loaded.config.topics
         later = [i for i in range(first, len(entries)) if _matches(entries[i].match, self._topic)]
         for i in later[:_MOST_LATER]:

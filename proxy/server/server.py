@@ -4,6 +4,7 @@ import asyncio
 import gc
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
@@ -58,6 +59,15 @@ if TYPE_CHECKING:
 _COLLECTED_AFTER = (5_000, 5, 100)
 
 
+@dataclass(frozen=True, slots=True)
+class _Started:
+    """What `start` makes."""
+
+    parts: Assembled
+    outputs: Outputs
+    state: ServerState
+
+
 class Server:
     """One proxy: start it, wait, drain it. Belongs to one event loop."""
 
@@ -89,9 +99,7 @@ class Server:
         self._admin: AdminServer | None = None
         self._entrance = Entrance(config, bind, self.counters)
         self._listeners, self._book = self._entrance.listeners, self._entrance.book
-        self._parts: Assembled | None = None
-        self._state: ServerState | None = None
-        self._outputs: Outputs | None = None
+        self._started: _Started | None = None
         self._mark = new_mark() if mark is None else mark
         self._leading_back = LoopDetection(self._mark)
         self._broker_tls: TlsContext | None = None
@@ -109,6 +117,12 @@ class Server:
         """Return the port of the admin endpoint; None if there is none."""
         return self._admin.port if self._admin is not None else None
 
+    @property
+    def _running(self) -> _Started:
+        if self._started is None:
+            raise RuntimeError("the proxy was not started")
+        return self._started
+
     def check(self, loaded: Loaded) -> None:
         """Check another configuration's policies. Blocks. Raises ConfigError."""
         self._rule_makers.check(loaded)
@@ -120,8 +134,7 @@ class Server:
 
     async def compiled(self, config: Config, source: Source = NOWHERE) -> Callable[[], None]:
         """Compile another configuration's policies; the returned function puts them in force. Raises RuleUnusable."""
-        parts, state = self._parts, self._state
-        assert parts is not None and state is not None
+        parts, state = self._running.parts, self._running.state
         policies = await in_daemon_thread(lambda: self._policies_of(config, source))
 
         def put_in_force() -> None:
@@ -135,8 +148,7 @@ class Server:
 
     def suspend(self, suspended: Suspended) -> None:
         """Suspend enforcement for these topics, and for no others."""
-        assert self._parts is not None
-        self._parts.rules.suspend(suspended)
+        self._running.parts.rules.suspend(suspended)
 
     def _policies_of(self, config: Config, source: Source) -> FilePolicies:
         """Read the files that rules name and return the policies. Raises RuleUnusable."""
@@ -144,27 +156,23 @@ class Server:
 
     def _query_of_policies(self) -> PolicyQuery:
         """Return what explains the policies in force, with the cluster's settings and suspensions in force."""
-        assert self._parts is not None
-        rules = self._parts.rules
+        rules = self._running.parts.rules
         query = self._policy_query or PolicyQuery(Loaded(self._config, self._source, (), ()))
         query.read_settings, query.suspended = self._settings_of, lambda: rules.rulebook.suspended
         return query
 
     def _settings_of(self, topic: str) -> SettingsRead:
         """Return the cluster's settings that apply to `topic`, or will apply to its first batch. Blocks."""
-        assert self._parts is not None
-        in_force = self._parts.rules.rulebook.settings_of(topic)
+        in_force = self._running.parts.rules.rulebook.settings_of(topic)
         return SettingsRead(in_force) if in_force is not None else read_settings_now(self._config.upstream, topic)
 
     def snapshot(self) -> Snapshot:
         """Return the current counters and gauges. Thread-safe."""
-        assert self._state is not None
-        return self._state.snapshot()
+        return self._running.state.snapshot()
 
     def live_state(self, query: LiveQuery) -> LiveState:
         """Return the current state for the web UI. Thread-safe."""
-        assert self._state is not None
-        return self._state.live_state(query)
+        return self._running.state.live_state(query)
 
     async def start(self) -> None:
         """Open every port that is known at the start. Raises CannotStart."""
@@ -176,10 +184,11 @@ class Server:
         except BadTlsFiles as error:
             raise CannotStart(str(error)) from error
         try:
-            self._parts = self._assemble()
+            parts, outputs = self._assemble()
         except RuleUnusable as error:
             raise CannotStart(str(error)) from error
-        self._state = state = ServerState(config, self._parts, self._book, self._probes, self.status)
+        state = ServerState(config, parts, self._book, self._probes, self.status)
+        self._started = _Started(parts, outputs, state)
         enforcement = None
         try:
             self._listeners.open_bootstrap()
@@ -202,7 +211,7 @@ class Server:
             self._listeners,
             self._leading_back,
             self._mark,
-            self._parts,
+            parts,
             self.status,
             self.counters,
             self._probes,
@@ -213,20 +222,19 @@ class Server:
             await self._close()
             raise CannotStart(watch.leads_back)
         await self._listeners.started()
-        assert self._outputs is not None
-        self._outputs.push_metrics(config, state.snapshot)
+        outputs.push_metrics(config, state.snapshot)
         housekeeping = Housekeeping(
-            self._parts,
+            parts,
             self.status,
             config.limits.frame_timeout_seconds,
             state.connection_stats,
-            self._outputs.writes,
+            outputs.writes,
             [context for context in (self._entrance.tls, self._broker_tls) if context is not None],
             enforcement,
         )
         steps = [watch.probe_again, *housekeeping.steps]
         if self._probes_brokers:
-            steps += self._steps_of_one_process(state)
+            steps += self._steps_of_one_process(parts, state)
         self._tasks = [asyncio.get_running_loop().create_task(keep_on(step)) for step in steps]
         gc.collect()
         gc.freeze()  # these objects stay; the collector need not visit them again
@@ -244,20 +252,19 @@ class Server:
                 exempt=[exempt.given for exempt in config.exempt],
             )
 
-    def _steps_of_one_process(self, state: ServerState) -> list[Callable[[], Awaitable[None]]]:
+    def _steps_of_one_process(self, parts: Assembled, state: ServerState) -> list[Callable[[], Awaitable[None]]]:
         """Return what one process of a proxy repeats for all its workers."""
-        assert self._parts is not None
         config, status = self._config, self.status
-        log = self._parts.log
-        brokers = BrokerWatch(config.upstream, self._broker_tls, self._book, self._probes, self._mark, status, log)
-        state.clock_watch = ClockWatch(config.upstream, self._broker_tls, self._parts.login, self._mark, status, now_ms)
+        brokers = BrokerWatch(
+            config.upstream, self._broker_tls, self._book, self._probes, self._mark, status, parts.log
+        )
+        state.clock_watch = ClockWatch(config.upstream, self._broker_tls, parts.login, self._mark, status, now_ms)
         self._schema_watch = SchemaWatch(config, status)
         return [brokers.probe_again, state.clock_watch.measure_again, self._schema_watch.look_again]
 
     async def drain(self) -> None:
         """Stop accepting, wait at most `drain_timeout_seconds` for requests in flight, then close everything."""
-        parts = self._parts
-        assert parts is not None
+        parts = self._running.parts
         self.status.begin(Condition.DRAINING, "draining")
         self._log.info("draining", sessions=len(parts.sessions), seconds=self._config.drain_timeout_seconds)
         for task in self._tasks:
@@ -275,25 +282,25 @@ class Server:
         self._log.info("stopped", sessions_cut=left)
 
     async def _close(self) -> None:
-        assert self._parts is not None and self._outputs is not None
-        if self._parts.settings is not None:
-            self._parts.settings.close()
-        self._parts.scheduler.close()
+        parts, outputs = self._running.parts, self._running.outputs
+        if parts.settings is not None:
+            parts.settings.close()
+        parts.scheduler.close()
         await asyncio.to_thread(self._rule_makers.close)
-        await asyncio.to_thread(self._outputs.dead_letters.close)
-        self._parts.log.flush()
-        await asyncio.to_thread(self._parts.observer.close)
-        if self._parts.traces is not None:
-            self._parts.traces.close()
-        await self._outputs.end_pushes()
+        await asyncio.to_thread(outputs.dead_letters.close)
+        parts.log.flush()
+        await asyncio.to_thread(parts.observer.close)
+        if parts.traces is not None:
+            parts.traces.close()
+        await outputs.end_pushes()
         if self._admin is not None:
             await asyncio.to_thread(self._admin.close)
 
-    def _assemble(self) -> Assembled:
+    def _assemble(self) -> tuple[Assembled, Outputs]:
         config = self._config
         loop = asyncio.get_running_loop()
         sockets = native_sockets(loop)
-        self._outputs = outputs = Outputs(config, self.counters, loop.call_soon_threadsafe)
+        outputs = Outputs(config, self.counters, loop.call_soon_threadsafe)
         world = World(
             call_soon=loop.call_soon,
             call_later=loop.call_later,
@@ -314,7 +321,7 @@ class Server:
             violations = open_violations(config, self.counters, outputs.reports)
         parts = assembled(config, world, rulebook, self.counters, self._book, self._leading_back, violations)
         self._entrance.lead_to(parts, sockets)
-        return parts
+        return parts, outputs
 
     def _make_settings(self, rules: RulesInForce) -> TopicSettings:
         return TopicSettings(self._config.upstream, self._broker_tls, rules)

@@ -111,7 +111,9 @@ class Fleet:
 
     def _summed(self, query: LiveQuery) -> LiveState:
         fresh = [proxy for proxy in self._proxies.values() if self._is_fresh(proxy)]
-        merged = merged_state([_of_proxy(proxy) for proxy in fresh if proxy.state is not None] or [_nothing()])
+        merged = merged_state(
+            [_of_proxy(proxy.address, proxy.state) for proxy in fresh if proxy.state is not None] or [_nothing()]
+        )
         unreachable = [proxy for proxy in self._proxies.values() if proxy not in fresh]
         conditions = [_unreachable(str(proxy.address), str(proxy.reason), proxy.since_ms) for proxy in unreachable]
         if self._not_found is not None:
@@ -250,14 +252,13 @@ class Fleet:
         }
 
 
-def _of_proxy(proxy: _Proxy) -> LiveState:
+def _of_proxy(address: HostPort, state: LiveState) -> LiveState:
     """Return a proxy's state, with its address in the conditions and in the ids of violations."""
-    assert proxy.state is not None
     conditions: list[ConditionState] = [
-        {**each, "detail": f"{proxy.address}: {each['detail']}"} for each in proxy.state["conditions"]
+        {**each, "detail": f"{address}: {each['detail']}"} for each in state["conditions"]
     ]
-    violations = [{**each, "id": f"{proxy.address} {each['id']}"} for each in proxy.state["violations"]]
-    return {**proxy.state, "conditions": conditions, "violations": violations}
+    violations = [{**each, "id": f"{address} {each['id']}"} for each in state["violations"]]
+    return {**state, "conditions": conditions, "violations": violations}
 
 
 def _unreachable(address: str, reason: str, since_ms: int) -> ConditionState:

@@ -7,11 +7,12 @@ is missing. The producer connects to the brokers directly, never through the pro
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from sluicegate.config.extras import OR_IMAGE
 from sluicegate.config.tls import UpstreamTls
-from sluicegate.config.upstream import Upstream
+from sluicegate.config.upstream import Sasl, Upstream
 from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.proxy.cluster.own_token import TokenMissing, own_token
 from sluicegate.proxy.network.tls.contexts import MemoryFiles
@@ -129,8 +130,9 @@ class TopicWriter:
                     self._password = settings.get("sasl.password")
                     self._password_at = time.monotonic()
                     own: Any = {**settings, **self._settings, "error_cb": self._on_error, "logger": _DISCARDED}
-                    if settings.get("sasl.mechanism") == "OAUTHBEARER":
-                        own["oauth_cb"] = self._token
+                    sasl = self._upstream.sasl
+                    if sasl is not None and settings.get("sasl.mechanism") == "OAUTHBEARER":
+                        own["oauth_cb"] = partial(self._token, sasl)
                     self._producer = confluent_kafka.Producer(own)
             except (PasswordUnreadable, OSError, ValueError) as error:
                 raise CannotWrite(str(error)) from None
@@ -158,12 +160,10 @@ class TopicWriter:
             self._password = password
             self._producer.set_sasl_credentials(sasl.username, password)
 
-    def _token(self, _: str) -> tuple[str, float, str, dict[str, str]]:
+    def _token(self, sasl: Sasl, _: str) -> tuple[str, float, str, dict[str, str]]:
         """Return token, expiry, principal (brokers take the token's) and extensions for librdkafka, which asks again
         after 80 % of the time, or 10 s after a failure, and logs in again before a broker's session ends (KIP-368).
         """
-        sasl = self._upstream.sasl
-        assert sasl is not None
         try:
             token = own_token(sasl, self._upstream.connect_timeout_seconds)
         except TokenMissing as error:

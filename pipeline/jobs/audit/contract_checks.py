@@ -67,8 +67,7 @@ def _checked(records: DataFrame, checks: tuple[StoredCheck, ...], now_ms: int) -
         f.coalesce(f.sum(_COUNTED[check.metric](check).cast("bigint")), f.lit(0)).alias(name)
         for name, check in counted.items()
     ]
-    row = records.agg(f.count("*").alias(_ROWS), f.max("timestamp").alias(_NEWEST), *counts).first()
-    assert row is not None
+    (row,) = records.agg(f.count("*").alias(_ROWS), f.max("timestamp").alias(_NEWEST), *counts).collect()
     rows = int(row[_ROWS])
     results = []
     for i, check in enumerate(checks):
