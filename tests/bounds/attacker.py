@@ -10,9 +10,9 @@ import ssl
 import struct
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import RawIOBase
-from typing import Any
+from typing import Any, cast
 
 import uvloop
 
@@ -35,6 +35,8 @@ class Sender:
     whole: bool = False
     closed: bool = False
     in_time: bool = True
+    heard: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set by each response, and by the end of the connection."""
 
     def ended(self, ends: Ends) -> bool:
         responded = self.whole and self.responses >= self.wanted
@@ -90,8 +92,8 @@ class Attack:
             if self._case.ends in (Ends.STAYS, Ends.GONE):
                 await asyncio.sleep(max(0.0, self._until - asyncio.get_running_loop().time()))
             while not (sender.closed or sender.ended(self._case.ends)):
-                await asyncio.sleep(0.02)
-                sender.closed = sender.closed or writer.transport.is_closing()
+                await sender.heard.wait()
+                sender.heard.clear()
         finally:
             listening.cancel()
 
@@ -111,11 +113,12 @@ class Attack:
 
     async def _listen(self, sender: Sender, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if not self._case.reads:
-            writer.transport.pause_reading()  # type: ignore[attr-defined]
+            cast("asyncio.Transport", writer.transport).pause_reading()
             raw = writer.get_extra_info("socket")
             while not sender.closed:  # without reading, only TCP_INFO shows that the connection ended
                 await asyncio.sleep(0.1)
                 sender.closed = _is_reset(raw)
+            sender.heard.set()
             return
         try:
             while True:
@@ -127,8 +130,10 @@ class Attack:
                         raise asyncio.IncompleteReadError(b"", left)
                     left -= len(part)
                 sender.responses += 1
+                sender.heard.set()
         except (OSError, asyncio.IncompleteReadError):
             sender.closed = True
+            sender.heard.set()
 
 
 def _is_reset(raw: Any) -> bool:
