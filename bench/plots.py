@@ -1,6 +1,7 @@
 """Plots of a run: CPU and throughput by load, latency at fixed rates."""
 
 import statistics
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,10 @@ def draw(folder: Path, raw: dict[str, Any]) -> None:
         _bars(folder / f"latency-{percentile}.svg", raw, rates, title, lambda run, p=percentile: run["latencies"][p])
 
 
+Value = Callable[[dict[str, Any]], float]
+"""Returns what a run measured."""
+
+
 def _cpu_per_mb(run: dict[str, Any]) -> float:
     return float(run["cpu_seconds"] * 1000 / run["megabytes"])
 
@@ -48,7 +53,7 @@ def _cpu_per_request(run: dict[str, Any]) -> float:
     return float(run["cpu_seconds"] * 1e6 / run["requests"])
 
 
-def _bars(file: Path, raw: dict[str, Any], loads: list[str], title: str, value) -> None:  # type: ignore[no-untyped-def]
+def _bars(file: Path, raw: dict[str, Any], loads: list[str], title: str, value: Value) -> None:
     targets = [t for t in _COLOURS if any(run["target"] == t for run in raw["runs"])]
     if "CPU" in title:
         targets = [t for t in targets if t != "direct"]

@@ -25,7 +25,7 @@ def analyze(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def service() -> dict[str, str]:
     reader = configparser.ConfigParser(strict=False, interpolation=None, delimiters=("=",))
-    reader.optionxform = str  # type: ignore[method-assign]
+    reader.optionxform = str  # type: ignore[method-assign]  # as configparser documents
     reader.read(UNIT)
     return dict(reader["Service"])
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, cast
 
 from tests.bounds import hostile_batches as hostile
 from tests.bounds.frames import good_batch, produce, request
@@ -155,7 +155,7 @@ async def pipeline_unread(crowd: Crowd) -> None:
 
     async def one(_number: int) -> None:
         async with crowd.client(_RECEIVE_BYTES) as client:
-            client.writer.transport.pause_reading()  # type: ignore[attr-defined]
+            cast("asyncio.Transport", client.writer.transport).pause_reading()
             for at in range(0, len(asked), 1 << 16):
                 client.writer.write(asked[at : at + (1 << 16)])
                 await client.writer.drain()

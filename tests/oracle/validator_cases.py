@@ -1,7 +1,7 @@
 """Batches for Kafka's LogValidator: good, bad and damaged ones, each with the policy of its topic."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -26,6 +26,10 @@ class Case:
         p = self.policy
         compacted = str(p.compacted).lower()
         return f"{NOW} {p.timestamp_type.value} {p.before_max_ms} {p.after_max_ms} {compacted} {self.data.hex()}\n"
+
+
+Cases = Callable[[random.Random, int], Iterator[Case]]
+"""Generates a number of cases."""
 
 
 def a_policy(chance: random.Random) -> TopicPolicy:

@@ -83,7 +83,7 @@ def test_a_suspended_reader_stops_after_the_frame() -> None:
     recorder = Recorder()
     reader = FrameReader(recorder, HEAD_BYTES, 100, FramePool())
     first, second = frame_of(b"Gfirst-frame"), frame_of(b"Gsecond-frame")
-    recorder.on_frame = lambda frame: (recorder.gathered.append(bytes(frame)), setattr(reader, "suspended", True))  # type: ignore[method-assign]
+    recorder.on_frame = lambda frame: (recorder.gathered.append(bytes(frame)), setattr(reader, "suspended", True))  # type: ignore[method-assign]  # a spy
 
     used = reader.receive(memoryview(first + second), len(first + second))
 
@@ -121,7 +121,7 @@ def test_memory_is_requested_as_bytes_arrive_and_awaited() -> None:
         asked.append(more)
         reader.suspended = len(asked) == 3
 
-    recorder.on_room = on_room  # type: ignore[method-assign]
+    recorder.on_room = on_room  # type: ignore[method-assign]  # a spy
     stream = frame_of(payload)
     taken = 0
     while not reader.suspended:

@@ -25,6 +25,7 @@ from tests.fuzz.mutations import mutated
 from tests.fuzz.seeds import batches
 from tests.oracle.validator_cases import (
     NOW,
+    Cases,
     damage_far_behind,
     damaged_compression,
     damaged_payloads,
@@ -163,7 +164,7 @@ def _at(
     ("cases", "count"),
     [(good_structures, 6000), (damaged_payloads, 4000), (damaged_compression, 1500), (damage_far_behind, 60)],
 )
-def test_the_batches_that_kafkas_validator_has_validated(cases, count: int) -> None:  # type: ignore[no-untyped-def]
+def test_the_batches_that_kafkas_validator_has_validated(cases: Cases, count: int) -> None:
     good = total = 0
     for number, case in enumerate(cases(random.Random(1), count)):
         lanes = BothPaths({"t": case.policy}, {bytes(16): "t"}, ValidationLimits())

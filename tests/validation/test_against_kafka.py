@@ -14,6 +14,7 @@ from tests.oracle.kafka_validator import ACCEPTED, LEFT_TO_THE_BROKER, validator
 from tests.oracle.validator_cases import (
     NOW,
     Case,
+    Cases,
     bent_compression,
     damage_far_behind,
     damaged_compression,
@@ -58,7 +59,7 @@ def _as_a_broker_says(bad: BadRecord) -> str:
     ],
 )
 @pytest.mark.parametrize("seed", [1])
-def test_every_verdict_is_kafkas(cases, count: int, seed: int) -> None:  # type: ignore[no-untyped-def]
+def test_every_verdict_is_kafkas(cases: Cases, count: int, seed: int) -> None:
     made = list(cases(random.Random(seed), count))
 
     answers = [answer.replace(LEFT_TO_THE_BROKER, ACCEPTED) for answer in validators_responses(made)]

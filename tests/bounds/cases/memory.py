@@ -4,7 +4,7 @@ import random
 import string
 
 from tests.bounds import hostile_batches as hostile
-from tests.bounds.case import MIB, Case, Ends, Extent
+from tests.bounds.case import MIB, Case, Ends, Extent, Sends
 from tests.bounds.frames import (
     ProduceLayout,
     header,
@@ -36,7 +36,7 @@ def _waiting(amount: int, _number: int) -> list[bytes]:
     return [produce(9, {b"attacked": [(0, records)]}, correlation_id=i) for i in range(amount // len(records))]
 
 
-def _requests_of_names(name_bytes: int, request_bytes: int, version: int = 9):  # type: ignore[no-untyped-def]
+def _requests_of_names(name_bytes: int, request_bytes: int, version: int = 9) -> Sends:
     def sends(amount: int, number: int) -> list[bytes]:
         count = request_bytes // (name_bytes + 10)
         return [
@@ -54,7 +54,7 @@ def _tagged_header(amount: int, _number: int) -> list[bytes]:
     return [sized_frame(header(0, 9, tags=one_tag(amount)) + body)]
 
 
-def _client_ids(name_bytes: int):  # type: ignore[no-untyped-def]
+def _client_ids(name_bytes: int) -> Sends:
     def sends(amount: int, number: int) -> list[bytes]:
         bad = hostile.bad_records(NONE, 1)
         ids = [_letters(number * amount + i, name_bytes) for i in range(amount)]

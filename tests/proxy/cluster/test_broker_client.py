@@ -7,6 +7,7 @@ import socket
 import ssl
 from pathlib import Path
 from time import monotonic
+from typing import cast
 
 import pytest
 from aiohappyeyeballs import start_connection
@@ -169,7 +170,7 @@ async def test_a_broker_that_never_reads_is_left_all_the_same(monkeypatch: pytes
     async def never_reads(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readexactly(4)
         writer.write(bytes.fromhex("00000010 00000001 0000 00000001 0000 0000") + b"\0\1")
-        writer.transport.pause_reading()  # type: ignore[attr-defined]
+        cast("asyncio.Transport", writer.transport).pause_reading()
         await gone.wait()
         writer.close()
 

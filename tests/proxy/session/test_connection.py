@@ -1,7 +1,7 @@
 """Bytes reach the reader in order, however pauses and reads interleave."""
 
+import random
 from collections.abc import Callable
-from typing import cast
 
 import pytest
 from hypothesis import given
@@ -96,16 +96,16 @@ payloads = st.lists(st.sampled_from([b"G", b"H", b"S"]).flatmap(lambda k: st.bin
 
 
 @given(payloads, st.lists(st.integers(1, 30)), st.randoms(use_true_random=False))
-def test_frames_keep_their_order(sent: list[bytes], cuts: list[int], chance: object) -> None:
+def test_frames_keep_their_order(sent: list[bytes], cuts: list[int], chance: random.Random) -> None:
     owner, connection, transport, steps = connected()
     stream = b"".join(map(frame_of, sent))
     while stream:
         size = cuts.pop() if cuts else len(stream)
         deliver(connection, stream[:size])
         stream = stream[size:]
-        if cast("object", chance).random() < 0.5:  # type: ignore[attr-defined]
+        if chance.random() < 0.5:
             connection.resume(PauseReason.VALIDATING)
-        if cast("object", chance).random() < 0.5:  # type: ignore[attr-defined]
+        if chance.random() < 0.5:
             steps.turn()
     steps.turns()
     while connection.is_paused:

@@ -163,7 +163,7 @@ def test_without_any_proxy_the_state_says_so(proxies: Proxies) -> None:
 
 
 def test_another_form_and_an_unreadable_token_disturb_no_other(proxies: Proxies) -> None:
-    broken: LiveState = {**seen(view_with("a", {}), []), "history": {"begin": "x"}}  # type: ignore[typeddict-item]
+    broken: LiveState = {**seen(view_with("a", {}), []), "history": {"begin": "x"}}  # type: ignore[typeddict-item]  # that is broken
     proxies.states[A] = broken
 
     def token_of(proxy: HostPort) -> str:

@@ -89,7 +89,7 @@ async def test_a_worker_that_is_restarted_meanwhile_compiles_and_adopts_too() ->
         elif isinstance(word, Adopt):
             first._respond(Adopted(word.number))
 
-    first.send = replaced  # type: ignore[method-assign]
+    first.send = replaced  # type: ignore[method-assign]  # a spy
 
     await stage.supervisor.adopt(SECOND)
 
