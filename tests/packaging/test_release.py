@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import json
 import os
 import re
 import shutil
@@ -214,6 +215,17 @@ def test_the_digests_of_a_release_are_those_of_its_files_and_of_nothing_else(tmp
         assert f"gh release create v{version}" in done.stdout
         assert str(files / "SHA256SUMS") in done.stdout
         subprocess.run(["sha256sum", "--check", "--status", "SHA256SUMS"], cwd=files, check=True)
+
+
+def test_the_sbom_lists_the_locked_libraries_without_those_of_development(tmp_path: Path) -> None:
+    done = run("sbom", str(tmp_path))
+
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "sbom.cdx.json").read_text())
+    names = {component["name"] for component in found["components"]}
+    assert (found["bomFormat"], found["metadata"]["component"]["name"]) == ("CycloneDX", "sluicegate")
+    assert names >= {"construct", "google-re2", "pyspark", "htm"}
+    assert not names & {"pytest", "mypy", "ruff"}
 
 
 def _steps(workflow: Path) -> list[dict[str, Any]]:
