@@ -50,6 +50,8 @@ def exact_number(text: str) -> int | float | Decimal:
     if not stripped:
         return 0
     power = _power(exponent) - len(fraction) + len(digits) - len(stripped)
+    if not point and not exponent and power <= _MOST_EXPONENT:
+        return Decimal(text)  # draft 4 has no integers with an exponent
     return Decimal(f"{sign}{stripped}E{max(-_MOST_EXPONENT, min(_MOST_EXPONENT, power))}")
 
 

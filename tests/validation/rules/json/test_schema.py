@@ -135,6 +135,11 @@ def test_numbers_of_any_size_and_half_surrogate_pairs_are_json_under_any_schema(
         ('{"multipleOf": 3}', b"3e5000", b"1e5000"),
         ('{"multipleOf": 0.01}', b"12345678901234567890.12", b"12345678901234567890.123"),
         ('{"type": "integer"}', b"1e400", b"12345678901234567890.5"),
+        (
+            '{"$schema": "http://json-schema.org/draft-04/schema#", "type": "integer"}',
+            b"10000000000000000000000000",
+            b"10000000000000000000000000.0",
+        ),
         ('{"maximum": 1e400}', b"1e400", b"11e399"),
         ('{"minimum": 1e-400}', b"1e-400", b"9e-401"),
         ('{"const": 1e400}', b"10e399", b"1e401"),
