@@ -83,18 +83,14 @@ bench-scan bench-rules bench-instructions: setup kafka # against Kafka's validat
 bench-pipeline: $(VENV)/.spark kafka .spark/.complete ## the pipeline against Spark's own source; writes docs/pipeline.md
 	$(BIN)/python -m bench.pipeline_speed
 
-# Libraries from Maven, one target at a time: two Mavens cannot share their cache.
+# Libraries from Maven, one target at a time: two Mavens cannot share their cache. `brokers` has what `make test` starts.
 kafka: $(KAFKA_VERSIONS:%=.kafka/%/.complete) .kafka/jmx/.complete
 registry: .registry/.complete
 SHORT_JARS := $(KAFKA_VERSIONS:%=.kafka/%/.complete) $(patsubst %,.%/.complete,registry schemas serializers/glue serializers/apicurio spark)
 jars: $(SHORT_JARS) .kafka/jmx/.complete .tables/4.0/.complete .store/.complete .streams/.complete
-brokers: # what the tests of `make test` start
-	$(MAKE) -j1 $(SHORT_JARS)
-	$(MAKE) -j1 .kafka/$(firstword $(KAFKA_VERSIONS)).jsa
-	$(BIN)/python -m tests.pipeline.spark_home
+brokers: ; $(MAKE) -j1 $(SHORT_JARS) .kafka/$(firstword $(KAFKA_VERSIONS)).jsa
 archives: # what Java keeps of a first start, so that brokers and Spark start in half the time; Spark's takes as long as five starts
-	$(MAKE) -j1 jars
-	$(MAKE) -j1 $(KAFKA_VERSIONS:%=.kafka/%.jsa) .spark/classes.jsa
+	$(MAKE) -j1 jars $(KAFKA_VERSIONS:%=.kafka/%.jsa) .spark/classes.jsa
 .kafka/%.jsa: .kafka/%/.complete tests/broker/class_archive.py | $(VENV)/.libraries
 	$(BIN)/python -m tests.broker.class_archive $*
 .spark/classes.jsa: .spark/.complete uv.lock tests/pipeline/class_archive.py tests/pipeline/spark_home.py | $(VENV)/.libraries
