@@ -161,6 +161,7 @@ class JsonSchemaContent:
         return isinstance(part, int) or part in self._properties
 
 
+_LIBRARY_TOO_DEEP: Final = "Recursion limit reached"
 # Keywords whose value in the schema helps to fix the error.
 _WITH_VALUE: Final = frozenset(
     {"type", "required", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength"}
@@ -263,6 +264,5 @@ def _objects_of(schema: Any) -> Iterator[dict[str, Any]]:
 
 
 def _first_line(error: Exception) -> str:
-    if isinstance(error, RecursionError):
-        return "it is nested too deep"
-    return str(error).partition("\n")[0][:300]
+    line = str(error).partition("\n")[0][:300]
+    return "it is nested too deep" if isinstance(error, RecursionError) or line == _LIBRARY_TOO_DEEP else line

@@ -144,6 +144,7 @@ def test_a_schema_that_is_read_as_it_is_is_not_translated() -> None:
         ({"pattern": "["}, "regex"),
         ({"$schema": DRAFT_7, "pattern": "^[a-z&&[^b]]+$"}, "regex"),
         ({"type": "strang"}, "strang"),
+        (reduce(lambda inner, _: {"allOf": [inner]}, range(140), {}), "nested too deep"),
         (reduce(lambda inner, _: {"allOf": [inner]}, range(300), {}), "nested too deep"),
     ],
 )
