@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from sluicegate.pipeline.jobs.audit.partition_validator import PAUSE_SECONDS, TIMEOUT_SECONDS, CannotBeValidated
 from sluicegate.pipeline.jobs.audit.policies import Policies
 from sluicegate.pipeline.source.tasks import begin_task
-from sluicegate.validation.rules.cel.runtime import NotOfSchema
+from sluicegate.validation.rules.cel.variables import NotOfSchema
 from sluicegate.validation.rules.rule import Client, Outage, RuledRecord, SchemaError
 from sluicegate.validation.rules.schemas.content import Content, HasJsonForm
 from sluicegate.validation.rules.schemas.json_form import JsonForm, NoJsonForm

@@ -16,15 +16,13 @@ from sluicegate.validation.rules.cel.runtime import (
     Compiled,
     Dialect,
     ExpressionUnusable,
-    NotOfSchema,
-    ValueUnreadable,
     compiled,
     environment_for,
     field_environment,
     message_environment,
-    whole,
 )
 from sluicegate.validation.rules.cel.tree import Name, Select, variables_of
+from sluicegate.validation.rules.cel.variables import NotOfSchema, ValueUnreadable, whole
 from sluicegate.validation.rules.schemas.field_tags import inline_tags
 
 # In ns: reading a value and converting it for the runtime.

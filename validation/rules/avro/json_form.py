@@ -9,7 +9,7 @@ from sluicegate.protocol.records.scan import is_compiled
 from sluicegate.validation.rules.avro import datum as avro_datum
 from sluicegate.validation.rules.avro.logical import PER_SECOND, Converter, Logical, logical_type
 from sluicegate.validation.rules.avro.plan import Plan
-from sluicegate.validation.rules.cel.runtime import NotOfSchema
+from sluicegate.validation.rules.cel.variables import NotOfSchema
 from sluicegate.validation.rules.schemas import json_form
 from sluicegate.validation.rules.schemas.json_form import NoJsonForm
 

@@ -12,8 +12,9 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from sluicegate.validation.rules.cel.cost import CostUnknown, nanoseconds
 from sluicegate.validation.rules.cel.rule import shown_of, words_for
-from sluicegate.validation.rules.cel.runtime import Compiled, NotOfSchema, ValueUnreadable, name_of, whole
+from sluicegate.validation.rules.cel.runtime import Compiled, name_of
 from sluicegate.validation.rules.cel.steps import EVALUATION, STEP
+from sluicegate.validation.rules.cel.variables import NotOfSchema, ValueUnreadable, whole
 from sluicegate.validation.rules.rule import CONSTANT_STEPS, INLINE_STEPS, UNBOUNDED, Outage, RuledRecord, SchemaError
 from sluicegate.validation.rules.schemas.conditions import Condition
 from sluicegate.validation.rules.schemas.field_tags import FieldTags

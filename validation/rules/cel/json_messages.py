@@ -3,8 +3,9 @@
 from importlib import import_module
 from typing import Any
 
-from sluicegate.validation.rules.cel.runtime import Compiled, compiled, message_environment, value_of
+from sluicegate.validation.rules.cel.runtime import Compiled, compiled, message_environment
 from sluicegate.validation.rules.cel.steps import DENSEST_BYTE
+from sluicegate.validation.rules.cel.variables import value_of
 
 
 class JsonMessages:

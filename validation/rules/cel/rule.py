@@ -12,20 +12,16 @@ from functools import partial
 from typing import Any, Final
 
 from sluicegate.validation.rules.cel.cost import MOST_ITERATIONS
-from sluicegate.validation.rules.cel.runtime import (
-    ExpressionUnusable,
+from sluicegate.validation.rules.cel.runtime import ExpressionUnusable, SchemaValues, compiled, name_of, runtime
+from sluicegate.validation.rules.cel.steps import ExpressionSteps
+from sluicegate.validation.rules.cel.variables import (
     NotOfSchema,
-    SchemaValues,
     ValueUnreadable,
     client_of,
-    compiled,
     headers_of,
-    name_of,
-    runtime,
     text_of,
     value_of,
 )
-from sluicegate.validation.rules.cel.steps import ExpressionSteps
 from sluicegate.validation.rules.rule import INLINE_STEPS, Client, Outage, Part, RuledRecord
 
 _MOST_SHOWN = 200

@@ -3,7 +3,8 @@
 from typing import Final
 
 from sluicegate.validation.rules.cel.cost import CostUnknown, nanoseconds
-from sluicegate.validation.rules.cel.runtime import CLIENT_FIELDS, Compiled, SchemaValues
+from sluicegate.validation.rules.cel.runtime import Compiled, SchemaValues
+from sluicegate.validation.rules.cel.variables import CLIENT_FIELDS
 from sluicegate.validation.rules.json.count import JsonCount
 from sluicegate.validation.rules.json.plan import HAS_NATIVE
 from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED, RuledRecord

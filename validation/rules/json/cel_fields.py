@@ -12,16 +12,9 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from sluicegate.validation.rules.cel.fields import Field, Visit
-from sluicegate.validation.rules.cel.runtime import (
-    Compiled,
-    ExpressionUnusable,
-    NotOfSchema,
-    TextWithZero,
-    compiled,
-    field_environment,
-    value_of,
-)
+from sluicegate.validation.rules.cel.runtime import Compiled, ExpressionUnusable, compiled, field_environment
 from sluicegate.validation.rules.cel.steps import DENSEST_BYTE
+from sluicegate.validation.rules.cel.variables import NotOfSchema, TextWithZero, value_of
 from sluicegate.validation.rules.json.graph import Documents, Unclear
 from sluicegate.validation.rules.rule import UNBOUNDED, SchemaError
 from sluicegate.validation.rules.schemas.field_tags import TAGS, inline_tags

@@ -11,13 +11,12 @@ from sluicegate.validation.rules.cel.fields import Field, Visit
 from sluicegate.validation.rules.cel.runtime import (
     Compiled,
     Dialect,
-    NotOfSchema,
     compiled,
     environment_for,
     field_environment,
     message_environment,
-    whole,
 )
+from sluicegate.validation.rules.cel.variables import NotOfSchema, whole
 from sluicegate.validation.rules.schemas.field_tags import protobuf_tags
 
 # The library's parsing, and the runtime's, in steps of the library's.

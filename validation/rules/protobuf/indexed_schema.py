@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sluicegate.validation.rules.cel.rule import record_with
-from sluicegate.validation.rules.cel.runtime import NotOfSchema
+from sluicegate.validation.rules.cel.variables import NotOfSchema
 from sluicegate.validation.rules.protobuf.constraints import Constraints, MeetsMessageConstraints
 from sluicegate.validation.rules.protobuf.json_form import ProtobufJson
 from sluicegate.validation.rules.protobuf.message_names import Key, MessageNaming, NamedMessages, named_messages

@@ -8,7 +8,7 @@ maps, which may be empty.
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-from sluicegate.validation.rules.cel.runtime import NotOfSchema
+from sluicegate.validation.rules.cel.variables import NotOfSchema
 from sluicegate.validation.rules.schemas import json_form
 
 # The library's parsing, and for each possible field Python's own work, in steps of the library's.

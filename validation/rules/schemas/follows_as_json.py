@@ -5,7 +5,7 @@ The JSON is written and then validated as JSON data are, so the verdict is that 
 
 from typing import Final
 
-from sluicegate.validation.rules.cel.runtime import NotOfSchema
+from sluicegate.validation.rules.cel.variables import NotOfSchema
 from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED, RuledRecord
 from sluicegate.validation.rules.schemas.content import Content
 from sluicegate.validation.rules.schemas.json_form import JsonForm, NoJsonForm

@@ -18,7 +18,8 @@ from sluicegate.proxy.rules_process.protoc import descriptor_set_of
 from sluicegate.validation.rules.avro.cel_values import AvroValues
 from sluicegate.validation.rules.avro.plan import plan_of
 from sluicegate.validation.rules.avro.schema import avro_content
-from sluicegate.validation.rules.cel.runtime import ExpressionUnusable, NotOfSchema
+from sluicegate.validation.rules.cel.runtime import ExpressionUnusable
+from sluicegate.validation.rules.cel.variables import NotOfSchema
 from sluicegate.validation.rules.protobuf.indexed_schema import indexed_protobuf_content
 from sluicegate.validation.rules.protobuf.schema import protobuf_content
 from sluicegate.validation.rules.rule import SchemaError, Side

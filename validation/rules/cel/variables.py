@@ -1,0 +1,124 @@
+"""Converts a record to the variables of an expression, for the CEL runtime.
+
+The runtime's binding cuts texts and `bytes` at their first zero byte. So bytes are passed as bytearray, and a text with
+a zero byte as an object that looks like a google.protobuf.StringValue, which CEL reads as the text.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from sluicegate.validation.rules.json.plan import is_ordinary_json
+from sluicegate.validation.rules.json.text import WELL_FORMED, Fault, fault_in, which
+from sluicegate.validation.rules.rule import Client, Header
+from sluicegate.validation.rules.schemas.wire_format import behind_id, has_schema_id
+
+MAX_DEPTH = 100
+"""The most nested levels of arrays and objects in a value."""
+
+
+CLIENT_FIELDS = {
+    "id": "client_id",
+    "software": "software_name",
+    "version": "software_version",
+    "principal": "principal",
+    "address": "address",
+}
+"""The fields of `client` in expressions, and their attributes of Client."""
+
+
+class ValueUnreadable(Exception):
+    """A value cannot be converted completely; the text gives the reason, without quoting the value."""
+
+
+class NotOfSchema(Exception):
+    """Bytes do not follow the schema; the rule about the schema reports that."""
+
+
+class _StringValue:
+    full_name = "google.protobuf.StringValue"
+
+
+class TextWithZero(str):
+    """A text with a zero byte that the runtime reads completely, by its message type and wire format."""
+
+    __slots__ = ()
+    DESCRIPTOR = _StringValue
+
+    def SerializePartialToString(self) -> bytes:  # noqa: N802  # Protobuf's name
+        """Return the message, with the text in field 1."""
+        text = self.encode()
+        size = len(text)
+        head = bytearray(b"\x0a")
+        while size >= 0x80:
+            head.append(size & 0x7F | 0x80)
+            size >>= 7
+        head.append(size)
+        return bytes(head) + text
+
+
+def text_of(data: bytes | None) -> str | bytearray | None:
+    """Return the text of a key or a header's value; bytes if it is not UTF-8."""
+    if data is None:
+        return None
+    try:
+        return whole(data.decode())
+    except UnicodeDecodeError:
+        return bytearray(data)
+
+
+def headers_of(headers: tuple[Header, ...]) -> dict[str, str | bytearray | None]:
+    """Return the last value of each name, without names that are not UTF-8, which no expression can contain."""
+    seen: dict[str, str | bytearray | None] = {}
+    for name, value in headers:
+        text = text_of(name)
+        if isinstance(text, str):
+            seen[text] = text_of(value)
+    return seen
+
+
+def client_of(client: Client) -> dict[str, str | None]:
+    """Return the known facts about a client by their names in expressions."""
+    known = {name: getattr(client, attribute) for name, attribute in CLIENT_FIELDS.items()}
+    return {name: None if text is None else whole(_encodable(text)) for name, text in known.items()}
+
+
+def value_of(value: bytes | None, loads: Callable[[bytes], Any]) -> Any:
+    """Return a value's JSON, also after a schema id; bytes if it is not JSON. Raises ValueUnreadable.
+
+    `loads`: orjson's. A whole number is an int; beyond 64 bits, or with a fraction or exponent, it is a double.
+    """
+    if value is None:
+        return None
+    text = behind_id(value) if has_schema_id(value) else value  # no JSON begins with a zero byte
+    if not is_ordinary_json(text, MAX_DEPTH):
+        fault = fault_in(text, MAX_DEPTH)
+        if fault != WELL_FORMED and which(fault) == Fault.TOO_DEEP:
+            raise ValueUnreadable(f"JSON nested more than {MAX_DEPTH} levels deep")
+        if fault != WELL_FORMED:
+            return bytearray(value)
+    try:
+        said = loads(text)
+    except ValueError:
+        raise ValueUnreadable("JSON with a number beyond what a double holds, or half a character") from None
+    return all_whole(said) if rb"\u0000" in text else said
+
+
+def _encodable(text: str) -> str:
+    """Replace each lone surrogate, which a token may contain, with a question mark."""
+    return text.encode(errors="replace").decode()
+
+
+def whole(text: str) -> str:
+    """Return a text that the runtime reads completely, also after a zero byte."""
+    return TextWithZero(text) if "\0" in text else text
+
+
+def all_whole(said: Any) -> Any:
+    """Return a value of JSON with texts that the runtime reads completely."""
+    if isinstance(said, str):
+        return whole(said)
+    if isinstance(said, list):
+        return [all_whole(item) for item in said]
+    if isinstance(said, dict):
+        return {whole(name): all_whole(item) for name, item in said.items()}
+    return said
