@@ -28,7 +28,7 @@ def test_responses_to_random_requests_and_logs_equal_the_brokers(
     key = kafka_version, "generated"
     before = RESULTS.compared[key]
 
-    with Pair("generated", validating_broker, trusting_broker, proxy) as pair:
+    with Pair(f"generated-{wanted}", validating_broker, trusting_broker, proxy) as pair:
 
         @settings(
             max_examples=wanted, derandomize=wanted < _THOROUGH, phases=(Phase.generate, Phase.shrink), database=None

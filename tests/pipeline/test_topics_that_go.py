@@ -19,6 +19,7 @@ from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.running import reason
 from sluicegate.pipeline.tables import format_named, table_location
 from sluicegate.pipeline.topics import Topics
+from sluicegate.protocol.errors import ErrorCode
 from tests.broker.eventually import eventually
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import HOUR, UNLIMITED
@@ -37,9 +38,16 @@ pytestmark = [
 def write(bootstrap: str, topic: str, records: int, unit: int = 1, partition: int = 0) -> None:
     """Records of now, their times multiplied by `unit`."""
     times = [(now_ms() + i) * unit for i in range(records)]
-    with RawClient(bootstrap.split(",", maxsplit=1)[0]) as client:
-        response: Any = client.produce(9, [topic_data(topic, (partition, batch([Rec(t, b"k", b"v") for t in times])))])
-    assert response["responses"][0]["partition_responses"][0]["error_code"] == 0, response
+    data = topic_data(topic, (partition, batch([Rec(t, b"k", b"v") for t in times])))
+
+    def is_stored() -> bool:
+        with RawClient(bootstrap.split(",", maxsplit=1)[0]) as client:
+            response: Any = client.produce(9, [data])
+        code = response["responses"][0]["partition_responses"][0]["error_code"]
+        assert code in (ErrorCode.NONE, ErrorCode.NOT_LEADER_OR_FOLLOWER), response  # it has just been made
+        return bool(code == ErrorCode.NONE)
+
+    eventually(is_stored, 60, f"a leader of {topic}-{partition}")
 
 
 def delete(bootstrap: str, topic: str) -> None:
