@@ -16,7 +16,7 @@ from tests.broker.proxy_process import ProxyProcess
 from tests.integration.clients import CLIENTS, IDEMPOTENT, TRANSACTIONAL, Client, Sent
 from tests.integration.strict_broker import Kept, kept_in, topic_on
 from tests.integration.topics import DEFAULTS
-from tests.wire.batches import Rec, batch
+from tests.wire.batches import NONE, ZSTD, Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
 
 OK = "ok"
@@ -135,6 +135,32 @@ def test_bad_records_are_stored_with_marks(kind: Client, mode: str, strict_kafka
         (b"fine", None, None),
     ]
     assert {event["mode"] for event in proxy.wait_for_violations(topic, 2)} == {"mark"}
+
+
+def test_no_client_reads_a_forged_mark(strict_kafka: Kafka, proxy: ProxyProcess) -> None:
+    """librdkafka's clients read a name up to its first NUL; another case is another name."""
+    topic = new_topic(strict_kafka, "marked")
+    names = [
+        b"sluicegate.rule",
+        b"sluicegate.reason",
+        b"sluicegate.reason\0",
+        b"sluicegate.rule\0x",
+        b"Sluicegate.Rule",
+    ]
+    forged = [(name, value) for name in names for value in (b"forged", b"", None)]
+    records = [Rec(now_ms(), b"k", value, forged) for value in (b"good", b"too long")]
+
+    with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
+        for codec in (NONE, ZSTD):
+            response = client.produce(9, [topic_data(topic, (0, batch(records, codec)))])
+            assert response["responses"][0]["partition_responses"][0]["error_code"] == 0
+
+    found = kept_in(strict_kafka, topic, 4)
+    marks = [
+        [header for header in headers if header[0] in {"sluicegate.rule", "sluicegate.reason"}] for *_, headers in found
+    ]
+    assert marks == [[], [("sluicegate.reason", b"breaks a rule"), ("sluicegate.rule", b"brief")]] * 2
+    assert {sum(value == b"forged" for _, value in headers) for *_, headers in found} == {len(names)}
 
 
 def test_a_batch_that_grows_beyond_the_topics_size_is_rejected_as_by_the_broker(

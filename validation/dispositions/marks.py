@@ -2,7 +2,8 @@
 
 A mark is the headers `sluicegate.reason` and, if the operator's rules are violated, `sluicegate.rule`, after the
 record's own, as a dead letter has them. The producer's own headers of these names are renamed, also in good records: a
-producer can neither forge a mark nor hide one. Only batches of magic 2 have headers.
+producer can neither forge a mark nor hide one. A name counts up to its first NUL, because librdkafka's clients read no
+further. Only batches of magic 2 have headers.
 """
 
 import re
@@ -100,7 +101,7 @@ def without_marks(records: memoryview, limits: ValidationLimits, decompressor: D
         for index in table.with_a_header_like(_LIKE_A_MARK):
             stored = table.headers(index)
             own = [
-                (name.removeprefix(RENAMED) if name in _RENAMED_MARKS else name, value)
+                (name.removeprefix(RENAMED) if _as_in_c(name) in _RENAMED_MARKS else name, value)
                 for name, value in _without_ours(stored)
             ]
             if own != stored:
@@ -108,6 +109,11 @@ def without_marks(records: memoryview, limits: ValidationLimits, decompressor: D
         return with_records(batch, table.rewritten(changes, limits.max_decompressed_bytes)) if changes else None
     except CannotRewrite:
         return None
+
+
+def _as_in_c(name: bytes) -> bytes:
+    """Return a name as librdkafka's clients read it: it ends at the first NUL."""
+    return name.partition(b"\0")[0]
 
 
 def _without_ours(headers: list[Header]) -> list[Header]:
@@ -161,7 +167,7 @@ def _changes(
         time = table.timestamps[index] if time_of_all is None else time_of_all
         ours = _ours(why_bad(index, time, table.key_sizes[index]), broken.get(index, ()))
         own = table.headers(index) if index in forged else []
-        renamed = [(RENAMED + name if name in _MARKS else name, value) for name, value in own]
+        renamed = [(RENAMED + name if _as_in_c(name) in _MARKS else name, value) for name, value in own]
         if renamed != own:
             yield index, Change(headers=encoded_headers(renamed + ours))
         elif ours:

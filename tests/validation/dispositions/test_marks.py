@@ -154,7 +154,7 @@ def test_a_batch_without_single_bad_records_is_rejected(data: bytes) -> None:
 
 @pytest.mark.parametrize("codec", list(CODECS))
 def test_without_its_marks_a_stored_batch_is_as_it_was_sent(codec: str) -> None:
-    own = [(b"sluicegate.reason", b"mine"), (b"h", b"1"), (b"sluicegate.rule", b"mine")]
+    own = [(b"sluicegate.reason", b"mine"), (b"h", b"1"), (b"sluicegate.rule", b"mine"), (b"sluicegate.rule\0x", None)]
     forged = [Rec(NOW, b"k", b"v", own), Rec(OLD, None, b"long", own)]
     records = [*(each for each, _ in RECORDS), *forged]
     sent = batch(records, CODECS[codec])
