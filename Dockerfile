@@ -60,8 +60,10 @@ USER 10001:10001
 # Where a relative violations.file goes: the only place that is written to, so the root can be read-only.
 WORKDIR /var/lib/sluicegate
 VOLUME /var/lib/sluicegate
-# Nothing is written beside the modules; what `sluicegate version` says of the commit.
-ENV PATH=/opt/sluicegate/bin:$PATH PYTHONDONTWRITEBYTECODE=1 SLUICEGATE_REVISION=${REVISION}
+# Nothing is written beside the modules; what `sluicegate version` says of the commit. The C library returns the memory of large
+# requests at once (docs/how-to/sizing.md).
+ENV PATH=/opt/sluicegate/bin:$PATH PYTHONDONTWRITEBYTECODE=1 SLUICEGATE_REVISION=${REVISION} \
+    MALLOC_MMAP_THRESHOLD_=2097152 MALLOC_TRIM_THRESHOLD_=4194304
 EXPOSE 19092 9650
 STOPSIGNAL SIGTERM
 # Asks /livez where admin.listen says, in the file or in SLUICEGATE__ADMIN__LISTEN; well without an admin endpoint.

@@ -1,6 +1,7 @@
 """sluicegate as users run it, before two stand-in brokers: broker 1 gets the hostile input, 2 the honest client."""
 
 import json
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,8 +12,11 @@ from tests.broker.certificates import Authority
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import COMMAND, ProxyProcess
+from tests.deploy.manifests import DEPLOY
 
 HOST = "127.0.0.1"
+DEPLOYED = dict(re.findall(r"(MALLOC_\w+)=(\d+)", (DEPLOY / "systemd/sluicegate.service").read_text()))
+"""The C library's settings in the systemd unit and the image, without which it keeps the memory of large requests."""
 DEFAULTS = {"message.timestamp.before.max.ms": 86_400_000, "message.timestamp.after.max.ms": 3_600_000}
 
 
@@ -42,7 +46,7 @@ class Stage:
         self.target = SideProcess("tests.bounds.stand_in", node=1, nodes=nodes, mode=broker, tls=files)
         self.honest_broker = SideProcess("tests.bounds.stand_in", node=2, nodes=nodes, mode="sound", tls=files)
         self.proxy = ProxyProcess(folder, f"{HOST}:{first + 1}")
-        self.proxy.environment = {}
+        self.proxy.environment = dict(DEPLOYED)
         if shell is not None:
             self.proxy.command = ["bash", "-c", shell, COMMAND]
         self._merge({"defaults": DEFAULTS})

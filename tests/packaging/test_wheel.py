@@ -216,6 +216,9 @@ def test_the_image_requires_compilation_and_runs_with_a_numeric_user_without_pip
     assert "pip uninstall" in runtime
     assert 'CMD ["sluicegate", "healthcheck", "--config", "/etc/sluicegate.yaml"]' in runtime
     assert 'ENTRYPOINT ["sluicegate"]\nCMD ["run", "--config", "/etc/sluicegate.yaml"]' in runtime
+    unit = (ROOT / "deploy/systemd/sluicegate.service").read_text()
+    malloc = r"MALLOC_\w+=\d+"
+    assert re.findall(malloc, runtime) == re.findall(malloc, unit) != []
     for stage in (build, extras):
         assert "/opt/sluicegate/bin/sluicegate-spark" in stage
     assert "[rules,topic]" in extras
