@@ -214,6 +214,7 @@ def test_a_mechanism_that_the_broker_does_not_offer_is_reported(kafka_bootstrap:
     assert "the broker offers no SASL here" in message
 
 
+@pytest.mark.long
 def test_a_controller_as_upstream_is_named(old_broker: Kafka, tmp_path: Path) -> None:
     controller = f"127.0.0.1:{old_broker.nodes[0].controller_port}"
 

@@ -156,6 +156,7 @@ def known_brokers(setting: Setting) -> dict[int, tuple[str, int]]:
         return {b["node_id"]: (b["host"], b["port"]) for b in client.metadata()["brokers"]}
 
 
+@pytest.mark.long
 def test_added_partitions_are_used(setting: Setting) -> None:
     topic = create_topic(setting.cluster.bootstrap, UNVALIDATED, partitions=1, replicas=3)
     admin = AdminClient({"bootstrap.servers": setting.bootstrap})

@@ -98,6 +98,7 @@ ENDINGS = [
         pause_seconds=1.0,
         config=_SHORT,
         held=2_000_000,
+        long=True,
     ),
     Case(
         "clients that read nothing and send garbage, over TLS",

@@ -260,6 +260,7 @@ MEMORY = [
         held=2 * MIB,
         ends=Ends.STAYS,
         stagger_seconds=0.05,
+        long=True,
     ),
     Case(
         "a producer of each version, 20 MB",

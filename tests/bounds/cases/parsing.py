@@ -137,6 +137,7 @@ PARSING = [
         lambda n, _number: [_ids(n // 50)],
         Extent(5_000, connections=50),
         Extent(60_000, connections=50, seconds=60),
+        long=True,
     ),
     Case(
         "a topic name of 20,000 letters, a pattern that backtracks",

@@ -226,7 +226,7 @@ RULES = [
         "multiples of 60,000 numbers with exponents from 1,000", "registered", lambda *_: [_named(14, _long_numbers())]
     ),
     _case("a JSON Schema with oneOf of 50", "registered", lambda *_: [_named(3, _objects(20_000))] * 20),
-    _case("Avro, a record that holds the next twice: 28 deep", "registered", lambda *_: [_named(4, b"")]),
+    _case("Avro, a record that holds the next twice: 28 deep", "registered", lambda *_: [_named(4, b"")], long=True),
     _case("Avro, a record that holds the next twice: 32 deep", "registered", lambda *_: [_named(5, b"")]),
     _case("a JSON Schema with allOf twice the next: 20 deep", "registered", lambda *_: [_named(6, b"1")]),
     _case("a JSON Schema with allOf twice the next: 24 deep", "registered", lambda *_: [_named(7, b"1")]),
@@ -248,6 +248,7 @@ RULES = [
         lambda amount, number: [_named(_FIRST_PATTERNS + number * amount + i, b"{}") for i in range(amount)],
         short=Extent(2, 2, 30),
         thorough=Extent(10, 4, 90),
+        long=True,
     ),
     Case(
         "random values against random JSON Schemas of a registry",

@@ -51,7 +51,7 @@ def _after_a_fetch(amount: int, _number: int) -> list[bytes]:
 
 
 SHARED_MEMORY = [
-    _announcements("Produce v9", _ANNOUNCEMENTS["Produce v9"]),
+    _announcements("Produce v9", _ANNOUNCEMENTS["Produce v9"], long=True),
     *(_announcements(name, claim, only_thorough=True) for name, claim in list(_ANNOUNCEMENTS.items())[1:]),
     _announcements("Produce v9, 40 of them", _ANNOUNCEMENTS["Produce v9"], connections=40, only_thorough=True),
     Case(
