@@ -117,6 +117,7 @@ def who(
                 print_line(f"{response.address} {each['state']}: {named(each['detail'])}", err=True)
         states = [response.state for response in responses if response.state is not None]
         if not states:
+            print_line("give a proxy's admin.listen as --admin, or a file of events as --events", err=True)
             raise typer.Exit(1)
         violation_groups = [group for group in merged_state(states)["violation_groups"] if group["topic"] == topic]
     if as_json:

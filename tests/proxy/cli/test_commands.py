@@ -284,6 +284,7 @@ def test_top_and_who_say_what_is_wrong_with_what_they_are_given(tmp_path: Path) 
     done = sluicegate("who", "orders", "--admin", "127.0.0.1:1")
     assert (done.returncode, done.stdout) == (1, "")
     assert "127.0.0.1:1 does not respond: Connection refused" in done.stderr
+    assert "give a proxy's admin.listen as --admin" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,7 @@ _SLOW_KEYWORDS: Final = frozenset(
     | {"$ref", "$dynamicRef", "$recursiveRef", "unevaluatedProperties", "unevaluatedItems", "dependentSchemas"}
 )
 _REGEX_BYTES = 10 << 20
+_MOST_PATH = 200  # characters of a place in a schema that a message names
 # Only time bounds a pattern with look-around or back-references, because beyond a count of steps its verdict would be
 # false, which `not` turns into true.
 _MOST_BACKTRACKS = 1 << 40
@@ -198,7 +199,22 @@ def _compiled(
                 reason = error
             else:
                 return one, others, validator, options is backtracking
-    raise SchemaUnusable(f"it is no JSON Schema that can be used: {_first_line(reason)}") from reason
+    place = _place_in(schema, reason) if isinstance(reason, jsonschema_rs.ValidationError) else ""
+    raise SchemaUnusable(f"it is no JSON Schema that can be used: {place}{_first_line(reason)}") from reason
+
+
+def _place_in(schema: Any, error: Any) -> str:
+    """Return the path of the error, if the schema has it as it was written: a translation moves parts."""
+    here = schema
+    for step in error.instance_path:
+        if isinstance(here, dict) and isinstance(step, str):
+            here = here.get(step)
+        elif isinstance(here, list) and isinstance(step, int) and step < len(here):
+            here = here[step]
+        else:
+            return ""
+    path = "".join(f"/{step}" for step in error.instance_path)
+    return f"{path}: " if 0 < len(path) <= _MOST_PATH and here is not None else ""
 
 
 def _as_it_is(schema: Any) -> Any:
