@@ -23,9 +23,10 @@ from sluicegate.proxy.registry.schema_compiler import (
 from sluicegate.proxy.reporting.bounded_text import cut, printable
 from sluicegate.proxy.rules_process.evaluation_thread import RuleLimits
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
+from sluicegate.proxy.rules_process.stoppable import StoppableExpression
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 from sluicegate.validation.rules.rule import Outage, SchemaError
-from sluicegate.validation.rules.schemas.content import Content, HasConstraints, SchemaUnusable
+from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, HasConstraints, SchemaUnusable
 from sluicegate.validation.rules.schemas.registry_conditions import condition_on
 
 _MOST_SUBJECTS = 2_000
@@ -149,7 +150,7 @@ class Survey:
                 content.constraints()
             if self._api.is_met(subject, self._conditioned):
                 for condition in newest.text.conditions:
-                    expression = condition_on(content, condition)
+                    expression = _compiled(condition_on(content, condition))
                     if isinstance(expression, str):
                         return _Found(_one_line(f"its condition {condition.name} {expression}"))
             return self._with_tags(content, subject)
@@ -212,6 +213,16 @@ class Surveys:
             return [survey.look(compiled) for survey in self._surveys]
         finally:
             process.close()
+
+
+def _compiled(expression: ExpressionOfSchema | str) -> ExpressionOfSchema | str:
+    """Compile what would be compiled with the first record; or return why that fails. Raises Outage."""
+    if isinstance(expression, StoppableExpression):
+        try:
+            expression.compile()
+        except SchemaUnusable as error:
+            return f"cannot be compiled: {error}"
+    return expression
 
 
 def _one_line(reason: str) -> str:

@@ -117,7 +117,7 @@ class StoppableContent:
             self._process.compile(specification)
         except TooCostly as error:
             raise SchemaUnusable(f"compiling its constraints takes {error}") from error
-        return _StoppableExpression(specification, None, self._process)
+        return StoppableExpression(specification, None, self._process)
 
     def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
         """Return the condition that values, as JSON, follow a JSON Schema. Raises RuleUnusable."""
@@ -125,13 +125,13 @@ class StoppableContent:
         inline = content.follows_as_json(json_schema) if isinstance(content, ReadAsJson) else None
         options = {**given.options, "schema": given.kind, "json_schema": json_schema}
         specification = Specification(Kind.AS_JSON, given.text, given.references, given.name, options)
-        return _StoppableExpression(specification, inline, self._process)
+        return StoppableExpression(specification, inline, self._process)
 
     def _stoppable(self, expression: str | Condition, inline: ExpressionOfSchema | None) -> ExpressionOfSchema:
         given = self._specification
         options = {**given.options, "expression": expression, "schema": given.kind}
         specification = Specification(_EXPRESSIONS[given.kind], given.text, given.references, given.name, options)
-        return _StoppableExpression(specification, inline, self._process)
+        return StoppableExpression(specification, inline, self._process)
 
     def _evaluated(self, operation: Operation, data: bytes) -> str | None:
         try:
@@ -146,20 +146,29 @@ class StoppableRule:
     def __init__(self, specification: Specification, rule: Rule, process: RulesProcess) -> None:
         self.needs = rule.needs
         self.is_slow = rule.is_slow
-        evaluation = _StoppableExpression(specification, rule, process)
+        evaluation = StoppableExpression(specification, rule, process)
         self.steps = evaluation.steps
         self.complaint = evaluation.complaint
         self.look_ahead = evaluation.look_ahead
         self.explanation = evaluation.explanation
 
 
-class _StoppableExpression:
+class StoppableExpression:
     """A rule, or an expression over a schema. `inline`: None if only the rules process compiles it."""
 
     def __init__(self, specification: Specification, inline: ExpressionOfSchema | None, process: RulesProcess) -> None:
         self._specification = specification
         self._inline = inline
         self._process = process
+
+    def compile(self) -> None:
+        """Compile it now, where a record's evaluation would. Raises SchemaUnusable, Outage and MayNotWaitHere."""
+        if self._inline is not None:
+            return
+        try:
+            self._process.compile(self._specification)
+        except TooCostly as error:
+            raise SchemaUnusable(f"it takes {error}") from error
 
     def steps(self, record: RuledRecord) -> int:
         return UNBOUNDED if self._inline is None else self._inline.steps(record)

@@ -238,8 +238,26 @@ CONDITIONED = {
 }
 
 
+def _many_fields() -> dict[str, str]:
+    """Return schemas that are too costly to compile in the proxy."""
+    names = [f"n{i}" for i in range(3_000)]
+    return {
+        "AVRO": json.dumps(
+            {"type": "record", "name": "R", "fields": [{"name": n, "type": "int"} for n in ["a", *names]]}
+        ),
+        "JSON": json.dumps({"type": "object", "properties": {n: {"type": "integer"} for n in ["a", *names]}}),
+        "PROTOBUF": PROTO3
+        + "message M { "
+        + "".join(f"int32 {n} = {i}; " for i, n in enumerate(["a", *names], 1))
+        + "}",
+    }
+
+
 @pytest.mark.parametrize("language", CONDITIONED)
-def test_conditions_that_cannot_be_compiled_are_listed_where_a_rule_applies_them(language: str) -> None:
+@pytest.mark.parametrize("schemas", [CONDITIONED, _many_fields()], ids=["few fields", "many fields"])
+def test_conditions_that_cannot_be_compiled_are_listed_where_a_rule_applies_them(
+    language: str, schemas: dict[str, str]
+) -> None:
     """No registry here keeps conditions, so a stand-in returns them."""
 
     def answer(client: socket.socket, head: bytes) -> bool:
@@ -250,7 +268,7 @@ def test_conditions_that_cannot_be_compiled_are_listed_where_a_rule_applies_them
             rule = {"name": "r", "kind": "CONDITION", "mode": "WRITE", "onFailure": "ERROR"}
             kind, expression = CONDITIONS[name]
             rules = {"domainRules": [rule | {"type": kind, "expr": expression}]}
-            found = {"version": 1, "id": 7, "schemaType": language, "schema": CONDITIONED[language], "ruleSet": rules}
+            found = {"version": 1, "id": 7, "schemaType": language, "schema": schemas[language], "ruleSet": rules}
         client.sendall(said("200 OK", json.dumps(found).encode()))
         return True
 
