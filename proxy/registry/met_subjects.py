@@ -2,16 +2,30 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 from sluicegate.config.content_keys import Schema
 from sluicegate.config.model import Config
+from sluicegate.config.rules import Rule
 from sluicegate.config.sensitive import SensitiveFields
 from sluicegate.config.teams import Floor
 from sluicegate.config.topics import Topic
 from sluicegate.validation.rules.schemas.registered_schema import SubjectName
+from sluicegate.validation.rules.schemas.schema_expression import CompileFor, expression_of, json_schema_of
 from sluicegate.validation.topic_patterns import TopicPatterns
 
 _SEPARATOR = "-"
+# Only these subjects' names tell which topics' records have the schema.
+_OF_TOPICS: Final = frozenset({SubjectName.TOPIC, SubjectName.TOPIC_RECORD})
+
+
+@dataclass(frozen=True, slots=True)
+class RuleOverSchemas:
+    """A rule whose text is compiled for each schema: an expression, or a JSON Schema of the data as JSON."""
+
+    name: str
+    text: str
+    compile_for: CompileFor
 
 
 @dataclass(slots=True)
@@ -21,7 +35,8 @@ class MetSubjects:
     `all_subjects`: one of them takes records of any subject, or of subjects that are named after records. `by_side`:
     patterns of topics whose subject is `TOPIC-key` or `TOPIC-value`. `by_record`: of those whose subject is
     `TOPIC-RECORD`. `constrained`: those whose constraints apply (`protovalidate`);
-    `conditioned`: those whose conditions apply; `tagged`: those of sensitive fields with tags.
+    `conditioned`: those whose conditions apply; `compiled_for`: those of rules over schemas; `tagged`: those of
+    sensitive fields with tags.
     """
 
     all_subjects: bool = False
@@ -29,6 +44,7 @@ class MetSubjects:
     by_record: list[str] = field(default_factory=list)
     constrained: "MetSubjects | None" = None
     conditioned: "MetSubjects | None" = None
+    compiled_for: "dict[RuleOverSchemas, MetSubjects]" = field(default_factory=dict)
     tagged: "dict[SensitiveFields, MetSubjects]" = field(default_factory=dict)
 
     def matcher(self) -> "SubjectMatcher":
@@ -59,7 +75,7 @@ class SubjectMatcher:
 def met_subjects(config: Config) -> dict[str, MetSubjects]:
     """Return the subjects that can be met, for each registry that a rule or sensitive fields name."""
     found: dict[str, MetSubjects] = {}
-    for pattern, side, schema, fields in _uses(config):
+    for pattern, side, schema, named in _uses(config):
         if schema is None or schema.registry is None:
             continue
         strategy = SubjectName(schema.subject or "topic")
@@ -71,8 +87,12 @@ def met_subjects(config: Config) -> dict[str, MetSubjects]:
         if schema.conditions:
             met.conditioned = met.conditioned or MetSubjects()
             _add(met.conditioned, pattern, side, strategy)
-        if fields is not None and fields.tags:
-            _add(met.tagged.setdefault(fields, MetSubjects()), pattern, side, strategy)
+        if isinstance(named, SensitiveFields):
+            if named.tags:
+                _add(met.tagged.setdefault(named, MetSubjects()), pattern, side, strategy)
+            continue
+        for rule in _over_schemas(named, side, schema) if strategy in _OF_TOPICS else ():
+            _add(met.compiled_for.setdefault(rule, MetSubjects()), pattern, side, strategy)
     return found
 
 
@@ -85,12 +105,19 @@ def _add(met: MetSubjects, pattern: str, side: str, strategy: SubjectName) -> No
         met.all_subjects = True
 
 
-def _uses(config: Config) -> Iterator[tuple[str, str, Schema | None, SensitiveFields | None]]:
+def _over_schemas(rule: Rule, side: str, schema: Schema) -> Iterator[RuleOverSchemas]:
+    if schema.json_schema is not None:
+        yield RuleOverSchemas(rule.name, schema.json_schema, json_schema_of)
+    if rule.cel is not None and side == "value":
+        yield RuleOverSchemas(rule.name, rule.cel, expression_of)
+
+
+def _uses(config: Config) -> Iterator[tuple[str, str, Schema | None, Rule | SensitiveFields]]:
     """Yield the pattern of topics, the side and the schema of each rule, and of sensitive fields with them."""
     for _, keys in config.sections_with_rules():
         pattern = keys.match if isinstance(keys, Topic | Floor) else "*"
         for rule in keys.rules or ():
             for side, content in (("key", rule.key), ("value", rule.value)):
-                yield pattern, side, None if content is None else content.schema_, None
+                yield pattern, side, None if content is None else content.schema_, rule
         for fields in () if isinstance(keys, Floor) else keys.sensitive or ():
             yield pattern, "value", fields.schema_, fields

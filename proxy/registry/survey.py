@@ -12,7 +12,7 @@ from sluicegate.config.model import Config
 from sluicegate.config.registries import Registry
 from sluicegate.proxy.registry.confluent_api import NewestSchema, SchemaText
 from sluicegate.proxy.registry.http import RegistryFailed
-from sluicegate.proxy.registry.met_subjects import MetSubjects, met_subjects
+from sluicegate.proxy.registry.met_subjects import MetSubjects, RuleOverSchemas, met_subjects
 from sluicegate.proxy.registry.registries import api_of, http_of
 from sluicegate.proxy.registry.schema_compiler import (
     REGISTRY_KINDS,
@@ -25,7 +25,7 @@ from sluicegate.proxy.rules_process.evaluation_thread import RuleLimits
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.rules_process.stoppable import StoppableExpression
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
-from sluicegate.validation.rules.rule import Outage, SchemaError
+from sluicegate.validation.rules.rule import Outage, RuleUnusable, SchemaError
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, HasConstraints, SchemaUnusable
 from sluicegate.validation.rules.schemas.registry_conditions import condition_on
 
@@ -98,6 +98,7 @@ class Survey:
         self._met = met.matcher()
         self._constrained = (met.constrained or MetSubjects()).matcher()
         self._conditioned = (met.conditioned or MetSubjects()).matcher()
+        self._compiled_for = [(rule, of.matcher()) for rule, of in met.compiled_for.items()]
         self._tagged = [(fields, of.matcher()) for fields, of in met.tagged.items()]
         self._now = now
         self._most_seconds = most_seconds
@@ -150,9 +151,13 @@ class Survey:
                 content.constraints()
             if self._api.is_met(subject, self._conditioned):
                 for condition in newest.text.conditions:
-                    expression = _compiled(condition_on(content, condition))
+                    expression = condition_on(content, condition)
                     if isinstance(expression, str):
                         return _Found(_one_line(f"its condition {condition.name} {expression}"))
+                    _compile(expression, f"its condition {condition.name} cannot be compiled")
+            for rule, met in self._compiled_for:
+                if self._api.is_met(subject, met):
+                    _compile_rule(rule, content)
             return self._with_tags(content, subject)
         except (SchemaUnusable, SchemaError) as error:
             return _Found(_one_line(str(error)))
@@ -215,14 +220,23 @@ class Surveys:
             process.close()
 
 
-def _compiled(expression: ExpressionOfSchema | str) -> ExpressionOfSchema | str:
-    """Compile what would be compiled with the first record; or return why that fails. Raises Outage."""
+def _compile_rule(rule: RuleOverSchemas, content: Content) -> None:
+    """Compile a rule for a schema. Raises SchemaUnusable, SchemaError and Outage."""
+    failure = f"the rule {printable(cut(rule.name))} does not fit it"
+    try:
+        expression = rule.compile_for(content, rule.text)
+    except RuleUnusable as error:
+        raise SchemaUnusable(f"{failure}: {error}") from error
+    _compile(expression, failure)
+
+
+def _compile(expression: ExpressionOfSchema, failure: str) -> None:
+    """Compile what the first record would compile in the rules process. Raises SchemaUnusable and Outage."""
     if isinstance(expression, StoppableExpression):
         try:
             expression.compile()
         except SchemaUnusable as error:
-            return f"cannot be compiled: {error}"
-    return expression
+            raise SchemaUnusable(f"{failure}: {error}") from error
 
 
 def _one_line(reason: str) -> str:

@@ -4,6 +4,7 @@ import json
 import socket
 import subprocess
 from base64 import b64encode
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -282,3 +283,28 @@ def test_conditions_that_cannot_be_compiled_are_listed_where_a_rule_applies_them
     }
     assert all(each.reason.startswith("its condition r ") for each in surveyed.unusable)
     assert surveyed.usable == len(CONDITIONS) + 1
+
+
+@pytest.mark.parametrize("schemas", [CONDITIONED, _many_fields()], ids=["few fields", "many fields"])
+def test_rules_that_do_not_fit_a_schema_are_listed_before_a_record_meets_it(
+    apicurio: Apicurio, schemas: dict[str, str]
+) -> None:
+    """JSON declares no types to an expression. With `subject: any` no topic has a schema of its own."""
+    topics = {language: f"{language.lower()}{len(schemas[language])}" for language in ("AVRO", "PROTOBUF", "JSON")}
+    for language, topic in topics.items():
+        apicurio.register(f"{topic}-value", schemas[language], language)
+    given = configuration(apicurio.url)
+
+    expressions = {"fits": "value.a > 1", "misspelt": "value.ab > 1"}
+    for (rule, expression), strategy in product(expressions.items(), ["topic", "any"]):
+        keys = {"name": rule, "cel": expression, "value": {"schema": {"registry": "main", "subject": strategy}}}
+        given["topics"] = [{"match": topic, "rules": [keys]} for topic in topics.values()]
+        (surveyed,) = Surveys(config_of(given)).look()
+
+        subjects = {f"{topic}-value" for topic in topics.values()}
+        found = {each.subject: each.reason for each in surveyed.unusable if each.subject in subjects}
+        unfit = ["AVRO", "PROTOBUF"] if rule == "misspelt" and strategy == "topic" else []
+        assert set(found) == {f"{topics[each]}-value" for each in unfit}
+        for reason in found.values():
+            assert reason.startswith("the rule misspelt does not fit it: ")
+            assert "undefined field 'ab'" in reason

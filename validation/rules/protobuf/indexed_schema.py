@@ -62,7 +62,13 @@ class IndexedProtobufContent:
         return None if None in faults else faults[0]
 
     def expression(self, text: str) -> ExpressionOfSchema:
-        """Return an expression over the message that the data names."""
+        """Return an expression over the message that the data names.
+
+        Raises RuleUnusable if the file has one message and the expression does not fit it.
+        """
+        if len(self._messages.by_key) == 1:
+            for content in self._contents_of(next(iter(self._messages.by_key))):
+                content.expression(text)
         return _IndexedExpression(lambda content: content.expression(text), self._find)
 
     def condition(self, condition: Condition) -> ExpressionOfSchema:
