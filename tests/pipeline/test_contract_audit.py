@@ -37,12 +37,13 @@ pytestmark = [
 ]
 Order = dict[str, Any]
 CURRENCIES = ["EUR", "EUR", "EUR", "USD", "USD", "DM", "", None]
-NUMBERS = [1, 1.0, 2, 5, 5.0, 0.1, 7.25, 1e16]
+SMALL = 1e-7
+NUMBERS = [1, 1.0, 2, 5, 5.0, 0.1, 7.25, 1e16, SMALL]
 PROPERTIES = """          - {metric: missingValues, mustBeBetween: [2, 100], arguments: {missingValues: [null, '']}}
           - {metric: invalidValues, mustBeLessThan: 25, unit: percent, arguments: {pattern: '^[A-Z]{3}$'}}
       - name: price
         logicalType: number
-        quality: [{metric: invalidValues, mustBeLessThan: 10, arguments: {validValues: [1, 2.0, 5]}}]
+        quality: [{metric: invalidValues, mustBeLessThan: 10, arguments: {validValues: [1, 2.0, 5, 0.0000001]}}]
       - name: buyer
         logicalType: object
         properties: [{name: nick, logicalType: string, quality: [
@@ -121,14 +122,16 @@ def counted_over_all(all_orders: list[Order]) -> dict[str, float]:
         "some-currency": 100 * currencies.count(None) / count,
         "currency.missingValues": currencies.count(None) + currencies.count(""),
         "currency.invalidValues": 100 * len(strange) / count,
-        "price.invalidValues": sum(price not in (None, 1, 2, 5) for price in prices),
+        "price.invalidValues": sum(price not in (None, 1, 2, 5, SMALL) for price in prices),
         "nicknames": 100 * duplicates(nicks) / count,
         "pairs": duplicates([(order["id"], order["price"]) for order in all_orders if order["price"] is not None]),
     }
 
 
 def in_json(order: Order) -> bytes:
-    return json.dumps(order).encode()
+    """Return an order in JSON; every second one has a small number without an exponent."""
+    text = json.dumps(order)
+    return (text if int(order["id"][1:]) % 2 else text.replace(str(SMALL), f"{SMALL:.7f}")).encode()
 
 
 def in_avro(order: Order) -> bytes:

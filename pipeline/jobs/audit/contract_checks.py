@@ -108,6 +108,7 @@ def _is_invalid(check: StoredCheck) -> Column:
     return field.isNotNull() & f.coalesce(bad, f.lit(False))
 
 
+_SCALES: Final = (1, 20, 38)  # of decimals with 38 digits: for large numbers, up to 1e18, and small ones
 _COUNTED: Final[Mapping[Metric, Callable[[StoredCheck], Column]]] = {
     Metric.NULLS: lambda check: f.col(_column(check.fields[0])).isNull(),
     Metric.MISSING: _is_missing,
@@ -135,7 +136,18 @@ def _texts(values: tuple[Any, ...]) -> list[Column]:
 
 
 def _text(value: Column) -> Column:
-    """Return the text of a variant, which is the same for all ways to write a number, such as 5, 5.0 and 5e0."""
+    """Return the text of a variant, the same for all ways to write a number: 5, 5.0 and 5e0; 1e-7 and 0.0000001.
+
+    Numbers with an exponent are doubles; they get the text of a decimal if one has the same value.
+    """
     whole = f.try_variant_get(value, "$", "bigint")
-    is_whole = (f.schema_of_variant(value) == "DOUBLE") & (f.try_variant_get(value, "$", "double") == whole)
-    return f.when(is_whole, whole.cast("string")).otherwise(f.try_variant_get(value, "$", "string"))
+    number = f.when(f.schema_of_variant(value) == "DOUBLE", f.try_variant_get(value, "$", "double"))
+    decimals = [number.try_cast(f"decimal(38, {scale})") for scale in _SCALES]
+    plain = [f.when(each.cast("double") == number, _without_zeros(each)) for each in decimals]
+    text = f.coalesce(*plain, f.try_variant_get(value, "$", "string"))
+    return f.when(number == whole, whole.cast("string")).otherwise(text)
+
+
+def _without_zeros(number: Column) -> Column:
+    """Return the text of a decimal without zeros at its end; it has decimal places."""
+    return f.regexp_replace(number.cast("string"), r"\.?0+$", "")
