@@ -1,4 +1,4 @@
-"""Starts a Kafka broker for trying things by hand, until Ctrl-C: `python -m tests.broker`, after `make setup kafka`."""
+"""Starts a Kafka broker for trying things by hand, until Ctrl-C or SIGTERM: `python -m tests.broker`, after `make setup kafka`."""
 
 import signal
 from contextlib import suppress
@@ -10,6 +10,7 @@ from tests.oracle.kafka_java import KAFKA_NEW
 
 
 def main() -> None:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with TemporaryDirectory(prefix="kafka-") as folder, suppress(KeyboardInterrupt):
         kafka = Kafka(KAFKA_NEW, Path(folder))
         try:
