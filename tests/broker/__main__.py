@@ -1,4 +1,7 @@
-"""Starts a Kafka broker for trying things by hand, until Ctrl-C or SIGTERM: `python -m tests.broker`, after `make setup kafka`."""
+"""Starts a Kafka broker for trying things by hand, until Ctrl-C or SIGTERM (python -m tests.broker).
+
+Needs `make setup kafka`.
+"""
 
 import signal
 from contextlib import suppress
