@@ -83,7 +83,7 @@ class ExtendedValidation:
         if policy.mode is Mode.MARK:
             verdict = self._marked_or_rejected(place, submission, by_broker, policy, now_ms)
         else:
-            verdict = self._by_rules(place, submission, by_broker, policy, now_ms)
+            verdict = self._rejected_or_copied(place, submission, by_broker, policy, now_ms)
         if is_observed:
             self._observed_errors = budget.record_errors
             budget.record_errors = kept
@@ -129,6 +129,8 @@ class ExtendedValidation:
             return False
         for replaced in (self._fixed, self._marked):
             replaced.pop(place, None)
+        if place in self._validated.to_quarantine:
+            del self._validated.to_quarantine[place]
         if isinstance(verdict, Rejected) and verdict is not rejection:
             self._validated.observe(place, verdict, ValidationBasis(policy, now_ms))
         self._validated.reject(place, rejection, ValidationBasis(replace(policy, mode=Mode.REJECT), now_ms))
@@ -179,6 +181,25 @@ class ExtendedValidation:
             self._marked[place] = marked
             self._validated.basis[place] = ValidationBasis(policy, now_ms)
         return as_accepted
+
+    def _rejected_or_copied(
+        self, place: Place, submission: Submission, by_broker: Verdict, policy: TopicPolicy, now_ms: int
+    ) -> Verdict:
+        """Return the verdict of bounds, and of rules if no bound is violated.
+
+        If the batch is forwarded after copies of its bad records are written, rules are evaluated in any case, so that
+        all bad records are copied.
+        """
+        records = submission.records
+        is_copied = policy.mode is Mode.OBSERVE and policy.dead_letters is not None
+        if isinstance(by_broker, Accepted) or not by_broker.bad_count or not is_copied:
+            return self._by_rules(place, submission, by_broker, policy, now_ms)
+        if records is None or magic_at(records, 0) < MAGIC_2:  # its records cannot be copied
+            return by_broker
+        by_rules = self._by_rules(place, submission, Accepted(by_broker.records, 0), policy, now_ms)
+        if isinstance(by_rules, Rejected):
+            self._validated.reject(place, by_rules, ValidationBasis(policy, now_ms))
+        return by_broker
 
     def _by_rules(
         self, place: Place, submission: Submission, verdict: Verdict, policy: TopicPolicy, now_ms: int

@@ -47,7 +47,7 @@ class ValidatedRequest:
 
     Dead letters:
 
-    - `to_quarantine`: verdicts on batches with bad records whose topic has a dead-letter topic. The batch is in
+    - `to_quarantine`: verdicts that name bad records, by batch, if the topic has a dead-letter topic. The batch is in
       `rejected`, or in `observed` if only copies of its bad records are written.
     - `quarantined`, `to_retry`: the outcome, which is added later. The client retries a batch in `to_retry`: its bad
       records could not be written.
@@ -75,7 +75,7 @@ class ValidatedRequest:
         self.rehearsed: Mapping[Place, tuple[int, ...]] = _NONE
         self.times: dict[Place, tuple[Partition, int]] = _NONE
         self.basis: dict[Place, ValidationBasis] = {}
-        self.to_quarantine: dict[Place, Rejected] = _NONE
+        self.to_quarantine: dict[Place, tuple[Rejected, ...]] = _NONE
         self.quarantined: Set[Place] = frozenset()
         self.to_retry: Set[Place] = frozenset()
         self.unchecked = 0
@@ -100,7 +100,7 @@ class ValidatedRequest:
         if basis.policy.dead_letters is not None and rejected.bad_count:
             if not self.to_quarantine:
                 self.to_quarantine = {}
-            self.to_quarantine[place] = rejected
+            self.to_quarantine[place] = (rejected, *self.to_quarantine.get(place, ()))
 
     def observe(self, place: Place, rejected: Rejected, basis: ValidationBasis) -> None:
         """Add violations that are reported without a rejection, before the earlier ones."""

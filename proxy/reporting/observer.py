@@ -98,8 +98,14 @@ class Observer:
                 findings.append(_Finding(_QUARANTINE if place in validated.quarantined else _REJECT, place, rejected))
         for place, (deciding, *others) in validated.observed.items():
             if place in validated.rejected or place not in validated.to_retry:
-                findings.append(_Finding(_COPY if validated.is_copied(place) else _OBSERVE, place, deciding))
-                findings += [_Finding(_OBSERVE, place, observed, is_counted=True) for observed in others]
+                is_copied = validated.is_copied(place)
+                findings.append(_Finding(_COPY if is_copied else _OBSERVE, place, deciding))
+                findings += [
+                    _Finding(_COPY, place, each)
+                    if is_copied and each.broken
+                    else _Finding(_OBSERVE, place, each, is_counted=True)
+                    for each in others
+                ]
         findings += [_Finding(_FIX, place, one.rejected) for place, one in validated.fixed.items()]
         findings += [_Finding(_MARK, place, found) for place, one in validated.marked.items() for found in one.found]
         findings += [_Finding(None, *one) for one in validated.rehearsed.items()]

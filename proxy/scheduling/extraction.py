@@ -83,14 +83,14 @@ def extract_bad_records(
     # Validation has found the batches within bounds; extraction gets a budget of its own.
     budget = DecompressionBudget(limits.max_decompressed_bytes, 0, give_way)
     found = []
-    for place, bad in validated.to_quarantine.items():
+    for place, found_bad in validated.to_quarantine.items():
         topic = request.topics[place[0]]
         name = topic.name_by(names) or ""
         partition = topic.partitions[place[1]].index
         submission = Submission(name, partition, request.records(*place), request.version)
         if can_be_quarantined(submission):
             found.append(
-                _extracted(place, submission, bad, validated.basis[place], limits, decompressor, budget, memory)
+                _extracted(place, submission, found_bad, validated.basis[place], limits, decompressor, budget, memory)
             )
     return found
 
@@ -98,7 +98,7 @@ def extract_bad_records(
 def _extracted(
     place: Place,
     submission: Submission,
-    rejected: Rejected,
+    found: tuple[Rejected, ...],
     basis: ValidationBasis,
     limits: ValidationLimits,
     decompressor: Decompressor,
@@ -110,7 +110,7 @@ def _extracted(
     where = (place, dead_letters, submission.topic, submission.partition)
     is_copy = basis.policy.mode is Mode.OBSERVE
     try:
-        taken = bad_records_of(submission, rejected, basis, limits, decompressor, budget, memory.free_bytes)
+        taken = bad_records_of(submission, found, basis, limits, decompressor, budget, memory.free_bytes)
         claim = memory.claim(taken.size)
     except TooMuch:
         claim = None

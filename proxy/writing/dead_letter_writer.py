@@ -22,9 +22,8 @@ from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.scheduling.short_turns import ShortTurns
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.writing.topic_writer import CannotWrite, ClientMissing, Header, TopicWriter, check_client
-from sluicegate.validation.dispositions.quarantine import DeadLetterHeader, packed, shown
+from sluicegate.validation.dispositions.quarantine import DeadLetterHeader, Violated, packed, shown
 from sluicegate.validation.validated_request import Place
-from sluicegate.validation.verdict import Reason
 
 Failures = dict[Place, str]
 ReportFailures = Callable[[Failures], None]
@@ -186,15 +185,15 @@ def _ours(record: TakenRecord, letters: DeadLetters, client: ClientDetails) -> l
     software = None
     if client.software_name is not None:
         software = f"{client.software_name} {client.software_version or ''}".rstrip()
-    rules = () if isinstance(record.why, Reason) else record.why
+    why: Violated = record.why
     optional = (
-        (DeadLetterHeader.RULE, ", ".join(rules) or None),
+        (DeadLetterHeader.RULE, ", ".join(why.rules) or None),
         (DeadLetterHeader.CLIENT_ID, client.client_id),
         (DeadLetterHeader.SOFTWARE, software),
         (DeadLetterHeader.PRINCIPAL, client.principal),
     )
     return [
-        (DeadLetterHeader.REASON, (Reason.RULE if rules else record.why).value),
+        (DeadLetterHeader.REASON, why.reason.value),
         (DeadLetterHeader.TOPIC, letters.source),
         (DeadLetterHeader.PARTITION, str(letters.partition)),
         (DeadLetterHeader.INDEX, str(record.index)),

@@ -48,10 +48,11 @@ def proxy(strict_kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iter
     schema.write_text(json.dumps(AVRO))
     tagged = {"name": "pii", "action": "hash", "tags": ["PII"], "key_file": str(key)}
     tagged |= {"schema": {"file": str(schema), "format": "avro"}}
+    brief = [{"name": "brief", "value": {"max_size": 4}}]
     topics = [
         {"match": "avro-*", "mode": "observe", "sensitive": [tagged]},
-        {"match": "copied-*", "mode": "observe", "quarantine": "copies"},
-        {"match": "marked-*", "mode": "mark", "rules": [{"name": "brief", "value": {"max_size": 4}}]},
+        {"match": "copied-*", "mode": "observe", "quarantine": "copies", "rules": brief},
+        {"match": "marked-*", "mode": "mark", "rules": brief},
         {"match": "masked-*", "mode": "observe", "sensitive": sensitive},
         {"match": "stuck-*", "mode": "observe", "quarantine": "copies-gone"},
     ]
@@ -78,15 +79,21 @@ def header_of(record: Kept, name: str) -> str | None:
 @pytest.mark.parametrize("kind", CLIENTS, ids=lambda each: each.name)
 def test_bad_records_are_stored_and_copied(kind: Client, mode: str, strict_kafka: Kafka, proxy: ProxyProcess) -> None:
     topic = new_topic(strict_kafka, "copied")
-    sent = [Sent("good", now_ms()), Sent("old", 5), Sent("fine", now_ms())]
+    sent = [Sent("good", now_ms()), Sent("old", 5), Sent("longer", now_ms()), Sent("oldest", 5), Sent("fine", now_ms())]
 
     outcomes = kind.send(proxy.bootstrap, topic, sent, "lz4", mode)
 
-    assert outcomes == [OK] * 3
-    assert sorted(value or b"" for _, value, _ in kept_in(strict_kafka, topic, 3)) == [b"fine", b"good", b"old"]
-    (copy,) = [each for each in kept_in(strict_kafka, "copies", 1) if header_of(each, "topic") == topic]
-    assert (copy[1], header_of(copy, "copy"), header_of(copy, "reason")) == (b"old", "true", "timestamp too far behind")
-    assert proxy.wait_for_violations(topic, 1)[0]["mode"] == "copy"
+    assert outcomes == [OK] * 5
+    stored = sorted(value or b"" for _, value, _ in kept_in(strict_kafka, topic, 5))
+    assert stored == [b"fine", b"good", b"longer", b"old", b"oldest"]
+    copies = [each for each in kept_in(strict_kafka, "copies", 3) if header_of(each, "topic") == topic]
+    assert {(each[1], *(header_of(each, name) for name in ("copy", "reason", "rule"))) for each in copies} == {
+        (b"old", "true", "timestamp too far behind", None),
+        (b"longer", "true", "breaks a rule", "brief"),
+        (b"oldest", "true", "timestamp too far behind", "brief"),
+    }
+    assert len(copies) == 3
+    assert {each["mode"] for each in proxy.wait_for_violations(topic, 1)} == {"copy"}
 
 
 @pytest.mark.long

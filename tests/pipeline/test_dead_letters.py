@@ -8,15 +8,16 @@ from sluicegate.protocol.records.contents import TakenRecord
 from sluicegate.proxy.reporting.events.violation_event import ClientDetails
 from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.writing.dead_letter_writer import headers_of
-from sluicegate.validation.dispositions.quarantine import packed
+from sluicegate.validation.dispositions.quarantine import Violated, packed
 from sluicegate.validation.verdict import Reason
 
 OF = TopicPartition("dead", 2)
 WHO = ClientDetails("192.0.2.1:5", "billing", None, None, None)
 Headers = list[tuple[bytes, bytes | None]]
+LATE = Violated(Reason.TIMESTAMP_AFTER)
 
 
-def kept(own: Headers, why: Reason | tuple[str, ...] = Reason.TIMESTAMP_AFTER) -> Headers:
+def kept(own: Headers, why: Violated = LATE) -> Headers:
     """As the proxy writes them."""
     taken = TakenRecord(7, -5, why, b"k", b"v", own)
     return [(name.encode(), value) for name, value in headers_of(taken, DeadLetters((0, 0), "dead", "orders", 3), WHO)]
@@ -37,13 +38,13 @@ def test_it_has_the_producers_record_and_its_destination() -> None:
 
 
 def test_it_has_the_rules_that_it_breaks() -> None:
-    assert read(kept([], ("keyed", "tenant"))).rules == ("keyed", "tenant")
+    assert read(kept([], Violated(Reason.RULE, ("keyed", "tenant")))).rules == ("keyed", "tenant")
 
 
 def test_a_record_quarantined_twice_has_its_second_headers() -> None:
     once = kept([(b"a", b"1")])
 
-    found = read(kept(once, ("keyed",)))
+    found = read(kept(once, Violated(Reason.RULE, ("keyed",))))
 
     assert [(name.encode(), value) for name, value in found.record.headers] == once
     assert (found.reason, found.rules) == ("breaks a rule", ("keyed",))

@@ -6,6 +6,7 @@ records. A second pass, only for such batches, finds them again by the same boun
 
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import NamedTuple
 
 from sluicegate.protocol.integers import signed_varint
 from sluicegate.protocol.produce_versions import ONE_BATCH_SINCE
@@ -28,7 +29,7 @@ from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.timestamps import window_of
 from sluicegate.validation.validated_request import ValidationBasis
 from sluicegate.validation.validator import Submission
-from sluicegate.validation.verdict import Broken, Rejected
+from sluicegate.validation.verdict import Broken, Reason, Rejected
 
 Headers = Sequence[tuple[bytes, bytes | None]]
 
@@ -74,6 +75,13 @@ def unpacked(data: bytes) -> list[tuple[bytes, bytes | None]] | None:
     return read_headers(memoryview(data), 0, len(data))
 
 
+class Violated(NamedTuple):
+    """What a bad record violates: a bound, or rules with these names; `reason` is RULE if no bound."""
+
+    reason: Reason
+    rules: tuple[str, ...] = ()
+
+
 class NotFoundAgain(Exception):
     """The second pass over a batch finds other bad records than the first: a bug of the proxy."""
 
@@ -87,14 +95,14 @@ def can_be_quarantined(submission: Submission) -> bool:
 
 def bad_records_of(
     submission: Submission,
-    rejected: Rejected,
+    found: Sequence[Rejected],
     basis: ValidationBasis,
     limits: ValidationLimits,
     decompressor: Decompressor,
     budget: DecompressionBudget,
     most_bytes: int,
 ) -> Taken:
-    """Return the bad records of a rejected batch, each with its Reason, or the names of the rules that it breaks.
+    """Return the bad records of a batch, each with what it violates. `found`: the verdicts of bounds, rules, or both.
 
     Raises TooMuch if they take more than `most_bytes`, NotFoundAgain and Abandoned.
     """
@@ -102,41 +110,48 @@ def bad_records_of(
     assert records is not None
     batch = RecordBatch(records, 0, next_batch_end(records, 0) or len(records))
     claimed = batch.max_timestamp if batch.attributes & LOG_APPEND_TIME else None
-    wanted = _wanted(batch, rejected, basis)
+    wanted = _wanted(batch, found, basis)
     asked = (budget, wanted, most_bytes, claimed)
     count, base = batch.record_count, batch.base_timestamp
     try:
         if batch.codec_id == Codec.NONE.value:
-            found = take_records(records, HEADER_BYTES, batch.end, count, base, None, *asked)
+            taken = take_records(records, HEADER_BYTES, batch.end, count, base, None, *asked)
         else:
             payload = records[HEADER_BYTES : batch.end]
             bounds = Bounds(limits.plain_limit(len(payload)), limits.max_decompression_window_bytes, budget)
             pieces = decompressor.open(Codec(batch.codec_id), payload, bounds)
             first = pieces.more() or b""
-            found = take_records(first, 0, len(first), count, base, pieces, *asked)
+            taken = take_records(first, 0, len(first), count, base, pieces, *asked)
     except OverLimit as error:
         raise NotFoundAgain(str(error)) from error
     finally:
         decompressor.close()
-    if found is None or len(found.records) != rejected.bad_count:
-        again = "none that could be read" if found is None else len(found.records)
-        raise NotFoundAgain(f"{rejected.bad_count} records were found bad in the first pass, {again} in the second")
-    return found
+    counts = [each.bad_count for each in found]
+    if taken is None or not max(counts) <= len(taken.records) <= sum(counts):
+        again = "none that could be read" if taken is None else len(taken.records)
+        raise NotFoundAgain(f"{counts} records were found bad in the first pass, {again} in the second")
+    return taken
 
 
-def _wanted(batch: RecordBatch, rejected: Rejected, basis: ValidationBasis) -> "BadByBounds | _Broken":
-    if rejected.broken is None:
-        return BadByBounds(batch, window_of(basis.policy, basis.now_ms), basis.policy.compacted)
-    if rejected.bad_count > len(rejected.broken):
+def _wanted(batch: RecordBatch, found: Sequence[Rejected], basis: ValidationBasis) -> "_Wanted":
+    bounds = None
+    if any(each.broken is None for each in found):
+        bounds = BadByBounds(batch, window_of(basis.policy, basis.now_ms), basis.policy.compacted)
+    by_rules = next((each for each in found if each.broken is not None), None)
+    broken = {} if by_rules is None or by_rules.broken is None else by_rules.broken
+    if by_rules is not None and by_rules.bad_count > len(broken):
         raise TooMuch
-    return _Broken(rejected.broken)
+    return _Wanted(bounds, broken)
 
 
-class _Broken:
-    """Returns the rules that a record breaks, from the first pass."""
+class _Wanted:
+    """Returns what a record violates. `broken`: the rules that each record breaks, from the first pass."""
 
-    def __init__(self, broken: Broken) -> None:
+    def __init__(self, bounds: BadByBounds | None, broken: Broken) -> None:
+        self._bounds = bounds
         self._broken = broken
 
-    def __call__(self, index: int, _time: int, _key_size: int) -> tuple[str, ...] | None:
-        return self._broken.get(index)
+    def __call__(self, index: int, time: int, key_size: int) -> Violated | None:
+        reason = None if self._bounds is None else self._bounds(index, time, key_size)
+        rules = self._broken.get(index, ())
+        return Violated(reason or Reason.RULE, rules) if reason is not None or rules else None

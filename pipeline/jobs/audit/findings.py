@@ -176,7 +176,7 @@ def _violations_in(validated: ValidatedRequest) -> Iterator[tuple[Mode, Rejected
         is_copied = PLACE in validated.to_quarantine and PLACE not in validated.rejected
         deciding, *others = validated.observed[PLACE]
         yield Mode.COPY if is_copied else Mode.OBSERVE, deciding
-        yield from ((Mode.OBSERVE, found) for found in others)
+        yield from ((Mode.COPY if is_copied and found.broken else Mode.OBSERVE, found) for found in others)
     if PLACE in validated.unreadable:
         yield Mode.OBSERVE, validated.unreadable[PLACE]
 

@@ -5,7 +5,7 @@ from sluicegate.protocol.records.contents import TakenRecord
 from sluicegate.proxy.reporting.events.violation_event import ClientDetails
 from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.writing.dead_letter_writer import headers_of
-from sluicegate.validation.dispositions.quarantine import DeadLetterHeader
+from sluicegate.validation.dispositions.quarantine import DeadLetterHeader, Violated
 from sluicegate.validation.verdict import Reason
 
 LETTERS = DeadLetters((0, 0), "dead", "payments", 3)
@@ -13,7 +13,7 @@ NOBODY = ClientDetails("192.0.2.1:5", None, None, None, None)
 
 
 def of(headers: list[tuple[bytes, bytes | None]], client: ClientDetails = NOBODY) -> list[tuple[str, bytes | None]]:
-    return headers_of(TakenRecord(7, -5, Reason.NULL_KEY, None, None, headers), LETTERS, client)
+    return headers_of(TakenRecord(7, -5, Violated(Reason.NULL_KEY), None, None, headers), LETTERS, client)
 
 
 def test_dead_letter_headers_have_the_violation_and_the_client() -> None:
@@ -59,7 +59,7 @@ def test_header_names_that_are_not_text_are_preserved() -> None:
 
 
 def test_violated_rules_are_named() -> None:
-    letter = TakenRecord(7, -5, ("keyed", "filled"), None, None, [])
+    letter = TakenRecord(7, -5, Violated(Reason.RULE, ("keyed", "filled")), None, None, [])
 
     found = dict(headers_of(letter, LETTERS, NOBODY))
 

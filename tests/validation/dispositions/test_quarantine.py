@@ -1,5 +1,7 @@
 """All bad records of a rejected batch are found again, also those that no answer lists."""
 
+from dataclasses import replace
+
 import pytest
 
 from sluicegate.protocol.produce_request import PartitionData, ProduceRequest, TopicData
@@ -7,7 +9,7 @@ from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.protocol.records.contents import Taken, TooMuch
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME
-from sluicegate.validation.dispositions.quarantine import bad_records_of, can_be_quarantined
+from sluicegate.validation.dispositions.quarantine import Violated, bad_records_of, can_be_quarantined
 from sluicegate.validation.policy import Rehearsed, TimestampType, TopicPolicy, ValidationLimits
 from sluicegate.validation.produce import validate_request
 from sluicegate.validation.rules.rule import Mode, NamedRule, Part, RuledRecord
@@ -32,7 +34,7 @@ def found(data: bytes, policy: TopicPolicy = POLICY, most: int = 1 << 40) -> tup
     assert isinstance(rejected, Rejected)
     again = DecompressionBudget(1 << 40, 0, lambda: None)
     return rejected, bad_records_of(
-        submission, rejected, ValidationBasis(policy, NOW), LIMITS, Decompressor(), again, most
+        submission, (rejected,), ValidationBasis(policy, NOW), LIMITS, Decompressor(), again, most
     )
 
 
@@ -44,7 +46,7 @@ def test_all_are_found_where_the_answer_lists_two(codec: str) -> None:
 
     assert (len(rejected.bad_records), rejected.bad_count) == (2, 100)
     assert [r.index for r in taken.records] == list(range(0, 300, 3))
-    assert {r.why for r in taken.records} == {Reason.TIMESTAMP_AFTER}
+    assert {r.why for r in taken.records} == {Violated(Reason.TIMESTAMP_AFTER)}
     assert [(r.key, r.value) for r in taken.records] == [(f"{i}".encode(), bytes(i)) for i in range(0, 300, 3)]
 
 
@@ -69,7 +71,7 @@ def test_each_has_the_reason_of_the_first_pass(compacted: bool, flags: int, kind
         _, taken = found(data, policy)
 
         expected = [(bad.index, bad.timestamp, bad.reason) for bad in verdict.bad_records]
-        assert [(r.index, r.timestamp, r.why) for r in taken.records] == expected
+        assert [(r.index, r.timestamp, r.why.reason) for r in taken.records] == expected
 
 
 def test_bounds_on_trial_make_nothing_bad() -> None:
@@ -129,7 +131,7 @@ def test_of_rules_all_records_that_break_one_are_found_with_their_names(codec: s
     again = DecompressionBudget(1 << 40, 0, lambda: None)
     taken = bad_records_of(
         Submission("t", 0, memoryview(data), 9),
-        rejected,
+        (rejected,),
         validated.basis[0, 0],
         LIMITS,
         Decompressor(),
@@ -139,7 +141,46 @@ def test_of_rules_all_records_that_break_one_are_found_with_their_names(codec: s
 
     assert list(validated.to_quarantine) == [(0, 0)]
     assert {r.index: r.why for r in taken.records} == {
-        i: (*(["keyed"] if i % 3 == 0 else []), *(["filled"] if i % 5 == 0 else []))
+        i: Violated(Reason.RULE, (*(["keyed"] if i % 3 == 0 else []), *(["filled"] if i % 5 == 0 else [])))
+        for i in range(300)
+        if i % 3 == 0 or i % 5 == 0
+    }
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_of_a_forwarded_batch_all_records_that_violate_bounds_or_rules_are_copied(codec: str) -> None:
+    keyed = RuleSet((NamedRule("keyed", KeyAndValue("key")),))
+    policy = replace(POLICY, mode=Mode.OBSERVE, rules=keyed)
+    records = [Rec(NOW if i % 3 else NOW + 2 * HOUR, b"k" if i % 5 else None, b"v") for i in range(300)]
+    data = batch(records, CODECS[codec])
+    request = ProduceRequest(bytearray(data), 9, None, -1, [TopicData("t", None, [PartitionData(0, 0, 0, len(data))])])
+
+    validated = validate_request(
+        request,
+        {},
+        lambda _: policy,
+        LIMITS,
+        lambda: NOW,
+        Decompressor(),
+        DecompressionBudget(1 << 40, 2, lambda: None),
+    )
+    taken = bad_records_of(
+        Submission("t", 0, memoryview(data), 9),
+        validated.to_quarantine[0, 0],
+        validated.basis[0, 0],
+        LIMITS,
+        Decompressor(),
+        DecompressionBudget(1 << 40, 0, lambda: None),
+        1 << 40,
+    )
+
+    assert not validated.rejected and not validated.accepted
+    assert [(each.reason, each.bad_count) for each in validated.observed[0, 0]] == [
+        (Reason.TIMESTAMP_AFTER, 100),
+        (Reason.RULE, 60),
+    ]
+    assert {r.index: r.why for r in taken.records} == {
+        i: Violated(Reason.RULE if i % 3 else Reason.TIMESTAMP_AFTER, () if i % 5 else ("keyed",))
         for i in range(300)
         if i % 3 == 0 or i % 5 == 0
     }

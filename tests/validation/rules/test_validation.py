@@ -195,7 +195,7 @@ def test_each_rule_counts_the_same_records_in_each_mode(policy: TopicPolicy, ver
         assert deciding.bad_count == 3 and other.bad_count == (4 if version == 8 else 5)
         assert found.records_of((0, 0)) == (5 if version == 8 else deciding.records)
     if policy.dead_letters is not None:
-        assert {name for name, _ in found.to_quarantine[0, 0].rules} == {"keyed", "small"}, "no others are copied"
+        assert {name for name, _ in found.to_quarantine[0, 0][0].rules} == {"keyed", "small"}, "no others are copied"
 
 
 @pytest.mark.parametrize("mode", [Mode.REJECT, Mode.OBSERVE])
