@@ -14,7 +14,7 @@ from sluicegate.validation.policy import Rehearsed, TimestampType, TopicPolicy, 
 from sluicegate.validation.produce import validate_request
 from sluicegate.validation.rules.rule import Mode, NamedRule, Part, RuledRecord
 from sluicegate.validation.rules.rule_set import RuleSet
-from sluicegate.validation.validated_request import ValidationBasis
+from sluicegate.validation.validated_request import ValidatedRequest, ValidationBasis
 from sluicegate.validation.validator import Submission, validate_partition
 from sluicegate.validation.verdict import Reason, Rejected
 from tests.validation.rules.inline_rule import InlineRule
@@ -110,36 +110,27 @@ class KeyAndValue(InlineRule):
         return None if getattr(record, self._side) else "there is none"
 
 
+def taken_by(policy: TopicPolicy, data: bytes) -> tuple[ValidatedRequest, Taken]:
+    """Return the verdict on a request with one batch, and the records that go to the dead-letter topic."""
+    request = ProduceRequest(bytearray(data), 9, None, -1, [TopicData("t", None, [PartitionData(0, 0, 0, len(data))])])
+    budget = DecompressionBudget(1 << 40, 2, lambda: None)
+    validated = validate_request(request, {}, lambda _: policy, LIMITS, lambda: NOW, Decompressor(), budget)
+    again = DecompressionBudget(1 << 40, 0, lambda: None)
+    bad, basis = validated.to_quarantine[0, 0], validated.basis[0, 0]
+    submission = Submission("t", 0, memoryview(data), 9)
+    return validated, bad_records_of(submission, bad, basis, LIMITS, Decompressor(), again, 1 << 40)
+
+
 @pytest.mark.parametrize("codec", CODECS)
 def test_of_rules_all_records_that_break_one_are_found_with_their_names(codec: str) -> None:
     rules = RuleSet((NamedRule("keyed", KeyAndValue("key")), NamedRule("filled", KeyAndValue("value"))))
     policy = TopicPolicy(mode=Mode.QUARANTINE, dead_letters="dead", rules=rules)
     records = [Rec(NOW, None if i % 3 == 0 else b"k", None if i % 5 == 0 else b"v") for i in range(300)]
     data = batch(records, CODECS[codec])
-    request = ProduceRequest(bytearray(data), 9, None, -1, [TopicData("t", None, [PartitionData(0, 0, 0, len(data))])])
 
-    validated = validate_request(
-        request,
-        {},
-        lambda _: policy,
-        LIMITS,
-        lambda: NOW,
-        Decompressor(),
-        DecompressionBudget(1 << 40, 2, lambda: None),
-    )
-    rejected = validated.rejected[0, 0]
-    again = DecompressionBudget(1 << 40, 0, lambda: None)
-    taken = bad_records_of(
-        Submission("t", 0, memoryview(data), 9),
-        (rejected,),
-        validated.basis[0, 0],
-        LIMITS,
-        Decompressor(),
-        again,
-        1 << 40,
-    )
+    validated, taken = taken_by(policy, data)
 
-    assert list(validated.to_quarantine) == [(0, 0)]
+    assert list(validated.rejected) == list(validated.to_quarantine) == [(0, 0)]
     assert {r.index: r.why for r in taken.records} == {
         i: Violated(Reason.RULE, (*(["keyed"] if i % 3 == 0 else []), *(["filled"] if i % 5 == 0 else [])))
         for i in range(300)
@@ -153,26 +144,8 @@ def test_of_a_forwarded_batch_all_records_that_violate_bounds_or_rules_are_copie
     policy = replace(POLICY, mode=Mode.OBSERVE, rules=keyed)
     records = [Rec(NOW if i % 3 else NOW + 2 * HOUR, b"k" if i % 5 else None, b"v") for i in range(300)]
     data = batch(records, CODECS[codec])
-    request = ProduceRequest(bytearray(data), 9, None, -1, [TopicData("t", None, [PartitionData(0, 0, 0, len(data))])])
 
-    validated = validate_request(
-        request,
-        {},
-        lambda _: policy,
-        LIMITS,
-        lambda: NOW,
-        Decompressor(),
-        DecompressionBudget(1 << 40, 2, lambda: None),
-    )
-    taken = bad_records_of(
-        Submission("t", 0, memoryview(data), 9),
-        validated.to_quarantine[0, 0],
-        validated.basis[0, 0],
-        LIMITS,
-        Decompressor(),
-        DecompressionBudget(1 << 40, 0, lambda: None),
-        1 << 40,
-    )
+    validated, taken = taken_by(policy, data)
 
     assert not validated.rejected and not validated.accepted
     assert [(each.reason, each.bad_count) for each in validated.observed[0, 0]] == [
