@@ -135,12 +135,14 @@ def bad_records_of(
 
 def _wanted(batch: RecordBatch, found: Sequence[Rejected], basis: ValidationBasis) -> "_Wanted":
     bounds = None
-    if any(each.broken is None for each in found):
-        bounds = BadByBounds(batch, window_of(basis.policy, basis.now_ms), basis.policy.compacted)
-    by_rules = next((each for each in found if each.broken is not None), None)
-    broken = {} if by_rules is None or by_rules.broken is None else by_rules.broken
-    if by_rules is not None and by_rules.bad_count > len(broken):
-        raise TooMuch
+    broken: Broken = {}
+    for each in found:
+        if each.broken is None:
+            bounds = BadByBounds(batch, window_of(basis.policy, basis.now_ms), basis.policy.compacted)
+        elif each.bad_count > len(each.broken):
+            raise TooMuch
+        else:
+            broken = each.broken
     return _Wanted(bounds, broken)
 
 
