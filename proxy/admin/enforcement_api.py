@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable
-from urllib.parse import parse_qs
+from urllib.parse import parse_qsl
 
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.reload.enforcement import MAX_SECONDS, MAX_SUSPENSIONS, Enforcement, TooManySuspensions
@@ -12,8 +12,8 @@ from sluicegate.proxy.webui.responses import SAFE, Response, text_response
 _MOST_REASON_CHARACTERS = 200
 _LOOP_SECONDS = 5.0
 _USAGE = (
-    "expected /api/suspend?reason=TEXT&seconds=NUMBER[&topic=NAME] or /api/resume[?topic=NAME]; seconds is at most "
-    f"{MAX_SECONDS}, the reason has at most {_MOST_REASON_CHARACTERS} characters"
+    "expected /api/suspend?topic=NAME&reason=TEXT&seconds=NUMBER or /api/resume?topic=NAME, with all=true instead of topic "
+    f"for all topics; seconds is at most {MAX_SECONDS}, the reason has at most {_MOST_REASON_CHARACTERS} characters"
 )
 
 
@@ -31,17 +31,18 @@ class EnforcementApi:
     def change(self, path: str, query: str) -> Response:
         """Make a change, and return all suspensions then. Blocks until it is in force, 5 s at most."""
         try:
-            given = {name: values[0] for name, values in parse_qs(query, strict_parsing=bool(query)).items()}
-            topic = given.pop("topic", None)
-            if topic is not None and not is_legal_topic_name(topic):
-                raise ValueError(topic)
+            pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=True)
+            given = dict(pairs)
+            if len(given) < len(pairs):
+                raise ValueError(query)
+            topic = _topic(given)
             change = self._suspension(topic, given) if path == "/api/suspend" else self._end(topic, given)
         except (ValueError, KeyError):
             return text_response(400, _USAGE)
         try:
             return asyncio.run_coroutine_threadsafe(self._made(change), self._loop).result(_LOOP_SECONDS)
         except TooManySuspensions:
-            return text_response(409, f"{MAX_SUSPENSIONS} topics are suspended already: suspend all topics instead")
+            return text_response(409, f"{MAX_SUSPENSIONS} topics are suspended already: resume some, or suspend all topics")
         except TimeoutError:
             return text_response(503, f"the proxy has not applied this within {_LOOP_SECONDS:.0f} s; see /livez")
 
@@ -65,3 +66,15 @@ class EnforcementApi:
         ]
         body = json.dumps({"suspended": active}).encode()
         return Response(200, body, (("Content-Type", "application/json"), *SAFE))
+
+
+def _topic(given: dict[str, str]) -> str | None:
+    """Take the topic out of the parameters, or `all=true`: None, all topics. Raises ValueError unless exactly one of them
+    is given: an empty or a forgotten name never means all topics.
+    """
+    topic, everything = given.pop("topic", None), given.pop("all", None)
+    if everything == "true" and topic is None:
+        return None
+    if everything is not None or topic is None or not is_legal_topic_name(topic):
+        raise ValueError(topic)
+    return topic

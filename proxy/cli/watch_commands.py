@@ -126,13 +126,15 @@ def who(
         print_lines(lines_about(topic, violation_groups))
 
 
-_SuspendedTopic = Annotated[str | None, typer.Argument(metavar="[TOPIC]", help="A topic's name; none: all topics.")]
+_SuspendedTopic = Annotated[str | None, typer.Argument(metavar="[TOPIC]", help="A topic's name.")]
+_AllTopics = Annotated[bool, typer.Option("--all", help="All topics, instead of one.")]
 
 
 @commands.command(context_settings=HELP)
 def suspend(
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; shown wherever the status is shown.")],
     topic: _SuspendedTopic = None,
+    all_topics: _AllTopics = False,
     duration: Annotated[
         str, typer.Option("--for", metavar="DURATION", help="End time from now, as 30m or 2h; at most 7d.")
     ] = "30m",
@@ -145,6 +147,7 @@ def suspend(
     """
     from sluicegate.proxy.watching import admin_client
 
+    _check_scope("suspend", topic, all_topics)
     try:
         seconds = max(1, round(SECONDS.read(duration)))
     except ValueError as error:
@@ -153,11 +156,20 @@ def suspend(
 
 
 @commands.command(context_settings=HELP)
-def resume(topic: _SuspendedTopic = None, admin: _Admin = None, token_file: _TokenFile = None) -> None:
+def resume(
+    topic: _SuspendedTopic = None, all_topics: _AllTopics = False, admin: _Admin = None, token_file: _TokenFile = None
+) -> None:
     """Resume enforcement that was suspended."""
     from sluicegate.proxy.watching import admin_client
 
+    _check_scope("resume", topic, all_topics)
     _change_each(admin, lambda address: admin_client.resume(address, _token(token_file), topic))
+
+
+def _check_scope(command: str, topic: str | None, all_topics: bool) -> None:
+    """End the command unless it names exactly one topic or says --all."""
+    if bool(topic) == all_topics or topic == "":
+        end([f"sluicegate {command}: name one topic, or say --all for all topics"], _USAGE)
 
 
 def _change_each(admin: list[str] | None, change: Callable[[HostPort], list[str]]) -> None:

@@ -19,10 +19,11 @@ from sluicegate.validation.rulebook import Suspended
 ALL_TOPICS = "all topics"
 MAX_SECONDS = 7 * 86_400
 MAX_SUSPENSIONS = 100
+"""Suspended topics at one time. All topics together can be suspended in addition."""
 
 
 class TooManySuspensions(Exception):
-    """The limit of suspensions is reached; suspend enforcement for all topics instead."""
+    """The limit of suspended topics is reached; all topics together can still be suspended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,8 @@ class Enforcement:
 
         Raises TooManySuspensions.
         """
-        if topic not in self._active and len(self._active) >= MAX_SUSPENSIONS:
+        others = self._active.keys() - {None, topic}
+        if topic is not None and len(others) >= MAX_SUSPENSIONS:
             raise TooManySuspensions
         suspension = Suspension(topic, cut(reason), self._now_ms() + seconds * 1000)
         self._active[topic] = suspension

@@ -109,8 +109,8 @@ def resume(address: HostPort, token: str | None, topic: str | None) -> list[str]
 def _change(
     address: HostPort, token: str | None, path: str, parameters: dict[str, str | int], topic: str | None
 ) -> list[str]:
-    named = parameters if topic is None else {**parameters, "topic": topic}
-    found = _json_from(address, token, "POST", f"{path}?{urlencode(named)}" if named else path)
+    scope = {"all": "true"} if topic is None else {"topic": topic}
+    found = _json_from(address, token, "POST", f"{path}?{urlencode({**scope, **parameters})}")
     suspended = found.get("suspended") if isinstance(found, dict) else None
     if not isinstance(suspended, list):
         raise StateUnavailable("not a sluicegate with the web UI, or another version")

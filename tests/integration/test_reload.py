@@ -300,7 +300,7 @@ def test_suspended_enforcement_takes_effect_at_once_survives_a_bad_file_and_a_re
     eventually(lambda: proxy.metric("sluicegate_config_reloads_total") >= 1)
     assert codes(proxy, topic) == {0}
 
-    sluicegate("suspend", "--reason", "incident 8", "--for", "1s", *options)
+    sluicegate("suspend", "--all", "--reason", "incident 8", "--for", "1s", *options)
     becomes(proxy, topic, 0)
     assert sluicegate("resume", topic, *options).returncode == 0
     becomes(proxy, topic, 32)
