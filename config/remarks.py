@@ -76,6 +76,7 @@ def _below_the_floor(config: Config, source: Source) -> Iterator[str]:
         if floor is None or floor == Floor(match=floor.match):
             continue
         mode = floor.mode or config.defaults.mode or "reject"
+        framing = floor.framing or config.defaults.framing or "safe"
         bounds_times = floor.before_max_ms is not None or floor.after_max_ms is not None
         weaker = {
             "message.timestamp.type": topic.timestamp_type == "LogAppendTime" and bounds_times,
@@ -83,15 +84,13 @@ def _below_the_floor(config: Config, source: Source) -> Iterator[str]:
             "message.timestamp.after.max.ms": _is_above(topic.after_max_ms, floor.after_max_ms),
             "max.message.bytes": _is_above(topic.max_message_bytes, floor.max_message_bytes),
             "checks": topic.checks == "none",
-            "enforce": topic.enforce is not None and mode != "observe",
             "mode": topic.mode is not None and STRICTNESS_OF_MODE[topic.mode] < STRICTNESS_OF_MODE[mode],
             "framing": topic.framing is not None
-            and floor.framing is not None
-            and STRICTNESS_OF_FRAMING[topic.framing] < STRICTNESS_OF_FRAMING[floor.framing],
+            and STRICTNESS_OF_FRAMING[topic.framing] < STRICTNESS_OF_FRAMING[framing],
         }
         for key in [key for key, is_weaker in weaker.items() if is_weaker]:
             path = ("topics", i, key)
-            given = "a part of the clients" if key == "enforce" else getattr(topic, _ATTRIBUTES[key])
+            given = getattr(topic, _ATTRIBUTES[key])
             where = source.place_of(("floor", place or 0))
             words = f"{given} is weaker than floor[{place}] ({where}), which applies instead; leave the key out"
             yield _message(source, path, words)

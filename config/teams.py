@@ -149,7 +149,9 @@ class Floor:
         default=None,
         corrections=MODES,
     )
-    framing: Literal["safe", "strict"] | None = described("the weakest `framing`", default=None)
+    framing: Literal["safe", "strict"] | None = described(
+        "the weakest `framing`; default: that of `defaults`, or `safe`", default=None
+    )
     rules: Annotated[tuple[Rule, ...], AfterValidator(check_names)] | None = described(
         "Rules that apply before the rules of the topic ([policies](policies.md)).", default=None
     )

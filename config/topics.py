@@ -170,7 +170,7 @@ class TopicKeys:
     sensitive: tuple[SensitiveFields, ...] | None = described(
         "Fields that are masked, hashed or rejected before a batch is stored "
         "([policies](policies.md#sensitive-fields)). They apply in every mode, to all clients, and during a "
-        "suspension. Excludes `samples`, `quarantine` and `checks: none`.",
+        "suspension. Excludes `samples`, `quarantine`, `checks: none` and `framing: broker`; `framing` is `strict`.",
         default=None,
     )
     owner: Owner | None = described(

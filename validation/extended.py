@@ -70,6 +70,18 @@ class ExtendedValidation:
 
     def validate(self, place: Place, submission: Submission, policy: TopicPolicy, now_ms: int) -> Verdict | None:
         """Return the verdict on one partition, after a fix if possible; None if its violations are only observed."""
+        floor = policy.floor_of_others if policy.mode is Mode.OBSERVE else None
+        if floor is None:
+            return self._validated_by(policy, place, submission, now_ms)
+        if self._is_rejected_by_floor(place, submission, floor, now_ms):
+            return None
+        budget, self._budget = self._budget, self._budget.to_read_again()  # the floor's validation counted all bytes
+        try:
+            return self._validated_by(policy, place, submission, now_ms)
+        finally:
+            self._budget = budget
+
+    def _validated_by(self, policy: TopicPolicy, place: Place, submission: Submission, now_ms: int) -> Verdict | None:
         budget = self._budget
         if policy.rules is not None:
             check_may_run_here(policy.rules, budget)
@@ -101,6 +113,19 @@ class ExtendedValidation:
         if isinstance(verdict, Accepted) and place in self._validated.observed:
             return None
         return verdict
+
+    def _is_rejected_by_floor(self, place: Place, submission: Submission, floor: TopicPolicy, now_ms: int) -> bool:
+        """Return whether the floor rejects a batch of a client for which the topic's stricter policy is not enforced."""
+        if floor.rules is not None:
+            check_may_run_here(floor.rules, self._budget)
+        by_broker = validate_partition(submission, floor, self._limits, now_ms, self._decompressor, self._budget)
+        verdict = self._by_rules(place, submission, by_broker, floor, now_ms)
+        if not isinstance(verdict, Rejected):
+            return False
+        if floor.samples:
+            verdict = self._sampling.shown(verdict, submission.topic, submission.partition, submission.records)
+        self._validated.reject(place, verdict, ValidationBasis(floor, now_ms))
+        return True
 
     def _is_unmaskable(
         self, place: Place, submission: Submission, verdict: Verdict, policy: TopicPolicy, now_ms: int

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from sluicegate.config.source import Path
 from sluicegate.config.teams import Floor as FloorKeys
-from sluicegate.config.topics import STRICTNESS_OF_FRAMING, STRICTNESS_OF_MODE
+from sluicegate.config.topics import STRICTNESS_OF_FRAMING, STRICTNESS_OF_MODE, TopicKeys
 from sluicegate.config.values.glob_cover import is_within
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.validation.cluster_settings import (
@@ -30,12 +30,11 @@ _RAISED = {
     "max_message_bytes": MAX_MESSAGE_BYTES,
     "checked": "checks",
     "mode": "mode",
-    "enforced": "enforce",
     "framing": "framing",
 }
 """The fields of a policy that a floor may raise, and their keys."""
 
-_KEYS_OF_POLICIES = frozenset({TIMESTAMP_TYPE, "checks", "enforce"})
+_KEYS_OF_POLICIES = frozenset({TIMESTAMP_TYPE, "checks"})
 """Keys that a floor does not have."""
 
 _KEPT_WITHOUT_CHECKS = frozenset({TIMESTAMP_TYPE, "samples", "owner"})
@@ -43,7 +42,7 @@ _KEPT_WITHOUT_CHECKS = frozenset({TIMESTAMP_TYPE, "samples", "owner"})
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """The weakest policy of a topic; fields as in TopicPolicy. `framing`, `rules`: None if the floor has none.
+    """The weakest policy of a topic; fields as in TopicPolicy. `rules`: None if the floor has none.
 
     `path`: that of its entry; `rule_paths`: those of its rules, by name.
     """
@@ -53,7 +52,7 @@ class Floor:
     compacted: bool = False
     max_message_bytes: int | None = None
     mode: Mode = Mode.REJECT
-    framing: Framing | None = None
+    framing: Framing = Framing.SAFE
     rules: RuleSet | None = None
     path: Path = ("floor",)
     rule_paths: Mapping[str, Path] = field(default_factory=dict)
@@ -61,22 +60,17 @@ class Floor:
     def under(self, policy: TopicPolicy) -> TopicPolicy:
         """Return the policy, with the floor's value of each key that is stricter.
 
-        A floor that rejects does so for all clients. A topic without checks gets the floor alone. If the floor bounds
+        A floor that rejects does so for all clients; `enforce` of the topic is about the stricter values of its own. A
+        topic without checks gets the floor alone. If the floor bounds
         timestamps, they are validated, whatever timestamp type the policy has; only the cluster's own setting switches
         that off.
         """
         given = policy
         if not policy.checked:
-            paths = {key: path for key, path in policy.origins.paths.items() if key in _KEPT_WITHOUT_CHECKS}
-            origins = replace(policy.origins, paths=paths, rules={})
-            unbounded = TopicPolicy(policy.timestamp_type, mode=Mode.OBSERVE)
-            policy = replace(
-                unbounded,
-                samples=policy.samples,
-                owner=policy.owner,
-                client_owners=policy.client_owners,
-                origins=origins,
-            )
+            policy = _without_checks(policy)
+        alone = None
+        if policy.enforced is not None and self.mode is not Mode.OBSERVE:
+            alone = self.under(_without_checks(policy))
         bounds_times = min(self.before_max_ms, self.after_max_ms) < LONG_MAX
         sizes = [size for size in (policy.max_message_bytes, self.max_message_bytes) if size is not None]
         raised = replace(
@@ -87,8 +81,8 @@ class Floor:
             compacted=policy.compacted or self.compacted,
             max_message_bytes=min(sizes, default=None),
             mode=self._mode_above(policy),
-            enforced=policy.enforced if self.mode is Mode.OBSERVE else None,
-            framing=max(policy.framing, self.framing or policy.framing, key=_strictness_of_framing),
+            floor_of_others=alone,
+            framing=max(policy.framing, self.framing, key=_strictness_of_framing),
             rules=_both(self.rules, policy.rules),
         )
         return replace(raised, origins=self._origins(given, raised))
@@ -106,6 +100,19 @@ class Floor:
         return replace(raised.origins, paths=paths, rules={**raised.origins.rules, **self.rule_paths})
 
 
+def _without_checks(policy: TopicPolicy) -> TopicPolicy:
+    """Return a policy that bounds nothing, with the fields of another that bound nothing either."""
+    paths = {key: path for key, path in policy.origins.paths.items() if key in _KEPT_WITHOUT_CHECKS}
+    return TopicPolicy(
+        policy.timestamp_type,
+        mode=Mode.OBSERVE,
+        samples=policy.samples,
+        owner=policy.owner,
+        client_owners=policy.client_owners,
+        origins=replace(policy.origins, paths=paths, rules={}),
+    )
+
+
 def _strictness_of_framing(framing: Framing) -> int:
     return STRICTNESS_OF_FRAMING[framing.value]
 
@@ -113,11 +120,11 @@ def _strictness_of_framing(framing: Framing) -> int:
 class Floors:
     """The floors of a configuration: the first pattern that matches the whole topic name decides. Thread-safe."""
 
-    def __init__(self, keys: Sequence[FloorKeys], default_mode: str | None, maker: RuleMaker) -> None:
-        """Compile the floors; `default_mode` is that of `defaults`. Raises RuleUnusable."""
+    def __init__(self, keys: Sequence[FloorKeys], defaults: TopicKeys, maker: RuleMaker) -> None:
+        """Compile the floors; what they do not have of `mode` and `framing` is that of `defaults`. Raises RuleUnusable."""
         self._matches = [each.match for each in keys]
         self._patterns = TopicPatterns(self._matches)
-        self._floors = [_floor(each, ("floor", i), default_mode, maker) for i, each in enumerate(keys)]
+        self._floors = [_floor(each, ("floor", i), defaults, maker) for i, each in enumerate(keys)]
         self._raised: dict[tuple[int, int], tuple[TopicPolicy, TopicPolicy]] = {}
 
     @property
@@ -144,7 +151,7 @@ class Floors:
         return known[1]
 
 
-def _floor(keys: FloorKeys, path: Path, default_mode: str | None, maker: RuleMaker) -> Floor | None:
+def _floor(keys: FloorKeys, path: Path, defaults: TopicKeys, maker: RuleMaker) -> Floor | None:
     if keys == FloorKeys(match=keys.match):
         return None
     return Floor(
@@ -152,8 +159,8 @@ def _floor(keys: FloorKeys, path: Path, default_mode: str | None, maker: RuleMak
         LONG_MAX if keys.after_max_ms is None else keys.after_max_ms,
         keys.cleanup_policy is not None,
         keys.max_message_bytes,
-        Mode(keys.mode or default_mode or "reject"),
-        None if keys.framing is None else Framing(keys.framing),
+        Mode(keys.mode or defaults.mode or "reject"),
+        Framing(keys.framing or defaults.framing or "safe"),
         rule_set_of(keys.rules, maker),
         path,
         rule_paths(keys.rules, (*path, "rules")),

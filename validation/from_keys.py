@@ -69,7 +69,7 @@ def compile_policies(
         [(rule.match.topics, request_rule_of(rule)) for rule in requests],
         exemptions_of(exempt),
         quotas_of(quotas),
-        Floors(floor, defaults.mode, maker) if floor else None,
+        Floors(floor, defaults, maker) if floor else None,
     )
 
 
@@ -146,10 +146,17 @@ class _Compiling:
             elif bounds[key] != bound and difference is not None:
                 paths[key] = paths[DIFFERENCE_MAX]
         sensitive = sensitive_of(given("sensitive"), self._maker)
-        others = {"quarantine": dead_letters, "samples": given("samples"), "checks: none": given("checks") == "none"}
+        others = {
+            "quarantine": dead_letters,
+            "samples": given("samples"),
+            "checks: none": given("checks") == "none",
+            "framing: broker": given("framing") == "broker",
+        }
         for other, is_given in others.items() if sensitive is not None else ():
             if is_given:
                 raise RuleUnusable(f"sensitive and {other} exclude each other: values would be stored in clear")
+        if sensitive is not None:
+            paths["framing"] = paths["sensitive"]
         return TopicPolicy(
             TimestampType(given("timestamp_type") or "CreateTime"),
             bounds[BEFORE_MAX],

@@ -6,6 +6,7 @@ from enum import Enum
 
 from sluicegate.config.teams import Owner
 from sluicegate.protocol.integers import LONG_MAX
+from sluicegate.protocol.records.codecs.codec import Oddity
 from sluicegate.validation.origins import UNKNOWN_ORIGINS, Origins
 from sluicegate.validation.requests.name_pattern import EnforcedClients, Exemption, OwnedClients
 from sluicegate.validation.requests.quota import Quota
@@ -61,9 +62,10 @@ class TopicPolicy:
     copies of them if it is OBSERVE. `rules`: about records that pass all other checks; `requests`: about the client and
     its request. `samples`: whether events contain parts of bad records. `quota`: how many bytes and requests the topic
     may get. `framing`: whether batches that consumers read differently than brokers are accepted. `enforced`: the
-    clients that it is enforced for; the batches of others are only observed (None: all clients). `owner`: the team that
+    clients that it is enforced for; the batches of others are only observed (None: all clients), after `floor_of_others`,
+    the floor, has accepted them. `owner`: the team that
     owns the topic; `client_owners`: those of clients, for a topic without one. `sensitive`: the fields that are never
-    stored in clear, in any mode. `origins`: where these values come from. `exempt`: the clients with another policy for
+    stored in clear, in any mode; with it `framing` is STRICT. `origins`: where these values come from. `exempt`: the clients with another policy for
     this topic.
     """
 
@@ -83,6 +85,7 @@ class TopicPolicy:
     quota: Quota | None = None
     framing: Framing = Framing.SAFE
     enforced: EnforcedClients | None = None
+    floor_of_others: "TopicPolicy | None" = None
     owner: Owner | None = None
     client_owners: tuple[OwnedClients, ...] = ()
     sensitive: Sensitive | None = None
@@ -91,6 +94,10 @@ class TopicPolicy:
     is_plain: bool = field(init=False)
 
     def __post_init__(self) -> None:
+        if (
+            self.sensitive is not None
+        ):  # a mask finds only what was validated, so nothing else is stored, for any client
+            object.__setattr__(self, "framing", Framing.STRICT)
         asks_more = self.rehearsed is not None or self.fix is not None or self.has_rules or self.samples
         asks_more = asks_more or self.sensitive is not None
         object.__setattr__(self, "is_plain", self.mode not in _CHANGES_THE_OUTCOME and not asks_more)
@@ -98,7 +105,15 @@ class TopicPolicy:
     def observing(self) -> "TopicPolicy":
         """Return this policy with every violation reported and every batch forwarded unchanged."""
         origins = replace(self.origins, is_suspended=True)
-        return replace(self, mode=Mode.OBSERVE, fix=None, dead_letters=None, enforced=None, origins=origins)
+        return replace(
+            self,
+            mode=Mode.OBSERVE,
+            fix=None,
+            dead_letters=None,
+            enforced=None,
+            floor_of_others=None,
+            origins=origins,
+        )
 
     @property
     def varies_by_client(self) -> bool:
@@ -110,12 +125,17 @@ class TopicPolicy:
         return self.exempt is not None and any(exemption.covers(client) for exemption in self.exempt.exemptions)
 
     def for_client(self, client: Client) -> "TopicPolicy":
-        """Return the policy for one client: this one, that of exempt clients, or one that only observes."""
+        """Return the policy for one client: this one, that of exempt clients, or one that only observes what is
+        stricter than the floor.
+        """
         if self.exempt is not None and self.exempts(client):
             return self._masking(self.exempt.policy)
         if self.enforced is None or self.enforced.covers(client):
             return self
-        return replace(self, mode=Mode.OBSERVE, fix=None, dead_letters=None)
+        if self.floor_of_others is None:
+            return replace(self, mode=Mode.OBSERVE, fix=None, dead_letters=None)
+        rules = None if self.rules is None else self.rules.without(self.floor_of_others.rules)
+        return replace(self, mode=Mode.OBSERVE, fix=None, dead_letters=None, rules=rules, requests=())
 
     def for_exempt(self) -> "TopicPolicy":
         """Return the policy of clients that are exempt for all topics."""
@@ -127,8 +147,12 @@ class TopicPolicy:
             return policy
         if policy.checked:
             return replace(policy, sensitive=self.sensitive)
-        alone = TopicPolicy(mode=Mode.OBSERVE, framing=Framing.BROKER, sensitive=self.sensitive)
+        alone = TopicPolicy(mode=Mode.OBSERVE, sensitive=self.sensitive)
         return replace(alone, owner=self.owner, client_owners=self.client_owners, origins=self.origins)
+
+    def looks_for(self, oddity: Oddity) -> bool:
+        """Return whether an oddity of a payload is reported or rejected. UNREAD only matters for sensitive fields."""
+        return self.sensitive is not None if oddity is Oddity.UNREAD else self.framing is not Framing.BROKER
 
     @property
     def lists_all_bad_records(self) -> bool:

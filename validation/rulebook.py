@@ -99,7 +99,7 @@ class FilePolicies:
             policy = replace(policy, quota=quota)
         if self._requests:
             asked = tuple(rule for pattern, rule in self._requests if pattern is None or pattern.matches(topic))
-            policy = replace(policy, requests=asked) if asked else policy
+            policy = _with_requests(policy, asked) if asked else policy
         exemptions = tuple(exemption for exemption in self._exempt_from_topics if exemption.is_for(topic))
         return self._with_exempt(topic, policy, exemptions) if exemptions else policy
 
@@ -117,6 +117,14 @@ class FilePolicies:
                 origins=origins,
             )
         return replace(policy, exempt=ExemptClients(exemptions, theirs))
+
+
+def _with_requests(policy: TopicPolicy, requests: tuple[RequestRule, ...]) -> TopicPolicy:
+    """Return a policy with the operator's rules about requests, which are part of the floor too."""
+    floor = policy.floor_of_others
+    return replace(
+        policy, requests=requests, floor_of_others=None if floor is None else replace(floor, requests=requests)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +168,8 @@ class Rulebook:
         if not is_legal_topic_name(topic):
             return self._file.default
         policy = self._applied(topic, self._file.of(topic))
+        if policy.floor_of_others is not None:
+            policy = replace(policy, floor_of_others=self._applied(topic, policy.floor_of_others))
         exempt = policy.exempt
         if exempt is None or not exempt.policy.checked:
             return policy

@@ -42,7 +42,9 @@ class EnforcementApi:
         try:
             return asyncio.run_coroutine_threadsafe(self._made(change), self._loop).result(_LOOP_SECONDS)
         except TooManySuspensions:
-            return text_response(409, f"{MAX_SUSPENSIONS} topics are suspended already: resume some, or suspend all topics")
+            return text_response(
+                409, f"{MAX_SUSPENSIONS} topics are suspended already: resume some, or suspend all topics"
+            )
         except TimeoutError:
             return text_response(503, f"the proxy has not applied this within {_LOOP_SECONDS:.0f} s; see /livez")
 

@@ -11,13 +11,14 @@ from sluicegate.config.source import Path
 from sluicegate.config.topics import Topic
 from sluicegate.config.values.glob_cover import misses_dashes
 from sluicegate.config.values.password import SecretText
+from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.cluster.topics import SETTINGS_OFF, SettingsRead
 from sluicegate.proxy.reload.policy_history import PolicyHistory
 from sluicegate.validation.cluster_settings import CLEANUP_POLICY, DIFFERENCE_MAX, MAX_MESSAGE_BYTES
 from sluicegate.validation.effective import EffectiveValue, effective_policy
 from sluicegate.validation.from_keys import file_policies_of
-from sluicegate.validation.policy import TimestampType
+from sluicegate.validation.policy import TimestampType, TopicPolicy
 from sluicegate.validation.rulebook import NOTHING_SUSPENDED, Rulebook, Suspended
 from sluicegate.validation.rules.built_in import Required
 from sluicegate.validation.rules.from_keys import RuleMaker
@@ -26,6 +27,7 @@ from sluicegate.validation.topic_patterns import TopicPatterns
 
 _KEYS = [key.name for key in each_key_of(Topic) if key.name not in ("match", DIFFERENCE_MAX)]
 _MOST_LATER = 5
+_NEVER_IN_A_FLOOR = frozenset({"enforce", "rehearse", "fix", "quarantine", "sensitive", "rules", "requests", "checks"})
 NO_TOPIC = "no topic can have this name, and a broker rejects it (letters, digits, . _ - and at most 249)"
 NOT_ASKED = SettingsRead(reason="the cluster was not asked")
 
@@ -207,6 +209,13 @@ class TopicExplanation:
             yield "  checks: none: its batches are forwarded unvalidated; the other settings do not apply"
         elif policy.mode in (Mode.OBSERVE, Mode.MARK) and policy.fix is not None:
             yield f"  nothing is fixed while mode is {policy.mode.value}"
+        if policy.floor_of_others is not None:
+            floor = policy.floor_of_others
+            path = next((path[:2] for path in floor.origins.paths.values() if path[0] == "floor"), ("floor",))
+            yield (
+                f"  enforce: for all other clients, {self._stands(path)} rejects by its own values "
+                f"({_differing(floor, policy)}); violations of the values above are reported"
+            )
         is_unknown = self._read.settings is None and self._read.reason != SETTINGS_OFF
         if is_unknown and policy.timestamp_type is TimestampType.LOG_APPEND_TIME:
             yield "  the cluster decides message.timestamp.type: if it is CreateTime there, the bounds above apply"
@@ -236,6 +245,19 @@ class PolicyQuery:
 def explain(topic: str, loaded: Loaded, read_settings: ReadSettings = lambda _topic: NOT_ASKED) -> Iterator[str]:
     """Yield lines for a person; the first names the entry that applies."""
     yield from PolicyQuery(loaded, read_settings)(topic)["lines"]
+
+
+def _differing(floor: TopicPolicy, policy: TopicPolicy) -> str:
+    """Return the keys whose value for other clients, the floor's, is another than the topic's own."""
+    theirs = {value.key: value.value for value in effective_policy(floor) if value.key not in _NEVER_IN_A_FLOOR}
+    own = {value.key: value.value for value in effective_policy(policy)}
+    found = [f"{key}: {_shown_bound(value)}" for key, value in theirs.items() if value != own.get(key)]
+    rules = [rule.name for rule in floor.rules.rules] if floor.rules is not None else []
+    return ", ".join([*found, f"rules: [{', '.join(rules)}]"])
+
+
+def _shown_bound(value: Any) -> str:
+    return "none" if value in (None, LONG_MAX) else _shown(value)
 
 
 def _matches(match: str, topic: str) -> bool:

@@ -91,17 +91,28 @@ MARKED: dict[str, list[Change]] = {"telemetry": [{"topic": "telemetry.eu", **one
 def validated(rulebook: Rulebook, sent: Sent, limits: ValidationLimits = LIMITS) -> ValidatedRequest:
     state = {"producer_epoch": 0, "base_sequence": 0} if sent.producer_id >= 0 else {}
     data = batch(sent.records, sent.codec, producer_id=sent.producer_id, **state)
-    body = produce_body(9, [topic_data(sent.topic, (0, data))], sent.acks)
+    return validated_batch(rulebook, sent.topic, data, sent.client, sent.acks, limits)
+
+
+def validated_batch(
+    rulebook: Rulebook,
+    topic: str,
+    data: bytes,
+    client: Client = Client(""),
+    acks: int = -1,
+    limits: ValidationLimits = LIMITS,
+) -> ValidatedRequest:
+    body = produce_body(9, [topic_data(topic, (0, data))], acks)
     budget = DecompressionBudget(1 << 26, 100, lambda: None)
     return validate_request(
         walk_produce_request(bytearray(body), 9, 0, 100),
         {},
-        lambda topic: rulebook.of(topic).for_client(sent.client),
+        lambda topic: rulebook.of(topic).for_client(client),
         limits,
         lambda: NOW,
         Decompressor(),
         budget,
-        client=sent.client,
+        client=client,
     )
 
 

@@ -7,7 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sluicegate.config.keys import each_key_of
+from sluicegate.config.topics import Topic
 from sluicegate.protocol.integers import LONG_MAX
+from sluicegate.proxy.reload.topic_explanation import explain
 from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.floor import Floor
 from sluicegate.validation.from_keys import rulebook_of
@@ -15,7 +18,8 @@ from sluicegate.validation.policy import EXEMPT, Fix, Framing, Rehearsed, Timest
 from sluicegate.validation.rulebook import Rulebook, Suspended
 from sluicegate.validation.rules.rule import Client, Mode
 from tests.config.reading import SMALLEST, loaded, problems
-from tests.docs.test_policies import NOW, Sent, validated
+from tests.docs.test_policies import NOW, Sent, validated, validated_batch
+from tests.framing.cases import AMBIGUOUS
 from tests.wire.batches import Rec
 
 AFTER = "message.timestamp.after.max.ms"
@@ -38,20 +42,74 @@ def book(text: str) -> Rulebook:
 
 
 def result(rulebook: Rulebook, topic: str, **record: Any) -> str:
-    given = {"time": NOW, "key": b"k", "value": b"v"} | record
-    found = validated(rulebook, Sent(topic, (Rec(given["time"], given["key"], given["value"]),)))
+    given = {"time": NOW, "key": b"k", "value": b"v", "client": "", "acks": -1} | record
+    records = (Rec(given["time"], given["key"], given["value"]),)
+    found = validated(rulebook, Sent(topic, records, acks=given["acks"], client=Client("a:1", given["client"])))
     return "rejected" if found.rejected else "observed" if found.observed else "accepted"
 
 
-def test_a_floor_that_rejects_is_enforced_for_all_clients() -> None:
-    text = "topics: [{match: orders, enforce: {percent: 0}}, {match: audit, enforce: {percent: 0}}]\n"
-    rulebook = book(FLOOR + text)
+GRADUAL = f"""topics:
+  - match: t
+    {AFTER}: 1m
+    enforce: {{clients: ["team-a-*"]}}
+    rules: [{{name: own, value: {{required: true}}}}]
+"""
 
-    assert rulebook.of("orders").enforced is None
-    assert rulebook.of("audit").enforced is not None
-    assert any(
-        "topics[0].enforce a part of the clients is weaker" in line for line in loaded(SMALLEST + FLOOR + text).warnings
-    )
+
+@pytest.mark.parametrize(
+    ("record", "of_team_a", "of_others"),
+    [
+        ({}, "accepted", "accepted"),
+        ({"key": None}, "rejected", "rejected"),
+        ({"time": NOW + 2 * HOUR}, "rejected", "rejected"),
+        ({"value": Random(1).randbytes(2_000_000)}, "rejected", "rejected"),
+        ({"time": NOW + 5 * 60_000}, "rejected", "observed"),
+        ({"value": None}, "rejected", "observed"),
+        ({"value": None, "key": None}, "rejected", "rejected"),
+        ({"value": None, "time": NOW + 2 * HOUR}, "rejected", "rejected"),
+    ],
+)
+def test_the_floor_is_for_all_clients_and_enforce_is_about_what_is_stricter(
+    record: dict[str, Any], of_team_a: str, of_others: str
+) -> None:
+    rulebook = book(FLOOR + GRADUAL)
+
+    assert result(rulebook, "t", client="team-a-1", **record) == of_team_a
+    assert result(rulebook, "t", client="team-b-1", **record) == of_others
+
+
+def test_an_exception_from_the_floor_is_only_enforced_for_the_named_clients() -> None:
+    rulebook = book(FLOOR + GRADUAL.replace("match: t", "match: audit"))
+
+    assert result(rulebook, "audit", client="team-b-1", time=NOW + 2 * HOUR) == "observed"
+    assert result(rulebook, "audit", client="team-a-1", time=NOW + 2 * HOUR) == "rejected"
+
+
+def test_rules_of_the_operator_about_requests_are_part_of_the_floor() -> None:
+    rulebook = book(FLOOR + GRADUAL + 'requests: [{name: no-acks, match: {topics: t}, acks: ["all"]}]\n')
+
+    assert result(rulebook, "t", client="team-b-1", acks=1) == "rejected"
+    assert result(rulebook, "t", client="team-b-1", acks=-1) == "accepted"
+
+
+def test_a_suspension_stays_above_the_floor_of_clients_that_enforce_leaves_out() -> None:
+    rulebook = book(FLOOR + GRADUAL).with_suspended(Suspended(everywhere=True))
+
+    assert result(rulebook, "t", client="team-b-1", key=None) == "observed"
+
+
+def test_the_clusters_settings_apply_to_clients_that_enforce_leaves_out() -> None:
+    rulebook = book(FLOOR + GRADUAL).with_settings({"t": ClusterSettings(None, LONG_MAX, LONG_MAX, False, 500)})
+
+    assert result(rulebook, "t", client="team-b-1", value=Random(1).randbytes(1_000)) == "rejected"
+
+
+def test_explain_shows_the_floor_of_the_clients_that_enforce_leaves_out() -> None:
+    lines = list(explain("t", loaded(SMALLEST + FLOOR + GRADUAL)))
+
+    (line,) = [line for line in lines if "for all other clients" in line]
+    assert f"{AFTER}: {HOUR}" in line and "rules: [keyed]" in line and "floor[1]" in line
+    assert any("{clients: [team-a-*]}" in each for each in lines)
 
 
 POLICIES = st.builds(
@@ -69,7 +127,7 @@ POLICIES = st.builds(
 )
 FLOORS = st.builds(
     Floor, BOUNDS, BOUNDS, st.booleans(), SIZES, st.sampled_from([Mode.OBSERVE, Mode.REJECT]),
-    st.sampled_from([None, *FRAMINGS[1:]]),
+    st.sampled_from(FRAMINGS[1:]),
 )  # fmt: skip
 
 
@@ -84,7 +142,7 @@ def test_each_value_is_as_strict_as_the_floors_and_the_topics(policy: TopicPolic
         assert found.timestamp_type is TimestampType.CREATE_TIME
     assert found.compacted or not floor.compacted
     assert floor.max_message_bytes is None or (found.max_message_bytes or LONG_MAX) <= floor.max_message_bytes
-    assert floor.framing is None or FRAMINGS.index(found.framing) >= FRAMINGS.index(floor.framing)
+    assert FRAMINGS.index(found.framing) >= FRAMINGS.index(floor.framing)
     if policy.checked:
         assert STRICTNESS.index(found.mode) >= STRICTNESS.index(policy.mode)
         assert found.before_max_ms <= policy.before_max_ms and found.after_max_ms <= policy.after_max_ms
@@ -107,15 +165,49 @@ WEAK_ENTRIES = [
     "{match: x}",
 ]
 
+OTHER_ENTRIES = [
+    "{match: t, message.timestamp.before.max.ms: 30d}",
+    "{match: t, message.timestamp.difference.max.ms: 30d}",
+    "{match: t, cleanup.policy: delete}",
+    "{match: t, max.message.bytes: 100MB}",
+    f"{{match: t, rehearse: {{{AFTER}: [30d]}}}}",
+    "{match: t, enforce: {percent: 0}}",
+    "{match: t, sensitive: [{name: mail, action: mask, fields: [mail]}]}",
+    "{match: t, owner: {team: a}}",
+]
+_FIX = "{match: t, fix: {timestamp: now}}"
+"""Repairs times as the floor asks (test_a_fix_repairs_what_the_floor_would_reject)."""
 
-@pytest.mark.parametrize("entry", WEAK_ENTRIES)
+
+def test_each_key_of_a_topic_is_tried_against_the_floor() -> None:
+    """A new key needs an entry above, in which a team tries to weaken the floor with it."""
+    keys = {key.name for key in each_key_of(Topic)} - {"match"}
+    entries = [*WEAK_ENTRIES, *OTHER_ENTRIES, _FIX]
+
+    assert {key for key in keys if not any(f" {key}:" in entry for entry in entries)} == set()
+
+
+@pytest.mark.parametrize("entry", [*WEAK_ENTRIES, *OTHER_ENTRIES])
+def test_no_entry_hides_a_record_from_the_floor(entry: str) -> None:
+    for case in ("an empty raw block, lz4", "a record within a record, zstd"):
+        data = AMBIGUOUS[case](NOW)
+        assert validated_batch(book(f"{FLOOR}topics: [{entry}]"), "t", data).rejected, case
+
+
+def test_the_defaults_of_the_operator_may_give_the_floor_another_framing() -> None:
+    rulebook = book(f"{FLOOR}defaults: {{framing: broker}}")
+
+    assert not validated_batch(rulebook, "t", AMBIGUOUS["an empty raw block at the end, lz4"](NOW)).rejected
+
+
+@pytest.mark.parametrize("entry", [*WEAK_ENTRIES, *OTHER_ENTRIES])
 def test_no_entry_switches_the_floor_off(entry: str) -> None:
     rulebook = book(f"{FLOOR}topics: [{entry}]")
 
     assert result(rulebook, "t", key=None) == "rejected"
     assert result(rulebook, "t", time=NOW + 2 * 3_600_000) == "rejected"
     assert result(rulebook, "t", value=Random(1).randbytes(2_000_000)) == "rejected"
-    assert result(rulebook, "t") == "accepted"
+    assert result(rulebook, "t", value=b"{}") == "accepted"
 
 
 def test_a_fix_repairs_what_the_floor_would_reject() -> None:
@@ -207,6 +299,7 @@ def test_each_key_that_is_weaker_than_the_floor_is_a_warning() -> None:
             (12, "mode mark"),
             (13, f"{AFTER} {30 * 86_400_000}"),
             (14, "message.timestamp.type LogAppendTime"),
+            (18, "framing broker"),
         ]
     ]
 

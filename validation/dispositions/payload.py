@@ -1,12 +1,14 @@
 """The whole plain payload of a batch, for dispositions that rewrite its records, and the batch around a new payload."""
 
-from sluicegate.protocol.records.codecs.codec import Codec
+from sluicegate.protocol.records.codecs.codec import Codec, Oddity
 from sluicegate.protocol.records.codecs.compression import compress
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit
 from sluicegate.protocol.records.record_batch import HEADER_BYTES, RecordBatch
 from sluicegate.protocol.records.restamp import with_payload
 from sluicegate.validation.policy import Framing, ValidationLimits
+
+_HARMLESS = (None, Oddity.UNREAD)
 
 
 def plain_payload(
@@ -29,7 +31,7 @@ def plain_payload(
         budget.worked(len(found.data))
     except OverLimit:
         return None
-    if found.failure is not None or (found.oddity is not None and framing is not Framing.BROKER):
+    if found.failure is not None or (found.oddity not in _HARMLESS and framing is not Framing.BROKER):
         return None
     return memoryview(bytes(found.data))
 

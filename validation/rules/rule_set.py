@@ -26,6 +26,11 @@ class RuleSet:
         self.looking_ahead = tuple((each, each.rule) for each in self.rules if isinstance(each.rule, LooksAhead))
         self.ordinary = ordinary_questions(named.rule for named in self.rules)
 
+    def without(self, others: "RuleSet | None") -> "RuleSet | None":
+        """Return the rules that are not among the others; None if there are none."""
+        left = self.rules if others is None else tuple(rule for rule in self.rules if rule not in others.rules)
+        return RuleSet(left) if left else None
+
     def __bool__(self) -> bool:
         return bool(self.rules)
 

@@ -48,9 +48,9 @@ def gzip_pieces(data: memoryview, bounds: Bounds) -> Iterator[Piece]:
 def _members(data: memoryview, bounds: Bounds) -> Iterator[Piece]:
     position = 0
     most = _INPUT_BYTES
-    is_odd = False
+    flags = 0
     while True:
-        is_odd = is_odd or has_reserved_flags(data, position)
+        flags |= _flags_of(data, position)
         member = isal_zlib.decompressobj(wbits=_WBITS)
         rest: Piece = b""
         held: Piece = b""
@@ -79,8 +79,7 @@ def _members(data: memoryview, bounds: Bounds) -> Iterator[Piece]:
         position -= len(member.unused_data)
         most = _FIRST_INPUT_BYTES
         if position == len(data):
-            if is_odd:
-                raise Odd(Oddity.UNVERIFIED)
+            _check_flags(flags)
             return
         if data[position : position + len(_MAGIC)] != _MAGIC:
             raise Odd(Oddity.TRAILING_BYTES)  # Java's GZIPInputStream ignores bytes that are no further member
@@ -93,7 +92,7 @@ _LEAST_FOR_ANOTHER_MEMBER = 26
 _FLAGS_AT = 3
 _HEADER_CRC, _EXTRA, _NAME, _COMMENT = 0x02, 0x04, 0x08, 0x10
 _RAW_DEFLATE = -15
-_LARGEST_FLAGS = b"\x1f"  # the bits beyond are reserved
+_LARGEST_FLAGS = 0x1F  # the bits beyond are reserved
 _U32 = 0xFFFFFFFF
 _NAME_STEP_BYTES = 1024
 # How much slower this is than other decoders.
@@ -106,7 +105,7 @@ def gzip_as_java(data: memoryview, bounds: Bounds, skip: int) -> Iterator[memory
     if position is None:
         raise Damaged
     fetched = position
-    is_odd = has_reserved_flags(data, 0)
+    flags = _flags_of(data, 0)
     while True:
         inflater = zlib.decompressobj(_RAW_DEFLATE)
         crc = size = 0
@@ -137,18 +136,26 @@ def gzip_as_java(data: memoryview, bounds: Bounds, skip: int) -> Iterator[memory
         if following is None:
             if end < len(data):
                 raise Odd(Oddity.TRAILING_BYTES)
-            if is_odd:
-                raise Odd(Oddity.UNVERIFIED)
+            _check_flags(flags)
             return
-        is_odd = is_odd or has_reserved_flags(data, end)
+        flags |= _flags_of(data, end)
         position = following
         fetched = max(fetched, position)
 
 
-def has_reserved_flags(data: memoryview, start: int) -> bool:
-    """Return whether the member at `start` sets reserved flags: zlib rejects these, Java ignores them."""
-    flags = bytes(data[start + _FLAGS_AT : start + _FLAGS_AT + 1])
-    return flags > _LARGEST_FLAGS
+def _flags_of(data: memoryview, start: int) -> int:
+    """Return the flags of the member at `start`; 0 if the data ends before them."""
+    return int.from_bytes(data[start + _FLAGS_AT : start + _FLAGS_AT + 1], "big")
+
+
+def _check_flags(flags: int) -> None:
+    """Raise Odd for members that set reserved flags, which zlib rejects and Java ignores, or whose headers have a name, a
+    comment or other bytes, which nobody reads.
+    """
+    if flags > _LARGEST_FLAGS:
+        raise Odd(Oddity.UNVERIFIED)
+    if flags & (_EXTRA | _NAME | _COMMENT):
+        raise Odd(Oddity.UNREAD)
 
 
 def _deflate_at(data: memoryview, start: int) -> int | None:

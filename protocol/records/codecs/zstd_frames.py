@@ -38,6 +38,7 @@ def zstd_pieces(
     Raises Damaged, Odd, and OverLimit for a window that is used and too large.
     """
     position = 0
+    has_skippable_frames = False
     while position < len(data):
         frame = frame_at(data, position, bounds.budget)
         if frame is None:
@@ -48,6 +49,7 @@ def zstd_pieces(
         if frame.window_bytes > bounds.window_bytes:
             most = bounds.window_bytes
         if frame.is_skippable:
+            has_skippable_frames = True
             yield memoryview(b"")
         else:
             out = 0
@@ -61,6 +63,8 @@ def zstd_pieces(
             is_the_end = missing < _LEAST_HINT_TAKEN_FOR_AN_ERROR and _is_taken_for_the_end(position, len(data))
             raise Odd(Oddity.TRAILING_BYTES) if is_the_end else Damaged
         position = frame.end
+    if has_skippable_frames:
+        raise Odd(Oddity.UNREAD)
 
 
 def _opens_a_frame(data: memoryview, position: int) -> bool:

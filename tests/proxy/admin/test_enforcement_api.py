@@ -11,7 +11,17 @@ from sluicegate.proxy.admin.enforcement_api import EnforcementApi
 from sluicegate.proxy.reload.enforcement import MAX_SECONDS, MAX_SUSPENSIONS, Enforcement
 from sluicegate.proxy.status.status import Status
 
-NO_SCOPES = ("", "topic=&", "topic=%20&", "all=&", "all=false&", "all=1&", "all=true&topic=orders&", "all=true&topic=&", "topic=a&topic=b&")
+NO_SCOPES = (
+    "",
+    "topic=&",
+    "topic=%20&",
+    "all=&",
+    "all=false&",
+    "all=1&",
+    "all=true&topic=orders&",
+    "all=true&topic=&",
+    "topic=a&topic=b&",
+)
 """Beginnings of a query that name neither one topic nor all topics."""
 
 Change = Callable[..., Awaitable[tuple[int, Any]]]
