@@ -247,7 +247,7 @@ def _count(count: int, flexible: bool) -> bytes:
 
 
 def _string(text: str, flexible: bool) -> bytes:
-    data = text.encode()
+    data = text.encode(errors="backslashreplace")  # names in schemas may have lone surrogates
     return (unsigned_varint(len(data) + 1) if flexible else _INT16.pack(len(data))) + data
 
 

@@ -115,7 +115,7 @@ class ExtendedValidation:
         return verdict
 
     def _is_rejected_by_floor(self, place: Place, submission: Submission, floor: TopicPolicy, now_ms: int) -> bool:
-        """Return whether the floor rejects a batch of a client for which the topic's stricter policy is not enforced."""
+        """Return whether the floor rejects a batch of a client that `enforce` leaves out."""
         if floor.rules is not None:
             check_may_run_here(floor.rules, self._budget)
         by_broker = validate_partition(submission, floor, self._limits, now_ms, self._decompressor, self._budget)

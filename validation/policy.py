@@ -62,11 +62,10 @@ class TopicPolicy:
     copies of them if it is OBSERVE. `rules`: about records that pass all other checks; `requests`: about the client and
     its request. `samples`: whether events contain parts of bad records. `quota`: how many bytes and requests the topic
     may get. `framing`: whether batches that consumers read differently than brokers are accepted. `enforced`: the
-    clients that it is enforced for; the batches of others are only observed (None: all clients), after `floor_of_others`,
-    the floor, has accepted them. `owner`: the team that
-    owns the topic; `client_owners`: those of clients, for a topic without one. `sensitive`: the fields that are never
-    stored in clear, in any mode; with it `framing` is STRICT. `origins`: where these values come from. `exempt`: the clients with another policy for
-    this topic.
+    clients that it is enforced for (None: all clients); the batches of others are only observed, after the floor
+    `floor_of_others` has accepted them. `owner`: the team that owns the topic; `client_owners`: those of clients, for a
+    topic without one. `sensitive`: the fields that are never stored in clear, in any mode; with it `framing` is STRICT.
+    `origins`: where these values come from. `exempt`: the clients with another policy for this topic.
     """
 
     timestamp_type: TimestampType = TimestampType.CREATE_TIME
@@ -125,8 +124,8 @@ class TopicPolicy:
         return self.exempt is not None and any(exemption.covers(client) for exemption in self.exempt.exemptions)
 
     def for_client(self, client: Client) -> "TopicPolicy":
-        """Return the policy for one client: this one, that of exempt clients, or one that only observes what is
-        stricter than the floor.
+        """Return the policy for one client: this one, that of exempt clients, or, after its floor, one in mode
+        OBSERVE.
         """
         if self.exempt is not None and self.exempts(client):
             return self._masking(self.exempt.policy)

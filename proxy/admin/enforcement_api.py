@@ -12,8 +12,9 @@ from sluicegate.proxy.webui.responses import SAFE, Response, text_response
 _MOST_REASON_CHARACTERS = 200
 _LOOP_SECONDS = 5.0
 _USAGE = (
-    "expected /api/suspend?topic=NAME&reason=TEXT&seconds=NUMBER or /api/resume?topic=NAME, with all=true instead of topic "
-    f"for all topics; seconds is at most {MAX_SECONDS}, the reason has at most {_MOST_REASON_CHARACTERS} characters"
+    "expected /api/suspend?topic=NAME&reason=TEXT&seconds=NUMBER or /api/resume?topic=NAME, with all=true instead of "
+    f"topic for all topics; seconds is at most {MAX_SECONDS}, the reason has at most {_MOST_REASON_CHARACTERS} "
+    "characters"
 )
 
 
@@ -71,8 +72,9 @@ class EnforcementApi:
 
 
 def _topic(given: dict[str, str]) -> str | None:
-    """Take the topic out of the parameters, or `all=true`: None, all topics. Raises ValueError unless exactly one of them
-    is given: an empty or a forgotten name never means all topics.
+    """Take the topic out of the parameters; None for `all=true`, all topics.
+
+    Raises ValueError unless exactly one of them is given: an empty or a forgotten name never means all topics.
     """
     topic, everything = given.pop("topic", None), given.pop("all", None)
     if everything == "true" and topic is None:

@@ -126,6 +126,8 @@ class SchemaRegistry:
         return self._usable(schema_id, found)
 
     def _is_under(self, schema_id: SchemaId, subject: str) -> bool:
+        if not _is_encodable(subject):
+            return False  # no registry has such a subject, and no URL can name it
         key = schema_id, subject
         known = self._subjects.get(key)
         if known is not None:
@@ -161,9 +163,14 @@ class SchemaRegistry:
     def _compile(self, schema_id: SchemaId, text: SchemaText) -> RegisteredSchema | str:
         try:
             made = self._compiler(text)
-        except SchemaUnusable as error:
-            self._schemas.learn(schema_id, self._now(), str(error), _REASON_BYTES)
-            return str(error)
+        except (Outage, MayNotWaitHere):
+            raise
+        except Exception as error:  # also a fault of a compiler or of ours: this schema fails the same way again
+            if not isinstance(error, SchemaUnusable):
+                self._reports.fault(self.name, error)
+            reason = str(error) if isinstance(error, SchemaUnusable) else _our_fault(error)
+            self._schemas.learn(schema_id, self._now(), reason, _REASON_BYTES)
+            return reason
         found = RegisteredSchema(text.language, made.content, text.conditions)
         self._schemas.learn(schema_id, self._now(), found, made.size)
         return found
@@ -257,6 +264,14 @@ def _kept_seconds(found: Found) -> float:
     if found is None:
         return _NO_SECONDS
     return _UNUSABLE_SECONDS if isinstance(found, str) else inf
+
+
+def _is_encodable(subject: str) -> bool:
+    try:
+        subject.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _our_fault(error: Exception) -> str:

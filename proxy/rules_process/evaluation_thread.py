@@ -204,6 +204,8 @@ class EvaluationThread:
             evaluation.future.set_exception(SchemaUnusable(words))
         elif response.outcome is Outcome.OUTAGE:
             evaluation.future.set_exception(Outage(words))
+        elif _is_permanent(evaluation):  # the same data fail again
+            evaluation.future.set_exception(SchemaUnusable(f"evaluating it fails ({words})"))
         else:
             evaluation.future.set_exception(Outage(f"it failed in the rules process: {words}"))
 
@@ -300,3 +302,11 @@ class EvaluationThread:
         self._reports.evaluated(how.value)
         self._reports.limit_exceeded(evaluation.client, how.value, evaluation.specification.kind.value)
         return how
+
+
+def _is_permanent(evaluation: Evaluation) -> bool:
+    """Return whether a failure is that of a library with this schema and these data. A failure to compile is one of the
+    folder for temporary files; that of an operator's own rule is an outage (docs/policies.md).
+    """
+    is_own = evaluation.specification.kind is Kind.OWN_RULE
+    return evaluation.request.operation is not Operation.COMPILE and not is_own

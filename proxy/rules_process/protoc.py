@@ -1,5 +1,6 @@
 """Runs the Protobuf compiler of grpcio-tools: within this process, which can be stopped, or in a process of its own."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -19,6 +20,10 @@ NEEDS = f"Protobuf from .proto text needs grpcio-tools: {RULES_EXTRA}"
 _ENCODED = "encoded-files"
 _SOURCES = "sources"
 _STDERR = 2
+# Errors of file names, which a schema gives. Others are errors of the machine.
+_OF_NAMES = frozenset(
+    {errno.ENAMETOOLONG, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.EINVAL, errno.EILSEQ, errno.ELOOP}
+)
 _MOST_OUTPUT = 64 << 10
 _MOST_WORDS = 300
 _SECONDS = 10
@@ -95,9 +100,17 @@ def _write_sources(folder: Path, texts: Mapping[str, str]) -> None:
         pure = PurePosixPath(name)
         if pure.is_absolute() or ".." in pure.parts or "\0" in name or not pure.parts:
             raise SchemaUnusable(f"it imports {name[:100]}, which is no name below its own folder")
-        path = folder / pure
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        try:
+            path = folder / pure
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        except UnicodeEncodeError:
+            raise SchemaUnusable("a name or a text has half of a surrogate pair, which is no UTF-8") from None
+        except OSError as error:
+            if error.errno not in _OF_NAMES:
+                raise
+            why = f"its imports cannot be files in one folder: {name[:100]}: {error.strerror}"
+            raise SchemaUnusable(why) from None
 
 
 def _well_known() -> list[str]:

@@ -31,6 +31,8 @@ LIMITS = ValidationLimits()
 TENANT = (b"tenant", b"acme")
 Change = dict[str, object]
 
+NOBODY = Client("")
+
 
 class Sent(NamedTuple):
     """What is sent, and by whom; good by every example."""
@@ -98,7 +100,7 @@ def validated_batch(
     rulebook: Rulebook,
     topic: str,
     data: bytes,
-    client: Client = Client(""),
+    client: Client = NOBODY,
     acks: int = -1,
     limits: ValidationLimits = LIMITS,
 ) -> ValidatedRequest:

@@ -170,3 +170,13 @@ def test_a_topic_that_is_not_utf8_is_malformed(version: int) -> None:
 
     with pytest.raises(MalformedMessage, match="UTF-8"):
         walk_produce_response(body.replace(b"tt", b"t\xff"), version, 0, 100)
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_a_message_with_half_a_surrogate_pair_is_written_with_its_escape(version: int) -> None:
+    """Names in a client's schema may have one, and a message quotes them."""
+    rejection = PartitionRejection(ErrorCode.INVALID_RECORD, "name \ud800", (RecordError(0, "also \udfff"),))
+
+    found = encode_rejection(0, rejection, version)
+
+    assert rb"name \ud800" in found and rb"also \udfff" in found

@@ -323,6 +323,14 @@ def test_an_invalid_response_is_no_verdict(registry: SchemaRegistry, http: Told,
         registry.schema(7)
 
 
+def test_a_subject_with_half_a_surrogate_pair_is_no_subject_and_asks_nothing(
+    registry: SchemaRegistry, http: Told
+) -> None:
+    """An Avro schema may have such a name (as an escape in its JSON), and so a record's subject may."""
+    assert not registry.is_under(7, "orders-\ud800")
+    assert http.asked == []
+
+
 def test_references_that_name_each_other_end(registry: SchemaRegistry, http: Told) -> None:
     around = [{"name": "b", "subject": "b", "version": 1}]
     http.answers["/schemas/ids/7"] = JsonResponse(200, {"schema": '"long"', "references": around})

@@ -312,7 +312,7 @@ def test_an_exemption_for_topics_leaves_their_floor_in_force() -> None:
 
     assert rulebook.of("audit").for_client(mirror) is EXEMPT
     floor = rulebook.of("orders").for_client(mirror)
-    assert (floor.checked, floor.after_max_ms, floor.framing, floor.mode) == (True, HOUR, Framing.SAFE, Mode.REJECT)
+    assert (floor.checked, floor.after_max_ms, floor.framing, floor.mode) == (True, HOUR, Framing.STRICT, Mode.REJECT)
     assert rulebook.of("orders").for_client(other).framing is Framing.STRICT
     assert rulebook.of("payments").for_client(mirror).framing is Framing.STRICT
     on_cluster = rulebook.with_settings({"orders": settings}).of("orders").for_client(mirror)

@@ -149,8 +149,8 @@ def _flags_of(data: memoryview, start: int) -> int:
 
 
 def _check_flags(flags: int) -> None:
-    """Raise Odd for members that set reserved flags, which zlib rejects and Java ignores, or whose headers have a name, a
-    comment or other bytes, which nobody reads.
+    """Raise Odd for reserved flags, which zlib rejects and Java ignores, and for a name, a comment or other bytes in a
+    header, which nobody reads.
     """
     if flags > _LARGEST_FLAGS:
         raise Odd(Oddity.UNVERIFIED)
