@@ -121,7 +121,7 @@ class Floors:
     """The floors of a configuration: the first pattern that matches the whole topic name decides. Thread-safe."""
 
     def __init__(self, keys: Sequence[FloorKeys], defaults: TopicKeys, maker: RuleMaker) -> None:
-        """Compile the floors; `defaults` has the `mode` and the `framing` of floors without one. Raises RuleUnusable."""
+        """Compile floors; `defaults` has the `mode` and the `framing` of those without one. Raises RuleUnusable."""
         self._matches = [each.match for each in keys]
         self._patterns = TopicPatterns(self._matches)
         self._floors = [_floor(each, ("floor", i), defaults, maker) for i, each in enumerate(keys)]
