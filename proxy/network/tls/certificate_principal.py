@@ -1,78 +1,91 @@
 """The principal of a client's certificate, as brokers name it: the subject in the form of RFC 2253 that Java writes."""
 
+import re
 import ssl
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, cast
 
-if TYPE_CHECKING:
-    from cryptography import x509
+from sluicegate.proxy.network.tls.der import Element, children_of, element_at
 
-_SHORT_NAMES = {
-    "commonName": "CN",
-    "organizationalUnitName": "OU",
-    "organizationName": "O",
-    "localityName": "L",
-    "stateOrProvinceName": "ST",
-    "countryName": "C",
-    "streetAddress": "STREET",
-    "domainComponent": "DC",
-    "userId": "UID",
+_KEYWORDS = {
+    bytes.fromhex("550403"): "CN",
+    bytes.fromhex("550406"): "C",
+    bytes.fromhex("550407"): "L",
+    bytes.fromhex("550408"): "ST",
+    bytes.fromhex("550409"): "STREET",
+    bytes.fromhex("55040a"): "O",
+    bytes.fromhex("55040b"): "OU",
+    bytes.fromhex("0992268993f22c640101"): "UID",
+    bytes.fromhex("0992268993f22c640119"): "DC",
 }
-_HEADER_BYTES = 2
-_LONG_FORM = 0x80
-
-_Subject = tuple[tuple[tuple[str, str], ...], ...]
+"""RFC 2253's keywords by the content of their object identifiers. Java writes every other attribute with its OID."""
+# UTF8String, PrintableString, T61String, IA5String, GeneralString and BMPString: Java writes every other value in
+# hexadecimal digits.
+_TEXTS = frozenset({0x0C, 0x13, 0x14, 0x16, 0x1B, 0x1E})
+_VERSION = 0xA0
+_FIELDS_BEFORE_SUBJECT = 4  # the serial number, the signature algorithm, the issuer and the validity
+_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
+_NOT_UTF_8 = b"\xff"
+_ESCAPED = str.maketrans({char: f"\\{char}" for char in ',=+<>#;"\\'} | {"\0": "\\00"})
 
 
 def principal_of(handshake: ssl.SSLObject) -> str | None:
     """Return the principal of a client's certificate in Kafka's default form; None without a certificate.
 
-    Attributes that RFC 2253 has no keyword for, as an e-mail address, are an OID and the value's encoding in
-    hexadecimal digits.
+    Raises ValueError for a certificate that is not DER, which brokers reject too.
     """
-    certificate = handshake.getpeercert()
-    if not certificate:
-        return None
-    subject = cast(_Subject, certificate.get("subject", ()))
-    if all(key in _SHORT_NAMES for rdn in subject for key, _ in rdn):
-        parts = ["+".join(f"{_SHORT_NAMES[key]}={_escaped(value)}" for key, value in rdn) for rdn in subject]
-    else:
-        parts = list(_with_oids(subject, handshake.getpeercert(True) or b""))
-    return "User:" + ",".join(reversed(parts))
+    certificate = handshake.getpeercert(True)
+    return f"User:{name_of(_subject_in(certificate))}" if certificate else None
 
 
-def _with_oids(subject: _Subject, certificate: bytes) -> Iterator[str]:
-    """Yield the parts of a subject that has other attributes, in order."""
-    from cryptography import x509  # noqa: PLC0415  # 8 MB only for such subjects
-
-    encoded = x509.load_der_x509_certificate(certificate).subject
-    for rdn, attributes in zip(subject, encoded.rdns, strict=True):
-        names = []
-        for (key, value), attribute in zip(rdn, attributes, strict=True):
-            if key in _SHORT_NAMES:
-                names.append(f"{_SHORT_NAMES[key]}={_escaped(value)}")
-            else:
-                names.append(f"{attribute.oid.dotted_string}=#{_encoding_of(attribute).hex()}")
-        yield "+".join(names)
+def name_of(subject: bytes) -> str:
+    """Return a distinguished name (DER) as `X500Principal.getName()` does. Raises ValueError."""
+    parts = ["+".join(map(_attribute, children_of(part))) for part in children_of(element_at(subject, 0))]
+    return ",".join(reversed(parts))
 
 
-def _encoding_of(attribute: "x509.NameAttribute[str | bytes]") -> bytes:
-    """Return the DER encoding of an attribute's value: the second element of the only one in a name of its own."""
-    from cryptography import x509  # noqa: PLC0415  # 8 MB only for such subjects
+def _subject_in(certificate: bytes) -> bytes:
+    """Return the subject of a certificate (RFC 5280, 4.1). Raises ValueError."""
+    to_be_signed, *_ = children_of(element_at(certificate, 0))
+    fields = children_of(to_be_signed)
+    at = _FIELDS_BEFORE_SUBJECT + (bool(fields) and fields[0].tag == _VERSION)
+    if at >= len(fields):
+        raise ValueError("a certificate without a subject")
+    return fields[at].encoding
 
-    pair = _content(_content(_content(x509.Name([attribute]).public_bytes())))
-    return pair[_HEADER_BYTES + pair[1] :]  # after the OID, which has fewer than 128 bytes
+
+def _attribute(pair: Element) -> str:
+    kind, value = children_of(pair)
+    keyword = _KEYWORDS.get(kind.content)
+    if keyword is None:
+        return f"{_dotted(kind.content)}=#{value.encoding.hex()}"
+    if value.tag not in _TEXTS:
+        return f"{keyword}=#{value.encoding.hex()}"
+    return f"{keyword}={_escaped(_decoded(value.content))}"
 
 
-def _content(element: bytes) -> bytes:
-    """Return the content of a DER element."""
-    size = element[1]
-    return element[_HEADER_BYTES + (size & ~_LONG_FORM if size & _LONG_FORM else 0) :]
+def _decoded(content: bytes) -> str:
+    """Decode the content of a text as Java does: each type as UTF-8, and a surrogate as one damaged character."""
+    return _SURROGATE.sub(_NOT_UTF_8, content).decode(errors="replace")
 
 
 def _escaped(value: str) -> str:
     """Escape a value as Java does, which escapes more than RFC 2253 requires."""
-    escaped = "".join(f"\\{char}" if char in ',=+<>#;"\\' else char for char in value)
-    inner = escaped.strip(" ")
-    before, after = len(escaped) - len(escaped.lstrip(" ")), len(escaped) - len(escaped.rstrip(" "))
-    return "\\ " * before + inner + "\\ " * (after if inner else 0)
+    escaped = value.translate(_ESCAPED)
+    inner = escaped.strip(" \r")
+    if not inner:
+        return "".join(f"\\{char}" for char in escaped)
+    before, _, after = escaped.partition(inner)
+    return "".join(f"\\{char}" for char in before) + inner + "".join(f"\\{char}" for char in after)
+
+
+def _dotted(content: bytes) -> str:
+    """Return an object identifier in digits (X.690, 8.19). Raises ValueError."""
+    if not content or content[-1] & 0x80:
+        raise ValueError("an object identifier without an end")
+    numbers, number = [], 0
+    for byte in content:
+        number = number << 7 | byte & 0x7F
+        if not byte & 0x80:
+            numbers.append(number)
+            number = 0
+    first = min(numbers[0] // 40, 2)
+    return ".".join(map(str, (first, numbers[0] - 40 * first, *numbers[1:])))

@@ -1,0 +1,120 @@
+"""Subjects are written as Java's X500Principal.getName() writes them, for every string type and content."""
+
+import random
+import ssl
+from contextlib import suppress
+from itertools import product
+
+import pytest
+
+from sluicegate.proxy.network.tls.certificate_principal import name_of, principal_of
+from tests.oracle.subject_names import SEQUENCE, STRING_TYPES, TYPES, attribute, der, name, written_by_java
+
+_VALUES = (
+    "etl",
+    "",
+    " ",
+    "  two  ",
+    "\retl\r",
+    "\n\tetl\t\n",
+    "#etl",
+    " #etl ",
+    'a,b+c=d<e>f;g"h\\i',
+    "a\0b",
+    "\0",
+    "\0 etl \0",
+    "Ärm İx",
+    "日本語",
+    "😀",
+    "1234",
+    "a'b(c)d+e,f-g.h/i:j?k",
+    "*@_&$%!|~`^{}[]",
+    "\x01\x7f\x85",
+    "x" * 200,
+)
+_UTF_8_PARTS = bytes.fromhex("41 7f 80 8f 90 9f a0 bf c0 c1 c2 c3 df e0 e2 ec ed ee ef f0 f1 f4 f5 f8 ff")
+
+
+def _encoded(kind: str, value: str) -> bytes:
+    match kind:
+        case "BMPString":
+            return value.encode("utf-16-be")
+        case "UniversalString":
+            return value.encode("utf-32-be")
+        case "T61String":
+            return value.encode("latin-1", "replace")
+    return value.encode()
+
+
+def _singles() -> list[bytes]:
+    """Each type of string with each value; also values that are not of their type, or UTF-8 of any kind."""
+    found = [
+        attribute("CN", tag, _encoded(kind, value)) for (kind, tag), value in product(STRING_TYPES.items(), _VALUES)
+    ]
+    chance = random.Random(1)
+    found += [
+        attribute("O", tag, bytes(chance.choices(_UTF_8_PARTS, k=chance.randint(1, 6))))
+        for tag in STRING_TYPES.values()
+        for _ in range(200)
+    ]
+    found += [attribute(kind, tag, _encoded(word, "a b")) for kind, (word, tag) in product(TYPES, STRING_TYPES.items())]
+    found += [attribute("CN", 0x02, b"\x05"), attribute("CN", 0x04, b"etl"), attribute("OU", 0x03, b"\0etl")]
+    return found
+
+
+def _names() -> list[bytes]:
+    chance = random.Random(58)
+    singles = _singles()
+    several = [[chance.sample(singles, chance.randint(1, 3)) for _ in range(chance.randint(1, 4))] for _ in range(500)]
+    return [name(), *(name([each]) for each in singles), *(name(*parts) for parts in several)]
+
+
+class _Peer(ssl.SSLObject):
+    """A handshake with a peer that has this certificate."""
+
+    def __new__(cls, _: bytes | None) -> "_Peer":
+        return object.__new__(cls)
+
+    def __init__(self, certificate: bytes | None) -> None:
+        self._certificate = certificate
+
+    def getpeercert(self, binary_form: bool = False) -> bytes | None:  # type: ignore[override]
+        assert binary_form
+        return self._certificate
+
+
+def test_subjects_are_written_as_java_writes_them() -> None:
+    names = _names()
+
+    expected = written_by_java(names)
+
+    assert len(names) > 800
+    assert [name_of(each) for each in names] == expected
+
+
+@pytest.mark.parametrize("tag", STRING_TYPES.values(), ids=STRING_TYPES)
+def test_a_certificates_principal_is_its_subject_of_any_string_type(tag: int) -> None:
+    """The other fields are a real certificate's; Java reads the subject of the whole one alike."""
+    subject = name([attribute("CN", tag, b"etl\0")], [attribute("emailAddress", tag, b"a@b")])
+    for version in (b"", der(0xA0, der(0x02, b"\x02"))):
+        fields = version + der(0x02, b"\x07") + der(SEQUENCE, b"") + name() + der(SEQUENCE, b"") + subject
+        certificate = der(SEQUENCE, der(SEQUENCE, fields + der(SEQUENCE, b"")) + der(SEQUENCE, b"") + der(0x03, b"\0"))
+
+        assert principal_of(_Peer(certificate)) == f"User:{name_of(subject)}"
+
+
+def test_without_a_certificate_there_is_no_principal() -> None:
+    assert principal_of(_Peer(None)) is None
+
+
+def test_a_certificate_that_is_not_der_is_an_error_and_nothing_else() -> None:
+    whole = name([attribute("CN", 0x0C, b"etl")], [attribute("emailAddress", 0x16, b"a@b")])
+    chance = random.Random(58)
+    for _ in range(3000):
+        damaged = bytearray(whole)
+        damaged[chance.randrange(len(damaged))] = chance.randrange(256)
+        for text in (bytes(damaged), bytes(damaged[: chance.randrange(len(damaged))])):
+            with suppress(ValueError):
+                name_of(text)
+            with suppress(ValueError):
+                principal_of(_Peer(text))
