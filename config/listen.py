@@ -95,6 +95,14 @@ class Listen:
         "the address in the PROXY header); none: all",
         default=(),
     )
+    user_name_is_principal: tuple[Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"], ...] = described(
+        "SASL mechanisms whose user name is the principal at the brokers. Name a mechanism only if the brokers have "
+        "the default `principal.builder.class` and Kafka's own handlers of logins. Principals of all other logins with "
+        "a user name are unverified and match no exemption ([TLS and SASL](how-to/tls-and-sasl.md))",
+        corrections={"plain": "PLAIN", "scram": "SCRAM-SHA-512"},
+        misnomers={"principal.builder.class": "user_name_is_principal: [PLAIN, SCRAM-SHA-256, SCRAM-SHA-512]"},
+        default=(),
+    )
     oauthbearer_claim: Text | None = described(
         "claim of an OAUTHBEARER token that the brokers take the principal from; set it to the brokers' value, which "
         "is `sub` by default; none: principals of such logins are unverified and match no exemption "
@@ -205,6 +213,11 @@ class Listen:
     def user_claim(self) -> str | None:
         """The claim of an OAUTHBEARER token that brokers take the principal from; None: unknown."""
         return self.oauth_username_claim or self.oauthbearer_claim
+
+    @property
+    def declares_principals(self) -> bool:
+        """Whether any key declares how brokers derive principals from SASL logins."""
+        return bool(self.user_name_is_principal) or self.user_claim is not None
 
     @property
     def host_for_clients(self) -> str:

@@ -14,11 +14,14 @@ from sluicegate.config.values.topic_pattern import exact_name_of, is_for_every_p
 
 _LOGIN = "User:"
 _OF_A_CERTIFICATE = re.compile("User:[A-Za-z0-9.]+=")
-CLAIM = "listen.sasl.oauthbearer.sub.claim.name"
-UNVERIFIED = "the principal of a client that logs in with OAUTHBEARER is unverified, and no exemption matches it"
-SET_CLAIM = (
-    "Set it to the claim that the brokers take the principal from (their sasl.oauthbearer.sub.claim.name; sub, if that "
-    "is not set), or listen.oauth.username.claim if they use Strimzi's login handler"
+UNDECLARED = (
+    "listen does not declare how the brokers derive principals from logins: the principals of all SASL clients are "
+    "unverified, and no exemption matches them"
+)
+DECLARE = (
+    "Set listen.user_name_is_principal if the brokers take the user names of PLAIN or SCRAM as principals; for "
+    "OAUTHBEARER set listen.sasl.oauthbearer.sub.claim.name, or listen.oauth.username.claim if the brokers use "
+    "Strimzi's login handler"
 )
 _ATTRIBUTES = {key.name: key.attribute for key in each_key_of(Topic)}
 _WITHOUT_EFFECT = "is never applied: mode: observe forwards batches unchanged. Write mode: reject in"
@@ -59,8 +62,8 @@ def warnings_of(config: Config, source: Source) -> Iterator[str]:
     yield from _impossible_principals(config, source)
     named = named_principal(config)
     is_mapped = config.listen.principal_mapping_rules is not None  # the principal of a certificate may be meant
-    if named is not None and config.listen.user_claim is None and not is_mapped:
-        yield _message(source, named, f"depends on a principal, and {CLAIM} is not set: {UNVERIFIED}. {SET_CLAIM}")
+    if named is not None and not config.listen.declares_principals and not is_mapped:
+        yield _message(source, named, f"depends on a principal, and {UNDECLARED}. {DECLARE}")
 
 
 def _section_to_enforce(path: Path, source: Source) -> str:

@@ -38,6 +38,7 @@ def lines_of(
     yield "#   sluicegate run --config FILE     run the proxy"
     yield from _upstream(surveyed, bootstrap, access)
     yield from _listen(surveyed, listen)
+    yield from _principals(access.get("sasl"))
     yield "admin:"
     yield '  listen: "127.0.0.1:9650"  # /metrics, /livez, /readyz'
     yield "violations:"
@@ -87,6 +88,23 @@ def _listen(surveyed: Survey, listen: HostPort) -> Iterator[str]:
         yield f"  # The broker ids are too high for one port each: use broker_host with {NODE_ID}, and TLS."
     advertised = listen.host if not listen.is_wildcard else "127.0.0.1"
     yield f"  advertised_host: {json.dumps(advertised)}  # the host name that clients connect to"
+
+
+def _principals(sasl: Mapping[str, Any] | None) -> Iterator[str]:
+    """Yield the declaration of principals as a comment, with its question: only the brokers' operator can answer it."""
+    if sasl is None:
+        return
+    if sasl["mechanism"] == "OAUTHBEARER":
+        yield "  # Which claim of a token is the client's principal at the brokers? It is their setting"
+        yield "  # sasl.oauthbearer.sub.claim.name (by default sub). Until the next line is set, principals of logins are"
+        yield "  # unverified: no exemption matches them. `sluicegate doctor` compares it with the brokers' settings."
+        yield "  # sasl.oauthbearer.sub.claim.name: sub"
+        return
+    yield "  # Are the user names of logins the clients' principals at the brokers? They are if principal.builder.class is"
+    yield "  # the default and sasl.server.callback.handler.class is not set; they are not if users are tokens or keys of"
+    yield "  # service accounts. Until the next line is set, principals of logins are unverified: no exemption matches them."
+    yield "  # `sluicegate doctor` compares it with the brokers' settings. Name the mechanisms that clients use."
+    yield f"  # user_name_is_principal: [{sasl['mechanism']}]"
 
 
 def _numbers(surveyed: Survey) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from sluicegate.config.model import Config
-from sluicegate.config.remarks import CLAIM, SET_CLAIM, UNVERIFIED, named_principal
+from sluicegate.config.remarks import DECLARE, UNDECLARED, named_principal
 from sluicegate.config.source import dotted
 from sluicegate.proxy.doctor.checks import MachineCheck
 from sluicegate.proxy.doctor.finding import Finding, Level
@@ -16,16 +16,20 @@ def findings(config: Config) -> Iterator[Finding]:
     named = named_principal(config)
     if named is None:
         return
+    listen = config.listen
+    known = []
+    if listen.principal_mapping_rules is not None:
+        known.append("mapped subjects of certificates")
+    if listen.user_name_is_principal:
+        known.append(f"user names of {', '.join(listen.user_name_is_principal)}")
+    if listen.user_claim is not None:
+        known.append(f"the claim {listen.user_claim} of OAUTHBEARER tokens")
     key = dotted(named)
-    claim = config.listen.user_claim
-    if claim is None and config.listen.principal_mapping_rules is not None:
-        yield Finding(
-            _ABOUT, Level.OK, f"{key}: principals of certificates are mapped; those of OAUTHBEARER unverified"
-        )
-    elif claim is None:
-        yield Finding(_ABOUT, Level.WARNING, f"{key}: {CLAIM} is not set: {UNVERIFIED}", SET_CLAIM)
+    if known:
+        found = f"{key}: principals are {' and '.join(known)}; those of other SASL logins are unverified"
+        yield Finding(_ABOUT, Level.OK, found)
     else:
-        yield Finding(_ABOUT, Level.OK, f"{key}: OAUTHBEARER principals are read from the claim {claim}")
+        yield Finding(_ABOUT, Level.WARNING, f"{key}: {UNDECLARED}", DECLARE)
 
 
 CHECK = MachineCheck(20, findings)

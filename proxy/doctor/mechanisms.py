@@ -1,8 +1,12 @@
-"""Warns of mechanisms with which a client signs for the host that it connects to, which is the proxy."""
+"""Warns of mechanisms with which a client signs for the host that it connects to, which is the proxy, and names those
+whose principals are unverified.
+"""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
+from sluicegate.config.listen import Listen
+from sluicegate.config.remarks import named_principal
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages.handshake import SASL_HANDSHAKE_REQUEST, SASL_HANDSHAKE_RESPONSE
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, ask_any_broker
@@ -30,6 +34,16 @@ async def _findings(cluster: Cluster) -> AsyncIterator[Finding]:
         if mechanism in offered:
             found = f"the brokers offer {mechanism}: the client signs for the proxy's name, not for the broker's"
             yield Finding(_ABOUT, Level.WARNING, found, advice)
+    unverified = sorted(offered - _declared(cluster.config.listen))
+    if unverified and named_principal(cluster.config) is not None:
+        found = f"principals of clients that log in with {', '.join(unverified)} are unverified"
+        yield Finding(_ABOUT, Level.NOTE, found)
+
+
+def _declared(listen: Listen) -> frozenset[str]:
+    """Return the mechanisms for which `listen` declares how brokers derive principals."""
+    bearer = () if listen.user_claim is None else ("OAUTHBEARER",)
+    return frozenset((*listen.user_name_is_principal, *bearer))
 
 
 async def _offered(client: BrokerClient) -> frozenset[str]:

@@ -34,7 +34,7 @@ from sluicegate.proxy.scheduling.scheduler import Scheduler
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 from sluicegate.proxy.server.clock import now_ms
 from sluicegate.proxy.server.open_sessions import OpenSessions
-from sluicegate.proxy.session.client.bearer_token import user_names_of
+from sluicegate.proxy.session.client.claimed_principal import principal_sources_of
 from sluicegate.proxy.session.dependencies import (
     DeadLetterSink,
     Dial,
@@ -215,7 +215,7 @@ def assembled(
             rewriter,
             produce,
             Quotas(rules, world.seconds, world.call_later),
-            user_names_of(config.listen),
+            principal_sources_of(config.listen),
         ),
     )
     return Assembled(

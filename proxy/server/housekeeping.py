@@ -14,6 +14,7 @@ from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.server.assembly import Assembled
 from sluicegate.proxy.server.clock import now_ms
 from sluicegate.proxy.server.open_sessions import ConnectionStats
+from sluicegate.proxy.server.unverified_clients import UnverifiedClients
 from sluicegate.proxy.session.lifecycle import Stage
 from sluicegate.proxy.session.session import Session
 from sluicegate.proxy.status.condition import Condition
@@ -70,6 +71,7 @@ class Housekeeping:
         self._writes = writes
         self._parts = parts
         self._connection_stats = connection_stats
+        self._unverified_clients = UnverifiedClients(status, parts.rules)
         self._status = status
         self._check_seconds = min(_CHECK_SECONDS, frame_timeout_seconds / 4)
         self._certificates = certificates
@@ -114,6 +116,7 @@ class Housekeeping:
                 self._check(session, now)
             await asyncio.sleep(0)
         self._connection_stats.end_round()
+        self._unverified_clients.end_round()
 
     async def _measure_delay(self) -> None:
         """Measure the delay of the event loop."""
@@ -136,5 +139,6 @@ class Housekeeping:
             session.check_deadlines(now)
             if session.stage is not Stage.ENDED:
                 self._connection_stats.count(session)
+                self._unverified_clients.count(session)
         except Exception as error:  # an internal error; the other sessions are still checked
             session.on_internal_error(session.client, error)

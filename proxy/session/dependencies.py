@@ -13,7 +13,7 @@ from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.responses.rewriting import ResponseRewriter
 from sluicegate.proxy.responses.topic_names import TopicNames
 from sluicegate.proxy.scheduling.scheduler import Scheduler
-from sluicegate.proxy.session.client.bearer_token import UserNames
+from sluicegate.proxy.session.client.claimed_principal import PrincipalSources
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.in_flight_limit import InFlightLimit
@@ -101,16 +101,14 @@ class Dial(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RequestDependencies:
-    """The dependencies of all request handlers. `user_names`: how brokers take principals from OAUTHBEARER tokens;
-    None: unknown.
-    """
+    """The dependencies of all request handlers. `principals`: how brokers derive principals from logins."""
 
     budget: GatherBudget
     login: ClusterLogin
     rewriter: ResponseRewriter
     produce: ProduceDependencies
     quotas: Quotas
-    user_names: UserNames | None = None
+    principals: PrincipalSources
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ def make_parts(
     broker = Connection(ends, broker_reader, from_broker, given.describe_broker, given.loop)
 
     turns = SessionTurns(given.lateness, given.loop, client)
-    sasl = SaslTracker(identity, of_requests.user_names)
+    sasl = SaslTracker(identity, of_requests.principals)
     pass_through = PassThrough(identity, sasl, of_requests.login, of_requests.rewriter)
     report = partial(_report_our_fault, given, identity, trace)
     runner = RequestRunner(client, broker, report, reject, request_settled)

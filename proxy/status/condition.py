@@ -68,6 +68,7 @@ class Condition(Enum):
     CONFIGURATION_REJECTED = "configuration_rejected"
     CONFIGURATION_MISSING = "configuration_missing"
     SCHEMA_UNUSABLE = "schema_unusable"
+    PRINCIPAL_UNVERIFIED = "principal_unverified"
     ENFORCEMENT_SUSPENDED = "enforcement_suspended"
     WORKER_RESTARTED = "worker_restarted"
     WORKER_SILENT = "worker_silent"
@@ -192,6 +193,15 @@ TYPES = {
         "within 10 min after it is registered, or at the start",
         "within 10 min after a usable version is registered or the subject is deleted",
         "Register a corrected version. `sluicegate check --registry FILE` lists all such schemas with their reasons.",
+    ),
+    Condition.PRINCIPAL_UNVERIFIED: _needs_attention(
+        "Policies name principals, and clients are connected whose principals the proxy cannot verify: their logins "
+        "are not declared in `listen`, or name no principal. No exemption and no policy for a principal matches them.",
+        "within 2 s after the login of such a client",
+        "5 min after the last of them has disconnected",
+        "The detail says why. Declare how the brokers derive principals ([TLS and SASL](how-to/tls-and-sasl.md)), or "
+        "name client ids in the policies.",
+        300.0,
     ),
     Condition.ENFORCEMENT_SUSPENDED: _needs_attention(
         "An operator suspended enforcement (`sluicegate suspend`): violations are reported, and every batch is "

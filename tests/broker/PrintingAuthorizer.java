@@ -1,4 +1,7 @@
 import java.util.List;
+import org.apache.kafka.common.security.auth.AuthenticationContext;
+import org.apache.kafka.common.security.auth.KafkaPrincipal;
+import org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder;
 import org.apache.kafka.metadata.authorizer.StandardAuthorizer;
 import org.apache.kafka.server.authorizer.Action;
 import org.apache.kafka.server.authorizer.AuthorizableRequestContext;
@@ -20,5 +23,18 @@ public class PrintingAuthorizer extends StandardAuthorizer {
         }
         System.out.flush();
         return results;
+    }
+
+    /** A principal builder as that of a service whose user names are keys of accounts: User:KEY is User:account-KEY. */
+    public static class Accounts extends DefaultKafkaPrincipalBuilder {
+        public Accounts() {
+            super(null, null);
+        }
+
+        @Override
+        public KafkaPrincipal build(AuthenticationContext context) {
+            KafkaPrincipal principal = super.build(context);
+            return new KafkaPrincipal(principal.getPrincipalType(), "account-" + principal.getName());
+        }
     }
 }

@@ -124,23 +124,26 @@ UNNAMED = {
 
 
 @pytest.mark.parametrize("policy", NAMED.values(), ids=NAMED)
-def test_a_policy_with_principals_needs_the_claim(policy: str) -> None:
+def test_a_policy_with_principals_needs_a_declaration(policy: str) -> None:
     (warning,) = loaded(SMALLEST + policy).warnings
 
     assert warning.startswith("c.yaml:3: ")
-    assert "listen.sasl.oauthbearer.sub.claim.name is not set" in warning
+    assert "listen does not declare how the brokers derive principals from logins" in warning
 
 
 @pytest.mark.parametrize("policy", UNNAMED.values(), ids=UNNAMED)
-def test_a_policy_without_principals_does_not_need_the_claim(policy: str) -> None:
+def test_a_policy_without_principals_needs_no_declaration(policy: str) -> None:
     assert loaded(SMALLEST + policy).warnings == ()
 
 
+@pytest.mark.parametrize(
+    "key", ["sasl.oauthbearer.sub.claim.name: azp", "oauth.username.claim: sub", "user_name_is_principal: [PLAIN]"]
+)
 @pytest.mark.parametrize("policy", NAMED.values(), ids=NAMED)
-def test_with_a_claim_nothing_is_missing(policy: str) -> None:
-    with_claim = SMALLEST.replace("listen: {", "listen: {sasl.oauthbearer.sub.claim.name: azp, ") + policy
+def test_with_a_declaration_nothing_is_missing(policy: str, key: str) -> None:
+    declared = SMALLEST.replace("listen: {", f"listen: {{{key}, ") + policy
 
-    assert loaded(with_claim).warnings == ()
+    assert loaded(declared).warnings == ()
 
 
 @pytest.mark.parametrize(

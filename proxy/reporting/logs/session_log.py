@@ -12,6 +12,7 @@ from sluicegate.protocol.errors import FrameSizeError, ResponseOutOfOrder, Sende
 from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.logs.aggregation import Aggregator, Wider
 from sluicegate.proxy.reporting.logs.exception_text import fault_text, place_of
+from sluicegate.proxy.session.client.claimed_principal import Doubt
 from sluicegate.proxy.session.client.identity import ClientIdentity, LoginFailure
 
 _INTERVAL_SECONDS = 60
@@ -61,16 +62,14 @@ class SessionLog:
         }
         self._note("broker rejected client login", (host, str(failure.principal)), details)
 
-    def unverified_principal(self, identity: ClientIdentity) -> None:
-        """Log an OAUTHBEARER login while policies name principals and no claim is configured."""
+    def unverified_principal(self, identity: ClientIdentity, doubt: Doubt) -> None:
+        """Log the login of a client with an unverified principal while policies name principals."""
         details = {
             "peer": identity.peer,
             "client_id": identity.client_id,
             "principal": identity.principal,
-            "reason": "the proxy does not know which claim of an OAUTHBEARER token is the brokers' principal: "
-            "exemptions and policies that name a principal do not match this client",
-            "advice": "set listen.sasl.oauthbearer.sub.claim.name to the brokers' sasl.oauthbearer.sub.claim.name "
-            "(sub, if they do not set it), or listen.oauth.username.claim to Strimzi's oauth.username.claim",
+            "reason": f"{doubt.reason}: exemptions and policies that name a principal do not match this client",
+            "advice": doubt.advice,
         }
         self._note("principal unverified", (_host(identity.peer), str(identity.principal)), details)
 

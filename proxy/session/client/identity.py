@@ -1,71 +1,25 @@
 """The identity of a client, from its requests, its ApiVersions request and its SASL login. No secret is stored.
 
-The name in a login becomes the principal after the broker has accepted that login. Only the part of a token that can
-hold a name is decoded. The first bytes distinguish raw tokens (SaslHandshake v0) from requests.
+The name in a login becomes the principal after the broker has accepted that login. The first bytes distinguish raw
+tokens (SaslHandshake v0) from requests.
 """
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
 
 from sluicegate.protocol.api import Api
 from sluicegate.protocol.before_login import login_response_in, mechanism_in, token_in
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.headers import HEAD_BYTES, RequestHeader, parse_request_header, read_request_head
-from sluicegate.proxy.session.client.bearer_token import USUAL_CLAIM, UserNames, name_in_token
-from sluicegate.proxy.session.client.client_text import MAX_CHARACTERS, client_text
+from sluicegate.proxy.session.client.claimed_principal import (
+    UNNAMED,
+    ClaimedPrincipal,
+    Doubt,
+    PrincipalSources,
+    principal_in,
+)
+from sluicegate.proxy.session.client.client_text import client_text
 from sluicegate.validation.rules.rule import Client
-
-KIND = "User:"
-"""The type of every principal."""
-_UNVERIFIED = " (unverified)"
-_MAX_SCRAM_BYTES = 8192
-
-
-class ClaimedPrincipal(NamedTuple):
-    """The principal that a token names. `is_verified`: a broker that accepts the token authorizes this principal;
-    otherwise the broker may read another claim than the proxy.
-    """
-
-    principal: str
-    is_verified: bool
-
-
-def principal_in(mechanism: str | None, token: bytes, user_names: UserNames | None = None) -> ClaimedPrincipal | None:
-    """Return the principal that a client's token names, as Kafka writes it (User:name); None if it names none.
-
-    `user_names`: how brokers take the principal from a token; None: unknown.
-    """
-    name: bytes | str | None = None
-    match mechanism:
-        case "PLAIN":  # RFC 4616: authzid NUL authcid NUL password
-            parts = token.split(b"\0", 3)
-            name = parts[1] if len(parts) == 3 else None
-        case "SCRAM-SHA-256" | "SCRAM-SHA-512":  # RFC 5802: n,,n=user,r=nonce
-            name = _scram_user(token[:_MAX_SCRAM_BYTES])
-        case "OAUTHBEARER":
-            name = name_in_token(token, user_names or USUAL_CLAIM)
-            if user_names is None and name:
-                return ClaimedPrincipal(
-                    _shown(name, MAX_CHARACTERS - len(_UNVERIFIED)) + _UNVERIFIED, is_verified=False
-                )
-    return ClaimedPrincipal(_shown(name, MAX_CHARACTERS), is_verified=True) if name else None
-
-
-def _shown(name: bytes | str, characters: int) -> str:
-    return KIND + client_text(name, characters - len(KIND))
-
-
-def _scram_user(first: bytes) -> bytes | None:
-    if first[:2] not in (b"n,", b"y,", b"p="):
-        return None
-    if b",tokenauth=true" in first.lower():
-        return None  # the id of a delegation token: only the broker knows its owner (KIP-48)
-    # The last part is not used: it only shows that the attribute before it is complete.
-    attributes = first.split(b",", 4)[2:-1]
-    user = next((part[2:] for part in attributes if part.startswith(b"n=")), None)
-    return user.replace(b"=2C", b",").replace(b"=3D", b"=") if user else None
-
 
 # Above every API key and version in use, and below the first bytes of SASL tokens.
 _API_KEYS_END = 512
@@ -87,8 +41,7 @@ def may_be_request(size: int, head: bytes) -> bool:
 class ClientIdentity:
     """The known identity of a client, as `client_text` shows it; unknown fields are None.
 
-    `is_verified`: rules, quotas and exemptions may rely on `principal`. It is False for an OAUTHBEARER login if the
-    configuration does not name the claim of users (`listen`); `principal` then ends with " (unverified)".
+    `doubt`: why rules, quotas and exemptions may not rely on `principal`, which then ends with " (unverified)".
     """
 
     peer: str
@@ -96,7 +49,16 @@ class ClientIdentity:
     software_name: str | None = None
     software_version: str | None = None
     principal: str | None = None
-    is_verified: bool = True
+    doubt: Doubt | None = None
+
+    @property
+    def is_verified(self) -> bool:
+        """Whether rules, quotas and exemptions may rely on `principal`."""
+        return self.doubt is None
+
+    def name_by(self, claimed: ClaimedPrincipal) -> None:
+        """Set the principal: that of an accepted login, or of a verified certificate."""
+        self.principal, self.doubt = claimed
 
     def for_rules(self) -> Client:
         """Return the current identity as rules see it."""
@@ -119,7 +81,7 @@ class LoginFailure:
     """A login that the broker rejected: mechanism, claimed principal and the broker's reason."""
 
     mechanism: str | None
-    principal: str | None
+    principal: str
     reason: str | None
 
 
@@ -135,7 +97,7 @@ class Login:
     """One login attempt; `claimed` is the principal that its first token names."""
 
     mechanism: str | None
-    claimed: ClaimedPrincipal | None
+    claimed: ClaimedPrincipal
 
 
 # With SCRAM only the first token names the client (RFC 5802). With every other mechanism each token is a login of its
@@ -147,19 +109,19 @@ class SaslTracker:
     """Follows the SASL exchange of a connection, to know the principal and the end of raw tokens.
 
     `has_begun`: the client has sent a handshake. `logged_in`: the broker has accepted a login. A client that logs in
-    again keeps its principal until the broker accepts the new login.
+    again keeps its principal until the broker accepts the new login. As at a broker with SASL_SSL, the login names the
+    principal, also of a client with a certificate.
     """
 
-    def __init__(self, identity: ClientIdentity, user_names: UserNames | None = None) -> None:
-        """`user_names`: how brokers take the principal from a token; None: unknown."""
+    def __init__(self, identity: ClientIdentity, sources: PrincipalSources) -> None:
+        """`sources`: how brokers derive principals from logins."""
         self.stage = SaslStage.REQUESTS
         self.logged_in = False
         self.has_begun = False
         self._identity = identity
-        self._user_names = user_names
+        self._sources = sources
         self._mechanism: str | None = None
         self._login: Login | None = None
-        self._certificate: str | None = None
 
     def on_handshake(self, version: int, frame: bytearray, body_at: int) -> None:
         """Record the mechanism; after version 0 tokens have no header. A malformed request names no mechanism: the
@@ -170,8 +132,6 @@ class SaslTracker:
         except MalformedMessage:
             self._mechanism = None
         self._login = None
-        if not self.has_begun:
-            self._certificate = self._identity.principal
         self.has_begun = True
         if version == 0:
             self.stage = SaslStage.RAW_TOKENS
@@ -180,17 +140,14 @@ class SaslTracker:
         """Read the name in a token for the broker. Return the login to which the broker's response belongs."""
         login = self._login
         if login is None or login.mechanism not in _SEVERAL_TOKENS:
-            claimed = principal_in(self._mechanism, token, self._user_names)
-            login = self._login = Login(self._mechanism, claimed)
+            login = self._login = Login(self._mechanism, principal_in(self._mechanism, token, self._sources))
         return login
 
     def on_token_accepted(self, login: Login, token: bytes) -> None:
         """Handle a token from the broker that responds to `login` without an error."""
         if completes_login(login.mechanism, token):
             self.logged_in = True
-            claimed = login.claimed
-            self._identity.principal = self._certificate if claimed is None else claimed.principal
-            self._identity.is_verified = claimed is None or claimed.is_verified
+            self._identity.name_by(login.claimed)
 
     def on_authenticate(self, version: int, frame: bytearray, body_at: int) -> Login:
         """Read the token of a SaslAuthenticate request. A malformed request names no client, as in `on_handshake`."""
@@ -198,7 +155,7 @@ class SaslTracker:
             return self.on_token(token_in(frame, version, body_at))
         except MalformedMessage:
             self._login = None
-            return Login(self._mechanism, None)
+            return Login(self._mechanism, UNNAMED)
 
     def on_authenticate_response(
         self, login: Login, version: int, frame: bytearray, body_at: int
@@ -211,7 +168,7 @@ class SaslTracker:
                 self._login = None
             return LoginFailure(
                 None if mechanism is None else client_text(mechanism),
-                None if login.claimed is None else login.claimed.principal,
+                login.claimed.principal,
                 None if reason is None else client_text(reason),
             )
         self.on_token_accepted(login, response.token)

@@ -9,8 +9,9 @@ from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.framing import SIZE_BYTES
 from sluicegate.protocol.headers import parse_request_header
+from sluicegate.proxy.session.client.claimed_principal import KIND, principal_of_certificate
 from sluicegate.proxy.session.client.client_text import client_text
-from sluicegate.proxy.session.client.identity import KIND, ClientIdentity
+from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.dependencies import SessionDependencies
 from sluicegate.proxy.session.limit_names import ALLOWED_NAMES, MAPPING_RULES
@@ -97,7 +98,7 @@ class Arrival:
         self._is_in = True
         self._client.address = self._broker.address = address
         if principal is not None:
-            self._identity.principal = client_text(principal)
+            self._identity.name_by(principal_of_certificate(principal))
         self.route = route_for(peer_info.server_name)
         return True
 

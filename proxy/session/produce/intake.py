@@ -131,8 +131,9 @@ class ProduceIntake:
         self._header_version = -1
         if self._fast is not None:
             self._fast.remember(-1, b"")
-        if not self._identity.is_verified and self._rules.rulebook.in_file.names_principals:
-            self._log.unverified_principal(self._identity)
+        doubt = self._identity.doubt
+        if doubt is not None and self._rules.rulebook.in_file.names_principals:
+            self._log.unverified_principal(self._identity, doubt)
 
     def settle_batches(self) -> None:
         """Count the batches that the fast path has forwarded since the last call, for the known header's client id."""

@@ -10,7 +10,10 @@ _EXEMPT = "exempt: [{client_id: a}, {principal: 'User:mirror'}]"
 _CLAIM = SMALLEST.replace("listen: {", "listen: {sasl.oauthbearer.sub.claim.name: azp, ")
 
 
-@pytest.mark.parametrize(("text", "level"), [(SMALLEST, Level.WARNING), (_CLAIM, Level.OK)])
+_NAMES = SMALLEST.replace("listen: {", "listen: {user_name_is_principal: [PLAIN, SCRAM-SHA-512], ")
+
+
+@pytest.mark.parametrize(("text", "level"), [(SMALLEST, Level.WARNING), (_CLAIM, Level.OK), (_NAMES, Level.OK)])
 def test_a_policy_that_names_a_principal_is_looked_at(text: str, level: Level) -> None:
     (finding,) = findings(loaded(text + _EXEMPT).config)
 
@@ -20,3 +23,11 @@ def test_a_policy_that_names_a_principal_is_looked_at(text: str, level: Level) -
 
 def test_nothing_is_said_where_none_does() -> None:
     assert list(findings(loaded(SMALLEST).config)) == []
+
+
+def test_the_finding_says_where_principals_come_from() -> None:
+    (finding,) = findings(loaded(_NAMES + _EXEMPT).config)
+
+    assert finding.found.partition(": ")[2] == (
+        "principals are user names of PLAIN, SCRAM-SHA-512; those of other SASL logins are unverified"
+    )

@@ -30,3 +30,25 @@ async def test_a_mechanism_that_signs_the_hosts_name_is_a_warning(offered: list[
     assert [each.level for each in found] == [Level.WARNING] * len(reported)
     for each, mechanism in zip(found, reported, strict=True):
         assert f"offer {mechanism}: the client signs for the proxy's name" in each.found
+
+
+@pytest.mark.parametrize(
+    ("listen", "policy", "reported"),
+    [
+        ("user_name_is_principal: [PLAIN], ", "exempt: [{principal: 'User:a'}]", ["OAUTHBEARER, SCRAM-SHA-512"]),
+        ("sasl.oauthbearer.sub.claim.name: sub, ", "exempt: [{principal: 'User:a'}]", ["PLAIN, SCRAM-SHA-512"]),
+        ("", "exempt: [{client_id: a}]", []),
+    ],
+)
+async def test_mechanisms_with_unverified_principals_are_named_if_a_policy_depends_on_one(
+    listen: str, policy: str, reported: list[str]
+) -> None:
+    response = {"error_code": 33, "mechanisms": ["PLAIN", "SCRAM-SHA-512", "OAUTHBEARER"]}
+    answers = {ApiKey.SASL_HANDSHAKE: lambda version, _: SASL_HANDSHAKE_RESPONSE.build(response, version)}
+    async with ScriptedBroker(answers) as broker:
+        config = loaded(SMALLEST.replace("listen: {", f"listen: {{{listen}") + policy).config
+        found = [finding async for finding in CHECK.findings(Cluster(config, None, broker.address))]
+
+    assert [(each.level, each.found) for each in found] == [
+        (Level.NOTE, f"principals of clients that log in with {names} are unverified") for names in reported
+    ]

@@ -8,22 +8,25 @@ from sluicegate.protocol.messages.handshake import (
     SASL_HANDSHAKE_REQUEST,
 )
 from sluicegate.proxy.session.client.bearer_token import KafkaClaim
+from sluicegate.proxy.session.client.claimed_principal import Doubt, PrincipalSources
 from sluicegate.proxy.session.client.identity import ClientIdentity, Login, LoginFailure, SaslStage, SaslTracker
 
 PLAIN_ALICE, PLAIN_BOB = b"\0alice\0guessed", b"\0bob\0pw"
 SCRAM_FIRST, SCRAM_FINAL = b"n,,n=alice,r=nonce", b"c=biws,r=nonceserver,p=proof"
 SERVER_FIRST, SERVER_FINAL = b"r=nonceserver,s=c2FsdA==,i=4096", b"v=c2lnbmF0dXJl"
 BEFORE = b"a header"
+DECLARED = PrincipalSources(frozenset({"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"}), KafkaClaim("sub"))
+UNDECLARED = PrincipalSources()
 
 
 class SaslExchange:
     """A client and a broker, and the client's identity according to the proxy."""
 
     def __init__(
-        self, mechanism: str, version: int = 1, claim: str | None = "sub", principal: str | None = None
+        self, mechanism: str, version: int = 1, sources: PrincipalSources = DECLARED, principal: str | None = None
     ) -> None:
         self.identity = ClientIdentity("peer", principal=principal)
-        self.tracker = SaslTracker(self.identity, None if claim is None else KafkaClaim(claim))
+        self.tracker = SaslTracker(self.identity, sources)
         self.handshake(mechanism, version)
 
     def handshake(self, mechanism: str, version: int = 1) -> None:
@@ -128,32 +131,61 @@ def test_a_login_that_names_nobody_does_not_leave_the_one_before() -> None:
 
     exchange.respond(exchange.send(b"n,,\x01auth=Bearer opaque\x01\x01"), b"")
 
-    assert exchange.known == (None, True)
+    assert exchange.known == ("unknown (unverified)", True)
+    assert exchange.identity.doubt is Doubt.NO_NAME
 
 
-def test_a_login_that_names_nobody_leaves_the_certificates_principal() -> None:
-    exchange = SaslExchange("GSSAPI", principal="CN=etl")
+@pytest.mark.parametrize(
+    ("mechanism", "token"),
+    [("GSSAPI", b"\x60\x82"), ("AWS_MSK_IAM", b"{}"), ("OAUTHBEARER", b"n,,\x01auth=Bearer opaque\x01\x01")],
+)
+def test_a_login_that_names_nobody_takes_the_certificates_principal_away(mechanism: str, token: bytes) -> None:
+    """A broker with SASL_SSL and client certificates authorizes the login's principal, not the certificate's."""
+    exchange = SaslExchange(mechanism, principal="User:CN=etl")
 
-    exchange.respond(exchange.send(b"\x60\x82"), b"token")
-
-    assert exchange.known == ("CN=etl", True)
-
-
-def test_without_a_claim_a_bearers_principal_is_shown_and_relied_upon_by_nothing() -> None:
-    exchange = SaslExchange("OAUTHBEARER", claim=None)
-    exchange.respond(exchange.send(BEARER_MIRROR), b"")
-
+    exchange.respond(exchange.send(token), b"")
     client = exchange.identity.for_rules()
 
-    assert exchange.known == ("User:mirror (unverified)", True)
+    assert exchange.known == ("unknown (unverified)", True)
     assert (client.principal, client.is_unverified) == (None, True)
 
 
-def test_of_other_mechanisms_nobody_is_named() -> None:
+@pytest.mark.parametrize(
+    ("mechanism", "messages", "shown", "doubt"),
+    [
+        ("OAUTHBEARER", [(BEARER_MIRROR, b"")], "User:mirror (unverified)", Doubt.UNDECLARED_CLAIM),
+        ("PLAIN", [(PLAIN_BOB, b"")], "User:bob (unverified)", Doubt.UNDECLARED_USER_NAME),
+        (
+            "SCRAM-SHA-512",
+            [(SCRAM_FIRST, SERVER_FIRST), (SCRAM_FINAL, SERVER_FINAL)],
+            "User:alice (unverified)",
+            Doubt.UNDECLARED_USER_NAME,
+        ),
+    ],
+)
+def test_a_principal_that_is_not_declared_is_shown_and_relied_upon_by_nothing(
+    mechanism: str, messages: list[tuple[bytes, bytes]], shown: str, doubt: Doubt
+) -> None:
+    exchange = SaslExchange(mechanism, sources=UNDECLARED)
+    for token, response in messages:
+        exchange.respond(exchange.send(token), response)
+
+    client = exchange.identity.for_rules()
+
+    assert exchange.known == (shown, True)
+    assert exchange.identity.doubt is doubt
+    assert (client.principal, client.is_unverified) == (None, True)
+
+
+def test_after_an_unverified_login_a_verified_one_counts() -> None:
     exchange = SaslExchange("GSSAPI")
     exchange.respond(exchange.send(b"\x60\x82"), b"token")
+    exchange.handshake("PLAIN")
 
-    assert exchange.known == (None, True)
+    exchange.respond(exchange.send(PLAIN_BOB), b"")
+
+    assert exchange.identity.for_rules().principal == "User:bob"
+    assert not exchange.identity.for_rules().is_unverified
 
 
 def test_a_rejection_names_whom_it_rejected_and_leaves_the_client_nobody() -> None:
@@ -213,7 +245,7 @@ def test_raw_scram() -> None:
 
 
 def test_requests_without_a_login_are_nobodys() -> None:
-    watch = SaslTracker(ClientIdentity("peer"))
+    watch = SaslTracker(ClientIdentity("peer"), DECLARED)
 
     assert not watch.has_begun
     assert not watch.logged_in

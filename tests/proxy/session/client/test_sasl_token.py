@@ -5,13 +5,21 @@ import base64
 import pytest
 
 from sluicegate.proxy.session.client.bearer_token import KafkaClaim
+from sluicegate.proxy.session.client.claimed_principal import (
+    UNNAMED,
+    Doubt,
+    PrincipalSources,
+    principal_in,
+    principal_of_certificate,
+)
 from sluicegate.proxy.session.client.client_text import MAX_CHARACTERS
-from sluicegate.proxy.session.client.identity import principal_in
 from tests.wire.cost import cost
 
 CLAIMS = base64.urlsafe_b64encode(b'{"sub": "svc"}').rstrip(b"=")
 OTHER = base64.urlsafe_b64encode(b'{"sub": "other"}').rstrip(b"=")
 DEEP = base64.urlsafe_b64encode(b"[" * 40_000)
+USER_NAMES = frozenset({"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"})
+DECLARED = PrincipalSources(USER_NAMES, KafkaClaim("sub"))
 LONG_NUMBER = base64.urlsafe_b64encode(b'{"sub": "svc", "n": ' + b"9" * 10_000 + b"}")
 
 
@@ -26,12 +34,12 @@ def bearer(token: bytes) -> bytes:
         ("PLAIN", b"admin\0alice\0secret", "User:alice"),
         ("PLAIN", b"garbage", None),
         ("PLAIN", b"\0alice\0secret\0more", None),
-        ("PLAIN", b"\0al\x1bice\0secret", r"User:al\x1bice"),
+        ("PLAIN", b"\0al\\x1bice\0secret", r"User:al\x1bice"),
+        ("PLAIN", "\0Ärm İx 日本\0secret".encode(), "User:Ärm İx 日本"),
         ("SCRAM-SHA-256", b"n,,n=bob,r=nonce", "User:bob"),
         ("SCRAM-SHA-256", b"n,a=bob,n=bob,r=nonce", "User:bob"),
         ("SCRAM-SHA-256", b"n,,m=ext,n=bob,r=nonce", "User:bob"),
         ("SCRAM-SHA-512", b"n,,n=a=2Cb=3Dc,r=nonce", "User:a,b=c"),
-        ("SCRAM-SHA-256", b"n,,n=token-id,r=nonce,tokenauth=true", None),  # only the broker knows its owner
         ("SCRAM-SHA-256", b"c=biws,r=nonce,p=proof", None),
         ("OAUTHBEARER", bearer(b"head." + CLAIMS + b".sign"), "User:svc"),
         # Read as Kafka does: the value of an extension, the last of two, and a scheme in any case and with any spaces.
@@ -54,47 +62,83 @@ def bearer(token: bytes) -> bytes:
     ],
 )
 def test_principals(mechanism: str | None, token: bytes, principal: str | None) -> None:
-    claimed = principal_in(mechanism, token, KafkaClaim("sub"))
+    claimed = principal_in(mechanism, token, DECLARED)
 
-    assert (None if claimed is None else claimed.principal) == principal
-    assert claimed is None or claimed.is_verified
+    assert claimed == (UNNAMED if principal is None else (principal, None))
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "token", "declared", "principal", "doubt"),
+    [
+        ("PLAIN", b"\0alice\0secret", {"SCRAM-SHA-256"}, "User:alice", Doubt.UNDECLARED_USER_NAME),
+        ("SCRAM-SHA-256", b"n,,n=bob,r=nonce", {"SCRAM-SHA-512"}, "User:bob", Doubt.UNDECLARED_USER_NAME),
+        ("PLAIN", b"\0al\x1bice\0secret", USER_NAMES, r"User:al\x1bice", Doubt.ALTERED_NAME),
+        ("PLAIN", b"\0al\xffice\0secret", USER_NAMES, "User:al\ufffdice", Doubt.ALTERED_NAME),
+        ("SCRAM-SHA-256", b"n,,n=ab12,r=nonce,tokenauth=true", USER_NAMES, "User:ab12", Doubt.DELEGATION_TOKEN),
+        ("SCRAM-SHA-512", b"n,,n=ab12,r=nonce,x=y,tokenauth=TRUE", USER_NAMES, "User:ab12", Doubt.DELEGATION_TOKEN),
+        ("SCRAM-SHA-512", b"n,,n=ab12,r=nonce,tokenauth=true", (), "User:ab12", Doubt.DELEGATION_TOKEN),
+    ],
+)
+def test_a_name_that_need_not_be_the_principal_is_unverified(
+    mechanism: str, token: bytes, declared: frozenset[str], principal: str, doubt: Doubt
+) -> None:
+    sources = PrincipalSources(frozenset(declared), KafkaClaim("sub"))
+
+    assert principal_in(mechanism, token, sources) == (f"{principal} (unverified)", doubt)
+
+
+def test_a_scram_message_that_is_too_long_to_be_read_whole_names_no_user() -> None:
+    """Regression: the extension of a delegation token after 8 KiB was not seen, and the token's id was a user name."""
+    token = b"n,,n=ab12,r=" + b"x" * 9000 + b",tokenauth=true"
+
+    assert principal_in("SCRAM-SHA-256", token, DECLARED) == UNNAMED
+
+
+@pytest.mark.parametrize(
+    ("principal", "claimed"),
+    [
+        ("User:CN=etl,O=example", ("User:CN=etl,O=example", None)),
+        ("User:CN=e\ntl", (r"User:CN=e\x0atl (unverified)", Doubt.ALTERED_NAME)),
+    ],
+)
+def test_a_certificates_principal_is_verified_if_it_can_be_shown(principal: str, claimed: object) -> None:
+    assert principal_of_certificate(principal) == claimed
 
 
 @pytest.mark.parametrize(
     ("claim", "claimed"),
     [
-        (None, ("User:svc (unverified)", False)),
-        ("sub", ("User:svc", True)),
-        ("preferred_username", ("User:etl", True)),
-        ("azp", None),
-        ("scope", None),  # Kafka accepts only strings
+        (None, ("User:svc (unverified)", Doubt.UNDECLARED_CLAIM)),
+        ("sub", ("User:svc", None)),
+        ("preferred_username", ("User:etl", None)),
+        ("azp", UNNAMED),
+        ("scope", UNNAMED),  # Kafka accepts only strings
     ],
 )
 def test_a_tokens_principal_is_the_claim_that_the_brokers_use(claim: str | None, claimed: object) -> None:
     claims = base64.urlsafe_b64encode(b'{"sub": "svc", "preferred_username": "etl", "scope": ["a"]}')
 
     names = None if claim is None else KafkaClaim(claim)
-    assert principal_in("OAUTHBEARER", bearer(b"a." + claims + b".c"), names) == claimed
+    assert principal_in("OAUTHBEARER", bearer(b"a." + claims + b".c"), PrincipalSources(claims=names)) == claimed
 
 
 def test_however_long_a_name_is_it_is_shown_as_unverified() -> None:
     claims = base64.urlsafe_b64encode(b'{"sub": "' + b"a" * 5000 + b'"}')
 
-    claimed = principal_in("OAUTHBEARER", bearer(b"a." + claims + b".c"))
+    claimed = principal_in("OAUTHBEARER", bearer(b"a." + claims + b".c"), PrincipalSources())
 
-    assert claimed is not None
     assert claimed.principal.endswith("a… (5000 characters) (unverified)")
     assert len(claimed.principal) == MAX_CHARACTERS
 
 
 @pytest.mark.parametrize(("mechanism", "token"), [("PLAIN", b"\0%s\0pw"), ("SCRAM-SHA-256", b"n,,n=%s,r=nonce")])
 def test_a_long_name_is_cut(mechanism: str, token: bytes) -> None:
-    claimed = principal_in(mechanism, token % (b"a" * 5000))
+    """Another name with the same beginning would look the same, so it is not verified."""
+    claimed = principal_in(mechanism, token % (b"a" * 5000), DECLARED)
 
-    assert claimed is not None
-    principal = claimed.principal
-    assert len(principal) == MAX_CHARACTERS
-    assert principal.endswith("a… (5000 bytes)")
+    assert claimed.doubt is Doubt.ALTERED_NAME
+    assert len(claimed.principal) == MAX_CHARACTERS
+    assert claimed.principal.endswith("a… (5000 bytes) (unverified)")
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"])
@@ -113,4 +157,4 @@ def test_a_long_name_is_cut(mechanism: str, token: bytes) -> None:
 def test_a_giant_token_costs_no_more_than_a_few_copies(mechanism: str, token: bytes) -> None:
     copies = cost(lambda: [token.replace(b"q", b"r") for _ in range(20)])
 
-    assert cost(lambda: principal_in(mechanism, token)) < copies + 0.001
+    assert cost(lambda: principal_in(mechanism, token, DECLARED)) < copies + 0.001

@@ -35,7 +35,8 @@ class Play:
 
     def __init__(self, has_fast_path: bool, *quotas: dict[str, object]) -> None:
         bound = {"SLUICEGATE__DEFAULTS__MESSAGE_TIMESTAMP_BEFORE_MAX_MS": "86400000"}
-        self.playbook = Playbook(has_fast_path, **bound, SLUICEGATE__QUOTAS=json.dumps(quotas))
+        declared = {"SLUICEGATE__LISTEN__USER_NAME_IS_PRINCIPAL": "[PLAIN]"}
+        self.playbook = Playbook(has_fast_path, **bound, **declared, SLUICEGATE__QUOTAS=json.dumps(quotas))
         self._broker = StandInResponses({1: ("127.0.0.1", 9092)})
         self._seen = self._read = 0
 

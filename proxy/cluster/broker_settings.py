@@ -1,0 +1,47 @@
+"""Asks one broker for its own settings (DescribeConfigs). Only `doctor` does."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import NamedTuple
+
+from sluicegate.protocol.api import ApiKey
+from sluicegate.protocol.errors import error_name
+from sluicegate.protocol.messages.cluster import DESCRIBE_CONFIGS_REQUEST, DESCRIBE_CONFIGS_RESPONSE
+from sluicegate.proxy.cluster.broker_client import BrokerClient, parsed
+
+_BROKER_RESOURCE = 4
+_MAX_WORDS = 300
+
+
+BrokerSettings = Mapping[str, str | None]
+"""Settings by name; secret values are None."""
+
+
+class SettingsHidden(NamedTuple):
+    """The broker does not return its settings."""
+
+    reason: str
+
+
+async def ask_for_settings(node_id: int, client: BrokerClient) -> BrokerSettings | SettingsHidden:
+    """Return the settings of the broker at the other end, also those of each listener. Raises the errors of a
+    connection, and SenderError for an invalid response.
+    """
+    version = client.version_of(ApiKey.DESCRIBE_CONFIGS)
+    if version < 0:
+        return SettingsHidden("the broker offers no DescribeConfigs")
+    resource = {"resource_type": _BROKER_RESOURCE, "resource_name": str(node_id), "configuration_keys": None}
+    body = DESCRIBE_CONFIGS_REQUEST.build({"resources": [resource]}, version)
+    response = await client.call(ApiKey.DESCRIBE_CONFIGS, version, body)
+    return await parsed(partial(_read, str(node_id)), response, version)
+
+
+def _read(name: str, response: bytes, version: int) -> BrokerSettings | SettingsHidden:
+    """Parse a response. Raises MalformedMessage."""
+    for result in DESCRIBE_CONFIGS_RESPONSE.parse(response, version)["results"] or ():
+        if result["resource_type"] == _BROKER_RESOURCE and result["resource_name"] == name:
+            if result["error_code"]:
+                reason = result["error_message"] or "the broker gives no reason"
+                return SettingsHidden(f"{error_name(result['error_code'])}, {reason}"[:_MAX_WORDS])
+            return {entry["name"]: entry["value"] for entry in result["configs"] or ()}
+    return SettingsHidden("missing in the response")

@@ -1,0 +1,160 @@
+"""The principal that a login names, and whether policies may rely on it.
+
+No Kafka API returns the principal of a connection. A broker's `principal.builder.class` derives it from a login, so the
+name in a token is the principal only under conditions that the operator declares (`listen`).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from sluicegate.config.listen import Listen
+from sluicegate.proxy.session.client.bearer_token import USUAL_CLAIM, UserNames, name_in_token, user_names_of
+from sluicegate.proxy.session.client.client_text import MAX_CHARACTERS, client_text
+
+KIND = "User:"
+"""The type of every principal."""
+_UNVERIFIED = " (unverified)"
+_MAX_SCRAM_BYTES = 8192
+_OR_BY_ID = "or name its client id in exemptions and policies instead"
+
+
+class Doubt(Enum):
+    """Why a principal is unverified; the value is the code in conditions."""
+
+    UNDECLARED_USER_NAME = "undeclared_user_name"
+    UNDECLARED_CLAIM = "undeclared_claim"
+    DELEGATION_TOKEN = "delegation_token"
+    NO_NAME = "no_name"
+    ALTERED_NAME = "altered_name"
+
+    @property
+    def reason(self) -> str:
+        """Return why the proxy does not know the principal."""
+        return _EXPLANATIONS[self][0]
+
+    @property
+    def advice(self) -> str:
+        """Return how it can know it."""
+        return _EXPLANATIONS[self][1]
+
+
+_EXPLANATIONS = {
+    Doubt.UNDECLARED_USER_NAME: (
+        "the proxy does not know whether the brokers take the user name of this mechanism as the principal",
+        "add the mechanism to listen.user_name_is_principal if the brokers have Kafka's own login handlers and the "
+        f"default principal.builder.class, {_OR_BY_ID}",
+    ),
+    Doubt.UNDECLARED_CLAIM: (
+        "the proxy does not know which claim of an OAUTHBEARER token is the brokers' principal",
+        "set listen.sasl.oauthbearer.sub.claim.name to the brokers' sasl.oauthbearer.sub.claim.name (sub, if they do "
+        "not set it), or listen.oauth.username.claim to Strimzi's oauth.username.claim",
+    ),
+    Doubt.DELEGATION_TOKEN: (
+        "the user name of a login with a delegation token is the token's id, and only the brokers know its owner",
+        f"let the client log in without a delegation token, {_OR_BY_ID}",
+    ),
+    Doubt.NO_NAME: (
+        "the login contains no user name that the proxy can read",
+        f"let the client log in with PLAIN, SCRAM or a JWT that has the claim, {_OR_BY_ID}",
+    ),
+    Doubt.ALTERED_NAME: (
+        "the name is too long, is not UTF-8 or has control characters, so the proxy shows another text",
+        f"give the client a name of at most {MAX_CHARACTERS - len(KIND)} printable characters",
+    ),
+}
+
+
+class ClaimedPrincipal(NamedTuple):
+    """The principal that a login names, as people see it. Without a `doubt` it is verified: a broker that accepts the
+    login authorizes this principal. A principal in doubt ends with " (unverified)".
+    """
+
+    principal: str
+    doubt: Doubt | None = None
+
+    @property
+    def is_verified(self) -> bool:
+        """Whether rules, quotas and exemptions may rely on it."""
+        return self.doubt is None
+
+
+UNNAMED = ClaimedPrincipal(f"unknown{_UNVERIFIED}", Doubt.NO_NAME)
+"""A login that names no user to the proxy, as with GSSAPI, or with a token that is not a JWT."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrincipalSources:
+    """How brokers derive principals, as the operator has declared it. `user_names`: the mechanisms whose user name is
+    the principal; `claims`: how the principal is taken from an OAUTHBEARER token, None: unknown.
+    """
+
+    user_names: frozenset[str] = frozenset()
+    claims: UserNames | None = None
+
+
+def principal_sources_of(listen: Listen) -> PrincipalSources:
+    """Return what the section `listen` declares."""
+    return PrincipalSources(frozenset(listen.user_name_is_principal), user_names_of(listen))
+
+
+def principal_in(mechanism: str | None, token: bytes, sources: PrincipalSources) -> ClaimedPrincipal:
+    """Return the principal that the first token of a login names, as Kafka writes it (User:name)."""
+    read = _READERS.get(mechanism or "")
+    return UNNAMED if read is None else read(mechanism or "", token, sources)
+
+
+def principal_of_certificate(principal: str) -> ClaimedPrincipal:
+    """Return the principal of a verified certificate, `User:` and its subject or mapped name."""
+    return _claimed(principal.removeprefix(KIND))
+
+
+def _plain(mechanism: str, token: bytes, sources: PrincipalSources) -> ClaimedPrincipal:
+    """RFC 4616: authzid NUL authcid NUL password."""
+    parts = token.split(b"\0", 3)
+    return _user_name(mechanism, parts[1] if len(parts) == 3 else b"", sources)
+
+
+def _scram(mechanism: str, token: bytes, sources: PrincipalSources) -> ClaimedPrincipal:
+    """RFC 5802: n,,n=user,r=nonce. KIP-48: with the extension `tokenauth=true` the user is a token's id."""
+    if len(token) > _MAX_SCRAM_BYTES or token[:2] not in (b"n,", b"y,", b"p="):
+        return UNNAMED
+    # The last part is not used: it only shows that the attribute before it is complete.
+    attributes = token.split(b",", 4)[2:-1]
+    user = next((part[2:] for part in attributes if part.startswith(b"n=")), b"")
+    name = user.replace(b"=2C", b",").replace(b"=3D", b"=")
+    if name and b",tokenauth=true" in token.lower():
+        return _claimed(name, Doubt.DELEGATION_TOKEN)
+    return _user_name(mechanism, name, sources)
+
+
+def _bearer(_: str, token: bytes, sources: PrincipalSources) -> ClaimedPrincipal:
+    name = name_in_token(token, sources.claims or USUAL_CLAIM)
+    return _claimed(name, Doubt.UNDECLARED_CLAIM if sources.claims is None else None) if name else UNNAMED
+
+
+_READERS: dict[str, Callable[[str, bytes, PrincipalSources], ClaimedPrincipal]] = {
+    "PLAIN": _plain,
+    "SCRAM-SHA-256": _scram,
+    "SCRAM-SHA-512": _scram,
+    "OAUTHBEARER": _bearer,
+}
+
+
+def _user_name(mechanism: str, name: bytes, sources: PrincipalSources) -> ClaimedPrincipal:
+    if not name:
+        return UNNAMED
+    return _claimed(name, None if mechanism in sources.user_names else Doubt.UNDECLARED_USER_NAME)
+
+
+def _claimed(name: bytes | str, doubt: Doubt | None = None) -> ClaimedPrincipal:
+    """Return the principal with this name. One that cannot be shown unchanged is in doubt, because another name may
+    look the same.
+    """
+    shown = client_text(name, MAX_CHARACTERS - len(KIND))
+    if doubt is None and (shown.encode(errors="replace") if isinstance(name, bytes) else shown) != name:
+        doubt = Doubt.ALTERED_NAME
+    if doubt is None:
+        return ClaimedPrincipal(KIND + shown)
+    return ClaimedPrincipal(KIND + client_text(name, MAX_CHARACTERS - len(KIND + _UNVERIFIED)) + _UNVERIFIED, doubt)
