@@ -125,6 +125,7 @@ def _principals(config: Config) -> Iterator[tuple[Path, str]]:
         *((("exempt", i, "principal"), each.principal) for i, each in enumerate(config.exempt)),
         *((("requests", i, "match", "principal"), each.match.principal) for i, each in enumerate(config.requests)),
         *((("quotas", i, "principal"), each.principal) for i, each in enumerate(config.quotas)),
+        *((("client_owners", i, "principal"), each.principal) for i, each in enumerate(config.client_owners)),
     ]
     yield from ((path, pattern) for path, pattern in patterns if pattern is not None)
 
@@ -143,8 +144,11 @@ def named_principal(config: Config) -> Path | None:
             return "quotas", i, "principal"
     for path, keys in config.sections_with_rules():
         for i, each in enumerate(keys.rules or ()):
-            if each.cel is not None and "client.principal" in each.cel:
+            if each.names_principals:
                 return (*path, "rules", i, "cel")
+    for i, owned in enumerate(config.client_owners):
+        if owned.principal is not None and _may_be_a_login(owned.principal):
+            return "client_owners", i, "principal"
     return None
 
 

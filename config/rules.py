@@ -97,6 +97,11 @@ class Rule:
     def __post_init__(self) -> None:
         raise_all(((), message) for message in self._mistakes())
 
+    @property
+    def names_principals(self) -> bool:
+        """Whether the rule's expression reads the client's principal."""
+        return self.cel is not None and "client.principal" in self.cel
+
     def _mistakes(self) -> Iterator[str]:
         if self.options and self.entry_point is None:
             yield f"rule {self.name}: options belong to entry_point"

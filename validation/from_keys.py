@@ -52,7 +52,8 @@ def compile_policies(
 
     `source` has the places of the keys; `first`: the position of the first entry of `topics` there.
     """
-    requests, quotas = tuple(requests), tuple(quotas)
+    requests, quotas, topics = tuple(requests), tuple(quotas), tuple(topics)
+    ruled: list[TopicKeys | FloorKeys] = [defaults, *(keys for _, keys in topics), *floor]
     compiling = _Compiling(
         defaults,
         maker,
@@ -70,6 +71,7 @@ def compile_policies(
         exemptions_of(exempt),
         quotas_of(quotas),
         Floors(floor, defaults, maker) if floor else None,
+        rules_name_principals=any(rule.names_principals for keys in ruled for rule in keys.rules or ()),
     )
 
 

@@ -27,7 +27,7 @@ class FilePolicies:
     all). `exempt`: exempt clients, for all topics or those of the exemption; `quotas`: how much clients may send.
     `floors`: what the policies of `topics` and `default` cannot weaken. `depends_on_client`: whether any policy depends
     on the client; `varies_by_client`: whether that of any topic differs between clients. `names_principals`: whether
-    any depends on the principal.
+    any depends on the principal; `rules_name_principals`: whether any rule about records does.
     """
 
     def __init__(
@@ -38,6 +38,7 @@ class FilePolicies:
         exempt: tuple[Exemption, ...] = (),
         quotas: tuple[Quota, ...] = (),
         floors: Floors | None = None,
+        rules_name_principals: bool = False,
     ) -> None:
         self.default = default
         self.exempt = tuple(exemption for exemption in exempt if not exemption.topics)
@@ -54,12 +55,13 @@ class FilePolicies:
         is_gradual = any(policy.enforced is not None for policy in (default, *self._by_pattern))
         self.varies_by_client = is_gradual or bool(self._exempt_from_topics)
         self.depends_on_client = bool(exempt or requests) or asks or self.varies_by_client
-        self.names_principals = any(
+        self.names_principals = rules_name_principals or any(
             pattern is not None
             for pattern in (
                 *(exemption.principal for exemption in exempt),
                 *(rule.of_principal for _, rule in requests),
                 *(quota.principal for quota in quotas),
+                *(owned.principal for owned in default.client_owners),
             )
         )
 

@@ -96,14 +96,15 @@ def _principals(sasl: Mapping[str, Any] | None) -> Iterator[str]:
         return
     if sasl["mechanism"] == "OAUTHBEARER":
         yield "  # Which claim of a token is the client's principal at the brokers? It is their setting"
-        yield "  # sasl.oauthbearer.sub.claim.name (by default sub). Until the next line is set, principals of logins are"
-        yield "  # unverified: no exemption matches them. `sluicegate doctor` compares it with the brokers' settings."
+        yield "  # sasl.oauthbearer.sub.claim.name (by default sub). Until the next line is set, principals of logins"
+        yield "  # are unverified: no exemption matches them. `sluicegate doctor` compares it with the brokers' settings."
         yield "  # sasl.oauthbearer.sub.claim.name: sub"
         return
-    yield "  # Are the user names of logins the clients' principals at the brokers? They are if principal.builder.class is"
-    yield "  # the default and sasl.server.callback.handler.class is not set; they are not if users are tokens or keys of"
-    yield "  # service accounts. Until the next line is set, principals of logins are unverified: no exemption matches them."
-    yield "  # `sluicegate doctor` compares it with the brokers' settings. Name the mechanisms that clients use."
+    yield "  # Are the user names of logins the clients' principals at the brokers? They are if the brokers have the"
+    yield "  # default principal.builder.class and do not set sasl.server.callback.handler.class. They are not if users"
+    yield "  # are tokens or keys of service accounts. Until the next line is set, principals of logins are unverified:"
+    yield "  # no exemption matches them. `sluicegate doctor` compares it with the brokers' settings. Name the mechanisms"
+    yield "  # that clients use."
     yield f"  # user_name_is_principal: [{sasl['mechanism']}]"
 
 

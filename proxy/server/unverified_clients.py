@@ -2,11 +2,11 @@
 
 from collections import Counter
 
-from sluicegate.validation.in_force import RulesInForce
 from sluicegate.proxy.session.client.claimed_principal import Doubt
 from sluicegate.proxy.session.session import Session
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
+from sluicegate.validation.in_force import RulesInForce
 
 
 class UnverifiedClients:

@@ -116,6 +116,7 @@ def proxy_for(guarded: Guarded, folder: Path, **listen: Any) -> ProxyProcess:
         "tls": {"ca_file": str(guarded.authority.file), **guarded.proxy.files},
         "sasl": {"mechanism": "PLAIN", "username": "admin", "password": "a"},
     }
+    proxy.config["listen"] |= {"user_name_is_principal": list(MECHANISMS)}
     proxy.config["listen"] |= {"tls": {**own.files, **listen.pop("tls", {})}, **listen}
     return proxy
 

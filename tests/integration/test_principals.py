@@ -117,7 +117,7 @@ def declared(broker: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 @pytest.fixture(scope="module")
 def undeclared(broker: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
-    """A proxy without a declaration at the listener that names accounts; it exempts each name that can be thought of."""
+    """A proxy without a declaration at the listener that names accounts; it exempts each name that it may derive."""
     names = ("User:alice", "User:account-alice", "User:*", "*unverified*", "User:ANONYMOUS", "unknown*")
     proxy = _proxy(broker.relayed_bootstrap, tmp_path_factory.mktemp("undeclared"), *names)
     try:

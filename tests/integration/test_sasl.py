@@ -37,6 +37,7 @@ def guarded_proxy(guarded_broker: Kafka, tmp_path_factory: pytest.TempPathFactor
     upstream = {"bootstrap": [guarded_broker.bootstrap], "brokers": {1: guarded_broker.bootstrap}}
     settings = {"upstream": upstream, "defaults": DEFAULTS}
     proxy = ProxyProcess(tmp_path_factory.mktemp("proxy"), guarded_broker.bootstrap, settings)
+    proxy.config["listen"]["user_name_is_principal"] = ["PLAIN"]
     try:
         yield proxy.start()
     finally:

@@ -25,7 +25,7 @@ class Doubt(Enum):
 
     UNDECLARED_USER_NAME = "undeclared_user_name"
     UNDECLARED_CLAIM = "undeclared_claim"
-    DELEGATION_TOKEN = "delegation_token"
+    DELEGATION_TOKEN = "delegation_token"  # noqa: S105  # a code, not a secret
     NO_NAME = "no_name"
     ALTERED_NAME = "altered_name"
 

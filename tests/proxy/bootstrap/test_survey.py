@@ -9,7 +9,8 @@ from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESPONSE
 from sluicegate.protocol.messages.handshake import SASL_AUTHENTICATE_RESPONSE, SASL_HANDSHAKE_RESPONSE
 from sluicegate.proxy.bootstrap.first_file import lines_of
-from sluicegate.proxy.bootstrap.survey import MOST_TOPICS, SurveyFailed, survey
+from sluicegate.proxy.bootstrap.survey import MOST_TOPICS, Survey, SurveyFailed, survey
+from tests.config.reading import loaded
 from tests.proxy.scripted_broker import ScriptedBroker, asked_topics, brokers, topic_settings
 
 SETTINGS = {"message.timestamp.type": "CreateTime", "max.message.bytes": "1048588"}
@@ -76,3 +77,23 @@ async def test_a_cluster_without_topics_sets_no_bound_by_itself() -> None:
     defaults = lines[lines.index("defaults:") :]
     assert defaults[1] == "  mode: observe"
     assert [line for line in defaults[2:] if not line.lstrip().startswith("#")] == []
+
+
+@pytest.mark.parametrize(
+    ("sasl", "declaration"),
+    [
+        ({"mechanism": "SCRAM-SHA-512", "username": "u", "password": "p"}, "user_name_is_principal: [SCRAM-SHA-512]"),
+        ({"mechanism": "PLAIN", "username": "u", "password": "p"}, "user_name_is_principal: [PLAIN]"),
+        ({"mechanism": "OAUTHBEARER", "token_file": "/run/token"}, "sasl.oauthbearer.sub.claim.name: sub"),
+    ],
+)
+def test_how_brokers_derive_principals_is_a_question_in_a_comment(sasl: dict[str, str], declaration: str) -> None:
+    """Only the operator knows the answer; with the line as written, the file declares it."""
+    address = HostPort("127.0.0.1", 19092)
+    text = "\n".join(lines_of(Survey({1: address}, {}, 0, ()), (address,), {"sasl": sasl}, address))
+    listen = loaded(text).config.listen
+    answered = loaded(text.replace(f"# {declaration}", declaration)).config.listen
+
+    assert not listen.declares_principals
+    assert answered.declares_principals
+    assert "principal at the brokers?" in text.replace("principals", "principal")

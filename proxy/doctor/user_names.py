@@ -1,0 +1,79 @@
+"""Looks for user names that are tokens or keys of accounts, so that they cannot be the brokers' principals.
+
+The names are that of the proxy's own login, and those of clients that are connected to a running proxy.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+
+from sluicegate.config.model import Config
+from sluicegate.proxy.doctor.checks import Cluster, ClusterCheck
+from sluicegate.proxy.doctor.finding import Finding, Level, some_of
+from sluicegate.proxy.doctor.running_proxy import local
+
+_ABOUT = "user names"
+_SECONDS = 5.0
+_MOST_BYTES = 1 << 20
+_KIND = "User:"
+_OTHER_NAMES = {
+    "a token in place of a password": re.compile(r"token|\$accessToken|\$ConnectionString|apikey", re.IGNORECASE),
+    "an API key, as Confluent Cloud's": re.compile(r"(?=.*[0-9])[A-Z0-9]{16}"),
+    "an access key of AWS": re.compile(r"A(KIA|SIA)[A-Z0-9]{16}"),
+    "a user of a tenancy, as OCI's": re.compile(r".+/.+/ocid1\..+"),
+    "a UUID": re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE),
+}
+_ADVICE = (
+    "compare an event's principal with the broker's authorizer log; if they differ, remove the mechanism from "
+    "listen.user_name_is_principal"
+)
+
+
+def looks_like(user_name: str) -> str | None:
+    """Return what a user name looks like that is probably no principal; None for any other."""
+    return next((kind for kind, pattern in _OTHER_NAMES.items() if pattern.fullmatch(user_name)), None)
+
+
+async def _findings(cluster: Cluster) -> AsyncIterator[Finding]:
+    """Yield a warning if such names are in use although user names are declared to be principals."""
+    config = cluster.config
+    if not config.listen.user_name_is_principal:
+        return
+    sasl = config.upstream.sasl
+    names = [] if sasl is None or sasl.username is None else [sasl.username]
+    names += await _connected(config)
+    odd = {kind: name for name in reversed(names) if (kind := looks_like(name)) is not None}
+    if odd:
+        found = some_of([f"{name} looks like {kind}" for kind, name in odd.items()])
+        words = f"{found}: the principal of such a login is usually another name"
+        yield Finding(_ABOUT, Level.WARNING, words, _ADVICE)
+
+
+async def _connected(config: Config) -> list[str]:
+    """Return the user names of clients that are connected to a running proxy; none without one."""
+    if config.admin.listen is None or config.admin.listen.port == 0:
+        return []
+    at = local(config.admin.listen)
+    body = b""
+    with suppress(OSError, TimeoutError):
+        async with asyncio.timeout(_SECONDS):
+            reader, writer = await asyncio.open_connection(at.host, at.port)
+            writer.write(b"GET /api/live HTTP/1.0\r\nHost: localhost\r\n\r\n")
+            while len(body) < _MOST_BYTES and (read := await reader.read(_MOST_BYTES)):
+                body += read
+            writer.close()
+    return list(_user_names(body.partition(b"\r\n\r\n")[2]))
+
+
+def _user_names(live: bytes) -> Iterator[str]:
+    """Yield the verified user names in the live view; nothing for another response."""
+    with suppress(ValueError, LookupError, TypeError, AttributeError):
+        for each in json.loads(live)["connections"]["listed"]:
+            principal = each["principal"]
+            if principal is not None and principal.startswith(_KIND):
+                yield principal.removeprefix(_KIND)
+
+
+CHECK = ClusterCheck(17, (), _findings)

@@ -1,0 +1,73 @@
+"""User names that are tokens or keys of accounts contradict the declaration that they are principals."""
+
+import asyncio
+import json
+
+import pytest
+
+from sluicegate.proxy.doctor.checks import Cluster
+from sluicegate.proxy.doctor.finding import Level
+from sluicegate.proxy.doctor.user_names import CHECK, looks_like
+from tests.config.reading import SMALLEST, loaded
+from tests.proxy.scripted_broker import ScriptedBroker
+
+_DECLARED = SMALLEST.replace("listen: {", "listen: {user_name_is_principal: [PLAIN], ")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "token",  # IBM Event Streams, and many token services
+        "$ConnectionString",  # Azure Event Hubs
+        "$accessToken",  # Strimzi, OAuth over PLAIN
+        "ABCDEFGHIJ234567",  # Confluent Cloud
+        "AKIAIOSFODNN7EXAMPLE",  # AWS
+        "tenancy/user@example.com/ocid1.streampool.oc1.iad.aaaa",  # OCI Streaming
+        "8d969eef-6eca-3c29-a3a6-29280e686cf0",  # a service account of Redpanda or Aiven
+    ],
+)
+def test_names_of_services_are_recognised(name: str) -> None:
+    assert looks_like(name) is not None
+
+
+@pytest.mark.parametrize("name", ["alice", "mirror-maker", "svc_billing", "CN=etl", "avnadmin", "TEAM/ETL", ""])
+def test_names_of_users_are_not(name: str) -> None:
+    assert looks_like(name) is None
+
+
+async def _found(text: str) -> list[tuple[Level, str]]:
+    async with ScriptedBroker({}) as broker:
+        cluster = Cluster(loaded(text).config, None, broker.address)
+        return [(each.level, each.found) async for each in CHECK.findings(cluster)]
+
+
+def _with_login(user: str, text: str = _DECLARED) -> str:
+    return text.replace("upstream: {", f"upstream: {{sasl: {{mechanism: PLAIN, username: '{user}', password: p}}, ")
+
+
+async def test_the_proxys_own_login_is_a_sign() -> None:
+    ((level, found),) = await _found(_with_login("$ConnectionString"))
+
+    assert level is Level.WARNING
+    assert found.startswith("$ConnectionString looks like a token in place of a password: ")
+    assert await _found(_with_login("sluicegate")) == []
+    assert await _found(_with_login("$ConnectionString", SMALLEST)) == []
+
+
+async def test_clients_of_a_running_proxy_are_a_sign() -> None:
+    listed = [{"principal": each} for each in (None, "User:alice", "User:ABCDEFGHIJ234567", "unknown (unverified)")]
+    body = json.dumps({"connections": {"listed": listed}}).encode()
+
+    async def respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        request = await reader.readuntil(b"\r\n\r\n")
+        assert request.startswith(b"GET /api/live ")
+        writer.write(b"HTTP/1.0 200 OK\r\n\r\n" + body)
+        writer.close()
+
+    server = await asyncio.start_server(respond, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        found = await _found(f"{_DECLARED}admin: {{listen: '127.0.0.1:{port}'}}")
+
+    assert [level for level, _ in found] == [Level.WARNING]
+    assert found[0][1].startswith("ABCDEFGHIJ234567 looks like an API key")
