@@ -97,13 +97,13 @@ def _principals(sasl: Mapping[str, Any] | None) -> Iterator[str]:
     if sasl["mechanism"] == "OAUTHBEARER":
         yield "  # Which claim of a token is the client's principal at the brokers? It is their setting"
         yield "  # sasl.oauthbearer.sub.claim.name (by default sub). Until the next line is set, principals of logins"
-        yield "  # are unverified: no exemption matches them. `sluicegate doctor` compares it with the brokers' settings."
+        yield "  # are unverified: no exemption matches them. `sluicegate doctor` compares it with the brokers."
         yield "  # sasl.oauthbearer.sub.claim.name: sub"
         return
     yield "  # Are the user names of logins the clients' principals at the brokers? They are if the brokers have the"
     yield "  # default principal.builder.class and do not set sasl.server.callback.handler.class. They are not if users"
     yield "  # are tokens or keys of service accounts. Until the next line is set, principals of logins are unverified:"
-    yield "  # no exemption matches them. `sluicegate doctor` compares it with the brokers' settings. Name the mechanisms"
+    yield "  # no exemption matches them. `sluicegate doctor` compares it with the brokers. Name the mechanisms"
     yield "  # that clients use."
     yield f"  # user_name_is_principal: [{sasl['mechanism']}]"
 
