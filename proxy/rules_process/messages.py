@@ -218,7 +218,14 @@ def _read(here: FileIO, size: int) -> bytes | None:
 def fields_of(record: RuledRecord) -> RecordFields:
     """Return all fields of a record that a rule may read."""
     client = record.client
-    of_client = (client.address, client.client_id, client.software_name, client.software_version, client.principal)
+    of_client = (
+        client.address,
+        client.client_id,
+        client.software_name,
+        client.software_version,
+        client.principal,
+        client.is_unverified,
+    )
     return (
         record.topic,
         record.partition,
