@@ -1,7 +1,7 @@
 """The policy of one topic, compiled once from the configuration, and the limits of every validation."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import Enum
 
 from sluicegate.config.teams import Owner
@@ -40,9 +40,6 @@ class Fix(Enum):
     UNIT = "unit"  # the time in milliseconds, if it is plausible in another unit
 
 
-_CHANGES_THE_OUTCOME = frozenset({Mode.OBSERVE, Mode.MARK})
-
-
 @dataclass(frozen=True, slots=True)
 class Rehearsed:
     """Rehearsed bounds, ascending (ms): the records that each would reject are only counted."""
@@ -65,7 +62,8 @@ class TopicPolicy:
     clients that it is enforced for (None: all clients); the batches of others are only observed, after the floor
     `floor_of_others` has accepted them. `owner`: the team that owns the topic; `client_owners`: those of clients, for a
     topic without one. `sensitive`: the fields that are never stored in clear, in any mode; with it `framing` is STRICT.
-    `origins`: where these values come from. `exempt`: the clients with another policy for this topic.
+    `origins`: where these values come from. `exempt`: the clients with another policy for this topic. `is_plain`:
+    whether `validate_partition` alone gives the verdict.
     """
 
     timestamp_type: TimestampType = TimestampType.CREATE_TIME
@@ -93,13 +91,10 @@ class TopicPolicy:
     is_plain: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        if (
-            self.sensitive is not None
-        ):  # a mask finds only what was validated, so nothing else is stored, for any client
+        if self.sensitive is not None:  # a mask finds only what was validated
             object.__setattr__(self, "framing", Framing.STRICT)
-        asks_more = self.rehearsed is not None or self.fix is not None or self.has_rules or self.samples
-        asks_more = asks_more or self.sensitive is not None
-        object.__setattr__(self, "is_plain", self.mode not in _CHANGES_THE_OUTCOME and not asks_more)
+        is_plain = self.mode in _MODES_OF_PLAIN_VALIDATION and not _has_any(self, _ONLY_IN_EXTENDED_VALIDATION)
+        object.__setattr__(self, "is_plain", is_plain)
 
     def observing(self) -> "TopicPolicy":
         """Return this policy with every violation reported and every batch forwarded unchanged."""
@@ -172,14 +167,14 @@ class TopicPolicy:
 
     @property
     def ordinary(self) -> "TopicPolicy | None":
-        """The policy for the fast path: batches that follow it need no slow path; None: all batches need it."""
+        """The policy for the fast path: batches that follow it need no slow path; None: all batches need it.
+
+        A policy with a field that the fast path does not know needs the slow path, unless the field has its default.
+        """
         if (
-            self.quota is not None
-            or self.exempt is not None
-            or self.fix is Fix.PREVIOUS
-            or self.mode is Mode.MARK
-            or self.sensitive is not None
-            or self.requests
+            self.mode not in _MODES_OF_FAST_PATH
+            or (self.fix is not None and self.fix not in _FIXES_OF_FAST_PATH)
+            or _has_any(self, _ONLY_ON_SLOW_PATH)
             or (self.rules is not None and self.rules.ordinary is None)
         ):
             return None
@@ -196,6 +191,64 @@ class TopicPolicy:
             before_max_ms=min(self.before_max_ms, min(rehearsed.before_max_ms, default=LONG_MAX)),
             after_max_ms=min(self.after_max_ms, min(rehearsed.after_max_ms, default=LONG_MAX)),
         )
+
+
+READ_BY_FAST_PATH = frozenset(
+    {
+        "timestamp_type",
+        "before_max_ms",
+        "after_max_ms",
+        "compacted",
+        "max_message_bytes",
+        "checked",
+        "rules",
+        "framing",
+    }
+)
+"""The fields of TopicPolicy that `OrdinaryRequests.add_topic` reads."""
+NOT_NEEDED_BY_FAST_PATH = frozenset(
+    {
+        "rehearsed",  # `narrowest` has its bounds
+        "mode",  # about bad batches, apart from modes that change others (_MODES_OF_FAST_PATH)
+        "fix",
+        "dead_letters",
+        "samples",
+        "enforced",
+        "owner",  # in reports about bad batches
+        "client_owners",
+        "origins",
+        "is_plain",
+    }
+)
+"""The fields of TopicPolicy that change nothing about a batch without violations.
+
+tests/two_paths/test_policy_fields.py sends good and bad batches to a policy with each of them.
+"""
+NOT_NEEDED_BY_PLAIN_VALIDATION = frozenset(
+    {"dead_letters", "enforced", "owner", "client_owners", "origins", "quota", "exempt", "is_plain"}
+)
+"""The fields of TopicPolicy that change no verdict, or were applied before it (`for_client`)."""
+# A new field, mode or fix needs the slow path, and extended validation, until it is named here.
+_MODES_OF_FAST_PATH = frozenset({Mode.REJECT, Mode.OBSERVE, Mode.FIX, Mode.QUARANTINE, Mode.COPY})
+_MODES_OF_PLAIN_VALIDATION = frozenset({Mode.REJECT, Mode.FIX, Mode.QUARANTINE, Mode.COPY})
+_FIXES_OF_FAST_PATH = frozenset({Fix.NOW, Fix.CLAMP, Fix.UNIT})
+
+
+def _all_but(known: frozenset[str]) -> tuple[tuple[str, object], ...]:
+    """Return the other fields of a topic's policy with their defaults."""
+    return tuple(
+        (each.name, each.default if each.default_factory is MISSING else each.default_factory())
+        for each in fields(TopicPolicy)
+        if each.name not in known
+    )
+
+
+_ONLY_ON_SLOW_PATH = _all_but(READ_BY_FAST_PATH | NOT_NEEDED_BY_FAST_PATH)
+_ONLY_IN_EXTENDED_VALIDATION = _all_but((READ_BY_FAST_PATH - {"rules"}) | {"mode"} | NOT_NEEDED_BY_PLAIN_VALIDATION)
+
+
+def _has_any(policy: TopicPolicy, others: tuple[tuple[str, object], ...]) -> bool:
+    return any(getattr(policy, name) != default for name, default in others)
 
 
 EXEMPT = TopicPolicy(checked=False)

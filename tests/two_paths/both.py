@@ -100,6 +100,8 @@ class BothPaths:
             validated.rejected
             or validated.observed
             or validated.unreadable
+            or validated.replacements()
+            or any(map(any, validated.rehearsed.values()))
             or request.acks not in (-1, 0, 1)
             or any(a.ahead_ms > FAR_AHEAD_MS for a in accepted)
         ):
