@@ -65,3 +65,13 @@ class SensitiveFields:
     def key(self) -> Password:
         """The key of `action: hash`."""
         return Password("sensitive.key_file", None, self.key_file)
+
+
+def check_names_of_fields(sensitive: tuple[SensitiveFields, ...]) -> tuple[SensitiveFields, ...]:
+    """Check that names are unique within a topic, because responses and metrics use them. Raises ValueError."""
+    seen: set[str] = set()
+    for fields in sensitive:
+        if fields.name in seen:
+            raise ValueError(f"two sensitive fields are named {fields.name}; names must be unique")
+        seen.add(fields.name)
+    return sensitive

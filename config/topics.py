@@ -12,7 +12,7 @@ from sluicegate.config.mistakes import raise_all
 from sluicegate.config.reference import json_schema_kinds as schema
 from sluicegate.config.rules import Rule, check_names
 from sluicegate.config.section import described, section
-from sluicegate.config.sensitive import SensitiveFields
+from sluicegate.config.sensitive import SensitiveFields, check_names_of_fields
 from sluicegate.config.teams import Owner
 from sluicegate.config.values.kinds import (
     LEAVE_OUT,
@@ -167,7 +167,7 @@ class TopicKeys:
         "whether events contain the first 256 bytes of bad records' keys and values ([policies](policies.md))",
         default=None,
     )
-    sensitive: tuple[SensitiveFields, ...] | None = described(
+    sensitive: Annotated[tuple[SensitiveFields, ...], AfterValidator(check_names_of_fields)] | None = described(
         "Fields that are masked, hashed or rejected before a batch is stored "
         "([policies](policies.md#sensitive-fields)). They apply in every mode, to all clients, and during a "
         "suspension. Excludes `samples`, `quarantine`, `checks: none` and `framing: broker`; `framing` is `strict`.",

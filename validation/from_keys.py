@@ -1,6 +1,6 @@
 """Compiles the keys of a configuration to policies and to the first rulebook."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +9,7 @@ from sluicegate.config.model import Config
 from sluicegate.config.quotas import Quota as QuotaKeys
 from sluicegate.config.requests import Exempt
 from sluicegate.config.requests import RequestRule as RequestKeys
+from sluicegate.config.sensitive import SensitiveFields as SensitiveKeys
 from sluicegate.config.source import Path, Source
 from sluicegate.config.teams import ClientOwner
 from sluicegate.config.teams import Floor as FloorKeys
@@ -32,8 +33,16 @@ from sluicegate.validation.requests.request_rule import client_owners_of, exempt
 from sluicegate.validation.rulebook import FilePolicies, Rulebook
 from sluicegate.validation.rules.from_keys import INLINE_RULES, RuleMaker, rule_set_of
 from sluicegate.validation.rules.rule import Mode, RuleUnusable
-from sluicegate.validation.sensitive.from_keys import sensitive_of
+from sluicegate.validation.sensitive.from_keys import Sensitive, SensitiveUnusable, sensitive_of
 from sluicegate.validation.units import PLAUSIBLE_MS
+
+
+class PolicyUnusable(RuleUnusable):
+    """The policy of a section is invalid, or names a file that cannot be used. `path`: the key at fault."""
+
+    def __init__(self, words: str, path: Path) -> None:
+        super().__init__(words)
+        self.path = path
 
 
 def compile_policies(
@@ -93,6 +102,20 @@ def rulebook_of(config: Config, maker: RuleMaker = INLINE_RULES, source: Source 
     return Rulebook(file_policies_of(config, maker, source))
 
 
+def unusable_policies(config: Config, maker: RuleMaker, source: Source = NOWHERE) -> Iterator[PolicyUnusable]:
+    """Yield why `file_policies_of` raises PolicyUnusable, for all sections; rules are left out."""
+    defaults = replace(config.defaults, rules=None)
+    compiling = _Compiling(defaults, maker, Origins(source), ())
+    seen = set()
+    for path, keys in (("defaults",), defaults), *((("topics", i), topic) for i, topic in enumerate(config.topics)):
+        try:
+            compiling.policy(replace(keys, rules=()), path)
+        except PolicyUnusable as error:
+            if error.path not in seen:
+                seen.add(error.path)
+                yield error
+
+
 def limits_of(config: Config) -> ValidationLimits:
     """Return the validation limits of a configuration."""
     limits = config.limits
@@ -122,8 +145,17 @@ class _Compiling:
         self._client_owners = client_owners
         self._paths_of_defaults = _paths_of(defaults, ("defaults",))
 
+    def _sensitive(self, keys: Sequence[SensitiveKeys] | None, paths: Mapping[str, Path]) -> Sensitive | None:
+        try:
+            return sensitive_of(keys, self._maker)
+        except SensitiveUnusable as error:
+            raise PolicyUnusable(str(error), (*paths["sensitive"], *error.path)) from error
+
     def policy(self, keys: TopicKeys, section: Path) -> TopicPolicy:
-        """Return the policy of `defaults` or of an entry of `topics`, at the path `section`. Raises RuleUnusable."""
+        """Return the policy of `defaults` or of an entry of `topics`, at the path `section`.
+
+        Raises PolicyUnusable, and RuleUnusable for one of its rules.
+        """
 
         def given(name: str) -> Any:
             own = getattr(keys, name)
@@ -147,7 +179,7 @@ class _Compiling:
                 bounds[key], paths[key] = widest, paths["fix"]
             elif bounds[key] != bound and difference is not None:
                 paths[key] = paths[DIFFERENCE_MAX]
-        sensitive = sensitive_of(given("sensitive"), self._maker)
+        sensitive = self._sensitive(given("sensitive"), paths)
         others = {
             "quarantine": dead_letters,
             "samples": given("samples"),
@@ -156,7 +188,9 @@ class _Compiling:
         }
         for other, is_given in others.items() if sensitive is not None else ():
             if is_given:
-                raise RuleUnusable(f"sensitive and {other} exclude each other: values would be stored in clear")
+                both = (paths["sensitive"], paths[other.partition(":")[0]])
+                words = f"sensitive and {other} exclude each other: values would be stored in clear"
+                raise PolicyUnusable(words, max(both, key=lambda path: path[: len(section)] == section))
         if sensitive is not None:
             paths["framing"] = paths["sensitive"]
         return TopicPolicy(

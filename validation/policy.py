@@ -214,6 +214,7 @@ NOT_NEEDED_BY_FAST_PATH = frozenset(
         "dead_letters",
         "samples",
         "enforced",
+        "floor_of_others",  # a batch within the stricter values is within the floor
         "owner",  # in reports about bad batches
         "client_owners",
         "origins",
@@ -225,7 +226,7 @@ NOT_NEEDED_BY_FAST_PATH = frozenset(
 tests/two_paths/test_policy_fields.py sends good and bad batches to a policy with each of them.
 """
 NOT_NEEDED_BY_PLAIN_VALIDATION = frozenset(
-    {"dead_letters", "enforced", "owner", "client_owners", "origins", "quota", "exempt", "is_plain"}
+    {"dead_letters", "enforced", "floor_of_others", "owner", "client_owners", "origins", "quota", "exempt", "is_plain"}
 )
 """The fields of TopicPolicy that change no verdict, or were applied before it (`for_client`)."""
 # A new field, mode or fix needs the slow path, and extended validation, until it is named here.

@@ -34,6 +34,13 @@ def read_file(file: Path, code: int = 1) -> Loaded:
     return read(lambda: load_file(file, os.environ), code=code)
 
 
+def read_checked(file: Path, code: int = 1) -> Loaded:
+    """Return a configuration file's content, of which all policies can be compiled. Problems end the command."""
+    from sluicegate.proxy.reload.config_check import checked_policies  # the console starts quickly
+
+    return read(lambda: checked_policies(file), code=code)
+
+
 def end(problems: list[str], code: int = 1) -> NoReturn:
     """Print the problems and exit with `code`."""
     for problem in problems[:_MAX_PROBLEMS]:

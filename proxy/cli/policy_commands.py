@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sluicegate.config.loading import ConfigError, Loaded
-from sluicegate.proxy.cli.console import HELP, end, print_lines, read_file
+from sluicegate.proxy.cli.console import HELP, end, print_lines, read_checked
 
 if TYPE_CHECKING:
     from sluicegate.proxy.reload.topic_explanation import ReadSettings
@@ -32,7 +32,7 @@ def explain(
     """Explain the policy of a topic: each setting with its source, a file and line or a setting of the cluster."""
     from sluicegate.proxy.reload.topic_explanation import explain as lines_about
 
-    loaded = read_file(file)
+    loaded = read_checked(file)
     for name in topic:
         print_lines(lines_about(name, loaded, _settings_reader(loaded, offline)))
 
@@ -58,14 +58,9 @@ def try_one(
     """Validate one record as the proxy would: exit 0 if it is forwarded, 1 if it is rejected."""
     from sluicegate.proxy.cli.record_input import BadGivenRecord, given_record
     from sluicegate.proxy.cli.try_record import validate_one
-    from sluicegate.proxy.reload.config_check import check_policies
     from sluicegate.proxy.server.clock import now_ms
 
-    loaded = read_file(file, _USAGE)
-    try:
-        check_policies(loaded)
-    except ConfigError as error:
-        end([str(problem) for problem in error.problems], _USAGE)
+    loaded = read_checked(file, _USAGE)
     now = now_ms()
     try:
         most = loaded.config.limits.max_frame_bytes
@@ -130,7 +125,7 @@ def diff(
     """Compare the policies of two configurations: print each topic whose policy becomes stricter or looser, and how."""
     from sluicegate.proxy.reload.policy_changes import Effect, changes_between, counts_of
 
-    changes = list(changes_between(read_file(old, _USAGE), read_file(new, _USAGE)))
+    changes = list(changes_between(read_checked(old, _USAGE), read_checked(new, _USAGE)))
     print_lines(map(str, changes))
     print_lines([counts_of(changes)])
     raise typer.Exit(1 if strict and any(change.effect is Effect.LOOSER for change in changes) else 0)

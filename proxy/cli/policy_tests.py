@@ -7,7 +7,7 @@ from pathlib import Path
 from time import perf_counter
 
 from sluicegate.config.files.yaml_source import read_file
-from sluicegate.config.loading import ConfigError, Loaded, NotWhatIsWanted, load_file, read_section
+from sluicegate.config.loading import ConfigError, Loaded, NotWhatIsWanted, read_section
 from sluicegate.config.source import Problem, Source
 from sluicegate.config.validation_words import problems_of
 from sluicegate.protocol.errors import error_name
@@ -19,7 +19,7 @@ from sluicegate.proxy.cli.policy_cases import Case, CaseFile, Expected, Outcome,
 from sluicegate.proxy.cli.record_input import BadGivenRecord, time_of
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
-from sluicegate.proxy.reload.config_check import check_policies
+from sluicegate.proxy.reload.config_check import checked_policies
 from sluicegate.proxy.server.clock import now_ms
 from sluicegate.validation.from_keys import limits_of, rulebook_of
 from sluicegate.validation.requests.name_pattern import NamePattern
@@ -92,9 +92,7 @@ class CaseRunner:
                 raise ConfigError([Problem("config", source.name, "this key is required, or the option --config")])
             path = Path(os.path.normpath(file.parent / cases.config))
         if path not in self._known:
-            loaded = load_file(path, self._environment)
-            check_policies(loaded)
-            self._known[path] = _Policies(loaded)
+            self._known[path] = _Policies(checked_policies(path, self._environment))
         return self._known[path]
 
 

@@ -1,11 +1,13 @@
 """Checks the objects that a configuration names: certificates, secret files, schemas, expressions, entry points."""
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.util import find_spec
+from pathlib import Path
 
-from sluicegate.config.loading import ConfigError, Loaded
+from sluicegate.config.loading import ConfigError, Loaded, load_file
 from sluicegate.config.model import Config
 from sluicegate.config.otel import Otel
 from sluicegate.config.source import Problem, Source
@@ -17,6 +19,7 @@ from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.telemetry import ExtraMissing, check_extra
+from sluicegate.validation.from_keys import unusable_policies
 from sluicegate.validation.rules.cel.runtime import ExpressionUnusable
 from sluicegate.validation.rules.from_keys import parts_of
 from sluicegate.validation.rules.rule import RuleUnusable
@@ -36,13 +39,13 @@ def flaws_in(config: Config) -> Iterator[Flaw]:
             yield Flaw(error.key, error.message)
     if sasl is not None and sasl.oauth is not None and sasl.oauth.tls is not None:
         yield from flaws_of(files_for_server("upstream.sasl.oauth.tls", sasl.oauth.tls), now)
-    yield from flaws_in_rules(config)
+    yield from flaws_in_policies(config)
     if config.otel is not None:
         yield from _flaws_in_otel(config.otel, now)
 
 
-def flaws_in_rules(config: Config, process: RulesProcess | None = None) -> Iterator[Flaw]:
-    """Yield flaws in schemas, expressions, entry points, and registries' passwords and certificates.
+def flaws_in_policies(config: Config, process: RulesProcess | None = None) -> Iterator[Flaw]:
+    """Yield flaws in schemas, expressions, entry points, sensitive fields, and registries' passwords and certificates.
 
     `process` compiles large schemas; None: this process compiles them. No requests are sent to registries.
     """
@@ -57,6 +60,8 @@ def flaws_in_rules(config: Config, process: RulesProcess | None = None) -> Itera
                 yield Flaw(f"{place}.rules.{i}.cel", f"rule {rule.name}: {error}")
             except RuleUnusable as error:
                 yield Flaw(f"{place}.rules.{i}", f"rule {rule.name}: {error}")
+    for unusable in unusable_policies(config, schema_rules):
+        yield Flaw(".".join(map(str, unusable.path)), str(unusable))
     for name, registry in config.registries.items():
         for secret in registry.secrets(f"registries.{name}"):
             try:
@@ -70,10 +75,20 @@ def flaws_in_rules(config: Config, process: RulesProcess | None = None) -> Itera
 
 
 def check_policies(loaded: Loaded, process: RulesProcess | None = None) -> None:
-    """Check the keys that take effect on a reload; for `process` see `flaws_in_rules`. Raises ConfigError."""
-    problems = [problem_of(flaw, loaded.source) for flaw in flaws_in_rules(loaded.config, process)]
+    """Check the keys that take effect on a reload; for `process` see `flaws_in_policies`. Raises ConfigError."""
+    problems = [problem_of(flaw, loaded.source) for flaw in flaws_in_policies(loaded.config, process)]
     if problems:
         raise ConfigError(problems)
+
+
+def checked_policies(file: Path, environment: Mapping[str, str] = os.environ) -> Loaded:
+    """Return a configuration file's content, of which all policies can be compiled. Raises ConfigError.
+
+    `environment` overrides it. Every command that compiles policies without running reads its configuration here.
+    """
+    loaded = load_file(file, environment)
+    check_policies(loaded)
+    return loaded
 
 
 def problem_of(flaw: Flaw, source: Source) -> Problem:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from sluicegate.config.sensitive import SensitiveFields as Keys
+from sluicegate.config.source import Path
 from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.validation.rules.from_keys import RuleMaker
 from sluicegate.validation.rules.rule import NamedRule, RuleUnusable, Side
@@ -11,6 +12,14 @@ from sluicegate.validation.sensitive.paths import Action, SensitiveFields, path_
 from sluicegate.validation.sensitive.values import JsonValues, Values
 
 _LEAST_KEY_BYTES = 16
+
+
+class SensitiveUnusable(RuleUnusable):
+    """An item of `sensitive` is invalid, or names an unusable file. `path`: the key at fault, from the list on."""
+
+    def __init__(self, words: str, path: Path) -> None:
+        super().__init__(words)
+        self.path = path
 
 
 class Sensitive:
@@ -35,37 +44,46 @@ class Sensitive:
 
 
 def sensitive_of(keys: Sequence[Keys] | None, maker: RuleMaker) -> Sensitive | None:
-    """Return the sensitive fields of a topic; None if there are none. Raises RuleUnusable for an unusable key file or
-    schema.
-    """
+    """Return the sensitive fields of a topic; None if there are none. Raises SensitiveUnusable."""
     if not keys:
         return None
-    policies = [_compiled(each) for each in keys]
+    policies = [_compiled(each, i) for i, each in enumerate(keys)]
     schemas = list(dict.fromkeys(each.schema_ for each in keys if each.schema_ is not None))
     root = (tree_of(policies),)
     if not schemas:
-        tagged = next((each.name for each in keys if each.tags), None)
-        if tagged is not None:
-            raise RuleUnusable(f"sensitive fields {tagged}: tags are those of a schema; add schema")
+        for i, each in enumerate(keys):
+            if each.tags:
+                words = f"sensitive fields {each.name}: tags are those of a schema; add schema"
+                raise SensitiveUnusable(words, (i, "tags"))
         return Sensitive(policies, JsonValues(root))
+    with_schema = [i for i, each in enumerate(keys) if each.schema_ is not None]
     if len(schemas) > 1:
-        raise RuleUnusable(f"sensitive fields {keys[0].name}: all sensitive fields of a topic have one schema")
+        second = next(i for i in with_schema if keys[i].schema_ != schemas[0])
+        words = f"sensitive fields {keys[second].name}: all sensitive fields of a topic have one schema"
+        raise SensitiveUnusable(words, (second, "schema"))
     from sluicegate.validation.sensitive.schema_values import SchemaValues  # noqa: PLC0415  # 2 MB with its schemas
 
-    rule = maker.of_schema(schemas[0], Side.VALUE)
+    try:
+        rule = maker.of_schema(schemas[0], Side.VALUE)
+    except RuleUnusable as error:
+        first = with_schema[0]
+        raise SensitiveUnusable(f"sensitive fields {keys[first].name}: {error}", (first, "schema")) from error
     if not isinstance(rule, SchemaOfRecord):  # it only has a name, and validates nothing
         return Sensitive(policies, JsonValues(root))
     return Sensitive(policies, SchemaValues(policies, root, rule), NamedRule(policies[0].name, rule))
 
 
-def _compiled(keys: Keys) -> SensitiveFields:
+def _compiled(keys: Keys, place: int) -> SensitiveFields:
+    """Return one item; `place`: its position in the list. Raises SensitiveUnusable."""
     key = b""
+    where = (place, "key_file")
     if keys.action == "hash":
         try:
             key = keys.key.get().encode()
         except PasswordUnreadable as error:
-            raise RuleUnusable(f"sensitive fields {keys.name}: {error}") from error
+            raise SensitiveUnusable(f"sensitive fields {keys.name}: {error.message}", where) from error
         if len(key) < _LEAST_KEY_BYTES:
-            raise RuleUnusable(f"sensitive fields {keys.name}: the key in key_file is shorter than 16 bytes")
+            words = f"sensitive fields {keys.name}: the key in key_file is shorter than 16 bytes"
+            raise SensitiveUnusable(words, where)
     paths = tuple(map(path_of, keys.fields))
     return SensitiveFields(keys.name, paths, Action(keys.action), keys.replacement, key, frozenset(keys.tags))
