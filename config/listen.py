@@ -159,6 +159,11 @@ class Listen:
             raise ValueError("listen.broker_port_map gives one port to several brokers")
         if self.bootstrap.port == 0 and self.broker_port_base is None and self.broker_host is None:
             raise ValueError("listen.broker_port_base is needed when listen.bootstrap leaves its port to the system")
+        if self.broker_host is None and not self.broker_port_map and self.port_of(1) > _MAX_PORT:
+            key = "listen.bootstrap" if self.broker_port_base is None else "listen.broker_port_base"
+            raise ValueError(
+                f"{key} leaves no port for broker 1, which would need {self.port_of(1)}; write a lower port"
+            )
         if (self.proxy_protocol is None) == bool(self.proxy_protocol_from):
             raise ValueError(
                 "listen.proxy_protocol and listen.proxy_protocol_from belong together: PROXY headers are "

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from sluicegate.config.bounds_in_seconds import probable_seconds
 from sluicegate.config.keys import each_key_of
 from sluicegate.config.model import Config
 from sluicegate.config.source import Path, Source, printable
@@ -54,6 +55,8 @@ def warnings_of(config: Config, source: Source) -> Iterator[str]:
             yield _message(
                 source, (*path, "samples"), "has no effect: neither violations.file nor violations.topic is set"
             )
+    for path, words in probable_seconds(config, source):
+        yield _message(source, path, words)
     yield from _below_the_floor(config, source)
     yield from _shadowed(config, source)
     yield from _shadowed_quotas(config, source)
@@ -213,6 +216,9 @@ def _shadowed_quotas(config: Config, source: Source) -> Iterator[str]:
 def _taken_ports(config: Config, source: Source) -> Iterator[str]:
     """Yield warnings about ports that are configured twice."""
     admin, listen = config.admin.listen, config.listen
+    if listen.broker_host is None and (node_id := listen.broker_at(listen.bootstrap.port, _NEAR)) is not None:
+        words = f"is the port that broker {node_id} would get (listen.broker_port_base): clients cannot reach it"
+        yield _message(source, ("listen", "bootstrap"), words)
     if admin is None or admin.port == 0 or listen.bootstrap.port == 0:
         return
     if not (admin.host == listen.bootstrap.host or admin.is_wildcard or listen.bootstrap.is_wildcard):

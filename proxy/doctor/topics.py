@@ -104,7 +104,7 @@ def unused_entries(config: Config, names: Sequence[str]) -> Iterator[Finding]:
             owned = _owned(topic.owner or config.defaults.owner)
             found = f"{topic.match}{owned} is the first match of no topic in the cluster"
             yield Finding(
-                f"topics[{place}]", Level.NOTE, found, "check its spelling with sluicegate explain FILE TOPIC"
+                f"topics[{place}]", Level.WARNING, found, "check its spelling with sluicegate explain FILE TOPIC"
             )
 
 

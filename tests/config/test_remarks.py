@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluicegate.config.values.glob_cover import covers, misses_dashes
-from tests.config.reading import SMALLEST, loaded
+from tests.config.reading import SMALLEST, loaded, problems
 
 
 def topics(*matches: str) -> str:
@@ -181,3 +181,56 @@ def test_a_principal_that_can_match_is_not_reported(pattern: str) -> None:
         for words in loaded(SMALLEST + f"exempt: [{{principal: '{pattern}'}}]").warnings
         if "matches no client" in words
     ]
+
+
+@pytest.mark.parametrize(
+    ("bound", "words"),
+    [
+        ("3600", "is 3.6 s, because the unit is milliseconds; for 3600 seconds write 1h or 3600000"),
+        ("86400", "is 86.4 s, because the unit is milliseconds; for 86400 seconds write 1d or 86400000"),
+        ("'604800'", "is 604.8 s, because the unit is milliseconds; for 604800 seconds write 7d or 604800000"),
+        ("5400", "is 5.4 s, because the unit is milliseconds; for 5400 seconds write 90min or 5400000"),
+    ],
+)
+@pytest.mark.parametrize("key", ["before", "after"])
+def test_a_bound_that_was_written_in_seconds_is_reported(key: str, bound: str, words: str) -> None:
+    name = f"message.timestamp.{key}.max.ms"
+    sections = {
+        f"defaults: {{{name}: {bound}}}": f"defaults.{name}",
+        f"topics: [{{match: t, {name}: {bound}}}]": f"topics[0].{name}",
+        f"floor: [{{match: t, {name}: {bound}}}]": f"floor[0].{name}",
+        f"topics: [{{match: t, rehearse: {{{name}: [1h, {bound}]}}}}]": f"topics[0].rehearse.{name}",
+    }
+
+    assert {text: loaded(SMALLEST + text).warnings for text in sections} == {
+        text: (f"c.yaml:3: {place} {words}",) for text, place in sections.items()
+    }
+
+
+@pytest.mark.parametrize(
+    "bound", ["3600ms", "3600s", "1500", "30000", "60000", "3600000", "86400000", "0", "5", "3601"]
+)
+def test_a_bound_with_a_unit_or_in_milliseconds_is_not(bound: str) -> None:
+    assert loaded(SMALLEST + f"topics: [{{match: t, message.timestamp.after.max.ms: {bound}}}]").warnings == ()
+
+
+@pytest.mark.parametrize(("base", "broker"), [(9292, 0), (9290, 2), (9200, 92)])
+def test_the_lowest_broker_that_would_get_the_bootstrap_port_is_reported(base: int, broker: int) -> None:
+    text = f"upstream: {{bootstrap: ['h:1']}}\nlisten: {{bootstrap: '127.0.0.1:9292', broker_port_base: {base}}}\n"
+
+    assert loaded(text).warnings == (
+        f"c.yaml:2: listen.bootstrap is the port that broker {broker} would get (listen.broker_port_base): clients "
+        "cannot reach it",
+    )
+
+
+@pytest.mark.parametrize("base", [", broker_port_base: 65535", None])
+def test_ports_that_leave_none_for_a_second_broker_are_an_error(base: str | None) -> None:
+    port, key = (9292, "broker_port_base") if base else (65535, "bootstrap")
+    text = f"upstream: {{bootstrap: ['h:1']}}\nlisten: {{bootstrap: '127.0.0.1:{port}'{base or ''}}}\n"
+
+    (problem,) = problems(text)
+
+    assert f"listen.{key} leaves no port for broker 1, which would need 6553" in problem
+    mapped = text[:-2] + ", broker_port_map: {0: 9300, 1: 9301}}\n"
+    assert loaded(mapped).warnings == ()

@@ -80,7 +80,7 @@ def test_an_entry_that_no_topic_comes_to_is_told() -> None:
 
     (finding,) = unused_entries(file, ["orders.eu", "orders.us"])
 
-    assert (finding.about, finding.level) == ("topics[1]", Level.NOTE)
+    assert (finding.about, finding.level) == ("topics[1]", Level.WARNING)
     assert finding.found.startswith("order.eu ")
 
 

@@ -1,0 +1,59 @@
+"""Warns of bounds of timestamps that were probably written in seconds: they are milliseconds, as in Kafka."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from sluicegate.config.model import Config
+from sluicegate.config.source import Path, Source
+
+_KEYS = ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms", "message.timestamp.difference.max.ms")
+# Ten minutes to 366 days in seconds. A number of whole minutes that is no multiple of half a second in milliseconds is
+# written for seconds: 3600, 86400, 604800; not 1500, 30000 or 60000.
+_LEAST, _MOST = 600, 366 * 86_400
+_MINUTE, _HALF_SECOND_MS = 60, 500
+_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
+
+
+def probable_seconds(config: Config, source: Source) -> Iterator[tuple[Path, str]]:
+    """Yield the key of each such bound, and what it means and what was probably meant."""
+    sections: list[Path] = [("defaults",)]
+    sections += [("topics", i) for i in range(len(config.topics))]
+    sections += [("floor", i) for i in range(len(config.floor))]
+    for section in sections:
+        keys = _at(source.data, section)
+        for inner in ((), ("rehearse",)):
+            for key in _KEYS:
+                path = (*section, *inner, key)
+                written = _at(keys, (*inner, key))
+                for each in written if isinstance(written, list) else (written,):
+                    bound = _number(each)
+                    if _is_in_seconds(bound):
+                        yield path, f"is {bound / 1000:g} s, because the unit is milliseconds; for {_meant(bound)}"
+
+
+def _at(value: Any, path: Path) -> Any:
+    """Return what the file has at a path; None if it has nothing there."""
+    for part in path:
+        if isinstance(value, dict):
+            value = value.get(part)
+        elif isinstance(value, list) and isinstance(part, int) and part < len(value):
+            value = value[part]
+        else:
+            return None
+    return value
+
+
+def _number(written: Any) -> int:
+    """Return a number that is written without a unit; 0 for anything else."""
+    if isinstance(written, int):
+        return int(written)
+    return int(written) if isinstance(written, str) and written.isdecimal() and len(written) <= len(str(_MOST)) else 0
+
+
+def _is_in_seconds(bound: int) -> bool:
+    return _LEAST <= bound <= _MOST and bound % _MINUTE == 0 and bound % _HALF_SECOND_MS != 0
+
+
+def _meant(seconds: int) -> str:
+    size, unit = next((size, unit) for size, unit in _UNITS if seconds % size == 0)
+    return f"{seconds} seconds write {seconds // size}{unit} or {seconds * 1000}"
