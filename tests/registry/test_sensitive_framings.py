@@ -50,7 +50,7 @@ def masked(
     rule: HasRegisteredSchema, policy: SensitiveFields, value: bytes, topic: str, headers: tuple[Header, ...] = ()
 ) -> bytes:
     values = SchemaValues([policy], (tree_of([policy]),), rule)
-    found = values.masked(record(value, topic=topic, headers=headers), lambda _size: None)
+    found = values.masked(record(value, topic=topic, headers=headers), lambda _work: None, 1 << 24)
     return value if found is None else found.data
 
 

@@ -1,4 +1,6 @@
-"""Replacements of sensitive strings within one value, and what is checked at the place of each."""
+"""The places of one value's fields, and what is checked at each."""
+
+from collections.abc import Callable
 
 from sluicegate.validation.sensitive.paths import Action, Place, SensitiveFields
 
@@ -15,51 +17,19 @@ class Unmaskable(Exception):
         self.fields = fields
 
 
-class Edits:
-    """The replacements in the order of their places. `names`: the policies by which bytes change."""
-
-    def __init__(self) -> None:
-        self.names: set[str] = set()
-        self._edits: list[tuple[int, int, bytes]] = []
-
-    @property
-    def count(self) -> int:
-        """The number of replacements so far."""
-        return len(self._edits)
-
-    def replace(self, start: int, end: int, new: bytes, fields: SensitiveFields) -> None:
-        """Replace the bytes from `start` to `end`, after all earlier replacements."""
-        self._edits.append((start, end, new))
-        self.names.add(fields.name)
-
-    def growth(self, since: int) -> int:
-        """Return by how many bytes the replacements after the first `since` lengthen the value."""
-        return sum(len(new) - (end - start) for start, end, new in self._edits[since:])
-
-    def put_length(self, since: int, start: int, end: int, new: bytes) -> None:
-        """Replace a length that is before the replacements after the first `since`."""
-        self._edits.insert(since, (start, end, new))
-
-    def applied(self, data: bytes) -> bytes:
-        """Return the value with all replacements, the same object if there are none."""
-        if not self._edits:
-            return data
-        parts: list[bytes] = []
-        copied = 0
-        for start, end, new in self._edits:
-            parts += (data[copied:start], new)
-            copied = end
-        return b"".join((*parts, data[copied:]))
-
-
 def fields_of(nodes: Nodes) -> SensitiveFields | None:
     """Return the policy of a place; None if it is not sensitive."""
-    return next((node.fields for node in nodes if node.fields is not None), None)
+    for node in nodes:
+        if node.fields is not None:
+            return node.fields
+    return None
 
 
-def below(nodes: Nodes, name: str) -> Nodes:
+def below(nodes: Nodes, name: str, worked: Callable[[int], None]) -> Nodes:
     """Return the nodes of a name."""
-    return tuple(each for node in nodes for each in node.named(name))
+    if len(nodes) == 1:
+        return nodes[0].named(name, worked)
+    return tuple(each for node in nodes for each in node.named(name, worked))
 
 
 def check_string(nodes: Nodes, fields: SensitiveFields) -> None:

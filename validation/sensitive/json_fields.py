@@ -2,39 +2,49 @@
 
 The text must be strict JSON (RFC 8259) in UTF-8. Arrays are passed through: a path means the field in an object, and in
 each object of an array. All of several fields with one name are replaced, because parsers disagree about which counts.
+
+Regular expressions match windows of the text, which may cut a long token: `_long_string`, `_long_number` and
+`_text_pieces` put these together.
 """
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Final
 
-from sluicegate.validation.sensitive.edits import (
-    Edits,
-    Nodes,
-    Unmaskable,
-    below,
-    check_other,
-    check_string,
-    fields_of,
-)
+from sluicegate.validation.sensitive.edits import Nodes, Unmaskable, below, check_other, check_string, fields_of
+from sluicegate.validation.sensitive.paths import SensitiveFields
+from sluicegate.validation.sensitive.texts import PIECE_BYTES, enough_of_name, first_not_utf8
+from sluicegate.validation.sensitive.writing import ValueWriter
 
-_STRING = re.compile(rb'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+"')
+_CHARACTERS: Final = rb'(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+'
+_CONTENT = re.compile(_CHARACTERS)
+_STRING = re.compile(b'"' + _CHARACTERS + b'"')
 _OTHER = re.compile(rb"(?:true|false|null|-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?)(?![0-9A-Za-z.+-])")
+_AFTER_NUMBER = re.compile(rb"[0-9A-Za-z.+-]")
+_DIGITS = re.compile(rb"[0-9]*+")
 _SPACE = re.compile(rb"[ \t\n\r]*+")
 _MOST_LEVELS = 200
-_KINDS = {b"t": "a boolean", b"f": "a boolean"}
+_TOKEN_WORK: Final = 1024
+_COUNTED_WORK: Final = 64 * 1024
+_ESCAPE_WORK: Final = 16
+"""The cost of reading an escaped byte (ns)."""
+_QUOTE, _COMMA, _COLON, _OBJECT, _OBJECT_END, _ARRAY, _ARRAY_END = b'",:{}[]'
+_BLANK = 0x20
+_WHITE_SPACE = frozenset(b" \t\n\r")
+_SIGNS_AND_DIGITS = frozenset(b"-0123456789")
+_KINDS = {ord("t"): "a boolean", ord("f"): "a boolean"}
+_WITHIN_CHARACTER = range(0x80, 0xC0)
 
 
-def edits_of_json(text: bytes, root: Nodes, worked: Callable[[int], None]) -> Edits:
-    """Return the replacements in a text. Raises Unmaskable and what `worked` raises, which is called with each token's
-    size.
-    """
+def mask_json(value: bytes, begin: int, root: Nodes, writer: ValueWriter, worked: Callable[[int], None]) -> None:
+    """Write the replacements in the text from `begin` on. Raises Unmaskable, and what `writer` and `worked` raise."""
+    wrong = first_not_utf8(value, begin, len(value), worked)
+    if wrong is not None:
+        raise Unmaskable(f"the value is not UTF-8 from byte {wrong - begin} on")
+    walk = _Walk(value, begin, writer, worked)
     try:
-        text.decode()
-    except UnicodeDecodeError as error:
-        raise Unmaskable(f"the value is not UTF-8 from byte {error.start} on") from None
-    try:
-        return _Walk(text, worked).edits(root)
+        walk.values(root)
     except IndexError:
         raise Unmaskable("the value ends within its JSON") from None
 
@@ -42,23 +52,25 @@ def edits_of_json(text: bytes, root: Nodes, worked: Callable[[int], None]) -> Ed
 class _Walk:
     """One pass over a text. `IndexError` is raised where the text ends too early."""
 
-    def __init__(self, text: bytes, worked: Callable[[int], None]) -> None:
+    def __init__(self, text: bytes, begin: int, writer: ValueWriter, worked: Callable[[int], None]) -> None:
         self._text = text
-        self._at = 0
+        self._begin = begin
+        self._at = begin
+        self._writer = writer
         self._worked = worked
-        self._edits = Edits()
+        self._work = 0
 
-    def edits(self, root: Nodes) -> Edits:
+    def values(self, root: Nodes) -> None:
         open_values: list[tuple[bool, Nodes]] = []  # whether it is an object, and the nodes of its place
         nodes = root
         while True:
             first = self._next()
-            if first in b"{[":
-                is_object = first == b"{"
-                if is_object:
+            if first in (_OBJECT, _ARRAY):
+                is_object = first == _OBJECT
+                if is_object and nodes:
                     check_other(nodes, "an object")
                 self._at += 1
-                if self._next() == (b"}" if is_object else b"]"):
+                if self._next() == (_OBJECT_END if is_object else _ARRAY_END):
                     self._at += 1
                 else:
                     open_values.append((is_object, nodes))
@@ -72,66 +84,164 @@ class _Walk:
                 is_object, outer = open_values[-1]
                 found = self._next()
                 self._at += 1
-                if found == b",":
+                if found == _COMMA:
                     self._next()
                     nodes = self._below(outer) if is_object else outer
                     break
-                if found != (b"}" if is_object else b"]"):
+                if found != (_OBJECT_END if is_object else _ARRAY_END):
                     raise self._not_json(self._at - 1)
                 open_values.pop()
             else:
-                return self._end()
+                self._skip_blanks()
+                if self._at != len(self._text):
+                    raise self._not_json(self._at)
+                return
 
-    def _next(self) -> bytes:
+    def _count(self, work: int) -> None:
+        self._work += work
+        if self._work >= _COUNTED_WORK:
+            counted, self._work = self._work, 0
+            self._worked(counted)
+
+    def _next(self) -> int:
         """Skip white space; return the next byte."""
-        found = _SPACE.match(self._text, self._at)
-        self._at = found.end() if found is not None else self._at
-        return bytes((self._text[self._at],))
+        self._count(_TOKEN_WORK)
+        if self._text[self._at] <= _BLANK:
+            self._skip_blanks()
+        return self._text[self._at]
+
+    def _skip_blanks(self) -> None:
+        self._at = self._after_all(_SPACE, self._at)
+
+    def _after_all(self, pattern: re.Pattern[bytes], at: int) -> int:
+        """Return the position after all that matches a pattern, in windows of the text.
+
+        The pattern must match each beginning of what it matches that does not cut an escape.
+        """
+        while True:
+            found = pattern.match(self._text, at, at + PIECE_BYTES)
+            if found is None or found.end() == at:
+                return at
+            self._count(found.end() - at)
+            at = found.end()
 
     def _below(self, nodes: Nodes) -> Nodes:
         """Read a name and its colon; return the nodes of its value."""
-        token = self._string()
-        if self._next() != b":":
+        start = self._at
+        self._string()
+        end = self._at
+        if self._next() != _COLON:
             raise self._not_json(self._at)
         self._at += 1
-        return below(nodes, _text_of(token)) if nodes else nodes
+        return below(nodes, self._name(start, end, nodes), self._worked) if nodes else nodes
 
-    def _scalar(self, first: bytes, nodes: Nodes) -> None:
+    def _scalar(self, first: int, nodes: Nodes) -> None:
         start = self._at
-        if first == b'"':
-            token = self._string()
-            fields = fields_of(nodes)
+        if first == _QUOTE:
+            self._string()
+            fields = fields_of(nodes) if nodes else None
             if fields is not None:
                 check_string(nodes, fields)
-                text = _text_of(token)
-                replaced = fields.replaced(text)
-                if replaced != text:
-                    self._edits.replace(start, self._at, json.dumps(replaced).encode(), fields)
+                new = self._replacement(start, self._at, fields)
+                if new is not None:
+                    written = json.dumps(new.decode("utf-8", "surrogatepass")).encode()
+                    self._writer.replace(start, self._at, written, fields)
             return
-        found = _OTHER.match(self._text, start)
-        if found is None:
-            raise self._not_json(start)
-        self._at = found.end()
-        self._worked(self._at - start)
-        if found.group() != b"null":
+        found = _OTHER.match(self._text, start, start + PIECE_BYTES)
+        if found is None or found.end() == start + PIECE_BYTES:
+            self._at = self._long_number(start)
+        else:
+            self._at = found.end()
+            self._count(self._at - start)
+            if found.group() == b"null":
+                return
+        if nodes:
             check_other(nodes, _KINDS.get(first, "a number"))
 
-    def _string(self) -> bytes:
-        found = _STRING.match(self._text, self._at)
+    def _string(self) -> None:
+        """Move after a string."""
+        found = _STRING.match(self._text, self._at, self._at + PIECE_BYTES)
         if found is None:
-            raise self._not_json(self._at)
-        self._worked(found.end() - self._at)
-        self._at = found.end()
-        return found.group()
+            self._at = self._long_string(self._at)
+        else:
+            self._count(found.end() - self._at)
+            self._at = found.end()
 
-    def _end(self) -> Edits:
-        found = _SPACE.match(self._text, self._at)
-        if found is None or found.end() != len(self._text):
-            raise self._not_json(self._at)
-        return self._edits
+    def _long_string(self, start: int) -> int:
+        if self._text[start] != _QUOTE:
+            raise self._not_json(start)
+        end = self._after_all(_CONTENT, start + 1)
+        if self._text[end : end + 1] != b'"':
+            raise self._not_json(start)
+        return end + 1
+
+    def _long_number(self, start: int) -> int:
+        """Return the position after a number of any length."""
+        text = self._text
+        if text[start] not in _SIGNS_AND_DIGITS:
+            raise self._not_json(start)
+        first = start + (text[start : start + 1] == b"-")
+        at = self._after_digits(first, start)
+        if text[first : first + 1] == b"0" and at > first + 1:
+            raise self._not_json(start)
+        if text[at : at + 1] == b".":
+            at = self._after_digits(at + 1, start)
+        if text[at : at + 1] in (b"e", b"E"):
+            at += 1
+            at = self._after_digits(at + (text[at : at + 1] in (b"+", b"-")), start)
+        if _AFTER_NUMBER.match(text, at) is not None:
+            raise self._not_json(start)
+        return at
+
+    def _after_digits(self, at: int, start: int) -> int:
+        """Return the position after at least one digit of the number at `start`."""
+        end = self._after_all(_DIGITS, at)
+        if end == at:
+            raise self._not_json(start)
+        return end
+
+    def _name(self, start: int, end: int, nodes: Nodes) -> str:
+        """Return the name of a token; of a long one only the beginning, if no place has so long a name."""
+        if end - start <= PIECE_BYTES:
+            return _text_of(self._text[start:end])
+        enough, name = enough_of_name(nodes), bytearray()
+        for piece in self._text_pieces(start, end):
+            name += piece
+            if len(name) >= enough:
+                break
+        return name.decode("utf-8", "surrogatepass")
+
+    def _replacement(self, start: int, end: int, fields: SensitiveFields) -> bytes | None:
+        """Return the text that replaces a string; None if it is the same."""
+        if end - start <= PIECE_BYTES:
+            text = _text_of(self._text[start:end]).encode("utf-8", "surrogatepass")
+            self._count(_ESCAPE_WORK * len(text))
+            new = fields.replaced((text,))
+            return None if new == text else new
+        new = fields.replaced(self._text_pieces(start, end))
+        most = 2 + 6 * len(new)  # if each character is escaped
+        return None if end - start <= most and b"".join(self._text_pieces(start, end)) == new else new
+
+    def _text_pieces(self, start: int, end: int) -> Iterator[bytes]:
+        """Yield the text of a long string, with its escapes read, as UTF-8; lone surrogates are encoded as they are."""
+        text, at, last, before = self._text, start + 1, end - 1, ""
+        while at < last:
+            found = _CONTENT.match(text, at, min(at + PIECE_BYTES, last))
+            assert found is not None
+            stop = found.end()
+            while text[stop] in _WITHIN_CHARACTER:
+                stop -= 1
+            piece = _text_of(b'"' + text[at:stop] + b'"')
+            if before:  # a pair of surrogates may be cut
+                piece = (before + piece).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+            before = piece[-1] if "\ud800" <= piece[-1] <= "\udbff" else ""
+            yield piece[: len(piece) - len(before)].encode("utf-8", "surrogatepass")
+            self._count(_ESCAPE_WORK * PIECE_BYTES)
+            at = stop
+        yield before.encode("utf-8", "surrogatepass")
 
     def _not_json(self, at: int) -> Unmaskable:
-        return Unmaskable(f"the value is not valid JSON at byte {at}, so its fields cannot be found")
+        return Unmaskable(f"the value is not valid JSON at byte {at - self._begin}, so its fields cannot be found")
 
 
 def _text_of(token: bytes) -> str:

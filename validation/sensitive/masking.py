@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit
 from sluicegate.protocol.records.record_batch import MAGIC_2, CorruptBatch, RecordBatch, magic_at, next_batch_end
 from sluicegate.protocol.records.rewriting import CannotRewrite, Change, RecordTable
 from sluicegate.validation.dispositions.payload import payload_of, plain_payload, with_records
 from sluicegate.validation.policy import Framing, ValidationLimits
+from sluicegate.validation.rejections import over_limit
 from sluicegate.validation.rules.findings import Findings
 from sluicegate.validation.rules.rule import Client, Outage, Part, RuledRecord, SchemaError
 from sluicegate.validation.sensitive.edits import Unmaskable
@@ -70,13 +71,15 @@ def mask(
             raise CannotRewrite("its payload cannot be decompressed as a whole")
         table = RecordTable(plain, batch.record_count, batch.base_timestamp)
         rules: Counter[str] = Counter()
-        changes = dict(_changes(table, where, sensitive, found, rules, again))
+        changes = dict(_changes(table, where, sensitive, found, rules, again, limits.max_decompression_window_bytes))
         rejection = found.rejection(batch.record_count, budget)
         if rejection is not None:
             return rejection
         if not changes:
             return None
         made = with_records(batch, table.rewritten(changes, limits.max_decompressed_bytes))
+    except OverLimit as over:
+        return over_limit(where[0], where[1], over, batch.record_count)
     except CannotRewrite as error:
         return _rejected(str(error), sensitive, batch.record_count)
     if max_message_bytes is not None and len(made) > max_message_bytes:
@@ -91,6 +94,7 @@ def _changes(
     found: Findings,
     rules: Counter[str],
     budget: DecompressionBudget,
+    most_bytes: int,
 ) -> Iterator[tuple[int, Change]]:
     """Yield the records with masked fields, counted by policy in `rules`; note records that cannot be masked in
     `found`.
@@ -108,7 +112,7 @@ def _changes(
         headers = tuple(table.headers(index)) if reads_headers and value is not None else ()
         record = RuledRecord(topic, partition, index, time, None, value, headers, client)
         try:
-            masked = sensitive.values.masked(record, worked)
+            masked = sensitive.values.masked(record, worked, most_bytes)
         except Unmaskable as error:
             name = sensitive.first if error.fields is None else error.fields.name
             found.note(index, time, name, str(error))

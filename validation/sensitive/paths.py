@@ -1,7 +1,7 @@
 """Paths of sensitive fields, and the actions on them."""
 
 import hmac
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from hashlib import sha256
@@ -37,17 +37,21 @@ class SensitiveFields:
         tags = ", ".join(f"tag {tag}" for tag in sorted(self.tags))
         return f"{self.name} ({self.action.value}: {', '.join(filter(None, (paths, tags)))})"
 
-    def replaced(self, text: str) -> str:
-        """Return the text that is stored instead of `text`. Lone surrogates are hashed as they are."""
+    def replaced(self, pieces: Iterable[bytes]) -> bytes:
+        """Return the UTF-8 text that is stored instead of that in pieces. Lone surrogates are hashed as they are."""
         if self.action is Action.HASH:
-            return hmac.new(self.key, text.encode("utf-8", "surrogatepass"), sha256).hexdigest()
-        return self.replacement
+            found = hmac.new(self.key, digestmod=sha256)
+            for piece in pieces:
+                found.update(piece)
+            return found.hexdigest().encode()
+        return self.replacement.encode("utf-8", "surrogatepass")
 
 
 class Place(Protocol):
     """A place in a value. `fields`: the policy if the place is sensitive; `path`: its name in messages.
 
     `passes_maps`: the policy applies to each value of a map at this place. `leads_on`: there may be places below it.
+    `longest_name`: the length (characters) of the longest name that it knows; all longer ones lead to the same places.
     """
 
     @property
@@ -58,8 +62,10 @@ class Place(Protocol):
     def passes_maps(self) -> bool: ...
     @property
     def leads_on(self) -> bool: ...
-    def named(self, name: str) -> "tuple[Place, ...]":
-        """Return the places of a field or key."""
+    @property
+    def longest_name(self) -> int: ...
+    def named(self, name: str, worked: Callable[[int], None]) -> "tuple[Place, ...]":
+        """Return the places of a field or key. `worked` is called with the cost (ns) of finding them."""
 
 
 class Node:
@@ -80,7 +86,12 @@ class Node:
         """Whether a path has more names after this one."""
         return bool(self.by_name) or self.any_name is not None
 
-    def named(self, name: str) -> tuple[Place, ...]:
+    @property
+    def longest_name(self) -> int:
+        """The length of the longest name (characters)."""
+        return max(map(len, self.by_name), default=0)
+
+    def named(self, name: str, _worked: Callable[[int], None]) -> tuple[Place, ...]:
         """Return the nodes of a field or key."""
         found = (self.by_name.get(name), self.any_name)
         return tuple(node for node in found if node is not None)

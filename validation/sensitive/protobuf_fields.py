@@ -5,212 +5,184 @@ from the change, and that of each message around it. Wire format: https://protob
 """
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any, Final
 
 from sluicegate.protocol.integers import unsigned_varint
-from sluicegate.validation.sensitive.edits import Edits, Nodes, Unmaskable, below, check_other, check_string, fields_of
+from sluicegate.validation.sensitive.edits import Unmaskable
+from sluicegate.validation.sensitive.paths import SensitiveFields
+from sluicegate.validation.sensitive.protobuf_keys import MapKey
+from sluicegate.validation.sensitive.protobuf_messages import Does, Map, MessageFields, WireType
+from sluicegate.validation.sensitive.texts import name_in, replacement
+from sluicegate.validation.sensitive.writing import ValueWriter
 
-TaggedFields = Callable[[Any], Nodes]
-"""Returns the places of a field, by its descriptor, if the schema tags it."""
-
-_VARINT, _EIGHT_BYTES, _LENGTH, _GROUP, _END_GROUP, _FOUR_BYTES = range(6)
 _MOST_DEPTH: Final = 100  # as the readers of Protobuf
 _CONTINUES: Final = 0x80
 _LAST_SHIFT: Final = 63
-_MOST_FIELD: Final = (1 << 29) - 1
-STRING_VALUE: Final = "google.protobuf.StringValue"
-_ANY: Final = "google.protobuf.Any"
-_KEY = 1
+_FIELD_WORK: Final = 1024
+_BYTE_WORK: Final = 4
+_COUNTED_WORK: Final = 64 * 1024
+_MAP_KEY: Final = 1
+_SKIP, _SKIP_LENGTH, _SKIP_VARINT, _STRING = Does.SKIP, Does.SKIP_LENGTH, Does.SKIP_VARINT, Does.STRING
+_MESSAGE, _MAP, _GROUP, _END_GROUP, _REFUSE = Does.MESSAGE, Does.MAP, Does.GROUP, Does.END_GROUP, Does.REFUSE
 
 
 class NotOfMessage(Unmaskable):
     """The bytes are no message of any type with these fields: no reader finds sensitive fields in them."""
 
 
-class MessageFields:
-    """The fields of messages by number, with extensions; described on first use."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, dict[int, Any]] = {}
-
-    def of(self, message: Any) -> dict[int, Any]:
-        """Return the descriptors of a message's fields. Raises Unmaskable for the message set format."""
-        found = self._known.get(message.full_name)
-        if found is None:
-            if message.GetOptions().message_set_wire_format:
-                raise Unmaskable("the schema has a message set, in which fields cannot be found")
-            extensions = message.file.pool.FindAllExtensions(message) if message.is_extendable else ()
-            found = {field.number: field for field in (*message.fields, *extensions)}
-            self._known[message.full_name] = found
-        return found
-
-
-def edits_of_protobuf(
-    data: bytes,
-    begin: int,
-    message: Any,
-    root: Nodes,
-    tagged: TaggedFields,
-    fields: MessageFields,
-    worked: Callable[[int], None],
-) -> Edits:
-    """Return the replacements in a message from `begin` on. Raises Unmaskable, and what `worked` raises; it is called
-    with the size of each field.
-    """
-    walk = _Walk(data, begin, tagged, fields, worked)
-    walk.message(message, len(data), root, 0)
-    return walk.edits
+def mask_protobuf(
+    data: bytes, begin: int, fields: MessageFields, writer: ValueWriter, worked: Callable[[int], None]
+) -> None:
+    """Write the replacements in a message from `begin` on. Raises Unmaskable, and what `writer` and `worked` raise."""
+    _Walk(data, begin, writer, worked).message(fields, len(data), 0)
 
 
 class _Walk:
-    def __init__(
-        self, data: bytes, begin: int, tagged: TaggedFields, fields: MessageFields, worked: Callable[[int], None]
-    ) -> None:
+    def __init__(self, data: bytes, begin: int, writer: ValueWriter, worked: Callable[[int], None]) -> None:
         self._data = data
-        self._tagged = tagged
-        self._fields = fields
+        self._writer = writer
         self._worked = worked
+        self._work = 0
         self._at = begin
-        self.edits = Edits()
 
-    def message(self, kind: Any, end: int, nodes: Nodes, depth: int, group: int = 0) -> None:
+    def message(self, fields: MessageFields, end: int, depth: int, group: int = 0) -> None:
         """Move after the fields of a message that ends at `end`, or with the end of the group with this number."""
-        if depth > _MOST_DEPTH:
-            raise Unmaskable(f"the value is nested more than {_MOST_DEPTH} levels deep")
-        known = self._fields.of(kind) if kind is not None else {}
+        _check_depth(depth)
+        data = self._data
         while self._at < end:
-            number, wire_type = self._tag(end)
-            if wire_type == _END_GROUP:
-                if group != number:
+            self._work += _FIELD_WORK
+            if self._work >= _COUNTED_WORK:
+                self._count()
+            tag = data[self._at]
+            if tag < _CONTINUES:
+                self._at += 1
+            else:
+                tag = self._varint(end)
+            does, subject = fields.get(tag) or fields.of(tag, self._worked)
+            if does is _SKIP_VARINT:
+                self._varint(end)
+            elif does is _SKIP_LENGTH:
+                size = self._length(end)
+                self._at += size
+            elif does is _STRING:
+                self._string(subject, end)
+            elif does is _MESSAGE:
+                length_at = self._at
+                size = self._length(end)
+                self._part(subject, length_at, self._at, self._at + size, depth)
+            elif does is _END_GROUP:
+                if group != tag >> 3:
                     raise self._no_message()
                 return
-            field = known.get(number)
-            self._field(field, number, wire_type, end, () if field is None else self._nodes_of(field, nodes), depth)
+            else:
+                self._seldom(does, subject, tag, end, depth)
         if group or self._at != end:
             raise self._no_message()
 
-    def _nodes_of(self, field: Any, nodes: Nodes) -> Nodes:
-        inner = nodes
-        if nodes:
-            inner = below(nodes, field.full_name if field.is_extension else field.name)
-            if field.containing_type.full_name == STRING_VALUE:
-                inner += tuple(node for node in nodes if node.fields is not None)
-        return inner + self._tagged(field)
-
-    def _field(self, field: Any, number: int, wire_type: int, end: int, nodes: Nodes, depth: int) -> None:
-        self._worked(0)
-        inner = None if field is None else field.message_type
-        if wire_type == _LENGTH:
+    def _seldom(self, does: Does, subject: Any, tag: int, end: int, depth: int) -> None:
+        if does is _MAP:
             length_at = self._at
-            size = self._varint(end)
+            size = self._length(end)
             start = self._at
-            if size > end - start:
+            name = self._key(subject, start + size)
+            self._part(subject.fields_of(name, self._worked), length_at, start, start + size, depth)
+        elif does is _GROUP:
+            self.message(subject, end, depth + 1, tag >> 3)
+        elif does is _SKIP:
+            if subject > end - self._at:
                 raise self._no_message()
-            if field is None:
-                self._at = start + size
-            elif inner is not None:
-                self._message_field(inner, length_at, start, size, nodes, depth)
-            elif field.type == field.TYPE_STRING:
-                self._string(length_at, start, size, nodes)
-            else:
-                check_other(nodes, "bytes" if field.type == field.TYPE_BYTES else "a number")
-                self._at = start + size
-        elif wire_type == _GROUP:
-            if inner is not None and nodes:
-                check_other(nodes, "a message; name its fields")
-            is_known = inner is not None and field.type == field.TYPE_GROUP
-            self.message(inner if is_known else None, end, nodes if is_known else (), depth + 1, number)
+            self._at += subject
+        elif does is _REFUSE:
+            if tag & 7 == WireType.LENGTH:
+                self._length(end)
+            subject()
         else:
-            if inner is None and field is not None and field.type != field.TYPE_STRING:
-                check_other(nodes, "a number, a boolean or an enum")
-            self._scalar(wire_type, end)
+            raise self._no_message()
 
-    def _message_field(self, kind: Any, length_at: int, start: int, size: int, nodes: Nodes, depth: int) -> None:
-        since, end = self.edits.count, start + size
-        if kind.GetOptions().map_entry:
-            self._entry(kind, end, nodes, depth)
-        else:
-            if nodes:
-                _check_message(kind, nodes)
-            self.message(kind, end, nodes, depth + 1)
-        if self.edits.count > since:
-            self.edits.put_length(since, length_at, start, unsigned_varint(size + self.edits.growth(since)))
+    def _part(self, fields: MessageFields, length_at: int, start: int, end: int, depth: int) -> None:
+        """Move after a message within another one."""
+        writer = self._writer
+        around = writer.begin_part(start)
+        self.message(fields, end, depth + 1)
+        writer.end_part(around, length_at, start, end, unsigned_varint)
 
-    def _entry(self, kind: Any, end: int, nodes: Nodes, depth: int) -> None:
-        """Move after an entry of a map. Its key may follow its value, so it is read first."""
-        inner: Nodes = ()
-        if nodes:
-            by_tag = tuple(node for node in nodes if node.passes_maps and node.fields)
-            if len(by_tag) < sum(node.fields is not None for node in nodes):
-                check_other(tuple(node for node in nodes if node not in by_tag), "a map; name its entries")
-            inner = below(nodes, self._key(kind, end)) + by_tag
-        value = kind.fields_by_name["value"]
-        if depth >= _MOST_DEPTH:
-            raise Unmaskable(f"the value is nested more than {_MOST_DEPTH} levels deep")
+    def _count(self) -> None:
+        counted, self._work = self._work, 0
+        self._worked(counted)
+
+    def _key(self, of: Map, end: int) -> str:
+        """Return the last key of an entry, as JSON writes it; do not move. It may follow its value."""
+        key: MapKey = of.key
+        start = self._at
+        found: tuple[int, int] | None = None
         while self._at < end:
-            number, wire_type = self._tag(end)
-            self._field(value if number == value.number else None, number, wire_type, end, inner, depth + 1)
-
-    def _key(self, kind: Any, end: int) -> str:
-        """Return the last key of an entry, as JSON writes it. A missing key is the default of its type."""
-        unreadable = import_module("google.protobuf.message").DecodeError
-        new = import_module("google.protobuf.message_factory").GetMessageClass(kind)
-        own, start = bytearray(), self._at
-        while self._at < end:
+            self._work += _FIELD_WORK
+            if self._work >= _COUNTED_WORK:
+                self._count()
+            tag = self._varint(end)
             before = self._at
-            number, wire_type = self._tag(end)
-            self._field(None, number, wire_type, end, (), 0)
-            if number == _KEY:
-                own += self._data[before : self._at]
-        self._at = start
+            does, subject = of.skipped.of(tag, self._worked)
+            if does is _SKIP_VARINT:
+                self._varint(end)
+            elif does is _SKIP_LENGTH:
+                size = self._length(end)
+                before = self._at
+                self._at += size
+            elif does is _END_GROUP:
+                raise self._no_message()
+            else:
+                self._seldom(does, subject, tag, end, 0)
+            if tag == key.tag:
+                found = before, self._at
+        after, self._at = self._at, start
+        if found is None:
+            return key.default
+        if not key.is_text:
+            return key.text_of(self._data[found[0] : found[1]])
+        self._work += found[1] - found[0]
         try:
-            key = new.FromString(bytes(own)).key
-        except unreadable:
-            raise Unmaskable(str(self._no_message())) from None
-        return str(key).lower() if isinstance(key, bool) else str(key)
+            return name_in(self._data, *found, of.nodes, self._worked)
+        except UnicodeError:
+            self._at = after
+            raise self._no_message() from None
 
-    def _string(self, length_at: int, start: int, size: int, nodes: Nodes) -> None:
-        self._worked(size)
+    def _string(self, fields: SensitiveFields, end: int) -> None:
+        length_at = self._at
+        size = self._length(end)
+        start = self._at
         self._at = start + size
-        fields = fields_of(nodes)
-        if fields is None:
-            return
-        check_string(nodes, fields)
+        self._work += _BYTE_WORK * size
         try:
-            text = self._data[start : self._at].decode()
-        except UnicodeDecodeError:  # in proto2 it is a message all the same
+            new = replacement(self._data, start, self._at, fields, self._worked)
+        except UnicodeError:  # in proto2 it is a message all the same
             raise Unmaskable(str(self._no_message())) from None
-        replaced = fields.replaced(text)
-        if replaced != text:
-            new = replaced.encode()
-            self.edits.replace(length_at, self._at, unsigned_varint(len(new)) + new, fields)
+        if new is not None:
+            self._writer.replace(length_at, self._at, unsigned_varint(len(new)) + new, fields)
 
-    def _scalar(self, wire_type: int, end: int) -> None:
-        if wire_type == _VARINT:
-            self._varint(end)
-            return
-        size = {_EIGHT_BYTES: 8, _FOUR_BYTES: 4}.get(wire_type)
-        if size is None or size > end - self._at:
+    def _length(self, end: int) -> int:
+        """Return the length at the current position, and move after it."""
+        at = self._at
+        if at < end and self._data[at] < _CONTINUES:
+            size = self._data[at]
+            self._at = at + 1
+        else:
+            size = self._varint(end)
+        if size > end - self._at:
             raise self._no_message()
-        self._at += size
-
-    def _tag(self, end: int) -> tuple[int, int]:
-        tag = self._varint(end)
-        number = tag >> 3
-        if not 0 < number <= _MOST_FIELD:
-            raise self._no_message()
-        return number, tag & 7
+        return size
 
     def _varint(self, end: int) -> int:
         value = shift = 0
-        while self._at < end and shift <= _LAST_SHIFT:
-            byte = self._data[self._at]
-            self._at += 1
+        data, at = self._data, self._at
+        while at < end and shift <= _LAST_SHIFT:
+            byte = data[at]
+            at += 1
             value |= (byte & (_CONTINUES - 1)) << shift
             if byte < _CONTINUES:
+                self._at = at
                 return value & ((1 << 64) - 1)
             shift += 7
+        self._at = at
         raise self._no_message()
 
     def _no_message(self) -> NotOfMessage:
@@ -219,15 +191,6 @@ class _Walk:
         )
 
 
-def _check_message(kind: Any, nodes: Nodes) -> None:
-    """Raise Unmaskable if a message is sensitive as a whole, or may contain sensitive fields that cannot be found."""
-    fields = fields_of(nodes)
-    if kind.full_name != STRING_VALUE:
-        check_other(nodes, "a message; name its fields")
-    elif fields is not None:
-        check_string(nodes, fields)
-    if kind.full_name == _ANY:
-        inner = next((node for node in nodes if node.leads_on), None)
-        if inner is not None:
-            path = ".".join(inner.path)
-            raise Unmaskable(f"the field {path} is a {_ANY}, in which sensitive fields cannot be found; leave it out")
+def _check_depth(depth: int) -> None:
+    if depth > _MOST_DEPTH:
+        raise Unmaskable(f"the value is nested more than {_MOST_DEPTH} levels deep")

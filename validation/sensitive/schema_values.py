@@ -10,25 +10,30 @@ from sluicegate.validation.rules.protobuf.schema import ProtobufContent
 from sluicegate.validation.rules.rule import RuledRecord, SchemaError
 from sluicegate.validation.rules.schemas.content import CompiledHere, Content
 from sluicegate.validation.rules.schemas.schema_expression import SchemaOfRecord
-from sluicegate.validation.sensitive.avro_fields import edits_of_avro
-from sluicegate.validation.sensitive.edits import Edits, Nodes, Unmaskable
-from sluicegate.validation.sensitive.json_fields import edits_of_json
+from sluicegate.validation.sensitive.avro_fields import mask_avro
+from sluicegate.validation.sensitive.avro_records import AvroRecords
+from sluicegate.validation.sensitive.edits import Nodes, Unmaskable
+from sluicegate.validation.sensitive.json_fields import mask_json
+from sluicegate.validation.sensitive.kept import Kept
 from sluicegate.validation.sensitive.paths import SensitiveFields
-from sluicegate.validation.sensitive.protobuf_fields import MessageFields, NotOfMessage, edits_of_protobuf
+from sluicegate.validation.sensitive.protobuf_fields import NotOfMessage, mask_protobuf
+from sluicegate.validation.sensitive.protobuf_messages import ProtobufMessages
 from sluicegate.validation.sensitive.tags import (
-    ProtobufTags,
     TaggedField,
-    tagged_avro,
     tagged_fields_of_avro,
     tagged_fields_of_json,
     tagged_fields_of_protobuf,
     tagged_json,
 )
 from sluicegate.validation.sensitive.values import MaskedValue
+from sluicegate.validation.sensitive.writing import ValueWriter
 
-_MOST_KEPT = 100
-_Editor = Callable[[bytes, Callable[[int], None]], Edits]
-"""Finds the replacements in data of one schema."""
+_MOST_SCHEMAS = 100
+_MOST_KEPT = 100_000
+_Worked = Callable[[int], None]
+_NewWriter = Callable[[], ValueWriter]
+_Places = AvroRecords | ProtobufMessages | Nodes
+"""What is kept of a schema: Avro's records, Protobuf's messages, or the places of JSON values."""
 
 
 class SchemaValues:
@@ -40,10 +45,13 @@ class SchemaValues:
         self._policies = tuple(policies)
         self._root = root
         self._schemas = schemas
-        self._by_content: WeakKeyDictionary[Content, _Editor] = WeakKeyDictionary()
+        self._kept = Kept()
+        self._by_content: WeakKeyDictionary[Content, _Places] = WeakKeyDictionary()
 
-    def masked(self, record: RuledRecord, worked: Callable[[int], None]) -> MaskedValue | None:
-        """Return the masked value; None if nothing changes. Raises Unmaskable, Outage and SchemaError."""
+    def masked(self, record: RuledRecord, worked: _Worked, most_bytes: int) -> MaskedValue | None:
+        """Return the masked value; None if nothing changes. Raises Unmaskable, Outage, SchemaError, OverLimit and what
+        `worked` raises.
+        """
         value = record.value
         if value is None:
             return None
@@ -51,41 +59,89 @@ class SchemaValues:
         if found is None:
             raise Unmaskable("the value names no schema that is known, so its fields cannot be found")
         content, data, name = found
+        more = len(value) - len(data)
         try:
-            edits = (self._by_content.get(content) or self._compiled(content))(data, worked)
+            writer = self._written(content, lambda: ValueWriter(data, most_bytes, worked, beside=more), data, worked)
         except SchemaError as error:
             raise SchemaError(f"{name} cannot be used: {error}") from error
-        if not edits.count:
+        if writer is None or not writer.names:
             return None
-        masked, more = edits.applied(data), len(value) - len(data)
+        worked(len(data))
         if value.endswith(data):
-            return MaskedValue(value[:more] + masked, edits.names)
-        if data.endswith(value):  # a header names the message of Protobuf data, which then have the name before them
-            return MaskedValue(masked[-more:], edits.names)
-        raise Unmaskable("the value is compressed by its serializer, so its fields cannot be masked; switch that off")
+            masked = writer.written(before=value[:more])
+        elif data.endswith(value):  # a header names the message of Protobuf data, which then have the name before them
+            masked = writer.written(begin=-more)
+        else:
+            raise Unmaskable(
+                "the value is compressed by its serializer, so its fields cannot be masked; switch that off"
+            )
+        return None if masked is None else MaskedValue(masked, writer.names)
 
-    def _compiled(self, content: Content) -> _Editor:
-        """Return the editor for data of a schema, and keep it. Raises SchemaError."""
-        if len(self._by_content) >= _MOST_KEPT:
-            self._by_content.clear()
-        self._by_content[content] = found = self._editor(content)
-        return found
-
-    def _editor(self, content: Content) -> _Editor:
+    def _written(self, content: Content, new: _NewWriter, data: bytes, worked: _Worked) -> ValueWriter | None:
+        """Return the output for data of a schema; None: it has no fields. Raises the errors of `masked`."""
         here = _here(content)
-        root, policies = self._root, self._policies
-        if isinstance(here, AvroContent):
-            plan = here.plan
-            tagged = tagged_avro(plan, policies)
-            return lambda data, worked: edits_of_avro(data, plan, root, tagged, worked)
-        if isinstance(here, JsonSchemaContent):
-            nodes = (*root, *tagged_json(here.schema, here.references, policies))
-            return lambda data, worked: edits_of_json(data, nodes, worked)
-        if isinstance(here, ProtobufContent | IndexedProtobufContent):
-            return _ProtobufEditor(here, root, ProtobufTags(policies)).edits
         if isinstance(here, AnyBytes):
-            return lambda _data, _worked: Edits()
+            return None
+        places = self._by_content.get(content)
+        if places is None:
+            places = self._compiled(here, worked)
+            self._keep(content, places)
+        writer = new()
+        if isinstance(places, AvroRecords):
+            mask_avro(data, places, self._root, writer, worked)
+        elif isinstance(places, ProtobufMessages):
+            assert isinstance(here, ProtobufContent | IndexedProtobufContent)
+            writer = self._protobuf_written(here, places, new, data, worked)
+        else:
+            mask_json(data, 0, places, writer, worked)
+        if self._kept.size > _MOST_KEPT:
+            self._forget()
+        return writer
+
+    def _compiled(self, here: Content, worked: _Worked) -> _Places:
+        """Return what is kept of a schema. Raises SchemaError."""
+        if isinstance(here, AvroContent):
+            return AvroRecords(here.plan, self._policies, self._kept)
+        if isinstance(here, JsonSchemaContent):
+            return (*self._root, *tagged_json(here.schema, here.references, self._policies, self._kept, worked))
+        if isinstance(here, ProtobufContent | IndexedProtobufContent):
+            return ProtobufMessages(self._policies, self._kept)
         raise SchemaError("its fields cannot be found")
+
+    def _keep(self, content: Content, places: _Places) -> None:
+        if len(self._by_content) >= _MOST_SCHEMAS:
+            self._forget()
+        self._by_content[content] = places
+
+    def _forget(self) -> None:
+        self._by_content.clear()
+        self._kept = Kept()
+
+    def _protobuf_written(
+        self,
+        content: ProtobufContent | IndexedProtobufContent,
+        messages: ProtobufMessages,
+        new: _NewWriter,
+        data: bytes,
+        worked: _Worked,
+    ) -> ValueWriter:
+        """Return the output. Data of two possible message types must have one output by both, or are rejected."""
+        contents, begin = content.named(data)
+        found: ValueWriter | None = None
+        refused = Unmaskable("the value is not Protobuf of its schema: its message indexes lead to no message of it")
+        for each in contents:
+            writer = new()
+            try:
+                mask_protobuf(data, begin, messages.fields(each.descriptor, self._root), writer, worked)
+            except NotOfMessage as error:
+                refused = error
+                continue
+            if found is not None and not found.is_same(writer):
+                raise Unmaskable("the value may be of two message types of its schema, with other sensitive fields")
+            found = found or writer
+        if found is None:
+            raise refused
+        return found
 
 
 def tagged_fields(content: Content) -> list[TaggedField]:
@@ -106,30 +162,3 @@ def _here(content: Content) -> Content:
     if here is None:
         raise SchemaError("compiling it takes too long for the proxy itself, which masks its values")
     return here
-
-
-class _ProtobufEditor:
-    def __init__(self, content: ProtobufContent | IndexedProtobufContent, root: Nodes, tags: ProtobufTags) -> None:
-        self._content = content
-        self._root = root
-        self._tags = tags
-        self._fields = MessageFields()
-
-    def edits(self, data: bytes, worked: Callable[[int], None]) -> Edits:
-        """Return the replacements. Data of two possible message types must have the same ones by both, and be allowed
-        by both.
-        """
-        contents, begin = self._content.named(data)
-        found: list[Edits] = []
-        refused = Unmaskable("the value is not Protobuf of its schema: its message indexes lead to no message of it")
-        for content in contents:
-            known = (self._root, self._tags.of, self._fields, worked)
-            try:
-                found.append(edits_of_protobuf(data, begin, content.descriptor, *known))
-            except NotOfMessage as error:
-                refused = error
-        if not found:
-            raise refused
-        if len({each.applied(data) for each in found}) > 1:
-            raise Unmaskable("the value may be of two message types of its schema, with other sensitive fields")
-        return found[0]

@@ -2,7 +2,7 @@
 Protobuf.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
@@ -10,23 +10,21 @@ from sluicegate.validation.rules.avro import datum as avro_datum
 from sluicegate.validation.rules.avro.plan import Plan
 from sluicegate.validation.rules.rule import SchemaError
 from sluicegate.validation.rules.schemas.field_tags import inline_tags, protobuf_tags
-from sluicegate.validation.sensitive.avro_fields import KINDS_OF_AVRO
+from sluicegate.validation.sensitive.avro_records import KINDS_OF_AVRO
 from sluicegate.validation.sensitive.edits import Nodes
-from sluicegate.validation.sensitive.paths import Place, SensitiveFields
-from sluicegate.validation.sensitive.protobuf_fields import STRING_VALUE
+from sluicegate.validation.sensitive.kept import Kept
+from sluicegate.validation.sensitive.paths import SensitiveFields
+from sluicegate.validation.sensitive.protobuf_messages import STRING_VALUE
+from sluicegate.validation.sensitive.tagged import policy_of
 
 _WITHIN: Final = ("allOf", "anyOf", "oneOf", "items", "prefixItems")
 _WITHIN_ONE: Final = ("if", "then", "else", "not", "items", "additionalItems", "contains", "unevaluatedItems")
 _BY_NAME: Final = ("dependentSchemas", "dependencies")
 _MOST_PARTS = 10_000
+_MOST_SIZE = 100_000
+_PART_WORK = 4096
 _MOST_SHOWN = 200
 _UNMASKABLE: Final = frozenset({"number", "integer", "boolean", "null"})
-
-
-def policy_of(tags: Iterable[str], policies: Sequence[SensitiveFields]) -> SensitiveFields | None:
-    """Return the first policy for one of these tags; None if there is none."""
-    found = frozenset(tags)
-    return next((each for each in policies if found & each.tags), None)
 
 
 class TaggedField(NamedTuple):
@@ -35,33 +33,6 @@ class TaggedField(NamedTuple):
     name: str
     tags: frozenset[str]
     kind: str | None
-
-
-class TaggedPlace:
-    """A place that a schema tags (`Place`)."""
-
-    passes_maps = True
-    leads_on = False
-
-    def __init__(self, path: tuple[str, ...], fields: SensitiveFields) -> None:
-        self.path = path
-        self.fields: SensitiveFields | None = fields
-
-    def named(self, _name: str) -> tuple[Place, ...]:
-        """Return nothing: a tag is about one field."""
-        return ()
-
-
-def tagged_avro(plan: Plan, policies: Sequence[SensitiveFields]) -> dict[int, dict[int, Nodes]]:
-    """Return the tagged fields of each record, by its position in the plan and that of the field."""
-    found: dict[int, dict[int, Nodes]] = {}
-    for at, schema in plan.declared.items():
-        if plan.numbers[at] == avro_datum.RECORD:
-            for i, field in enumerate(schema["fields"]):
-                policy = policy_of(inline_tags(field), policies)
-                if policy is not None:
-                    found.setdefault(at, {})[i] = (TaggedPlace((plan.names[at], field["name"]), policy),)
-    return found
 
 
 def tagged_fields_of_avro(plan: Plan) -> Iterator[TaggedField]:
@@ -125,7 +96,7 @@ def _kind_of_protobuf(field: Any) -> str | None:
 
 def tagged_fields_of_json(schema: Any, references: Mapping[str, Any]) -> Iterator[TaggedField]:
     """Yield the tagged properties of a schema. Raises SchemaError if it cannot be followed."""
-    waiting = [_Schemas(references, ()).outermost(schema)]
+    waiting = [_Schemas(references, (), Kept()).outermost(schema, _ignore)]
     known: set[int] = set()
     while waiting:
         place = waiting.pop()
@@ -138,33 +109,26 @@ def tagged_fields_of_json(schema: Any, references: Mapping[str, Any]) -> Iterato
         waiting += place.below()
 
 
-class ProtobufTags:
-    """The tags of fields, read from their options on first use."""
-
-    def __init__(self, policies: Sequence[SensitiveFields]) -> None:
-        self._policies = policies
-        self._known: dict[str, Nodes] = {}
-
-    def of(self, field: Any) -> Nodes:
-        """Return the place of a field's descriptor if it is tagged."""
-        name = str(field.full_name)
-        nodes = self._known.get(name)
-        if nodes is None:
-            tags = protobuf_tags(field) if any(each.tags for each in self._policies) else ()
-            policy = policy_of(tags, self._policies)
-            nodes = self._known[name] = () if policy is None else (TaggedPlace((name,), policy),)
-        return nodes
-
-
-def tagged_json(schema: Any, references: Mapping[str, Any], policies: Sequence[SensitiveFields]) -> Nodes:
+def tagged_json(
+    schema: Any,
+    references: Mapping[str, Any],
+    policies: Sequence[SensitiveFields],
+    kept: Kept,
+    worked: Callable[[int], None],
+) -> Nodes:
     """Return the place of the outermost value, from which tagged properties are found; nothing without such policies.
 
     A property is tagged if any part of its schema has the tag: it is not evaluated which part applies.
-    Places raise SchemaError where the schema cannot be followed, because a tag could be missed there.
+    Places raise SchemaError where the schema cannot be followed, because a tag could be missed there, and what `worked`
+    raises, which is called with the cost (ns) of each part. They are counted in `kept`.
     """
     if not any(each.tags for each in policies):
         return ()
-    return (_Schemas(references, policies).outermost(schema),)
+    return (_Schemas(references, policies, kept).outermost(schema, worked),)
+
+
+def _ignore(_work: int) -> None:
+    """Count nothing: the command that lists tags has no bound."""
 
 
 Part = tuple[dict[str, Any], Any]
@@ -172,32 +136,40 @@ Part = tuple[dict[str, Any], Any]
 
 
 class _Schemas:
-    def __init__(self, references: Mapping[str, Any], policies: Sequence[SensitiveFields]) -> None:
+    def __init__(self, references: Mapping[str, Any], policies: Sequence[SensitiveFields], kept: Kept) -> None:
         self._policies = policies
         self._references = references
+        self._kept = kept
+        self._size = 0
         self._places: dict[tuple[str, frozenset[int]], _JsonPlace] = {}
 
-    def outermost(self, schema: Any) -> "_JsonPlace":
+    def outermost(self, schema: Any, worked: Callable[[int], None]) -> "_JsonPlace":
         """Return the place of a whole value, which has no tag."""
-        return _JsonPlace(self, (), None, self._parts([(schema, schema)]))
+        return _JsonPlace(self, (), None, self._parts([(schema, schema)], worked))
 
-    def place(self, name: str, of: Iterable[tuple[Any, Any]]) -> "_JsonPlace":
+    def place(self, name: str, of: Iterable[tuple[Any, Any]], worked: Callable[[int], None]) -> "_JsonPlace":
         """Return the place of a property with these schemas; the same for each way that leads there."""
-        parts = self._parts(of)
+        parts = self._parts(of, worked)
         key = name, frozenset(id(part) for part, _ in parts)
         found = self._places.get(key)
         if found is None:
             if len(self._places) >= _MOST_PARTS:
                 raise SchemaError(f"its values have more than {_MOST_PARTS} kinds of places")
+            size = sum(1 + len(_dict(part.get("properties"))) for part, _ in parts)
+            if self._size + size > _MOST_SIZE:
+                raise SchemaError(f"the places of its values have more than {_MOST_SIZE} parts and properties together")
             found = self._places[key] = _JsonPlace(self, (name,), policy_of(_tags_of(parts), self._policies), parts)
+            self._size += size
+            self._kept.size += size
         return found
 
-    def _parts(self, of: Iterable[tuple[Any, Any]]) -> list[Part]:
+    def _parts(self, of: Iterable[tuple[Any, Any]], worked: Callable[[int], None]) -> list[Part]:
         """Return all schemas that may apply to one value, or to the items of an array."""
         found: dict[int, Part] = {}
         waiting = list(of)
         while waiting:
             part, document = waiting.pop()
+            worked(_PART_WORK)
             if not isinstance(part, dict) or id(part) in found:
                 continue
             if len(found) >= _MOST_PARTS:
@@ -209,6 +181,7 @@ class _Schemas:
             within += [each for name in _BY_NAME for each in _dict(part.get(name)).values()]
             waiting += [(each, document) for each in within]
             if isinstance(part.get("$ref"), str):
+                worked(len(part["$ref"]))
                 waiting.append(self._referred(part["$ref"], document))
         return list(found.values())
 
@@ -281,19 +254,25 @@ class _JsonPlace:
 
     def below(self) -> "list[_JsonPlace]":
         """Return the places of all properties. Raises SchemaError."""
-        names = [*self._known, *("*" for _ in self._properties("*"))]
-        return [place for name in dict.fromkeys(names) for place in self.named(name)]
+        names = [*self._known, *("*" for _ in self._properties("*", _ignore))]
+        return [place for name in dict.fromkeys(names) for place in self.named(name, _ignore)]
 
-    def named(self, name: str) -> "tuple[_JsonPlace, ...]":
+    @property
+    def longest_name(self) -> int:
+        """The length of the longest name (characters)."""
+        return max(map(len, self._known), default=1)  # at least that of "*"
+
+    def named(self, name: str, worked: Callable[[int], None]) -> "tuple[_JsonPlace, ...]":
         """Return the place of a property. Raises SchemaError."""
         kept = name if name in self._known else "*"
         found = self._below.get(kept)
         if found is None:
-            found = self._below[kept] = self._schemas.place(kept, self._properties(kept))
+            found = self._below[kept] = self._schemas.place(kept, self._properties(kept, worked), worked)
         return (found,)
 
-    def _properties(self, name: str) -> Iterator[tuple[Any, Any]]:
+    def _properties(self, name: str, worked: Callable[[int], None]) -> Iterator[tuple[Any, Any]]:
         for part, document in self._parts:
+            worked(_PART_WORK)
             properties = _dict(part.get("properties"))
             if name in properties:
                 yield properties[name], document

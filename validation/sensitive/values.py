@@ -6,7 +6,8 @@ from typing import Protocol
 
 from sluicegate.validation.rules.rule import RuledRecord
 from sluicegate.validation.sensitive.edits import Nodes
-from sluicegate.validation.sensitive.json_fields import edits_of_json
+from sluicegate.validation.sensitive.json_fields import mask_json
+from sluicegate.validation.sensitive.writing import ValueWriter
 
 _FRAMED_FROM = 5  # a zero byte and a schema's id (int32) before the JSON text
 
@@ -26,10 +27,11 @@ class Values(Protocol):
     def is_slow(self) -> bool:
         """Whether it never runs on the event loop."""
 
-    def masked(self, record: RuledRecord, worked: Callable[[int], None]) -> MaskedValue | None:
-        """Return the masked value; None if nothing changes. `worked` is called with the size of each part.
+    def masked(self, record: RuledRecord, worked: Callable[[int], None], most_bytes: int) -> MaskedValue | None:
+        """Return the masked value; None if nothing changes. `worked` is called with the cost (ns) of each part.
 
-        Raises Unmaskable, Outage and SchemaError.
+        `most_bytes`: of the masked value, if it is longer than the original. Raises Unmaskable, Outage, SchemaError,
+        OverLimit and what `worked` raises.
         """
 
 
@@ -41,12 +43,12 @@ class JsonValues:
     def __init__(self, root: Nodes) -> None:
         self._root = root
 
-    def masked(self, record: RuledRecord, worked: Callable[[int], None]) -> MaskedValue | None:
-        """Return the masked value; None if nothing changes. Raises Unmaskable."""
+    def masked(self, record: RuledRecord, worked: Callable[[int], None], most_bytes: int) -> MaskedValue | None:
+        """Return the masked value; None if nothing changes. Raises Unmaskable, OverLimit and what `worked` raises."""
         value = record.value
         if value is None:
             return None
-        prefix = value[:_FRAMED_FROM] if value[:1] == b"\0" else b""
-        text = value[len(prefix) :]
-        edits = edits_of_json(text, self._root, worked)
-        return MaskedValue(prefix + edits.applied(text), edits.names) if edits.count else None
+        writer = ValueWriter(value, most_bytes, worked)
+        mask_json(value, _FRAMED_FROM if value[:1] == b"\0" else 0, self._root, writer, worked)
+        data = writer.written()
+        return None if data is None else MaskedValue(data, writer.names)

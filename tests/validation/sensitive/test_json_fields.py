@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from sluicegate.validation.sensitive.edits import Unmaskable
-from sluicegate.validation.sensitive.json_fields import edits_of_json
+from sluicegate.validation.sensitive.json_fields import mask_json
 from sluicegate.validation.sensitive.paths import Action, SensitiveFields, path_of, tree_of
+from sluicegate.validation.sensitive.writing import ValueWriter
 
 KEY = b"0123456789abcdef"
 ROOT = tree_of(
@@ -22,8 +23,10 @@ ROOT = tree_of(
 )
 
 
-def masked(text: bytes) -> bytes:
-    return edits_of_json(text, (ROOT,), lambda _size: None).applied(text)
+def masked(text: bytes, most_bytes: int = 1 << 24) -> bytes:
+    writer = ValueWriter(text, most_bytes, lambda _work: None)
+    mask_json(text, 0, (ROOT,), writer, lambda _work: None)
+    return writer.written() or text
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def fields(*paths: str, tags: tuple[str, ...] = (), action: Action = Action.MASK
 
 def masked(content: Content, value: bytes, policy: SensitiveFields, indexes: bytes = b"") -> bytes:
     values = SchemaValues([policy], (tree_of([policy]),), Framed(content, indexes))
-    found = values.masked(record(value), lambda _size: None)
+    found = values.masked(record(value), lambda _work: None, 1 << 24)
     return value if found is None else found.data
 
 
@@ -447,7 +447,7 @@ def test_values_of_a_recursive_schema_keep_no_place_of_their_own() -> None:
     for i in range(8**4):
         path = ["abcdefgh"[i // 8**place % 8] for place in range(4)]
         text = "".join(f'{{"{name}":' for name in path) + '{"mail": "x"}' + "}" * len(path)
-        found = values.masked(record(FRAMING + text.encode()), lambda _size: None)
+        found = values.masked(record(FRAMING + text.encode()), lambda _work: None, 1 << 24)
         assert found is not None
         assert b'"x"' not in found.data
 
@@ -464,7 +464,7 @@ def test_a_compressed_value_is_refused(squeeze: Callable[[bytes], bytes]) -> Non
     values = SchemaValues([policy], (tree_of([policy]),), Compressed(json_schema_content("{}")))
 
     with pytest.raises(Unmaskable, match="compressed by its serializer"):
-        values.masked(record(squeeze(b'{"mail": "me"}')), lambda _size: None)
+        values.masked(record(squeeze(b'{"mail": "me"}')), lambda _work: None, 1 << 24)
 
 
 @pytest.mark.parametrize("language", ["AVRO", "JSON"])

@@ -1,0 +1,111 @@
+"""The fields of an Avro schema's records at places of sensitive fields, found on first use."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from sluicegate.validation.rules.avro import datum as avro_datum
+from sluicegate.validation.rules.avro.plan import Plan
+from sluicegate.validation.rules.schemas.field_tags import inline_tags
+from sluicegate.validation.sensitive.edits import Nodes, below, check_other
+from sluicegate.validation.sensitive.kept import Kept
+from sluicegate.validation.sensitive.paths import SensitiveFields
+from sluicegate.validation.sensitive.tagged import TaggedPlace, policy_of
+
+KINDS_OF_AVRO: Final = {
+    avro_datum.BOOLEAN: "a boolean",
+    avro_datum.INT: "a number",
+    avro_datum.LONG: "a number",
+    avro_datum.BYTES: "bytes",
+    avro_datum.SIZED: "a number or fixed bytes",
+    avro_datum.ENUM: "an enum",
+    avro_datum.MAP: "a map; name its entries",
+    avro_datum.RECORD: "a record; name its fields",
+}
+_FIELD_WORK: Final = 2048
+
+
+def check_kind(kind: int, nodes: Nodes) -> None:
+    """Raise Unmaskable if a value of this kind, which is neither null nor a string, is sensitive."""
+    if not (kind == avro_datum.MAP and all(node.passes_maps for node in nodes if node.fields)):
+        check_other(nodes, KINDS_OF_AVRO[kind])
+
+
+class AvroRecords:
+    """The records of one schema, which are counted in `kept`. Thread-safe. `numbers` and `root`: its plan."""
+
+    def __init__(self, plan: Plan, policies: Sequence[SensitiveFields], kept: Kept) -> None:
+        self.numbers = plan.numbers
+        self.root = plan.root
+        self._plan = plan
+        self._policies = tuple(each for each in policies if each.tags)
+        self._tagged: dict[int, dict[int, Nodes]] = {}
+        self._is_empty: dict[int, bool] = {}
+        self._known: dict[tuple[int, Nodes], tuple[tuple[int, Nodes], ...]] = {}
+        self._kept = kept
+
+    def fields(self, at: int, nodes: Nodes, worked: Callable[[int], None]) -> tuple[tuple[int, Nodes], ...]:
+        """Return the type and the places of each field with bytes of the record at `at` of the plan.
+
+        Raises Unmaskable if a field without bytes is sensitive and not null.
+        """
+        found = self._known.get((at, nodes))
+        if found is None:
+            found = tuple(self._found(at, nodes, worked))
+            self._kept.size += 1 + len(found)
+            self._known[at, nodes] = found
+        return found
+
+    def _found(self, at: int, nodes: Nodes, worked: Callable[[int], None]) -> list[tuple[int, Nodes]]:
+        numbers = self.numbers
+        tags = self._tags(at, worked)
+        declared = self._plan.declared[at]["fields"]
+        found: list[tuple[int, Nodes]] = []
+        for i in range(numbers[at + 1]):
+            worked(_FIELD_WORK)
+            places = below(nodes, declared[i]["name"], worked) if nodes else nodes
+            if i in tags:
+                places += tags[i]
+            inner = numbers[at + 2 + i]
+            if not self._takes_no_bytes(inner, worked):
+                found.append((inner, places))
+            elif numbers[inner] != avro_datum.NULL and places:
+                check_kind(numbers[inner], places)
+                if numbers[inner] == avro_datum.RECORD:
+                    self.fields(inner, places, worked)
+        return found
+
+    def _tags(self, at: int, worked: Callable[[int], None]) -> dict[int, Nodes]:
+        """Return the places of the tagged fields of a record, by the position of the field."""
+        if not self._policies:
+            return {}
+        found = self._tagged.get(at)
+        if found is None:
+            found = {}
+            for i, field in enumerate(self._plan.declared[at]["fields"]):
+                worked(_FIELD_WORK)
+                policy = policy_of(inline_tags(field), self._policies)
+                if policy is not None:
+                    found[i] = (TaggedPlace((self._plan.names[at], field["name"]), policy),)
+            self._tagged[at] = found
+        return found
+
+    def _takes_no_bytes(self, at: int, worked: Callable[[int], None]) -> bool:
+        found = self._is_empty.get(at)
+        if found is None:
+            seen: dict[int, bool] = {}
+            found = self._has_no_bytes(at, seen, worked)
+            self._is_empty.update(seen)
+        return found
+
+    def _has_no_bytes(self, at: int, seen: dict[int, bool], worked: Callable[[int], None]) -> bool:
+        if at in seen:
+            return seen[at]
+        worked(_FIELD_WORK)
+        kind = self.numbers[at]
+        seen[at] = False  # for a record within itself, which has no datum
+        if kind == avro_datum.RECORD:
+            fields = self.numbers[at + 2 : at + 2 + self.numbers[at + 1]]
+            seen[at] = all(self._has_no_bytes(field, seen, worked) for field in fields)
+        else:
+            seen[at] = kind == avro_datum.NULL or (kind == avro_datum.SIZED and self.numbers[at + 1] == 0)
+        return seen[at]

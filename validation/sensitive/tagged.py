@@ -1,0 +1,27 @@
+"""Places of fields that a schema tags."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from sluicegate.validation.sensitive.paths import Place, SensitiveFields
+
+
+def policy_of(tags: Iterable[str], policies: Sequence[SensitiveFields]) -> SensitiveFields | None:
+    """Return the first policy for one of these tags; None if there is none."""
+    found = frozenset(tags)
+    return next((each for each in policies if found & each.tags), None)
+
+
+class TaggedPlace:
+    """A place that a schema tags (`Place`)."""
+
+    passes_maps = True
+    leads_on = False
+    longest_name = 0
+
+    def __init__(self, path: tuple[str, ...], fields: SensitiveFields) -> None:
+        self.path = path
+        self.fields: SensitiveFields | None = fields
+
+    def named(self, _name: str, _worked: Callable[[int], None]) -> tuple[Place, ...]:
+        """Return nothing: a tag is about one field."""
+        return ()

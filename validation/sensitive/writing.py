@@ -1,0 +1,106 @@
+"""Writes a value anew while it is read: with replaced strings, and the lengths that follow from them."""
+
+from collections.abc import Callable
+from typing import Final
+
+from sluicegate.protocol.records.codecs.decompression_budget import Bound, OverLimit
+from sluicegate.validation.sensitive.paths import SensitiveFields
+
+_PIECE_BYTES: Final = 256 * 1024
+_COUNTED_BYTES: Final = 32 * 1024
+
+Around = tuple[bytearray | None, int]
+"""The output around a part, and how many bytes of the value it has."""
+
+
+class ValueWriter:
+    """The output for one value. `names`: the policies by which bytes change.
+
+    Bytes that stay are only copied when something changes after them, so an unchanged value has no output. A part
+    (`begin_part`) has an output of its own, because its length is written before it. Replacements and ends of parts
+    come in the order of their places. `most_bytes`: of the output, with `beside` further bytes of the record's value; a
+    value that is longer may keep its size.
+    """
+
+    def __init__(self, value: bytes, most_bytes: int, worked: Callable[[int], None], beside: int = 0) -> None:
+        self.names: set[str] = set()
+        self._value = memoryview(value)
+        self._limit = most_bytes
+        self._most_bytes = max(most_bytes - beside, len(value))
+        self._worked = worked
+        self._out: bytearray | None = None
+        self._copied = 0  # the output has the value up to here
+        self._growth = 0
+        self._uncounted = 0
+
+    def replace(self, start: int, end: int, new: bytes, fields: SensitiveFields) -> None:
+        """Write `new` instead of the bytes from `start` to `end`. Raises OverLimit."""
+        self.names.add(fields.name)
+        self._grow(len(new) - (end - start), end)
+        if self._copied < start:
+            self._put(self._value[self._copied : start])
+        self._put(new)
+        self._copied = end
+
+    def begin_part(self, start: int) -> Around:
+        """Begin the output of a part that is at `start`; return that around it, for `end_part`."""
+        around = self._out, self._copied
+        self._out, self._copied = None, start
+        return around
+
+    def end_part(self, around: Around, length_at: int, start: int, end: int, encode: Callable[[int], bytes]) -> None:
+        """End a part from `start` to `end`. If it has changed, its new length is written at `length_at`.
+
+        Raises OverLimit.
+        """
+        inner = self._out
+        if inner is None:
+            self._out, self._copied = around
+            return
+        self._put(self._value[self._copied : end])
+        self._out, self._copied = around
+        length = encode(len(inner))
+        self._grow(len(length) - (start - length_at), end)
+        self._put(self._value[self._copied : length_at])
+        self._put(length)
+        self._put(inner)
+        self._copied = end
+
+    def written(self, before: bytes = b"", begin: int = 0) -> bytes | None:
+        """Return `before` and the output from `begin` on; None if nothing has changed."""
+        out = self._whole()
+        return None if out is None else b"".join((before, memoryview(out)[begin:]))
+
+    def is_same(self, other: "ValueWriter") -> bool:
+        """Return whether both outputs of the same value are equal."""
+        return self._whole() == other._whole()
+
+    def _whole(self) -> bytearray | None:
+        if self._out is not None:
+            self._put(self._value[self._copied :])
+            self._copied = len(self._value)
+            self._worked(len(self._out))
+        return self._out
+
+    def _grow(self, size: int, end: int) -> None:
+        """Count the growth, before memory is used for it. `end`: where the value continues."""
+        self._growth += size
+        if end + self._growth > self._most_bytes:
+            raise OverLimit(Bound.WINDOW, self._limit)
+
+    def _put(self, data: bytes | bytearray | memoryview) -> None:
+        out = self._out
+        if out is None:
+            out = self._out = bytearray()
+        size = len(data)
+        if size <= _COUNTED_BYTES:
+            out += data
+            self._uncounted += size
+            if self._uncounted > _COUNTED_BYTES:
+                self._worked(self._uncounted)
+                self._uncounted = 0
+            return
+        view = memoryview(data)
+        for at in range(0, size, _PIECE_BYTES):
+            out += view[at : at + _PIECE_BYTES]
+            self._worked(_PIECE_BYTES)
