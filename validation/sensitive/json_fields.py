@@ -92,8 +92,7 @@ class _Walk:
                     raise self._not_json(self._at - 1)
                 open_values.pop()
             else:
-                self._skip_blanks()
-                if self._at != len(self._text):
+                if self._after_all(_SPACE, self._at) != len(self._text):
                     raise self._not_json(self._at)
                 return
 

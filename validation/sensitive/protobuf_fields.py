@@ -12,7 +12,7 @@ from sluicegate.validation.sensitive.edits import Unmaskable
 from sluicegate.validation.sensitive.paths import SensitiveFields
 from sluicegate.validation.sensitive.protobuf_keys import MapKey
 from sluicegate.validation.sensitive.protobuf_messages import Does, Map, MessageFields, WireType
-from sluicegate.validation.sensitive.texts import name_in, replacement
+from sluicegate.validation.sensitive.texts import PIECE_BYTES, enough_of_name, name_in, replacement
 from sluicegate.validation.sensitive.writing import ValueWriter
 
 _MOST_DEPTH: Final = 100  # as the readers of Protobuf
@@ -134,17 +134,18 @@ class _Walk:
                 self._seldom(does, subject, tag, end, 0)
             if tag == key.tag:
                 found = before, self._at
-        after, self._at = self._at, start
+        self._at = start
         if found is None:
             return key.default
         if not key.is_text:
             return key.text_of(self._data[found[0] : found[1]])
-        self._work += found[1] - found[0]
+        begin, stop = found
+        self._work += stop - begin
         try:
-            return name_in(self._data, *found, of.nodes, self._worked)
-        except UnicodeError:
-            self._at = after
-            raise self._no_message() from None
+            return name_in(self._data, begin, stop, of.nodes, self._worked)
+        except UnicodeError:  # in proto2 it is a key all the same, which no name equals
+            enough = max(PIECE_BYTES, enough_of_name(of.nodes))
+            return self._data[begin : min(stop, begin + enough)].decode(errors="replace")
 
     def _string(self, fields: SensitiveFields, end: int) -> None:
         length_at = self._at
