@@ -67,16 +67,17 @@ class ValueWriter:
         self._copied = end
 
     def written(self, before: bytes = b"", begin: int = 0) -> bytes | None:
-        """Return `before` and the output from `begin` on; None if nothing has changed."""
+        """Return `before` and the output from `begin` on; None if nothing has changed. Raises OverLimit."""
         out = self._whole()
         return None if out is None else b"".join((before, memoryview(out)[begin:]))
 
     def is_same(self, other: "ValueWriter") -> bool:
-        """Return whether both outputs of the same value are equal."""
+        """Return whether both outputs of the same value are equal. Raises OverLimit."""
         return self._whole() == other._whole()
 
     def _whole(self) -> bytearray | None:
         if self._out is not None:
+            self._grow(0, len(self._value))
             self._put(self._value[self._copied :])
             self._copied = len(self._value)
             self._worked(len(self._out))

@@ -19,7 +19,9 @@ WHOLE = 1 << 30
 SIZES = range(8, 25)  # the shortest that has room for an escape and for a word such as false
 ROOT = tree_of(
     [
-        SensitiveFields("m", (("mail",), path_of("any.*"), path_of("n\u00e9\U0001f600.x")), Action.MASK, "*\U0001f600*"),
+        SensitiveFields(
+            "m", (("mail",), path_of("any.*"), path_of("n\u00e9\U0001f600.x")), Action.MASK, "*\U0001f600*"
+        ),
         SensitiveFields("h", (("key",),), Action.HASH, key=KEY),
     ]
 )
@@ -46,7 +48,7 @@ BROKEN = [
     b'{"a":"' + b"x" * 60 + b"\n" + b'"}',
     b'{"a":"' + b"x" * 60,
     b'{"a":"' + "\u20ac".encode() * 20 + b'\xe2\x82"}',
-    b'{"a":"' + "\U0001f600".encode() * 20 + b'\xf0\x9f\x98',
+    b'{"a":"' + "\U0001f600".encode() * 20 + b"\xf0\x9f\x98",
     b'{"a":"' + b"x" * 60 + b'\xed\xa0\x80"}',
     b'{"a":' + b" " * 60 + b"}",
 ]

@@ -1,0 +1,274 @@
+"""What one value may cost: the processor time without giving way, and memory. It holds for each format and action."""
+
+import contextlib
+import gc
+import importlib
+import inspect
+import json
+import pkgutil
+import time
+import tracemalloc
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+
+from sluicegate.protocol.records.codecs.decompression_budget import Bound, OverLimit
+from sluicegate.validation import sensitive as package
+from sluicegate.validation.rules.avro.schema import avro_content
+from sluicegate.validation.rules.json.schema import json_schema_content
+from sluicegate.validation.rules.rule import SchemaError
+from sluicegate.validation.rules.schemas.content import Content, SchemaLanguage
+from sluicegate.validation.sensitive import schema_values
+from sluicegate.validation.sensitive.avro_fields import mask_avro
+from sluicegate.validation.sensitive.edits import Unmaskable
+from sluicegate.validation.sensitive.json_fields import mask_json
+from sluicegate.validation.sensitive.paths import Action, SensitiveFields, tree_of
+from sluicegate.validation.sensitive.protobuf_fields import mask_protobuf
+from sluicegate.validation.sensitive.schema_values import SchemaValues
+from sluicegate.validation.sensitive.values import JsonValues, MaskedValue, Values
+from tests.bounds.hostile_values import FIELDS, HOSTILE_VALUES, LONGEST, Format, HostileValue
+from tests.bounds.machine import slowness
+from tests.validation.rules.records import record
+from tests.validation.sensitive.places import VALUES, Alone
+
+LONGEST_STRETCH_SECONDS = 0.020
+MIB = 1 << 20
+SHORT = 30_000
+WALKERS = {Format.JSON: mask_json, Format.AVRO: mask_avro, Format.PROTOBUF: mask_protobuf}
+LANGUAGES = {
+    SchemaLanguage.JSON: Format.JSON,
+    SchemaLanguage.AVRO: Format.AVRO,
+    SchemaLanguage.PROTOBUF: Format.PROTOBUF,
+}
+CLASSES = {JsonValues, SchemaValues}
+by_name = pytest.mark.parametrize("hostile", HOSTILE_VALUES, ids=[each.name for each in HOSTILE_VALUES])
+
+
+class Stretches:
+    """Measures the processor time between two calls of `worked`."""
+
+    def __init__(self) -> None:
+        self.longest = 0.0
+        self.counted = 0
+        self._last = time.thread_time()
+
+    def worked(self, work: int) -> None:
+        now = time.thread_time()
+        self.longest = max(self.longest, now - self._last)
+        self.counted += work
+        self._last = time.thread_time()
+
+
+def outcome(values: Values, data: bytes, worked: Callable[[int], None]) -> MaskedValue | Exception | None:
+    try:
+        return values.masked(record(data), worked, LONGEST)
+    except (Unmaskable, SchemaError, OverLimit) as error:
+        return error
+
+
+def stretches_of(values: Values, data: bytes) -> Stretches:
+    gc.disable()
+    try:
+        found = Stretches()
+        outcome(values, data, found.worked)
+        found.worked(0)
+    finally:
+        gc.enable()
+    return found
+
+
+def peak_of(values: Values, data: bytes) -> tuple[int, MaskedValue | Exception | None]:
+    tracemalloc.start()
+    try:
+        found = outcome(values, data, lambda _work: None)
+        return tracemalloc.get_traced_memory()[1], found
+    finally:
+        tracemalloc.stop()
+
+
+def made(hostile: HostileValue) -> bytes:
+    return hostile.make(LONGEST - 1000 if hostile.is_long else SHORT)
+
+
+@by_name
+def test_work_on_a_value_gives_way(hostile: HostileValue) -> None:
+    values, data = VALUES[hostile.format](), made(hostile)
+
+    found = stretches_of(values, data)
+    if found.longest > LONGEST_STRETCH_SECONDS:  # another process may have slowed it
+        found = stretches_of(values, data)
+
+    assert found.longest <= LONGEST_STRETCH_SECONDS * slowness()
+
+
+@by_name
+def test_memory_for_a_value_is_a_few_times_its_size(hostile: HostileValue) -> None:
+    values, data = VALUES[hostile.format](), made(hostile)
+
+    peak, found = peak_of(values, data)
+
+    written = len(found.data) if isinstance(found, MaskedValue) else len(data)
+    assert peak <= 2 * MIB + 3 * max(len(data), written)
+    if hostile.is_masked is None:
+        assert isinstance(found, Unmaskable)
+    elif hostile.is_masked:
+        assert isinstance(found, MaskedValue)
+    else:
+        assert found is None
+
+
+@pytest.mark.parametrize(
+    "hostile", [each for each in HOSTILE_VALUES if each.name.endswith("masked strings")], ids=lambda each: each.name
+)
+def test_a_value_that_grows_too_much_is_rejected_before_it_uses_the_memory(hostile: HostileValue) -> None:
+    values, data = VALUES[hostile.format](), hostile.make(SHORT)
+    most_bytes = SHORT + SHORT // 2
+    tracemalloc.start()
+    with pytest.raises(OverLimit) as over:
+        values.masked(record(data), lambda _work: None, most_bytes)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert (over.value.bound, over.value.size) == (Bound.WINDOW, most_bytes)
+    assert peak <= 2 * MIB + 2 * most_bytes
+
+
+@pytest.mark.parametrize("more", [0, 1])
+@pytest.mark.parametrize("format", Format)
+def test_a_masked_value_may_have_the_largest_size(format: Format, more: int) -> None:
+    hostile = next(each for each in HOSTILE_VALUES if each.format is format and each.name.endswith("masked strings"))
+    values, data = VALUES[format](), hostile.make(1000)
+    whole = values.masked(record(data), lambda _work: None, LONGEST)
+    assert whole is not None
+    size = len(whole.data)
+
+    if more:
+        with pytest.raises(OverLimit):
+            values.masked(record(data), lambda _work: None, size - 1)
+    else:
+        found = values.masked(record(data), lambda _work: None, size)
+        assert found is not None and found.data == whole.data
+
+
+def test_an_interrupted_mask_can_start_again() -> None:
+    class Stop(Exception):
+        pass
+
+    for hostile in HOSTILE_VALUES:
+        values, data = VALUES[hostile.format](), hostile.make(3_000)
+        expected = outcome(VALUES[hostile.format](), data, lambda _work: None)
+        calls = 0
+
+        def worked(_work: int, stop_at: int) -> None:
+            nonlocal calls
+            calls += 1
+            if calls == stop_at:
+                raise Stop
+
+        for stop_at in (1, 2, 9):
+            calls = 0
+            with contextlib.suppress(Stop, Unmaskable, OverLimit):
+                values.masked(record(data), partial(worked, stop_at=stop_at), LONGEST)
+        found = outcome(values, data, lambda _work: None)
+
+        assert found == expected or str(found) == str(expected), hostile.name
+
+
+def many_fields(count: int) -> str:
+    fields = [{"name": f"f{i}", "type": ["null", "string"], "confluent:tags": ["PII"]} for i in range(count)]
+    return json.dumps({"type": "record", "name": "R", "fields": fields})
+
+
+def shared_parts(properties: int, parts: int) -> str:
+    """Return a JSON Schema of many properties that share many parts, and so have their product together."""
+    return json.dumps(
+        {
+            "$defs": {"all": {"anyOf": [{"title": f"{i}"} for i in range(parts)]}},
+            "properties": {f"p{i}": {"$ref": "#/$defs/all"} for i in range(properties)},
+        }
+    )
+
+
+def tagged(content: Content) -> SchemaValues:
+    policy = SensitiveFields("s", (("a", "b"),), Action.MASK, "***", tags=frozenset({"PII"}))
+    return SchemaValues([policy], (tree_of([policy]),), Alone(content))
+
+
+COSTLY_SCHEMAS: dict[str, tuple[Callable[[], Content], bytes]] = {
+    "Avro, 5,000 tagged fields": (lambda: avro_content(many_fields(5_000)), b"\0" * 5_000),
+    "JSON, 2,000 tagged properties": (
+        lambda: json_schema_content(
+            json.dumps({"properties": {f"p{i}": {"confluent:tags": ["PII"]} for i in range(2_000)}})
+        ),
+        json.dumps({f"p{i}": "x" for i in range(2_000)}).encode(),
+    ),
+    "JSON, 100 properties of 3,000 parts": (
+        lambda: json_schema_content(shared_parts(100, 3_000)),
+        json.dumps({f"p{i}": 1 for i in range(100)}).encode(),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COSTLY_SCHEMAS)
+def test_finding_the_tags_of_a_schema_gives_way(name: str) -> None:
+    make, data = COSTLY_SCHEMAS[name]
+    content = make()
+
+    found = stretches_of(tagged(content), data)
+    peak, _ = peak_of(tagged(content), data)
+
+    assert found.longest <= LONGEST_STRETCH_SECONDS * slowness()
+    assert peak <= 24 * MIB
+
+
+def test_a_json_schema_whose_places_share_many_parts_is_rejected() -> None:
+    make, data = COSTLY_SCHEMAS["JSON, 100 properties of 3,000 parts"]
+
+    assert "more than 100000 parts" in str(outcome(tagged(make()), data, lambda _work: None))
+
+
+def test_what_is_kept_of_many_schemas_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Records may name each schema of a registry in turn."""
+    monkeypatch.setattr(schema_values, "_MOST_KEPT", 1_000)
+    contents = [avro_content(many_fields(400)) for _ in range(30)]
+    finder: Any = Alone(contents[0])
+    policy = SensitiveFields("s", (), Action.MASK, tags=frozenset({"PII"}))
+    values = SchemaValues([policy], (tree_of([policy]),), finder)
+    kept = []
+    tracemalloc.start()
+    for content in contents:
+        finder._content = content
+        values.masked(record(b"\0" * 400), lambda _work: None, LONGEST)
+        kept.append(tracemalloc.get_traced_memory()[0])
+    tracemalloc.stop()
+
+    assert kept[-1] <= 4 * kept[0]
+
+
+def _members() -> list[Any]:
+    modules = [
+        importlib.import_module(each.name) for each in pkgutil.iter_modules(package.__path__, package.__name__ + ".")
+    ]
+    return [
+        each
+        for module in modules
+        for each in vars(module).values()
+        if getattr(each, "__module__", "") == module.__name__
+    ]
+
+
+def test_each_format_and_action_has_hostile_values() -> None:
+    """A new class of values, walker, language or action needs values above."""
+    members = _members()
+    classes = {each for each in members if inspect.isclass(each) and hasattr(each, "masked") and each is not Values}
+    walkers = {each for each in members if inspect.isfunction(each) and each.__name__.startswith("mask_")}
+
+    assert classes == CLASSES
+    assert walkers == set(WALKERS.values())
+    assert set(WALKERS) == set(Format) == set(VALUES)
+    assert set(LANGUAGES) == set(SchemaLanguage)
+    assert set(FIELDS) == {each.value for each in Action}
+    for format in Format:
+        assert sum(each.format is format for each in HOSTILE_VALUES) >= 10
