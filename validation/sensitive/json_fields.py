@@ -115,7 +115,7 @@ class _Walk:
     def _after_all(self, pattern: re.Pattern[bytes], at: int) -> int:
         """Return the position after all that matches a pattern, in windows of the text.
 
-        The pattern must match each beginning of what it matches that does not cut an escape.
+        The pattern must also match the beginning of such a text, if no escape is cut.
         """
         while True:
             found = pattern.match(self._text, at, at + PIECE_BYTES)

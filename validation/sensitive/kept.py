@@ -1,8 +1,8 @@
-"""Counts what is kept of schemas that records name, so that it can be bounded over all of them."""
+"""Counts the kept parts of all schemas that records name, so that their memory can be bounded."""
 
 
 class Kept:
-    """What is kept. `size`: fields, properties and parts of schemas, of up to some 200 bytes each."""
+    """The kept parts. `size`: the number of fields, properties and parts, which have up to 200 bytes each."""
 
     __slots__ = ("size",)
 

@@ -8,11 +8,11 @@ from hashlib import sha256
 from typing import Final, Protocol
 
 ANY: Final = "*"
-"""A part of a path that stands for any one name."""
+"""The part of a path that matches any name."""
 
 
 class Action(Enum):
-    """What happens to a sensitive field that is not null."""
+    """The action on a sensitive field that is not null."""
 
     MASK = "mask"  # a fixed text replaces it
     HASH = "hash"  # its HMAC-SHA-256 replaces it, as 64 hexadecimal digits

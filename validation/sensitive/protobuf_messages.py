@@ -1,4 +1,4 @@
-"""What a walk over Protobuf does with each field of a message at places of sensitive fields, found on first use."""
+"""The steps of a walk over Protobuf for each field of a message at places of sensitive fields, found on first use."""
 
 from collections.abc import Callable, Sequence
 from enum import Enum, IntEnum, auto
@@ -31,14 +31,14 @@ class WireType(IntEnum):
 
 
 class Does(Enum):
-    """What a walk does after a tag; the subject is in parentheses."""
+    """A step of a walk after a tag; its subject is in parentheses."""
 
     SKIP_VARINT = auto()
     SKIP = auto()  # (the number of bytes)
     SKIP_LENGTH = auto()
     STRING = auto()  # (the policy) replaces a string
-    MESSAGE = auto()  # (MessageFields) goes on with a message or an entry of a map
-    MAP = auto()  # (Map) goes on with an entry of a map by its key
+    MESSAGE = auto()  # (MessageFields) walks over a message or an entry of a map
+    MAP = auto()  # (Map) walks over an entry of a map by its key
     GROUP = auto()  # (MessageFields)
     END_GROUP = auto()
     REFUSE = auto()  # (a function that raises Unmaskable)
@@ -123,7 +123,7 @@ class Map:
 
 
 class ProtobufMessages:
-    """The messages of one schema, whose fields are counted in `kept`. Thread-safe."""
+    """The messages of one schema. Their fields are counted in `kept`. Thread-safe."""
 
     def __init__(self, policies: Sequence[SensitiveFields], kept: Kept) -> None:
         self._policies = tuple(each for each in policies if each.tags)
@@ -133,7 +133,7 @@ class ProtobufMessages:
         self.unknown = MessageFields(self, None, ())
 
     def fields(self, kind: Any, nodes: Nodes, is_entry: bool = False) -> MessageFields:
-        """Return the steps for a message, or for an entry of a map whose value is at `nodes`."""
+        """Return the steps for a message at `nodes`, or for an entry of a map with a value there."""
         key = kind.full_name, nodes, is_entry
         found = self._known.get(key)
         if found is None:

@@ -1,4 +1,4 @@
-"""Masks values whose schema names their fields: Avro, Protobuf and JSON Schema, by paths and by the schema's tags."""
+"""Masks values with a schema that names their fields: Avro, Protobuf and JSON Schema, by paths and by tags."""
 
 from collections.abc import Callable, Sequence
 from weakref import WeakKeyDictionary
@@ -33,7 +33,7 @@ _MOST_KEPT = 100_000
 _Worked = Callable[[int], None]
 _NewWriter = Callable[[], ValueWriter]
 _Places = AvroRecords | ProtobufMessages | Nodes
-"""What is kept of a schema: Avro's records, Protobuf's messages, or the places of JSON values."""
+"""The kept parts of a schema: Avro's records, Protobuf's messages, or the places of JSON values."""
 
 
 class SchemaValues:
@@ -99,7 +99,7 @@ class SchemaValues:
         return writer
 
     def _compiled(self, here: Content, worked: _Worked) -> _Places:
-        """Return what is kept of a schema. Raises SchemaError."""
+        """Return the parts of a schema to keep. Raises SchemaError."""
         if isinstance(here, AvroContent):
             return AvroRecords(here.plan, self._policies, self._kept)
         if isinstance(here, JsonSchemaContent):

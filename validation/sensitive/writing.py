@@ -1,4 +1,4 @@
-"""Writes a value anew while it is read: with replaced strings, and the lengths that follow from them."""
+"""Writes a value again while it is read, with replaced strings and the lengths that follow from them."""
 
 from collections.abc import Callable
 from typing import Final

@@ -1,4 +1,4 @@
-"""What one value may cost: the processor time without giving way, and memory. It holds for each format and action."""
+"""The bounds of one value, in each format and for each action: processor time without giving way, and memory."""
 
 import contextlib
 import gc

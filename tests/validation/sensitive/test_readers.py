@@ -24,7 +24,7 @@ from tests.validation.rules.records import record
 from tests.validation.sensitive.places import KEY, VALUES, Alone, protobuf_content, schema_file
 
 Paths = list[tuple[str, tuple[str, ...]]]
-"""What is left of the paths at a place, each with its action."""
+"""The rests of the paths at a place, each with its action."""
 PATHS: Paths = [(action, path_of(path)) for action, paths in FIELDS.items() for path in paths]
 
 
