@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from sluicegate.protocol.produce_versions import ONE_BATCH_SINCE
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit
 from sluicegate.protocol.records.record_batch import (
     MAGIC_2,
     NO_PRODUCER_ID,
@@ -13,8 +13,10 @@ from sluicegate.protocol.records.record_batch import (
 )
 from sluicegate.validation.dispositions.fixes import Fixed, Previous, fix_times
 from sluicegate.validation.dispositions.marks import Marked, mark
+from sluicegate.validation.dispositions.rewritten import GrowthAllowance
 from sluicegate.validation.policy import Fix, TopicPolicy, ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimes
+from sluicegate.validation.rejections import over_limit
 from sluicegate.validation.requests.request_rule import SentBatch
 from sluicegate.validation.rules.evaluation import (
     RuleResult,
@@ -59,6 +61,7 @@ class ExtendedValidation:
         self._observed_errors = budget.record_errors
         self._observed_budget = DecompressionBudget(0, limits.max_record_errors, _go_on)
         self._sampling = Sampling(limits, decompressor, budget)
+        self._growth = GrowthAllowance()
         self._fixed: dict[Place, Fixed] = {}
         self._marked: dict[Place, Marked] = {}
         self._masked: dict[Place, Masked] = {}
@@ -146,8 +149,13 @@ class ExtendedValidation:
             budget = self._budget
             known = (self._limits_of(place), self._decompressor, budget.to_read_again(), budget)
             where = (submission.topic, submission.partition, self._client)
-            found = mask(batch, where, sensitive, policy.max_message_bytes, *known)
+            found: Masked | Rejected | None
+            try:
+                found = mask(batch, where, sensitive, self._most_bytes(batch, policy), *known)
+            except OverLimit as over:
+                found = over_limit(submission.topic, submission.partition, over, verdict.records)
             if isinstance(found, Masked):
+                self._growth.spend(len(batch), len(found.records))
                 self._masked[place] = found
             rejection = found if isinstance(found, Rejected) else None
         if rejection is None:
@@ -193,13 +201,18 @@ class ExtendedValidation:
         found = tuple(each for each in (by_broker, by_rules) if isinstance(each, Rejected))
         if not all(each.bad_count for each in found):
             return found[0]
-        again = self._budget.to_read_again()
-        marked = mark(records, found, policy, now_ms, self._limits, self._decompressor, again)
+        known = (self._most_bytes(records, policy), self._limits, self._decompressor, self._budget.to_read_again())
+        marked: Marked | Rejected | None
+        try:
+            marked = mark(records, found, policy, now_ms, *known)
+        except OverLimit as over:
+            marked = over_limit(submission.topic, submission.partition, over, by_broker.records)
         if isinstance(marked, Rejected):
             return marked
         if found:
             self._budget.record_errors += sum(len(each.bad_records) for each in found)  # they are in no response
         if marked is not None:
+            self._growth.spend(len(records), len(marked.records))
             if policy.samples:
                 where = (submission.topic, submission.partition, records)
                 marked = replace(marked, found=tuple(self._sampling.shown(each, *where) for each in marked.found))
@@ -244,6 +257,11 @@ class ExtendedValidation:
                 return result.rejected
         return verdict
 
+    def _most_bytes(self, records: memoryview, policy: TopicPolicy) -> int:
+        """Return the most bytes of a batch that replaces `records`."""
+        most = self._growth.most_bytes(len(records))
+        return most if policy.max_message_bytes is None else min(most, policy.max_message_bytes)
+
     def _limits_of(self, place: Place) -> ValidationLimits:
         """Return the limits; for a fixed or marked batch, which the proxy has compressed itself, without a ratio."""
         is_ours = place in self._fixed or place in self._marked
@@ -269,7 +287,7 @@ class ExtendedValidation:
             return rejected
         where = (submission.topic, submission.partition)
         budget = self._budget.to_read_again()  # all bytes were counted in the first validation
-        known = (self._limits, now_ms, self._previous, self._decompressor, budget)
+        known = (self._limits, now_ms, self._previous, self._most_bytes(records, policy), self._decompressor, budget)
         fixed = fix_times(where, records, rejected, policy, *known)
         if fixed is None:
             return rejected
@@ -278,6 +296,7 @@ class ExtendedValidation:
         verdict = validate_partition(again, policy, limits, now_ms, self._decompressor, budget)
         if isinstance(verdict, Rejected):
             return rejected
+        self._growth.spend(len(records), len(fixed.records))
         self._fixed[place] = fixed
         self._validated.basis[place] = ValidationBasis(policy, now_ms)
         return verdict

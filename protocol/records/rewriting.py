@@ -1,116 +1,383 @@
-"""Replaces values and headers of single records of a batch; every other byte of its payload stays.
+# cython: boundscheck=False, wraparound=False
+# Why that is safe: a Cursor compares each read with its end, which is that of the record while one is read, and
+# `_begins` is only called for a name that the Cursor has read.
+"""Rewrites the records of a batch forward, one at a time: other times, values and headers; every other byte stays.
 
 A record (KIP-98): length varint | attributes int8 | timestamp_delta varlong | offset_delta varint | key | value |
-headers. Only the length of a changed record, and the batch's length and CRC, follow from the change.
+headers. A record's length, the deltas if the first record gets another time, and the batch's header follow from the
+changes; deltas wrap like Java's long. In memory are one piece of the payload, one record and the new batch.
+
+Compiled with the types in rewriting.pxd if a C compiler is installed.
 """
 
-import re
-from array import array
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 
-from sluicegate.protocol.integers import read_unsigned_varint, signed_varint, unsigned_varint
-from sluicegate.protocol.records.columns import Columns, read_columns, read_headers
+from sluicegate.protocol.integers import ALL_64, SIGN_64
+from sluicegate.protocol.records.batch_output import BatchOutput
+from sluicegate.protocol.records.codecs.codec import Piece
+from sluicegate.protocol.records.codecs.compression import PIECE_BYTES
+from sluicegate.protocol.records.codecs.decompression import DecompressedStream
+from sluicegate.protocol.records.codecs.decompression_budget import Bound, DecompressionBudget, OverLimit
+from sluicegate.protocol.records.scan import Cursor
+
+_SIGN_64 = SIGN_64
+_U64 = ALL_64
+_RECORD_WORK = 128
+_HEADER_WORK = 8
+_NEW_HEADER_WORK = 512
+_PIECE_BYTES = PIECE_BYTES
 
 Header = tuple[bytes, bytes | None]
+Opened = tuple[Piece, int, int, DecompressedStream | None]
+"""A payload: its first piece, with the position of the first record and of the end, and the pieces that follow."""
 
 
 class CannotRewrite(Exception):
-    """The payload is not exactly the stated records, or grows beyond the allowed size; the text says which."""
+    """The payload is not exactly the stated records; the text says so."""
 
 
-@dataclass(frozen=True, slots=True)
 class Change:
-    """The new parts of one record. `value`: the new value; `headers`: all headers in the format of a record, starting
-    with their count. None: unchanged.
+    """The new parts of one record; what is None stays.
+
+    `value`: the new value. `headers`: all headers in the format of a record, starting with their count. `more`: headers
+    after the record's own, `more_count` of them. `time`: the new time (ms); that of the first record becomes the
+    batch's base.
     """
 
-    value: bytes | None = None
-    headers: bytes | None = None
+    def __init__(
+        self,
+        value: bytes | None = None,
+        headers: bytes | None = None,
+        more: bytes = b"",
+        more_count: int = 0,
+        time: int | None = None,
+    ) -> None:
+        self.value = value
+        self.headers = headers
+        self.more = more
+        self.more_count = more_count
+        self.time = time
 
 
-class RecordTable:
-    """The records of a plain payload by position. Raises CannotRewrite if it is not exactly `count` records."""
+class RecordReader:
+    """Walks over the records; its attributes are those of the current record, sizes -1 for null.
 
-    def __init__(self, data: memoryview, count: int, base_timestamp: int) -> None:
-        self.data = data
-        self.count = count
-        offsets, times, key_at, key_size, value_at, value_size, headers_at, headers_size = (
-            array("q", bytes(8 * count)) for _ in range(8)
-        )
-        columns = Columns(offsets, times, key_at, key_size, value_at, value_size, headers_at, headers_size)
-        read = read_columns(data, 0, len(data), count, 0, base_timestamp, columns, 0)
-        if read < count or (count and headers_at[-1] + headers_size[-1] != len(data)):
+    `timestamp`: int64 ms. `is_watched`: the name of a header begins with one of `watched`. `window_bytes`: the largest
+    record that may span several pieces.
+    """
+
+    def __init__(
+        self,
+        opened: Opened,
+        count: int,
+        base_timestamp: int,
+        window_bytes: int,
+        budget: DecompressionBudget,
+        watched: tuple[bytes, ...] = (),
+    ) -> None:
+        data, start, end, pieces = opened
+        self._cursor = Cursor(data, start, end, pieces, budget)
+        self._count = count
+        self._base = base_timestamp & _U64
+        self._window_bytes = window_bytes
+        self._budget = budget
+        self._watched = watched
+        self._source: Piece = b""
+        self._body = self._after_time = self._value_from = self._value_at = 0
+        self._headers_from = self._headers_at = self._last_at = self._before_last_at = self._end = 0
+        self.index = -1
+        self.timestamp = 0
+        self.key_size = -1
+        self.value_size = -1
+        self.header_count = 0
+        self.is_watched = False
+
+    def read_next(self) -> bool:
+        """Read the next record; return whether there is one. Raises CannotRewrite, OverLimit, and what the budget
+        raises.
+        """
+        cursor = self._cursor
+        if self.index + 1 >= self._count:
+            if cursor.position < cursor.end or cursor.refill():
+                raise CannotRewrite("its payload is not exactly its records")
+            return False
+        self.index += 1
+        length = cursor.varint()
+        if cursor.failed or length < 0:
             raise CannotRewrite("its payload is not exactly its records")
-        self.timestamps = times
-        self.key_sizes = key_size
-        self._key_at, self._value_at, self._value_size = key_at, value_at, value_size
-        self._headers_at, self._headers_size = headers_at, headers_size
+        self._budget.check_at_once(length)
+        if length > cursor.end - cursor.position:
+            self._read_within(Cursor(self._gathered(length), 0, length))
+        else:
+            end, pieces = cursor.end, cursor.pieces
+            cursor.end, cursor.pieces = cursor.position + length, None
+            self._read_within(cursor)
+            cursor.end, cursor.pieces = end, pieces
+        self._budget.worked(_RECORD_WORK + length)
+        return True
 
-    def value(self, index: int) -> bytes | None:
-        """Return the value of a record; None for null."""
-        size, at = self._value_size[index], self._value_at[index]
-        return None if size < 0 else bytes(self.data[at : at + size])
+    def _read_within(self, cursor: Cursor) -> None:
+        """Read the fields of a record that ends where the cursor does."""
+        self._source = cursor.source
+        self._body = cursor.position
+        self._end = cursor.end
+        cursor.position += 1  # attributes, which are unused
+        self.timestamp = _signed((self._base + cursor.varlong()) & _U64)
+        self._after_time = cursor.position
+        cursor.varint()  # offset delta
+        size = cursor.varint()
+        self.key_size = size if size >= 0 else -1
+        cursor.skip(size)
+        self._value_from = cursor.position
+        size = cursor.varint()
+        self.value_size = size if size >= 0 else -1
+        self._value_at = cursor.position
+        cursor.skip(size)
+        self._headers_from = cursor.position
+        left = cursor.varint()
+        self._headers_at = cursor.position
+        self.header_count = left
+        self.is_watched = False
+        if left > 0:
+            self._read_headers(cursor, left)
+        if cursor.failed or left < 0 or cursor.position != self._end:
+            raise CannotRewrite("its payload is not exactly its records")
 
-    def headers(self, index: int) -> list[Header]:
-        """Return the headers of a record. Raises CannotRewrite if they do not fill their place."""
-        found = read_headers(self.data, self._headers_at[index], self._end(index))
-        if found is None:
-            raise CannotRewrite(f"the headers of record {index} do not follow the format")
-        return found
+    def _read_headers(self, cursor: Cursor, left: int) -> None:
+        self._last_at = cursor.position
+        while left > 0 and not cursor.failed:
+            self._before_last_at = self._last_at
+            self._last_at = cursor.position
+            size = cursor.varint()
+            at = cursor.position
+            cursor.skip(size)
+            if not cursor.failed and not self.is_watched:
+                for prefix in self._watched:
+                    if _begins(cursor, at, size, prefix):
+                        self.is_watched = True
+            cursor.skip(cursor.varint())
+            self._budget.worked(_HEADER_WORK)
+            left -= 1
 
-    def with_more_headers(self, index: int, more: list[Header]) -> bytes:
-        """Return the headers of a record with others after them."""
-        count = len(self.headers(index))
-        _, at = read_unsigned_varint(self.data, self._headers_at[index])
-        return b"".join((signed_varint(count + len(more)), self.data[at : self._end(index)], *map(encoded, more)))
+    def _gathered(self, length: int) -> bytearray:
+        """Return a record that spans several pieces."""
+        if length > self._window_bytes:
+            raise OverLimit(Bound.WINDOW, self._window_bytes)
+        cursor = self._cursor
+        found = bytearray()
+        while True:
+            here = min(length - len(found), cursor.end - cursor.position)
+            found += cursor.source[cursor.position : cursor.position + here]
+            cursor.position += here
+            if len(found) == length:
+                return found
+            if not cursor.refill():
+                raise CannotRewrite("its payload is not exactly its records")
 
-    def with_a_header_like(self, name: re.Pattern[bytes]) -> Iterator[int]:
-        """Yield the records whose headers have bytes that match `name`."""
-        if name.search(self.data) is None:
-            return
-        for index in range(self.count):
-            if name.search(self.data, self._headers_at[index], self._end(index)) is not None:
-                yield index
+    def value(self) -> bytes | None:
+        """Return the value of the record; None for null."""
+        if self.value_size < 0:
+            return None
+        return bytes(self._source[self._value_at : self._value_at + self.value_size])
 
-    def rewritten(self, changes: Mapping[int, Change], most_bytes: int) -> bytearray:
-        """Return the payload with changed records. Raises CannotRewrite if it exceeds `most_bytes`."""
-        data = self.data
-        payload = bytearray()
-        copied = 0
-        for index in sorted(changes):
-            change = changes[index]
-            start, end = self._end(index - 1) if index else 0, self._end(index)
-            _, body = read_unsigned_varint(data, start)
-            value_from, headers_from = self._key_at[index] + max(0, self.key_sizes[index]), self._headers_at[index]
-            value = data[value_from:headers_from] if change.value is None else _sized(change.value)
-            headers = data[headers_from:end] if change.headers is None else change.headers
-            length = value_from - body + len(value) + len(headers)
-            payload += data[copied:start]
-            payload += signed_varint(length)
-            payload += data[body:value_from]
-            payload += value
-            payload += headers
-            copied = end
-            if len(payload) + len(data) - copied > most_bytes:
-                raise CannotRewrite(f"its payload would exceed {most_bytes} bytes")
-        payload += data[copied:]
-        return payload
+    def headers(self) -> tuple[Header, ...]:
+        """Return all headers of the record."""
+        return self._headers_after(self._headers_at, self.header_count)
 
-    def _end(self, index: int) -> int:
-        return int(self._headers_at[index] + self._headers_size[index])
+    def last_headers(self) -> tuple[Header, ...]:
+        """Return the last two headers of the record, or as many as there are."""
+        if self.header_count < 2:
+            return self.headers()
+        return self._headers_after(self._before_last_at, 2)
+
+    def renamed(self, rename: Callable[[bytes], bytes], without_last: int = 0) -> bytes:
+        """Return all headers, or all before the last, in the format of a record, with new names for watched names.
+
+        Without their count.
+        """
+        cursor = Cursor(self._source, self._headers_at, self._end)
+        left = self.header_count - without_last
+        found = bytearray()
+        copied = self._headers_at
+        while left > 0:
+            at = cursor.position
+            size = cursor.varint()
+            name_at = cursor.position
+            cursor.skip(size)
+            for prefix in self._watched:
+                if _begins(cursor, name_at, size, prefix):
+                    name = rename(bytes(self._source[name_at : cursor.position]))
+                    found += self._source[copied:at]
+                    _put_varint(found, len(name))
+                    found += name
+                    copied = cursor.position
+                    self._budget.worked(_NEW_HEADER_WORK)
+            cursor.skip(cursor.varint())
+            self._budget.worked(_HEADER_WORK)
+            left -= 1
+        found += self._source[copied : cursor.position]
+        return bytes(found)
+
+    def _headers_after(self, position: int, left: int) -> tuple[Header, ...]:
+        cursor = Cursor(self._source, position, self._end)
+        found: list[Header] = []
+        while left > 0:
+            size = cursor.varint()
+            at = cursor.position
+            cursor.skip(size)
+            name = bytes(self._source[at : cursor.position])
+            size = cursor.varint()
+            at = cursor.position
+            cursor.skip(size)
+            found.append((name, bytes(self._source[at : cursor.position]) if size >= 0 else None))
+            self._budget.worked(_NEW_HEADER_WORK)
+            left -= 1
+        return tuple(found)
 
 
-def encoded_headers(headers: list[Header]) -> bytes:
-    """Return headers in the format of a record, starting with their count."""
-    return signed_varint(len(headers)) + b"".join(map(encoded, headers))
+Ask = Callable[[RecordReader], Change | None]
+"""From a record to its change; None: it stays."""
 
 
-def encoded(header: Header) -> bytes:
-    """Return one header in the format of a record."""
-    name, value = header
-    return _sized(name) + (signed_varint(-1) if value is None else _sized(value))
+class RecordWriter:
+    """Writes records into `output`. `base_timestamp` and `latest`: of the written records (ms)."""
+
+    def __init__(self, output: BatchOutput, base_timestamp: int) -> None:
+        self._output = output
+        self._plain = output.plain
+        self._is_rebased = False
+        self.base_timestamp = base_timestamp
+        self.latest = base_timestamp
+
+    def write(self, record: RecordReader, change: Change | None) -> None:
+        """Write the current record of a reader, with its change. Raises TooLarge, and what the output raises."""
+        time = record.timestamp
+        is_restamped = self._is_rebased
+        if change is not None and change.time is not None:
+            time = change.time
+            is_restamped = True
+            if record.index == 0:
+                self._is_rebased = True
+                self.base_timestamp = time
+        if record.index == 0 or time > self.latest:
+            self.latest = time
+        if change is None and not is_restamped:
+            plain = self._plain
+            _put_varint(plain, record._end - record._body)
+            plain += record._source[record._body : record._end]
+        else:
+            self._write_changed(record, change, time, is_restamped)
+        if len(self._plain) >= _PIECE_BYTES:
+            self._output.flush()
+
+    def _write_changed(self, record: RecordReader, change: Change | None, time: int, is_restamped: bool) -> None:
+        source, plain = record._source, self._plain
+        delta = _signed(((time & _U64) - (self.base_timestamp & _U64)) & _U64)
+        kept_from = record._after_time if is_restamped else record._body
+        length = record._value_from - kept_from
+        if is_restamped:
+            length += 1 + _size_of_varint(delta)
+        value = headers = None
+        more = 0
+        if change is not None:
+            value, headers, more = change.value, change.headers, change.more_count
+        if value is None:
+            length += record._headers_from - record._value_from
+        else:
+            length += _size_of_varint(len(value)) + len(value)
+        if headers is not None:
+            length += len(headers)
+        else:
+            length += _size_of_varint(record.header_count + more) + record._end - record._headers_at
+            if change is not None:
+                length += len(change.more)
+        _put_varint(plain, length)
+        if is_restamped:
+            plain += source[record._body : record._body + 1]
+            _put_varint(plain, delta)
+        if value is None:
+            plain += source[kept_from : record._headers_from]
+        else:
+            plain += source[kept_from : record._value_from]
+            _put_varint(plain, len(value))
+            plain += value
+        if headers is not None:
+            plain += headers
+        else:
+            _put_varint(plain, record.header_count + more)
+            plain += source[record._headers_at : record._end]
+            if change is not None:
+                plain += change.more
 
 
-def _sized(data: bytes) -> bytes:
-    return unsigned_varint(len(data) << 1) + data
+def rewrite_records(
+    opens: Callable[[], RecordReader], ask: Ask, writes: Callable[[], RecordWriter]
+) -> RecordWriter | None:
+    """Ask about each record of a batch, in its order, and write the records with their changes. None: nothing changes.
+
+    Nothing is written before the first change: then the batch is opened again. Raises CannotRewrite, OverLimit,
+    TooLarge, what `ask` raises, and what the budget of reader and output raises.
+    """
+    record = opens()
+    change: Change | None = None
+    while change is None:
+        if not record.read_next():
+            return None
+        change = ask(record)
+    writer = writes()
+    if record.index > 0:
+        first = record.index
+        record = opens()
+        while record.read_next() and record.index < first:
+            writer.write(record, None)
+    writer.write(record, change)
+    while record.read_next():
+        writer.write(record, ask(record))
+    return writer
+
+
+def encoded(headers: tuple[Header, ...]) -> bytes:
+    """Return headers one after the other in the format of a record, without their count."""
+    found = bytearray()
+    for name, value in headers:
+        _put_varint(found, len(name))
+        found += name
+        _put_varint(found, -1 if value is None else len(value))
+        found += value or b""
+    return bytes(found)
+
+
+def _begins(cursor: Cursor, at: int, size: int, prefix: bytes) -> bool:
+    """Return whether `size` bytes that the cursor has read begin with `prefix`."""
+    most = len(prefix)
+    if size < most:
+        return False
+    i = 0
+    while i < most:
+        if cursor.data[at + i] != prefix[i]:
+            return False
+        i += 1
+    return True
+
+
+def _put_varint(out: bytearray, value: int) -> None:
+    """Append the zig-zag encoding of an int64."""
+    left = ((value << 1) ^ (_U64 if value < 0 else 0)) & _U64
+    while left > 0x7F:
+        out.append(left & 0x7F | 0x80)
+        left >>= 7
+    out.append(left)
+
+
+def _size_of_varint(value: int) -> int:
+    left = ((value << 1) ^ (_U64 if value < 0 else 0)) & _U64
+    size = 1
+    while left > 0x7F:
+        left >>= 7
+        size += 1
+    return size
+
+
+def _signed(pattern: int) -> int:
+    """Return the int64 of a 64-bit pattern."""
+    return (pattern ^ _SIGN_64) - _SIGN_64

@@ -7,20 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sluicegate.protocol.integers import ALL_64, SIGN_64, signed_varint
-from sluicegate.protocol.records.codecs.codec import Codec
-from sluicegate.protocol.records.codecs.compression import compress
+from sluicegate.protocol.records.batch_output import BatchOutput
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.protocol.records.record_batch import (
-    CODEC_MASK,
     HEADER,
     HEADER_BYTES,
     MAGIC_2,
     NO_PRODUCER_ID,
     RecordBatch,
 )
-from sluicegate.protocol.records.restamp import with_payload
 
 _NO_LEADER = -1
 NO_PRODUCER = (NO_PRODUCER_ID, -1, -1)
+_ANY_SIZE = 1 << 50
 _HALF, _ALL = SIGN_64, ALL_64 + 1
 
 
@@ -46,8 +45,14 @@ def write_batch(
     count = len(records)
     payload = b"".join(_record(record, offset, base) for offset, record in enumerate(records))
     header = HEADER.pack(0, 0, _NO_LEADER, MAGIC_2, 0, attributes, count - 1, base, latest, *producer, count)
-    packed = compress(Codec(attributes & CODEC_MASK), payload)
-    return with_payload(RecordBatch(memoryview(header), 0, HEADER_BYTES), packed, base, latest)
+    budget = DecompressionBudget(_ANY_SIZE, 0, _go_on)
+    output = BatchOutput(RecordBatch(memoryview(header), 0, HEADER_BYTES), _ANY_SIZE, _ANY_SIZE, budget)
+    output.plain += payload
+    return output.finished(base, latest)
+
+
+def _go_on() -> None:
+    """Do nothing: records of our own are few."""
 
 
 def _record(record: NewRecord, offset: int, base_timestamp: int) -> bytes:

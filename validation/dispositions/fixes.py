@@ -5,14 +5,13 @@ A fixed batch is validated again, so every forwarded batch follows the topic's r
 
 from dataclasses import dataclass, replace
 
-from sluicegate.protocol.records.codecs.codec import Codec
-from sluicegate.protocol.records.codecs.compression import compress
+from sluicegate.protocol.records.batch_output import TooLarge
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
-from sluicegate.protocol.records.record_batch import HEADER_BYTES, LOG_APPEND_TIME, NO_TIMESTAMP, RecordBatch
-from sluicegate.protocol.records.restamp import restamp_records, with_payload
-from sluicegate.validation.dispositions.payload import plain_payload
-from sluicegate.validation.policy import Fix, TopicPolicy, ValidationLimits
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit
+from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME, NO_TIMESTAMP, RecordBatch
+from sluicegate.protocol.records.rewriting import CannotRewrite, Change, RecordReader
+from sluicegate.validation.dispositions.rewritten import Rewriting
+from sluicegate.validation.policy import Fix, Framing, TopicPolicy, ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimes, PreviousTimesInOrder
 from sluicegate.validation.timestamps import TimeWindow, window_of
 from sluicegate.validation.units import in_milliseconds, unit_of
@@ -47,12 +46,13 @@ def fix_times(
     limits: ValidationLimits,
     now_ms: int,
     previous: Previous,
+    most_bytes: int,
     decompressor: Decompressor,
     budget: DecompressionBudget,
 ) -> Fixed | None:
     """Fix the batch of a partition that was rejected only for its times; None if it cannot be fixed.
 
-    `budget`: a budget for reading the payload a second time. Raises PreviousUnderWay, and the errors of `budget`.
+    `most_bytes`: of the fixed batch. `budget`: a budget for reading the payload a second time. Raises PreviousUnderWay, and the errors of `budget`.
     """
     window = window_of(policy, now_ms)
     if rejected.reason not in TIMED or window is None or policy.fix is None:
@@ -62,18 +62,22 @@ def fix_times(
     batch = RecordBatch(records, 0, len(records))
     if batch.attributes & LOG_APPEND_TIME:
         return None  # the records' own times have no effect
-    codec = Codec(batch.codec_id)
-    plain = plain_payload(records[HEADER_BYTES:], codec, policy.framing, limits, decompressor, budget)
-    if plain is None:
-        return None
     known = previous.of(*place) if policy.fix is Fix.PREVIOUS else None
     stamp = _Stamp(policy.fix, window, known)
-    found = restamp_records(plain, batch.record_count, batch.base_timestamp, stamp, budget)
-    if found is None:
+    rewriting = Rewriting(records, batch, most_bytes, limits, decompressor, budget)
+    try:
+        changed = rewriting.changed(stamp)
+        if changed is None or (rewriting.oddity is not None and policy.framing is not Framing.BROKER):
+            return None  # compressing it again would repair it
+        made = rewriting.finished(changed.base_timestamp, changed.latest)
+    except (CannotRewrite, TooLarge, OverLimit, _NoNewTime):
         return None
-    made = with_payload(batch, compress(codec, found.payload), found.base_timestamp, found.max_timestamp)
     listed = tuple(replace(r, fixed=stamp.given[r.index]) for r in rejected.bad_records if r.index in stamp.given)
     return Fixed(made, replace(rejected, bad_records=listed[:_MOST_LISTED]))
+
+
+class _NoNewTime(Exception):
+    """A time cannot be fixed."""
 
 
 class _Stamp:
@@ -85,16 +89,20 @@ class _Stamp:
         self._previous = previous
         self.given: dict[int, int] = {}
 
-    def __call__(self, index: int, time: int) -> int | None:
+    def __call__(self, record: RecordReader) -> Change | None:
+        """Return the change of a record. The first record always has one, because its time is the batch's base."""
+        index, time = record.index, record.timestamp
         breach = self._window.breach(time)
         if breach is None:
             if time != NO_TIMESTAMP:
                 self._previous = time if self._previous is None else max(time, self._previous)
-            return time
+            return Change(time=time) if index == 0 else None
         given = self._new_time(time, breach)
-        if given is not None and len(self.given) < _MOST_LISTED:
+        if given is None:
+            raise _NoNewTime
+        if len(self.given) < _MOST_LISTED:
             self.given[index] = given
-        return given
+        return Change(time=given)
 
     def _new_time(self, time: int, breach: Reason) -> int | None:
         window = self._window

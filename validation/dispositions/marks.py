@@ -6,20 +6,20 @@ producer can neither forge a mark nor hide one. A name counts up to its first NU
 further. Only batches of magic 2 have headers.
 """
 
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from sluicegate.protocol.errors import ErrorCode
-from sluicegate.protocol.records.codecs.codec import Codec
+from sluicegate.protocol.integers import signed_varint
+from sluicegate.protocol.records.batch_output import TooLarge
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME, RecordBatch, next_batch_end
-from sluicegate.protocol.records.rewriting import CannotRewrite, Change, Header, RecordTable, encoded_headers
+from sluicegate.protocol.records.rewriting import CannotRewrite, Change, Header, RecordReader, encoded
 from sluicegate.validation.dispositions.bad_records import BadByBounds
-from sluicegate.validation.dispositions.payload import payload_of, plain_payload, with_records
-from sluicegate.validation.policy import Framing, TopicPolicy, ValidationLimits
+from sluicegate.validation.dispositions.rewritten import Rewriting
+from sluicegate.validation.policy import TopicPolicy, ValidationLimits
 from sluicegate.validation.rules.findings import MOST_BROKEN
 from sluicegate.validation.timestamps import window_of
 from sluicegate.validation.verdict import Reason, Rejected
@@ -33,8 +33,10 @@ _RULE, _REASON = RULE_HEADER.encode(), REASON_HEADER.encode()
 _MARKS = frozenset({_RULE, _REASON})
 _REASONS = frozenset(reason.value.encode() for reason in Reason)
 _RENAMED_MARKS = frozenset(RENAMED + name for name in _MARKS)
-_LIKE_A_MARK = re.compile(rb"sluicegate\.r(?:ule|eason)")
-_CHANGE_WORK = 512
+_LIKE_A_MARK = b"sluicegate.r"
+_CHANGE_WORK = 256
+_ANY_SIZE = 1 << 50
+_MOST_KNOWN = 1000
 
 WhyBad = Callable[[int, int, int], Reason | None]
 """From a record's position, its time (ms) and its key's size (-1: null) to the bound that it breaks."""
@@ -55,33 +57,30 @@ def mark(
     found: tuple[Rejected, ...],
     policy: TopicPolicy,
     now_ms: int,
+    most_bytes: int,
     limits: ValidationLimits,
     decompressor: Decompressor,
     budget: DecompressionBudget,
 ) -> Marked | Rejected | None:
     """Return a batch of magic 2 with all bad records marked; None if nothing changes.
 
-    `found`: the rejections for its bad records, by bounds and by rules. `budget`: a budget for reading the payload
-    again. The result is a rejection if the batch cannot be rewritten, or if it would exceed the topic's
-    max.message.bytes. Raises the errors of `budget`.
+    `found`: the rejections for its bad records, by bounds and by rules. `most_bytes`: of the marked batch. `budget`: a
+    budget for reading the payload again. The result is a rejection if the batch cannot be rewritten, or if it would
+    exceed `most_bytes`. Raises OverLimit for a record that is too large, and the errors of `budget`.
     """
     batch = RecordBatch(records, 0, next_batch_end(records, 0) or len(records))
-    stated = payload_of(batch, records)
-    plain = plain_payload(stated, Codec(batch.codec_id), Framing.BROKER, limits, decompressor, budget)
+    rewriting = Rewriting(records, batch, most_bytes, limits, decompressor, budget)
     try:
-        if plain is None:
-            raise CannotRewrite("its payload cannot be decompressed as a whole")
-        table = RecordTable(plain, batch.record_count, batch.base_timestamp)
-        claimed = batch.max_timestamp if batch.attributes & LOG_APPEND_TIME else None
-        changes = dict(_changes(table, claimed, _broken_by(found), _why_bad(batch, found, policy, now_ms), budget))
-        if not changes and not found:
+        marks = _Marks(_broken_by(found), _why_bad(batch, found, policy, now_ms), batch, budget)
+        if rewriting.changed(marks, (_LIKE_A_MARK,)) is not None:
+            return Marked(rewriting.finished(batch.base_timestamp, batch.max_timestamp), found)
+        if not found:
             return None
-        made = with_records(batch, table.rewritten(changes, limits.max_decompressed_bytes))
+        raise CannotRewrite("its bad records were not found again")
     except CannotRewrite as error:
         return found[0] if found else _cannot_mark(str(error), batch.record_count)
-    if policy.max_message_bytes is not None and len(made) > policy.max_message_bytes:
+    except TooLarge:
         return Rejected(ErrorCode.MESSAGE_TOO_LARGE, Reason.TOO_LARGE, records=batch.record_count)
-    return Marked(made, found)
 
 
 def without_marks(records: memoryview, limits: ValidationLimits, decompressor: Decompressor) -> bytes | None:
@@ -91,24 +90,31 @@ def without_marks(records: memoryview, limits: ValidationLimits, decompressor: D
     """
     batch = RecordBatch(records, 0, next_batch_end(records, 0) or len(records))
     budget = DecompressionBudget(limits.max_decompressed_bytes, 0, _no_check)
-    stated = payload_of(batch, records)
-    plain = plain_payload(stated, Codec(batch.codec_id), Framing.BROKER, limits, decompressor, budget)
-    if plain is None:
-        return None
+    rewriting = Rewriting(records, batch, _ANY_SIZE, limits, decompressor, budget)
     try:
-        table = RecordTable(plain, batch.record_count, batch.base_timestamp)
-        changes = {}
-        for index in table.with_a_header_like(_LIKE_A_MARK):
-            stored = table.headers(index)
-            own = [
-                (name.removeprefix(RENAMED) if _as_in_c(name) in _RENAMED_MARKS else name, value)
-                for name, value in _without_ours(stored)
-            ]
-            if own != stored:
-                changes[index] = Change(headers=encoded_headers(own))
-        return with_records(batch, table.rewritten(changes, limits.max_decompressed_bytes)) if changes else None
-    except CannotRewrite:
+        if rewriting.changed(_unmarked, (_LIKE_A_MARK, RENAMED + _LIKE_A_MARK)) is None:
+            return None
+        return rewriting.finished(batch.base_timestamp, batch.max_timestamp)
+    except (CannotRewrite, TooLarge, OverLimit):
         return None
+
+
+def _unmarked(record: RecordReader) -> Change | None:
+    """Return the change of a stored record to the one that its producer sent."""
+    if not record.is_watched:
+        return None
+    ours = _count_of_ours(record.last_headers())
+    renamed = 0
+
+    def own_name(name: bytes) -> bytes:
+        nonlocal renamed
+        if _as_in_c(name) not in _RENAMED_MARKS:
+            return name
+        renamed += 1
+        return name.removeprefix(RENAMED)
+
+    own = record.renamed(own_name, ours)
+    return Change(headers=signed_varint(record.header_count - ours) + own) if ours or renamed else None
 
 
 def _as_in_c(name: bytes) -> bytes:
@@ -116,15 +122,15 @@ def _as_in_c(name: bytes) -> bytes:
     return name.partition(b"\0")[0]
 
 
-def _without_ours(headers: list[Header]) -> list[Header]:
-    """Return the headers before a mark, which ends them: a known reason, and rules after it."""
+def _count_of_ours(last: tuple[Header, ...]) -> int:
+    """Return how many of the last headers are a mark: a known reason, and rules after it."""
     for size in (1, 2):
-        name, value = headers[-size] if len(headers) >= size else (b"", None)
+        name, value = last[-size] if len(last) >= size else (b"", None)
         if name == _REASON and value in _REASONS:
-            return headers[:-size]
+            return size
         if name != _RULE:
             break
-    return headers
+    return 0
 
 
 def _no_check() -> None:
@@ -154,29 +160,57 @@ def _good(_index: int, _time: int, _key_size: int) -> None:
     """No bound is broken."""
 
 
-def _changes(
-    table: RecordTable,
-    time_of_all: int | None,
-    broken: Mapping[int, tuple[str, ...]],
-    why_bad: WhyBad,
-    budget: DecompressionBudget,
-) -> Iterator[tuple[int, Change]]:
-    """Yield the records with new headers. `time_of_all`: the time (ms) of all records, if their batch sets one."""
-    forged = set(table.with_a_header_like(_LIKE_A_MARK))
-    for index in range(table.count):
-        time = table.timestamps[index] if time_of_all is None else time_of_all
-        ours = _ours(why_bad(index, time, table.key_sizes[index]), broken.get(index, ()))
-        own = table.headers(index) if index in forged else []
-        renamed = [(RENAMED + name if _as_in_c(name) in _MARKS else name, value) for name, value in own]
-        if renamed != own:
-            yield index, Change(headers=encoded_headers(renamed + ours))
-        elif ours:
-            yield index, Change(headers=table.with_more_headers(index, ours))
-        budget.worked(_CHANGE_WORK if ours or own else 1)
+class _Marks:
+    """Returns the change of each record: its marks, and new names for headers that look like marks."""
+
+    def __init__(
+        self, broken: Mapping[int, tuple[str, ...]], why_bad: WhyBad, batch: RecordBatch, budget: DecompressionBudget
+    ) -> None:
+        self._broken = broken
+        self._why_bad = why_bad
+        self._time_of_all = batch.max_timestamp if batch.attributes & LOG_APPEND_TIME else None
+        self._budget = budget
+        self._known: dict[tuple[Reason | None, tuple[str, ...]], Change] = {}
+
+    def __call__(self, record: RecordReader) -> Change | None:
+        time = record.timestamp if self._time_of_all is None else self._time_of_all
+        reason, rules = self._why_bad(record.index, time, record.key_size), self._broken.get(record.index, ())
+        if record.is_watched:
+            return self._renamed(record, reason, rules)
+        if reason is None and not rules:
+            return None
+        self._budget.worked(_CHANGE_WORK)
+        return self._of(reason, rules)
+
+    def _of(self, reason: Reason | None, rules: tuple[str, ...]) -> Change:
+        """Return the marks for a violation; most bad records of a batch have the same."""
+        found = self._known.get((reason, rules))
+        if found is None:
+            ours = _ours(reason, rules)
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[reason, rules] = found = Change(more=encoded(ours), more_count=len(ours))
+        return found
+
+    def _renamed(self, record: RecordReader, reason: Reason | None, rules: tuple[str, ...]) -> Change | None:
+        found = 0
+
+        def other_name(name: bytes) -> bytes:
+            nonlocal found
+            if _as_in_c(name) not in _MARKS:
+                return name
+            found += 1
+            return RENAMED + name
+
+        own = record.renamed(other_name)
+        if not found:
+            return self._of(reason, rules) if reason is not None or rules else None
+        ours = _ours(reason, rules)
+        return Change(headers=signed_varint(record.header_count + len(ours)) + own + encoded(ours))
 
 
-def _ours(reason: Reason | None, rules: tuple[str, ...]) -> list[Header]:
+def _ours(reason: Reason | None, rules: tuple[str, ...]) -> tuple[Header, ...]:
     if reason is None and not rules:
-        return []
-    names: list[Header] = [(_RULE, ", ".join(rules).encode())] if rules else []
-    return [(_REASON, (reason or Reason.RULE).value.encode()), *names]
+        return ()
+    names: tuple[Header, ...] = ((_RULE, ", ".join(rules).encode()),) if rules else ()
+    return ((_REASON, (reason or Reason.RULE).value.encode()), *names)

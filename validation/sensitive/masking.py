@@ -5,20 +5,19 @@ rewritten, and a batch that is too large after masking are all rejected, whateve
 """
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sluicegate.protocol.errors import ErrorCode
-from sluicegate.protocol.records.codecs.codec import Codec
+from sluicegate.protocol.records.batch_output import TooLarge
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
+from sluicegate.protocol.records.contents import MOST_HEADERS
 from sluicegate.protocol.records.record_batch import MAGIC_2, CorruptBatch, RecordBatch, magic_at, next_batch_end
-from sluicegate.protocol.records.rewriting import CannotRewrite, Change, RecordTable
-from sluicegate.validation.dispositions.payload import payload_of, plain_payload, with_records
-from sluicegate.validation.policy import Framing, ValidationLimits
-from sluicegate.validation.rejections import over_limit
+from sluicegate.protocol.records.rewriting import CannotRewrite, Change, RecordReader
+from sluicegate.validation.dispositions.rewritten import Rewriting
+from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.rules.findings import Findings
-from sluicegate.validation.rules.rule import Client, Outage, Part, RuledRecord, SchemaError
+from sluicegate.validation.rules.rule import Client, Header, Outage, Part, RuledRecord, SchemaError
 from sluicegate.validation.sensitive.edits import Unmaskable
 from sluicegate.validation.sensitive.from_keys import Sensitive
 from sluicegate.validation.verdict import Reason, Rejected
@@ -45,7 +44,7 @@ def mask(
     records: memoryview,
     where: tuple[str, int, Client],
     sensitive: Sensitive,
-    max_message_bytes: int | None,
+    most_bytes: int,
     limits: ValidationLimits,
     decompressor: Decompressor,
     again: DecompressionBudget,
@@ -53,8 +52,9 @@ def mask(
 ) -> Masked | Rejected | None:
     """Return a batch without sensitive values in clear, a rejection, or None if there are no such values.
 
-    `where`: the topic, the partition and the client. `again`: a budget for reading the payload again; `budget`: that of
-    the request, for record errors. Raises the errors of both.
+    `where`: the topic, the partition and the client. `most_bytes`: of the masked batch. `again`: a budget for reading
+    the payload again; `budget`: that of the request, for record errors. Raises OverLimit for a record that is too
+    large, and the errors of both budgets.
     """
     try:
         end = next_batch_end(records, 0)
@@ -63,68 +63,83 @@ def mask(
     if end is None or magic_at(records, 0) < MAGIC_2:
         return _rejected("only batches of magic 2 can be rewritten; use a newer client", sensitive, 0)
     batch = RecordBatch(records, 0, end)
-    codec = Codec(batch.codec_id)
-    plain = plain_payload(payload_of(batch, records), codec, Framing.BROKER, limits, decompressor, again)
+    rewriting = Rewriting(records, batch, most_bytes, limits, decompressor, again)
     found = Findings(budget.record_errors)
+    masks = _Masks(where, sensitive, found, limits.max_decompression_window_bytes, again)
     try:
-        if plain is None:
-            raise CannotRewrite("its payload cannot be decompressed as a whole")
-        table = RecordTable(plain, batch.record_count, batch.base_timestamp)
-        rules: Counter[str] = Counter()
-        changes = dict(_changes(table, where, sensitive, found, rules, again, limits.max_decompression_window_bytes))
+        changed = rewriting.changed(masks)
         rejection = found.rejection(batch.record_count, budget)
         if rejection is not None:
             return rejection
-        if not changes:
+        if changed is None and rewriting.oddity is not None:
+            raise CannotRewrite(f"it has {rewriting.oddity.value}")
+        if changed is None:
             return None
-        made = with_records(batch, table.rewritten(changes, limits.max_decompressed_bytes))
-    except OverLimit as over:
-        return over_limit(where[0], where[1], over, batch.record_count)
+        made = rewriting.finished(batch.base_timestamp, batch.max_timestamp)
     except CannotRewrite as error:
         return _rejected(str(error), sensitive, batch.record_count)
-    if max_message_bytes is not None and len(made) > max_message_bytes:
+    except TooLarge:
         return Rejected(ErrorCode.MESSAGE_TOO_LARGE, Reason.TOO_LARGE, records=batch.record_count)
-    return Masked(made, len(changes), tuple(rules.items()))
+    return Masked(made, masks.count, tuple(masks.rules.items()))
 
 
-def _changes(
-    table: RecordTable,
-    where: tuple[str, int, Client],
-    sensitive: Sensitive,
-    found: Findings,
-    rules: Counter[str],
-    budget: DecompressionBudget,
-    most_bytes: int,
-) -> Iterator[tuple[int, Change]]:
-    """Yield the records with masked fields, counted by policy in `rules`; note records that cannot be masked in
-    `found`.
+class _Masks:
+    """Returns the masked value of each record; notes records that cannot be masked in `found`.
+
+    `count`: the changed records; `rules`: how many of them each policy changed.
     """
 
-    def worked(size: int) -> None:
-        budget.worked(_TOKEN_WORK + size)
+    def __init__(
+        self,
+        where: tuple[str, int, Client],
+        sensitive: Sensitive,
+        found: Findings,
+        most_bytes: int,
+        budget: DecompressionBudget,
+    ) -> None:
+        self.count = 0
+        self.rules: Counter[str] = Counter()
+        self._sensitive = sensitive
+        self._found = found
+        self._most_bytes = most_bytes
+        self._budget = budget
+        self._finder = sensitive.rule
+        self._reads_headers = self._finder is not None and Part.HEADERS in self._finder.rule.needs
+        topic, partition, client = where
+        self._record = RuledRecord(topic, partition, 0, 0, None, None, (), client)
 
-    topic, partition, client = where
-    finder = sensitive.rule
-    reads_headers = finder is not None and Part.HEADERS in finder.rule.needs
-    for index in range(table.count):
-        budget.worked(_RECORD_WORK)
-        value, time = table.value(index), table.timestamps[index]
-        headers = tuple(table.headers(index)) if reads_headers and value is not None else ()
-        record = RuledRecord(topic, partition, index, time, None, value, headers, client)
+    def __call__(self, read: RecordReader) -> Change | None:
+        """Return the change of a record. Raises OverLimit if its masked value is too large."""
+        self._budget.worked(_RECORD_WORK)
+        value, sensitive = read.value(), self._sensitive
+        index, time = read.index, read.timestamp
         try:
-            masked = sensitive.values.masked(record, worked, most_bytes)
+            headers = self._headers(read) if self._reads_headers and value is not None else ()
+            self._record.fill(index, time, None, value, headers, -1, read.value_size)
+            masked = sensitive.values.masked(self._record, self._worked, self._most_bytes)
         except Unmaskable as error:
             name = sensitive.first if error.fields is None else error.fields.name
-            found.note(index, time, name, str(error))
+            self._found.note(index, time, name, str(error))
         except SchemaError as error:
-            found.note(index, time, sensitive.first, str(error))
+            self._found.note(index, time, sensitive.first, str(error))
         except Outage as error:
-            assert finder is not None
-            found.note_outage(finder, error)
+            assert self._finder is not None
+            self._found.note_outage(self._finder, error)
         else:
             if masked is not None:
-                rules.update(masked.names)
-                yield index, Change(value=masked.data)
+                self.count += 1
+                self.rules.update(masked.names)
+                return Change(value=masked.data)
+        return None
+
+    def _headers(self, read: RecordReader) -> tuple[Header, ...]:
+        """Return the headers, of which one may name the schema. Raises Unmaskable if there are too many."""
+        if read.header_count > MOST_HEADERS:
+            raise Unmaskable(f"the record has {read.header_count} headers, more than {MOST_HEADERS}")
+        return read.headers()
+
+    def _worked(self, size: int) -> None:
+        self._budget.worked(_TOKEN_WORK + size)
 
 
 def _rejected(why: str, sensitive: Sensitive, records: int) -> Rejected:

@@ -6,6 +6,7 @@ from tests.bounds.cases.contents import CONTENTS
 from tests.bounds.cases.endings import ENDINGS
 from tests.bounds.cases.memory import MEMORY
 from tests.bounds.cases.parsing import PARSING
+from tests.bounds.cases.rewriting import REWRITING
 from tests.bounds.cases.rules import RULES
 from tests.bounds.cases.sensitive import SENSITIVE
 from tests.bounds.cases.shared_memory import SHARED_MEMORY
@@ -17,6 +18,7 @@ ALL_CASES: list[Case] = [
     *CONTENTS,
     *RULES,
     *SENSITIVE,
+    *REWRITING,
     *ALLOWED,
     *MEMORY,
     *SHARED_MEMORY,

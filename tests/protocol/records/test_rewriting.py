@@ -1,64 +1,258 @@
-"""Single records get other values and headers; every other byte of the payload stays."""
+"""Records get other times, values and headers, and nothing else changes, compared with an independent writer."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from sluicegate.protocol.records.rewriting import CannotRewrite, Change, RecordTable, encoded_headers
-from tests.wire.batches import Rec, batch
+from sluicegate.protocol.integers import signed_varint
+from sluicegate.protocol.records.batch_output import BatchOutput, TooLarge
+from sluicegate.protocol.records.codecs.codec import Codec
+from sluicegate.protocol.records.codecs.decompression import Decompressor
+from sluicegate.protocol.records.codecs.decompression_budget import (
+    Bound,
+    Bounds,
+    DecompressionBudget,
+    OutOfTime,
+    OverLimit,
+)
+from sluicegate.protocol.records.record_batch import HEADER_BYTES, RecordBatch
+from sluicegate.protocol.records.rewriting import (
+    Ask,
+    CannotRewrite,
+    Change,
+    Header,
+    Opened,
+    RecordReader,
+    RecordWriter,
+    encoded,
+    rewrite_records,
+)
+from tests.wire.batches import CODECS, NONE, Rec, batch, record
 
-HEADERS = [(b"a", b"1"), (b"a", None), (b"\xff\0", b"")]
-RECORDS = [
-    Rec(1_000, b"k0", b"v0", HEADERS),
-    Rec(999, None, None),
-    Rec(-1, b"", b"", [(b"", b"")]),
-    Rec(2**62, b"k", b"x" * 200),
+LONGS = st.integers(-(2**63), 2**63 - 1)
+BYTES = st.none() | st.binary(max_size=200)
+HEADERS = st.lists(st.tuples(st.binary(max_size=5), st.none() | st.binary(max_size=5)), max_size=3)
+RECORDS = st.lists(st.builds(Rec, LONGS, BYTES, BYTES, HEADERS), min_size=1, max_size=10)
+MORE: tuple[Header, ...] = ((b"m", b"1" * 100), (b"n", None))
+WINDOW = 1 << 20
+ANY_SIZE = 1 << 40
+
+
+def free(at_once: int = ANY_SIZE) -> DecompressionBudget:
+    return DecompressionBudget(ANY_SIZE, 0, lambda: None, at_once)
+
+
+class Rewritten:
+    """The rewriting of one batch, whose pieces have at most `piece` bytes."""
+
+    def __init__(
+        self,
+        data: bytes,
+        ask: Ask,
+        *,
+        piece: int = WINDOW,
+        most: int = ANY_SIZE,
+        most_plain: int = ANY_SIZE,
+        window: int = WINDOW,
+        watched: tuple[bytes, ...] = (),
+        budget: DecompressionBudget | None = None,
+    ) -> None:
+        head, budget = RecordBatch(memoryview(data), 0, len(data)), budget or free()
+        decompressor = Decompressor(piece)
+
+        def opened() -> Opened:
+            payload = memoryview(data)[HEADER_BYTES:]
+            if head.codec_id == NONE:
+                return payload, 0, len(payload), None
+            pieces = decompressor.open(Codec(head.codec_id), payload, Bounds(ANY_SIZE, ANY_SIZE, budget))
+            first = pieces.more() or b""
+            return first, 0, len(first), pieces
+
+        output = BatchOutput(head, most, most_plain, budget)
+        count, base = head.record_count, head.base_timestamp
+        writer = rewrite_records(
+            lambda: RecordReader(opened(), count, base, window, budget, watched),
+            ask,
+            lambda: RecordWriter(output, base),
+        )
+        self.records: bytes | None = None
+        if writer is not None:
+            self.records = output.finished(writer.base_timestamp, writer.latest)
+
+
+def nothing(_record: RecordReader) -> None:
+    """Change nothing."""
+
+
+def only(index: int, change: Change) -> Ask:
+    return lambda record: change if record.index == index else None
+
+
+def plain_of(data: bytes) -> bytes:
+    codec = Codec(RecordBatch(memoryview(data), 0, len(data)).codec_id)
+    found = Decompressor().decompress(codec, memoryview(data)[HEADER_BYTES:], ANY_SIZE)
+    assert found.failure is None and found.oddity is None
+    return bytes(found.data)
+
+
+def as_written(data: bytes, expected: bytes) -> bool:
+    """Return whether two batches have the same header, apart from size and CRC, and the same plain payload."""
+    return (
+        data[:8] == expected[:8]
+        and data[12:17] == expected[12:17]
+        and data[21:HEADER_BYTES] == expected[21:HEADER_BYTES]
+        and plain_of(data) == plain_of(expected)
+    )
+
+
+@given(records=RECORDS, times=st.lists(LONGS, min_size=10, max_size=10), producer=LONGS)
+def test_the_result_is_the_batch_that_a_client_would_send(records: list[Rec], times: list[int], producer: int) -> None:
+    state = {"producer_id": producer, "producer_epoch": 7, "base_sequence": 11, "leader_epoch": 5}
+    expected = [Rec(time, r.key, r.value, r.headers) for time, r in zip(times, records, strict=False)]
+
+    found = Rewritten(batch(records, **state), lambda record: Change(time=times[record.index]))
+
+    assert found.records == batch(expected, **state)
+
+
+CHANGES: list[tuple[str, Change, Callable[[Rec], Rec]]] = [
+    ("an empty value", Change(value=b""), lambda rec: replace(rec, value=b"")),
+    ("a long value", Change(value=b"n" * 300), lambda rec: replace(rec, value=b"n" * 300)),
+    ("more headers", Change(more=encoded(MORE), more_count=2), lambda rec: replace(rec, headers=[*rec.headers, *MORE])),
+    ("other headers", Change(headers=signed_varint(2) + encoded(MORE)), lambda rec: replace(rec, headers=MORE)),
+    ("no headers", Change(headers=signed_varint(0)), lambda rec: replace(rec, headers=())),
+    (
+        "value and headers",
+        Change(value=b"x", more=encoded(MORE), more_count=2),
+        lambda rec: replace(rec, value=b"x", headers=[*rec.headers, *MORE]),
+    ),
 ]
 
 
-def payload_of(records: list[Rec]) -> bytes:
-    return batch(records)[61:]
+@pytest.mark.parametrize("codec", list(CODECS))
+@pytest.mark.parametrize("piece", [1, 7, WINDOW])
+@settings(max_examples=15)
+@given(records=RECORDS, index=st.integers(0, 9), which=st.sampled_from(CHANGES))
+def test_one_changed_record_is_as_if_it_had_been_sent_so(
+    piece: int, codec: str, records: list[Rec], index: int, which: tuple[str, Change, Callable[[Rec], Rec]]
+) -> None:
+    index %= len(records)
+    _, change, expect = which
+    base = records[0].timestamp
+    sent = batch(records, CODECS[codec], max_timestamp=base)
+    expected = [expect(each) if i == index else each for i, each in enumerate(records)]
+
+    found = Rewritten(sent, only(index, change), piece=piece)
+
+    assert found.records is not None
+    plain = b"".join(record(each, i, base) for i, each in enumerate(expected))
+    assert plain_of(found.records) == plain
 
 
-def table(records: list[Rec]) -> RecordTable:
-    return RecordTable(memoryview(payload_of(records)), len(records), records[0].timestamp)
+@pytest.mark.parametrize("codec", list(CODECS))
+def test_large_batches_are_compressed_in_pieces_that_are_one_payload(codec: str) -> None:
+    records = [Rec(1_000 + i, b"k%d" % i, b"%d" % (i * i) * 50) for i in range(3_000)]
+    sent = batch(records, CODECS[codec])
+    expected = [replace(each, value=b"changed") if i == 2_000 else each for i, each in enumerate(records)]
+
+    found = Rewritten(sent, only(2_000, Change(value=b"changed")))
+
+    assert found.records is not None
+    assert plain_of(found.records) == plain_of(batch(expected))
 
 
-def test_without_changes_the_payload_is_the_same() -> None:
-    assert table(RECORDS).rewritten({}, 1 << 20) == payload_of(RECORDS)
+@given(records=RECORDS)
+def test_each_record_is_asked_about_once_with_what_it_has(records: list[Rec]) -> None:
+    seen: list[object] = []
+
+    def ask(read: RecordReader) -> Change | None:
+        seen.append((read.timestamp, read.key_size, read.value(), list(read.headers())))
+        assert list(read.last_headers()) == list(read.headers())[-2:]
+        return Change(value=b"") if read.index == len(records) // 2 else None
+
+    Rewritten(batch(records), ask)
+
+    assert seen == [(r.timestamp, -1 if r.key is None else len(r.key), r.value, list(r.headers)) for r in records]
 
 
-@pytest.mark.parametrize("index", range(4))
-@pytest.mark.parametrize("value", [b"", b"new", b"n" * 300])
-def test_one_value_changes_as_if_the_record_had_been_written_with_it(index: int, value: bytes) -> None:
-    expected = [replace(each, value=value) if i == index else each for i, each in enumerate(RECORDS)]
-
-    assert table(RECORDS).rewritten({index: Change(value=value)}, 1 << 20) == payload_of(expected)
+@given(records=RECORDS)
+def test_without_a_change_nothing_is_written(records: list[Rec]) -> None:
+    assert Rewritten(batch(records), nothing).records is None
 
 
-@pytest.mark.parametrize("index", range(4))
-def test_headers_are_added_after_the_records_own_ones(index: int) -> None:
-    read = table(RECORDS)
-    more = [(b"m", b"1" * 100), (b"n", None)]
-    own = RECORDS[index]
-    expected = [replace(each, headers=[*own.headers, *more]) if i == index else each for i, each in enumerate(RECORDS)]
+def test_only_watched_names_are_renamed() -> None:
+    headers = [(b"w1", b"a"), (b"x", None), (b"w", b""), (b"w2", None), (b"w3", b"last")]
+    found: list[bytes] = []
 
-    found = read.rewritten({index: Change(headers=read.with_more_headers(index, more))}, 1 << 20)
+    def ask(read: RecordReader) -> Change:
+        assert read.is_watched is (read.index == 0)
+        found.append(read.renamed(lambda name: b"<" + name + b">", 1) if read.is_watched else b"")
+        return Change(more=b"")
 
-    assert found == payload_of(expected)
-    assert read.headers(index) == list(own.headers)
-    assert read.rewritten({index: Change(headers=encoded_headers([*own.headers, *more]))}, 1 << 20) == found
+    Rewritten(batch([Rec(1, headers=headers), Rec(1, headers=[(b"v", b"w1"), (b"", b"")])]), ask, watched=(b"w1", b"w2"))
+
+    assert found == [encoded(((b"<w1>", b"a"), (b"x", None), (b"w", b""), (b"<w2>", None))), b""]
 
 
-@pytest.mark.parametrize("data", [payload_of(RECORDS) + b"\0", payload_of(RECORDS)[:-1], b""])
-def test_a_payload_that_is_not_exactly_its_records_is_not_rewritten(data: bytes) -> None:
+ONE = record(Rec(5), 0, 5)
+NOT_UNDERSTOOD = {
+    "a length that is too small": bytes([ONE[0] - 2]) + ONE[1:],
+    "a length that is too large": bytes([ONE[0] + 2]) + ONE[1:] + b"\0",
+    "a length that is negative": b"\x01" + ONE[1:],
+    "a record that ends within": ONE[:-1],
+    "bytes after the last": ONE + b"\0",
+    "nothing": b"",
+    "a negative count of headers": ONE[:-1] + b"\x01",
+    "a header beyond the end of its record": bytes([ONE[0] + 2]) + ONE[1:-1] + b"\x02\x10",
+}
+
+
+@pytest.mark.parametrize("codec", list(CODECS))
+@pytest.mark.parametrize("piece", [1, WINDOW])
+@pytest.mark.parametrize("ask", [nothing, only(0, Change(value=b""))])
+@pytest.mark.parametrize("payload", NOT_UNDERSTOOD.values(), ids=list(NOT_UNDERSTOOD))
+def test_a_payload_that_is_not_exactly_its_records_is_not_rewritten(
+    payload: bytes, ask: Ask, piece: int, codec: str
+) -> None:
     with pytest.raises(CannotRewrite, match="not exactly its records"):
-        RecordTable(memoryview(data), len(RECORDS), 1_000)
+        Rewritten(batch([Rec(5)], CODECS[codec], payload=payload), ask, piece=piece)
 
 
-def test_a_payload_does_not_grow_beyond_its_bound() -> None:
-    read, size = table(RECORDS), len(payload_of(RECORDS))
+@pytest.mark.parametrize("codec", list(CODECS))
+def test_a_batch_ends_as_soon_as_it_exceeds_its_size(codec: str) -> None:
+    sent = batch([Rec(5, value=b"%d" % i * 100) for i in range(2_000)], CODECS[codec])
+    size = len(Rewritten(sent, only(0, Change(value=b"v"))).records or b"")
+    asked: list[int] = []
 
-    assert len(read.rewritten({0: Change(value=b"v012")}, size + 2)) == size + 2
-    with pytest.raises(CannotRewrite, match=f"exceed {size + 1} bytes"):
-        read.rewritten({0: Change(value=b"v012")}, size + 1)
+    def ask(read: RecordReader) -> Change:
+        asked.append(read.index)
+        return Change(value=b"v" * 10_000 + b"%d" % read.index)
+
+    assert Rewritten(sent, only(0, Change(value=b"v")), most=size).records is not None
+    with pytest.raises(TooLarge):
+        Rewritten(sent, only(0, Change(value=b"v")), most=size - 1)
+    with pytest.raises(TooLarge):
+        Rewritten(sent, ask, most_plain=1_000_000)
+    assert len(asked) < 200
+
+
+@pytest.mark.parametrize("codec", list(CODECS))
+def test_a_record_across_pieces_has_the_size_that_rules_accept(codec: str) -> None:
+    sent = batch([Rec(5, value=bytes(300))], CODECS[codec])
+    change = Change(value=b"v")
+
+    if CODECS[codec] == NONE:
+        assert Rewritten(sent, only(0, change), window=10).records is not None  # it is on the wire as it is
+        return
+    assert Rewritten(sent, only(0, change), piece=100, window=310).records is not None
+    with pytest.raises(OverLimit) as error:
+        Rewritten(sent, only(0, change), piece=100, window=300)
+    assert error.value.bound is Bound.WINDOW
+
+
+def test_a_large_record_is_for_a_thread() -> None:
+    with pytest.raises(OutOfTime):
+        Rewritten(batch([Rec(5, value=bytes(2_000))]), nothing, budget=free(at_once=1_000))
