@@ -11,6 +11,7 @@ cdef uint64_t _SIGN_64
 cdef uint64_t _U64
 cdef Py_ssize_t _RECORD_WORK
 cdef Py_ssize_t _HEADER_WORK
+cdef Py_ssize_t _TAKEN_HEADER_WORK
 
 
 @cython.final
@@ -21,6 +22,8 @@ cdef class RecordContents:
     cdef bint _wants_key
     cdef bint _wants_value
     cdef bint _wants_headers
+    cdef frozenset _header_names
+    cdef int64_t _longest_name
     cdef Py_ssize_t _window_bytes
     cdef int64_t _most_bytes
     cdef DecompressionBudget _budget
@@ -32,11 +35,14 @@ cdef class RecordContents:
     cdef readonly int64_t key_size
     cdef readonly int64_t value_size
     cdef readonly int64_t header_count
+    cdef readonly int64_t header_bytes
 
     @cython.locals(cursor=Cursor, size=int64_t, work=Py_ssize_t)
     cpdef bint read_next(self) except -1
 
-    @cython.locals(cursor=Cursor, left=int64_t, found=list)
+    @cython.locals(
+        cursor=Cursor, left=int64_t, found=list, names=frozenset, size=int64_t, is_wanted=bint, name=bytes,
+    )
     cdef int _read_headers(self) except -1
 
     @cython.locals(wants_key=bint, wants_value=bint, wants_headers=bint)

@@ -24,6 +24,7 @@ _SIGN_64 = SIGN_64
 _U64 = ALL_64
 _RECORD_WORK = 128
 _HEADER_WORK = 64
+_TAKEN_HEADER_WORK = 192
 _WHOLE = 1 << 31  # no part of a record is larger
 # Memory of a kept record, and of each header, besides their bytes: here, and in the queue for writing.
 RECORD_BYTES = 2048
@@ -40,10 +41,19 @@ None: it is not taken.
 class Wanted:
     """Which parts of records to extract. `window_bytes`: the largest part that may span several pieces.
 
-    `most_bytes`: only the beginning of longer parts is extracted.
+    `most_bytes`: only the beginning of longer parts is extracted. `header_names`: of the wanted headers; None: all.
     """
 
-    def __init__(self, key: bool, value: bool, headers: bool, window_bytes: int, most_bytes: int = _WHOLE) -> None:
+    def __init__(
+        self,
+        key: bool,
+        value: bool,
+        headers: bool,
+        window_bytes: int,
+        most_bytes: int = _WHOLE,
+        header_names: frozenset[bytes] | None = None,
+    ) -> None:
+        self.header_names = header_names
         self.most_bytes = most_bytes
         self.key = key
         self.value = value
@@ -54,7 +64,8 @@ class Wanted:
 class RecordContents:
     """Walks over the records; its attributes are those of the current record, sizes -1 for null.
 
-    `timestamp`: int64 ms. `key`, `value` and `headers` are set if they are wanted. `data` is a plain payload from
+    `timestamp`: int64 ms. `key`, `value` and `headers` are set if they are wanted. `header_count` and `header_bytes`,
+    of names and values, are those of all headers. `data` is a plain payload from
     `start` to `end`, or the first of `pieces`.
     """
 
@@ -75,6 +86,9 @@ class RecordContents:
         self._wants_key = wanted.key
         self._wants_value = wanted.value
         self._wants_headers = wanted.headers
+        self._header_names = wanted.header_names
+        names = wanted.header_names
+        self._longest_name = _WHOLE if names is None else max(map(len, names), default=-1)
         self._window_bytes = wanted.window_bytes
         self._most_bytes = wanted.most_bytes
         self._budget = budget
@@ -86,6 +100,7 @@ class RecordContents:
         self.key_size = -1
         self.value_size = -1
         self.header_count = 0
+        self.header_bytes = 0
 
     def skip_to(self, index: int) -> None:
         """Skip to the record at `index`, without extracting anything before it."""
@@ -119,6 +134,7 @@ class RecordContents:
         else:
             cursor.skip(size)
         self.header_count = cursor.varint()
+        self.header_bytes = 0
         if self.header_count > 0:
             self._read_headers()
         elif self._wants_headers:
@@ -132,14 +148,25 @@ class RecordContents:
     def _read_headers(self) -> None:
         cursor = self._cursor
         left = self.header_count
+        names = self._header_names
         found: list[Header] = []
         while left > 0 and not cursor.failed:
-            if self._wants_headers and len(found) < _MOST_HEADERS:
-                name = self._taken(cursor.varint()) or b""  # scanned records have no null names
-                found.append((name, self._taken(cursor.varint())))
+            size = cursor.varint()
+            self.header_bytes += size if size > 0 else 0  # scanned records have no null names
+            is_wanted = self._wants_headers and size <= self._longest_name and len(found) < _MOST_HEADERS
+            name = b""
+            if is_wanted:
+                name = self._taken(size) or b""
+                is_wanted = names is None or name in names
             else:
-                cursor.skip(cursor.varint())
-                cursor.skip(cursor.varint())
+                cursor.skip(size)
+            size = cursor.varint()
+            self.header_bytes += size if size > 0 else 0
+            if is_wanted:
+                found.append((name, self._taken(size)))
+                self._budget.worked(_TAKEN_HEADER_WORK)
+            else:
+                cursor.skip(size)
             self._budget.worked(_HEADER_WORK)
             left -= 1
         if self._wants_headers:

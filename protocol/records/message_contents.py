@@ -33,7 +33,7 @@ class MessageContents:
         self.headers: tuple[tuple[bytes, bytes | None], ...] = ()
         self.key_size = -1
         self.value_size = -1
-        self.header_count = 0
+        self.header_count = self.header_bytes = 0
 
     def read_next(self) -> bool:
         """Read the next message; return whether there is one. Raises OverLimit, and what `budget` raises."""

@@ -7,7 +7,15 @@ from sluicegate.proxy.rules_process.evaluation_thread import TooCostly
 from sluicegate.proxy.rules_process.messages import Kind, Operation, Specification, fields_of
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.validation.rules.native.questions import BytesQuestion
-from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED, Outage, Rule, RuledRecord, SchemaError
+from sluicegate.validation.rules.rule import (
+    INLINE_STEPS,
+    UNBOUNDED,
+    Outage,
+    Rule,
+    RuledRecord,
+    SchemaError,
+    header_names_of,
+)
 from sluicegate.validation.rules.schemas.conditions import Condition
 from sluicegate.validation.rules.schemas.content import (
     Content,
@@ -145,6 +153,7 @@ class StoppableRule:
 
     def __init__(self, specification: Specification, rule: Rule, process: RulesProcess) -> None:
         self.needs = rule.needs
+        self.header_names = header_names_of(rule)
         self.is_slow = rule.is_slow
         evaluation = StoppableExpression(specification, rule, process)
         self.steps = evaluation.steps

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit
-from sluicegate.protocol.records.contents import MOST_HEADERS, RecordContents
+from sluicegate.protocol.records.contents import HEADER_BYTES, MOST_HEADERS, RecordContents
 from sluicegate.protocol.records.message_contents import MessageContents
 from sluicegate.validation import wording
 from sluicegate.validation.policy import ValidationLimits
@@ -91,7 +91,7 @@ def evaluate_rules(
     """
     evaluation = _Evaluation(rules, batch, client, budget, min(_MOST_OBSERVED, observed.record_errors), broken)
     try:
-        with reader.contents(batch, rules.needs, limits, budget.to_read_again()) as contents:
+        with reader.contents(batch, rules.needs, limits, budget.to_read_again(), rules.header_names) as contents:
             evaluation.run(contents)
     except OverLimit as over:
         return RuleResult(over_limit(batch.topic, batch.partition, over, batch.record_count), None)
@@ -169,6 +169,8 @@ class _Evaluation:
         record = self._record
         while of.read_next():
             record.fill(of.index, of.timestamp, of.key, of.value, of.headers, of.key_size, of.value_size)
+            if of.header_count > 0:
+                record.header_count, record.header_bytes = of.header_count, of.header_bytes
             if of.header_count > _MOST_HEADERS:
                 self._note_headers(record, of.header_count)
             if record.value is not None:  # a rule reads the whole value without giving way
@@ -183,8 +185,10 @@ class _Evaluation:
         while of.read_next():
             record = RuledRecord(first.topic, first.partition, 0, 0, None, None, (), first.client, first.producer_id)
             record.fill(of.index, of.timestamp, of.key, of.value, of.headers, of.key_size, of.value_size)
+            if of.header_count > 0:
+                record.header_count, record.header_bytes = of.header_count, of.header_bytes
             read.append((record, of.header_count))
-            size += record.content_bytes
+            size += record.content_bytes + len(record.headers) * HEADER_BYTES
             if len(read) >= _MOST_AHEAD or size >= _MOST_AHEAD_BYTES:
                 self._evaluate_read(read)
                 read, size = [], 0

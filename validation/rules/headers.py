@@ -7,6 +7,7 @@ from sluicegate.config.values.topic_pattern import compiled, regular_expression_
 from sluicegate.validation.rules.rule import CONSTANT_STEPS, Part, RuledRecord
 
 _PARTS = Part.HEADERS
+_MATCH_STEPS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +15,11 @@ class _ListedHeaders:
     """The common part of rules about the names of headers."""
 
     names: tuple[str, ...]
+
+    @property
+    def header_names(self) -> frozenset[bytes]:
+        """The listed names."""
+        return frozenset(name.encode() for name in self.names)
 
     @property
     def needs(self) -> Part:
@@ -74,13 +80,18 @@ class MatchedHeader:
         return _PARTS
 
     @property
+    def header_names(self) -> frozenset[bytes]:
+        """The one name."""
+        return frozenset({self._name})
+
+    @property
     def is_slow(self) -> bool:
         """False: RE2 takes linear time."""
         return False
 
     def steps(self, record: RuledRecord) -> int:
-        """Return the cost of reading each header once."""
-        return CONSTANT_STEPS + len(record.headers)
+        """Return the cost of matching each header once."""
+        return CONSTANT_STEPS + len(record.headers) * _MATCH_STEPS
 
     def complaint(self, record: RuledRecord) -> str | None:
         """Return that a value does not match, without the value."""
@@ -115,6 +126,11 @@ class HeaderBounds:
         return _PARTS
 
     @property
+    def header_names(self) -> frozenset[bytes]:
+        """None of them: their number and size are counted."""
+        return frozenset()
+
+    @property
     def is_slow(self) -> bool:
         """False: records have few headers."""
         return False
@@ -125,10 +141,11 @@ class HeaderBounds:
 
     def complaint(self, record: RuledRecord) -> str | None:
         """Return that there are too many headers, or that they are too large."""
-        headers = record.headers
-        if self.most_headers is not None and len(headers) > self.most_headers:
-            return f"{len(headers)} headers, at most {self.most_headers} are allowed"
-        if self.most_bytes is not None and (size := _size_of(headers)) > self.most_bytes:
+        count = record.header_count
+        if self.most_headers is not None and count > self.most_headers:
+            return f"{count} headers, at most {self.most_headers} are allowed"
+        size = record.header_bytes if record.header_bytes >= 0 else _size_of(record.headers)
+        if self.most_bytes is not None and size > self.most_bytes:
             return f"headers of {size} bytes, names and values together; at most {self.most_bytes} are allowed"
         return None
 

@@ -54,12 +54,21 @@ class ContentReader:
 
     @contextmanager
     def contents(
-        self, batch: Batch, needs: Part, limits: ValidationLimits, budget: DecompressionBudget
+        self,
+        batch: Batch,
+        needs: Part,
+        limits: ValidationLimits,
+        budget: DecompressionBudget,
+        header_names: frozenset[bytes] | None = None,
     ) -> Iterator[RecordContents | MessageContents]:
-        """Return a walk over the records that only extracts the needed parts."""
+        """Return a walk over the records that only extracts the needed parts. `header_names`: as for Wanted."""
         wanted = Wanted(
-            Part.KEY in needs, Part.VALUE in needs, Part.HEADERS in needs, limits.max_decompression_window_bytes
-        )  # fmt: skip
+            Part.KEY in needs,
+            Part.VALUE in needs,
+            Part.HEADERS in needs,
+            limits.max_decompression_window_bytes,
+            header_names=header_names,
+        )
         try:
             yield (
                 self._old(batch, wanted, limits, budget)

@@ -14,5 +14,7 @@ cdef class RuledRecord:
     cdef public object key_size
     cdef public object value_size
     cdef public object producer_id
+    cdef public object header_count
+    cdef public object header_bytes
 
     cpdef fill(self, index, timestamp, key, value, tuple headers, key_size, value_size)

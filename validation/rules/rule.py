@@ -104,7 +104,8 @@ class RuledRecord:
 
     A plain class that is filled again for each record of a batch, so no rule may keep it. `index`: position in the
     batch; `timestamp`: int64 ms; `key_size` and `value_size`: bytes, -1 for null, always set; `producer_id`: -1 if the
-    producer is not idempotent.
+    producer is not idempotent. `headers` may lack headers whose names no rule reads; `header_count` and `header_bytes` (-1:
+    unknown) are those of all headers.
     """
 
     def __init__(
@@ -130,6 +131,8 @@ class RuledRecord:
         self.key_size = -1 if key is None else len(key)
         self.value_size = -1 if value is None else len(value)
         self.producer_id = producer_id
+        self.header_count = len(headers)
+        self.header_bytes = -1
 
     @property
     def content_bytes(self) -> int:
@@ -154,6 +157,8 @@ class RuledRecord:
         self.headers = headers
         self.key_size = key_size
         self.value_size = value_size
+        self.header_count = len(headers)
+        self.header_bytes = -1
 
 
 class Side(Enum):
@@ -205,6 +210,20 @@ class Rule(Protocol):
         Called at most once per batch, for the first bad record. Takes at most a few milliseconds and raises nothing.
         None: there are no more details, or finding them takes longer.
         """
+
+
+@runtime_checkable
+class NamesHeaders(Protocol):
+    """A rule that reads headers by their names, so that a record's other headers are not extracted."""
+
+    @property
+    def header_names(self) -> frozenset[bytes] | None:
+        """The names of the headers that it reads; None: all."""
+
+
+def header_names_of(rule: object) -> frozenset[bytes] | None:
+    """Return the names of the headers that a rule reads; None: all."""
+    return rule.header_names if isinstance(rule, NamesHeaders) else None
 
 
 Subject_contra = TypeVar("Subject_contra", contravariant=True)

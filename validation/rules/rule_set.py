@@ -6,7 +6,7 @@ from operator import or_
 
 from sluicegate.protocol.records.scan import is_compiled
 from sluicegate.validation.rules.native.questions import ordinary_questions
-from sluicegate.validation.rules.rule import LooksAhead, NamedRule, Part
+from sluicegate.validation.rules.rule import LooksAhead, NamedRule, Part, header_names_of
 
 _FAST: bool = is_compiled()
 
@@ -15,12 +15,15 @@ class RuleSet:
     """The rules of a topic's policy. `needs`: the parts that any rule reads; `is_slow`: whether any rule may be slow.
 
     `ordinary`: the checks that the fast path may make instead; None: the rules have to run. `looking_ahead`: the rules
-    that evaluate several records together.
+    that evaluate several records together. `header_names`: of the headers that any rule reads; None: all.
     """
 
     def __init__(self, rules: Iterable[NamedRule]) -> None:
         self.rules = tuple(rules)
         self.needs: Part = reduce(or_, (named.rule.needs for named in self.rules), Part.NONE)
+        names = [header_names_of(named.rule) for named in self.rules if Part.HEADERS in named.rule.needs]
+        known = [each for each in names if each is not None]
+        self.header_names = frozenset().union(*known) if len(known) == len(names) else None
         # Without compiled code, reading a byte takes a hundred times as long, and a record is read without giving way.
         self.is_slow = any(named.rule.is_slow for named in self.rules) or (self.needs is not Part.NONE and not _FAST)
         self.looking_ahead = tuple((each, each.rule) for each in self.rules if isinstance(each.rule, LooksAhead))

@@ -14,6 +14,7 @@ from typing import Any, Final
 from sluicegate.validation.rules.cel.cost import MOST_ITERATIONS
 from sluicegate.validation.rules.cel.runtime import ExpressionUnusable, SchemaValues, compiled, name_of, runtime
 from sluicegate.validation.rules.cel.steps import ExpressionSteps
+from sluicegate.validation.rules.cel.tree import keys_of
 from sluicegate.validation.rules.cel.variables import (
     NotOfSchema,
     ValueUnreadable,
@@ -45,6 +46,8 @@ class IsTrue:
         self._value_of = partial(value_of, loads=loads) if values is None else values.read
         self._shown = shown_of(expression)
         self.needs = Part.NONE
+        keys = keys_of(found.tree, "headers")
+        self.header_names = None if keys is None else frozenset(key.encode(errors="replace") for key in keys)
         for name in self._names:
             self.needs |= _NEEDS.get(name, Part.NONE)
 

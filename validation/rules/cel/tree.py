@@ -103,6 +103,26 @@ def variables_of(node: Node, bound: frozenset[str] = frozenset()) -> Iterator[Na
                 yield from variables_of(part, bound)
 
 
+def keys_of(node: Node, variable: str) -> frozenset[str] | None:
+    """Return the constant keys by which an expression reads a map; None if it may read any key."""
+    match node:
+        case Name(name) if name == variable:
+            return None
+        case Select(Name(name), field) if name == variable:
+            return frozenset({field})
+        case Call("_[_]", (Name(name), Constant(_, str(key)))) if name == variable:
+            return frozenset({key})
+        case Call("@in", (Constant(_, str(key)), Name(name))) if name == variable:
+            return frozenset({key})
+    found: frozenset[str] = frozenset()
+    for part in parts_of(node):
+        keys = keys_of(part, variable)
+        if keys is None:
+            return None
+        found |= keys
+    return found
+
+
 def parts_of(node: Node) -> tuple[Node, ...]:
     """Return the nodes directly below one."""
     match node:
