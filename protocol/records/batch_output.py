@@ -21,9 +21,7 @@ class BatchOutput:
     `most_plain_bytes`: of the decompressed payload.
     """
 
-    def __init__(
-        self, batch: RecordBatch, most_bytes: int, most_plain_bytes: int, budget: DecompressionBudget
-    ) -> None:
+    def __init__(self, batch: RecordBatch, most_bytes: int, most_plain_bytes: int, budget: DecompressionBudget) -> None:
         self.plain = bytearray()
         self._batch = batch
         self._compressor = compressor_of(Codec(batch.codec_id))

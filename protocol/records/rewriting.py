@@ -59,6 +59,9 @@ class Change:
         self.time = time
 
 
+_NO_CHANGE = Change()
+
+
 class RecordReader:
     """Walks over the records; its attributes are those of the current record, sizes -1 for null.
 
@@ -82,7 +85,7 @@ class RecordReader:
         self._window_bytes = window_bytes
         self._budget = budget
         self._watched = watched
-        self._source: Piece = b""
+        self._source: Piece | bytearray = b""
         self._body = self._after_time = self._value_from = self._value_at = 0
         self._headers_from = self._headers_at = self._last_at = self._before_last_at = self._end = 0
         self.index = -1
@@ -272,15 +275,13 @@ class RecordWriter:
 
     def _write_changed(self, record: RecordReader, change: Change | None, time: int, is_restamped: bool) -> None:
         source, plain = record._source, self._plain
+        change = _NO_CHANGE if change is None else change
         delta = _signed(((time & _U64) - (self.base_timestamp & _U64)) & _U64)
         kept_from = record._after_time if is_restamped else record._body
         length = record._value_from - kept_from
         if is_restamped:
             length += 1 + _size_of_varint(delta)
-        value = headers = None
-        more = 0
-        if change is not None:
-            value, headers, more = change.value, change.headers, change.more_count
+        value, headers, more = change.value, change.headers, change.more_count
         if value is None:
             length += record._headers_from - record._value_from
         else:
@@ -288,9 +289,7 @@ class RecordWriter:
         if headers is not None:
             length += len(headers)
         else:
-            length += _size_of_varint(record.header_count + more) + record._end - record._headers_at
-            if change is not None:
-                length += len(change.more)
+            length += _size_of_varint(record.header_count + more) + record._end - record._headers_at + len(change.more)
         _put_varint(plain, length)
         if is_restamped:
             plain += source[record._body : record._body + 1]
@@ -306,8 +305,7 @@ class RecordWriter:
         else:
             _put_varint(plain, record.header_count + more)
             plain += source[record._headers_at : record._end]
-            if change is not None:
-                plain += change.more
+            plain += change.more
 
 
 def rewrite_records(

@@ -95,8 +95,12 @@ class MatchedHeader:
 
     def complaint(self, record: RuledRecord) -> str | None:
         """Return that a value does not match, without the value."""
+        matched: bytes | None = None
         for name, value in record.headers:
-            if name == self._name and not self._matches(value):
+            if name != self._name or (matched is not None and value == matched):
+                continue
+            matched = value
+            if not self._matches(value):
                 return f"the value of header {self.name} does not match {self.pattern}"
         return None
 

@@ -104,8 +104,8 @@ class RuledRecord:
 
     A plain class that is filled again for each record of a batch, so no rule may keep it. `index`: position in the
     batch; `timestamp`: int64 ms; `key_size` and `value_size`: bytes, -1 for null, always set; `producer_id`: -1 if the
-    producer is not idempotent. `headers` may lack headers whose names no rule reads; `header_count` and `header_bytes` (-1:
-    unknown) are those of all headers.
+    producer is not idempotent. `headers` may lack headers whose names no rule reads; `header_count` and `header_bytes`
+    (-1: unknown) are those of all headers.
     """
 
     def __init__(

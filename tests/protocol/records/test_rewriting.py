@@ -192,7 +192,9 @@ def test_only_watched_names_are_renamed() -> None:
         found.append(read.renamed(lambda name: b"<" + name + b">", 1) if read.is_watched else b"")
         return Change(more=b"")
 
-    Rewritten(batch([Rec(1, headers=headers), Rec(1, headers=[(b"v", b"w1"), (b"", b"")])]), ask, watched=(b"w1", b"w2"))
+    Rewritten(
+        batch([Rec(1, headers=headers), Rec(1, headers=[(b"v", b"w1"), (b"", b"")])]), ask, watched=(b"w1", b"w2")
+    )
 
     assert found == [encoded(((b"<w1>", b"a"), (b"x", None), (b"w", b""), (b"<w2>", None))), b""]
 
