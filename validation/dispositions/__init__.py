@@ -1,1 +1,1 @@
-"""What becomes of bad records: fixed, marked, or copied to a dead-letter topic."""
+"""Fixes and marks bad records, or copies them to a dead-letter topic."""

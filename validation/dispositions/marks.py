@@ -100,7 +100,7 @@ def without_marks(records: memoryview, limits: ValidationLimits, decompressor: D
 
 
 def _unmarked(record: RecordReader) -> Change | None:
-    """Return the change of a stored record to the one that its producer sent."""
+    """Return the change that removes a mark, and gives renamed headers their own names."""
     if not record.is_watched:
         return None
     ours = _count_of_ours(record.last_headers())
