@@ -7,8 +7,10 @@ from sluicegate.proxy.rules_process.evaluation_thread import TooCostly
 from sluicegate.proxy.rules_process.messages import Kind, Operation, Specification, fields_of
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.validation.rules.native.questions import BytesQuestion
+from sluicegate.validation.rules.own_rule import place_of
 from sluicegate.validation.rules.rule import (
     INLINE_STEPS,
+    LIBRARY_FAULTS,
     UNBOUNDED,
     Outage,
     Rule,
@@ -185,7 +187,10 @@ class StoppableExpression:
     def complaint(self, record: RuledRecord) -> str | None:
         """Return the complaint, or None. Raises Outage, SchemaError, and MayNotWaitHere if this thread may not wait."""
         if self._inline is not None and self._inline.steps(record) <= INLINE_STEPS:
-            return self._inline.complaint(record)
+            try:
+                return self._inline.complaint(record)
+            except LIBRARY_FAULTS as error:
+                raise SchemaError(f"evaluating it fails ({type(error).__name__} at {place_of(error)})") from error
         try:
             return self._process.ask(self._specification, Operation.COMPLAINT, fields_of(record))
         except TooCostly as error:

@@ -69,6 +69,7 @@ SAMPLES: dict[str, tuple[TopicPolicy, dict[str, Any]]] = {
     "quota": (TopicPolicy(), {"quota": Quota("slow", None, None, NamePattern("t"), 1, 1, None)}),
     "framing": (TopicPolicy(), {"framing": Framing.BROKER}),
     "enforced": (_BOUNDED, {"enforced": EnforcedClients(())}),
+    "floor_of_others": (_BOUNDED, {"floor_of_others": TopicPolicy(compacted=True)}),
     "owner": (_BOUNDED, {"owner": _TEAM}),
     "client_owners": (_BOUNDED, {"client_owners": (OwnedClients(_TEAM, None, NamePattern("*")),)}),
     "sensitive": (TopicPolicy(), {"sensitive": object.__new__(Sensitive)}),

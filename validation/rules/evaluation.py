@@ -15,7 +15,6 @@ from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.rejections import over_limit
 from sluicegate.validation.requests.request_rule import RequestRule, SentBatch
 from sluicegate.validation.rules.findings import Findings
-from sluicegate.validation.rules.own_rule import place_of
 from sluicegate.validation.rules.reading import Batch, ContentReader
 from sluicegate.validation.rules.rule import (
     INLINE_STEPS,
@@ -46,10 +45,6 @@ _MOST_AHEAD = 64
 _MOST_AHEAD_BYTES = 256 << 10
 # Request rules that the message of a rejection names.
 _MOST_NAMED = 8
-
-
-_FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""What a library, or a rule of ours, raises by mistake."""
 
 
 class MayBeSlow(Protocol):
@@ -121,10 +116,6 @@ def _rejection(broken: list[tuple[str, str]], records: int) -> Rejected | None:
         records=records,
         rules=tuple((name, 0) for name, _ in broken),
     )
-
-
-FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""What a rule raises by mistake, or a library with data that it does not expect."""
 
 
 class _Evaluation:
@@ -210,10 +201,7 @@ class _Evaluation:
 
     def _evaluate(self, record: RuledRecord) -> None:
         for complaint, named, reads_key, reads_value in self._rules:
-            try:
-                steps = min(named.rule.steps(record), _MOST_STEPS)
-            except _FAULTS:  # the evaluation has the same fault, and reports it
-                steps = _MOST_STEPS
+            steps = min(named.rule.steps(record), _MOST_STEPS)
             self._budget.check_at_once(steps * _STEP_WORK)
             work = _RULE_WORK + steps * _STEP_WORK
             if reads_key and record.key_size > 0:
@@ -226,9 +214,6 @@ class _Evaluation:
                 self._note_outage(named, outage)
             except SchemaError as error:
                 self._note_schema_error(named, record, error)
-            except _FAULTS as error:  # of a library or of ours: the same record fails again, so it is no outage
-                why = f"the rule cannot be evaluated ({type(error).__name__} at {place_of(error)})"
-                self._note(named, record, why)
             else:
                 if text is not None:
                     self._note(named, record, self._explained(named, record, text))
@@ -239,10 +224,7 @@ class _Evaluation:
         if id(named) in self._has_explained:
             return text
         self._has_explained.add(id(named))
-        try:
-            return named.rule.explanation(record) or text
-        except _FAULTS:  # then the rejection has no details
-            return text
+        return named.rule.explanation(record) or text
 
     def _note(self, named: NamedRule, record: RuledRecord, text: str) -> None:
         found = self.rejecting if named.mode is Mode.REJECT else self.observing

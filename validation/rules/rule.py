@@ -74,6 +74,10 @@ class SchemaError(Exception):
     """
 
 
+LIBRARY_FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""Errors of a library with a schema or data that it does not expect: those of the client, so they are permanent."""
+
+
 class Client:
     """The client that sent a record. Fields that it has not sent are None.
 

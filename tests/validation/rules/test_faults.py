@@ -1,14 +1,24 @@
-"""A rule or a library that fails on a record rejects the record: it is no outage, and the connection stays open."""
+"""A library that fails with a client's schema and data rejects the record: it is no outage, and nothing is closed."""
 
-from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from sluicegate.proxy.rules_process.messages import Kind, Specification
+from sluicegate.proxy.rules_process.stoppable import StoppableExpression
 from sluicegate.validation.policy import TopicPolicy
-from sluicegate.validation.rules.rule import Mode, NamedRule, OnOutage, Part, RuledRecord
+from sluicegate.validation.rules.rule import Mode, NamedRule, OnOutage, RuledRecord, SchemaError, Side
 from sluicegate.validation.rules.rule_set import RuleSet
+from sluicegate.validation.rules.schemas.content import SchemaLanguage
+from sluicegate.validation.rules.schemas.registered_schema import (
+    HasRegisteredSchema,
+    RegisteredSchema,
+    SubjectName,
+)
 from sluicegate.validation.verdict import Reason
 from tests.framing.test_verdicts import NOW, PLACE, validated
+from tests.validation.rules.records import record
+from tests.validation.sensitive.test_masking import OneSchema
 from tests.wire.batches import Rec, batch
 
 FAULTS = (
@@ -21,60 +31,64 @@ FAULTS = (
     TypeError("swordfish"),
     AssertionError("swordfish"),
 )
+NO_PROCESS: Any = None
+FRAME = b"\0\0\0\0\x07"
 
 
 class Failing:
-    """A rule that fails in one of its methods on the records with the value `bad`."""
+    """A schema, or an expression over one, of a library that fails on the data `bad`."""
 
-    needs = Part.VALUE
     is_slow = False
 
-    def __init__(self, method: str, error: Exception) -> None:
-        self._method = method
+    def __init__(self, error: Exception, method: str = "fault") -> None:
         self._error = error
+        self._method = method
 
-    def _fails(self, method: str, record: RuledRecord) -> None:
-        if method == self._method and record.value == b"bad":
-            raise self._error
-
-    def steps(self, record: RuledRecord) -> int:
-        self._fails("steps", record)
+    def steps(self, _data: object) -> int:
         return 1
 
-    def complaint(self, record: RuledRecord) -> str | None:
-        if record.value == b"bad" and self._method == "steps":
-            raise self._error
-        self._fails("complaint", record)
-        return "is bad" if record.value == b"bad" else None
+    def fault(self, data: bytes) -> str | None:
+        return self._outcome("fault", data)
 
-    def explanation(self, record: RuledRecord) -> str | None:
-        self._fails("explanation", record)
+    def explanation(self, data: bytes) -> str | None:
+        return self._outcome("explanation", data)
+
+    def record_name(self, data: bytes) -> str | None:
+        return self._outcome("record_name", data)
+
+    def complaint(self, seen: RuledRecord) -> str | None:
+        return self._outcome("complaint", seen.value or b"")
+
+    def _outcome(self, method: str, data: bytes) -> str | None:
+        if method == self._method and data == b"bad":
+            raise self._error
         return None
 
 
-@pytest.mark.parametrize("method", ["steps", "complaint", "explanation"])
+@pytest.mark.parametrize("method", ["fault", "record_name"])
 @pytest.mark.parametrize("error", FAULTS, ids=lambda error: type(error).__name__)
-def test_a_fault_of_a_rule_rejects_its_record_alone(error: Exception, method: str) -> None:
-    rule = NamedRule("failing", Failing(method, error), Mode.REJECT, on_outage=OnOutage.FORWARD)
-    data = batch([Rec(NOW, value=b"good"), Rec(NOW, value=b"bad"), Rec(NOW, value=b"good")])
+def test_a_fault_of_a_library_rejects_its_record_alone(error: Exception, method: str) -> None:
+    content: Any = Failing(error, method)
+    schemas = OneSchema(RegisteredSchema(SchemaLanguage.AVRO, content))
+    subject = SubjectName.RECORD if method == "record_name" else SubjectName.ANY
+    rule = HasRegisteredSchema(Side.VALUE, schemas, subject=subject)
+    named = NamedRule("schema", rule, Mode.REJECT, on_outage=OnOutage.FORWARD)
+    bad = [FRAME + b"good", FRAME + b"bad", FRAME + b"good"]
+    data = batch([Rec(NOW, value=value) for value in bad])
 
-    rejected = validated(data, TopicPolicy(rules=RuleSet([rule]))).rejected[PLACE]
+    rejected = validated(data, TopicPolicy(rules=RuleSet([named]))).rejected[PLACE]
 
-    assert (rejected.reason, [bad.index for bad in rejected.bad_records]) == (Reason.RULE, [1])
-    assert "swordfish" not in str(rejected)
-    if method != "explanation":
-        assert type(error).__name__ in rejected.bad_records[0].message
-        assert "test_faults.py:" in rejected.bad_records[0].message
+    assert rejected.reason is Reason.RULE
+    (text,) = [each.message for each in rejected.bad_records if each.index == 1]
+    assert type(error).__name__ in text and "test_faults.py:" in text
+    assert "schema 7 of registry main" in text and "swordfish" not in text
 
 
-def test_what_ends_a_validation_is_no_fault() -> None:
-    """Running out of memory, and what the budget raises, must reach the code that runs the validation."""
-    data = batch([Rec(NOW, value=b"bad")])
+@pytest.mark.parametrize("error", FAULTS, ids=lambda error: type(error).__name__)
+def test_a_fault_of_an_expression_is_no_outage(error: Exception) -> None:
+    expression: Any = Failing(error, "complaint")
+    stoppable = StoppableExpression(Specification(Kind.AVRO_EXPRESSION), expression, NO_PROCESS)
 
-    def outcome(error: Exception) -> Callable[[], object]:
-        rule = NamedRule("failing", Failing("complaint", error), Mode.REJECT)
-        return lambda: validated(data, TopicPolicy(rules=RuleSet([rule])))
-
-    for error in (MemoryError(), OSError("disk")):
-        with pytest.raises(type(error)):
-            outcome(error)()
+    assert stoppable.complaint(record(b"good")) is None
+    with pytest.raises(SchemaError, match=r"\w+Error at test_faults.py:\d+"):
+        stoppable.complaint(record(b"bad"))

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
+from sluicegate.validation.rules.own_rule import place_of
 from sluicegate.validation.rules.rule import (
     CONSTANT_STEPS,
+    LIBRARY_FAULTS,
     UNBOUNDED,
     Outage,
     Part,
@@ -163,6 +165,10 @@ class HasRegisteredSchema:
         schema_id, data = found
         try:
             return self._words_by_schema(schema_id, data, record.topic, of)
+        except LIBRARY_FAULTS as error:
+            which = f"schema {schema_id} of registry {self._schemas.name}"
+            fault = f"{type(error).__name__} at {place_of(error)}"
+            raise SchemaError(f"{which} cannot be applied: evaluating it fails ({fault})") from error
         except UnknownSchema:
             return (
                 f"the {self._name} was written with schema {schema_id}, which registry {self._schemas.name} does not "
