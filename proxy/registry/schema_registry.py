@@ -146,7 +146,7 @@ class SchemaRegistry:
         mine: Future[RegisteredSchema | str] = Future()
         under_way = self._compiling.setdefault(schema_id, mine)
         if under_way is not mine:
-            with suppress(NotInTime):
+            with suppress(NotInTime, MayNotWaitHere):  # the other thread may wait less long than this one
                 return self._wait_budget.wait_uncounted(under_way, _SHARED_SECONDS)
         try:
             found = self._compile(schema_id, text)

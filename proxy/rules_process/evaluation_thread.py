@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from sluicegate.proxy.rules_process.messages import EvaluationRequest, Kind, Operation, Outcome, Response, Specification
 from sluicegate.proxy.rules_process.process import Ended, EvaluationProcess, OverBudget, Start
@@ -25,6 +26,8 @@ _PENALTY = 10
 _LINGER_SECONDS = 0.05
 _MUCH_MORE = 1 / 4
 _MOST_ACCOUNTS = 1000
+COMPILE_SLICE_SECONDS: Final = 0.25
+"""The CPU time after which a compilation is costly."""
 _ENDS = "the rules process has ended with the proxy"
 
 
@@ -43,13 +46,18 @@ class RuleLimits:
 
 
 class TooCostly(Exception):
-    """An evaluation or a compilation exceeded a limit; the text names it."""
+    """An evaluation or a compilation exceeded a limit; the text names it. `is_memory`: the limit is that of memory."""
+
+    def __init__(self, text: str, is_memory: bool = False) -> None:
+        super().__init__(text)
+        self.is_memory = is_memory
 
 
 @dataclass(eq=False, slots=True)
 class Evaluation:
     """A request of a client. `future`: its last response, or Outage, SchemaUnusable or TooCostly; `done`: the responses
-    about its subjects, up to the first failure.
+    about its subjects, up to the first failure. `is_slice`: it gets a slice of CPU time, and exceeding that is no
+    violation of a limit.
     """
 
     client: Hashable
@@ -57,6 +65,7 @@ class Evaluation:
     specification: Specification
     request: EvaluationRequest
     future: "Future[Response]"
+    is_slice: bool = False
     done: list[Response] = field(default_factory=list)
 
 
@@ -83,9 +92,11 @@ class EvaluationThread:
         with self._changed:
             self._want(kinds)
 
-    def add(self, client: Hashable, specification: Specification, request: EvaluationRequest) -> Evaluation:
+    def add(
+        self, client: Hashable, specification: Specification, request: EvaluationRequest, is_slice: bool = False
+    ) -> Evaluation:
         """Add an evaluation to the queue. Raises Outage after `close`."""
-        evaluation = Evaluation(client, self._account_of(client), specification, request, Future())
+        evaluation = Evaluation(client, self._account_of(client), specification, request, Future(), is_slice)
         with self._changed:
             if self._closed:
                 raise Outage(_ENDS)
@@ -174,7 +185,7 @@ class EvaluationThread:
             response = self._responded(evaluation)
         except OverBudget as over:
             how = self._exhausted(evaluation, over)
-            evaluation.future.set_exception(TooCostly(self._limits.exceeded(how)))
+            evaluation.future.set_exception(TooCostly(self._limits.exceeded(how), over.is_memory))
             return
         except SchemaUnusable as error:
             evaluation.future.set_exception(error)
@@ -231,10 +242,13 @@ class EvaluationThread:
             response = self._last_response(evaluation, request)
             if response.outcome is not Outcome.UNKNOWN:
                 return response
-        compiling = EvaluationRequest(Operation.COMPILE, specification.number, self._limits.seconds, specification)
+        seconds = COMPILE_SLICE_SECONDS if evaluation.is_slice else self._limits.seconds
+        compiling = EvaluationRequest(Operation.COMPILE, specification.number, seconds, specification)
         try:
             compiled = self._compiled_by(compiling)
         except OverBudget as over:
+            if evaluation.is_slice and not over.is_memory:
+                raise
             how = self._exhausted(evaluation, over)
             raise SchemaUnusable(f"compiling it takes {self._limits.exceeded(how)}") from None
         return self._last_response(evaluation, request) if compiled.outcome is Outcome.DONE else compiled
@@ -299,6 +313,8 @@ class EvaluationThread:
     def _exhausted(self, evaluation: Evaluation, over: OverBudget) -> Evaluated:
         how = Evaluated.OVER_MEMORY if over.is_memory else Evaluated.OVER_SECONDS
         evaluation.account.add(_PENALTY * self._limits.seconds, self._now())
+        if evaluation.is_slice and not over.is_memory:
+            return how
         self._reports.evaluated(how.value)
         self._reports.limit_exceeded(evaluation.client, how.value, evaluation.specification.kind.value)
         return how

@@ -11,7 +11,13 @@ from contextlib import suppress
 from dataclasses import replace
 from time import monotonic
 
-from sluicegate.proxy.rules_process.evaluation_thread import Evaluation, EvaluationThread, RuleLimits, TooCostly
+from sluicegate.proxy.rules_process.evaluation_thread import (
+    COMPILE_SLICE_SECONDS,
+    Evaluation,
+    EvaluationThread,
+    RuleLimits,
+    TooCostly,
+)
 from sluicegate.proxy.rules_process.messages import (
     EvaluationRequest,
     Kind,
@@ -22,7 +28,7 @@ from sluicegate.proxy.rules_process.messages import (
 )
 from sluicegate.proxy.rules_process.process import EvaluationProcess, Start
 from sluicegate.proxy.rules_process.reports import Evaluated, NoRulesReports, RulesReports
-from sluicegate.proxy.scheduling.wait_budget import VerdictAhead, WaitBudget
+from sluicegate.proxy.scheduling.wait_budget import CpuTime, MayNotWaitHere, VerdictAhead, WaitBudget
 from sluicegate.validation.rules.rule import Outage
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 
@@ -30,6 +36,8 @@ from sluicegate.validation.rules.schemas.content import SchemaUnusable
 # compilation of its schemas. Beyond them it is an outage.
 _TURN_SECONDS = 30.0
 _MOST_SECONDS = 240.0
+# The CPU time after which an evaluation is costly: a hundred times that of ordinary rules.
+_SLICE_SECONDS = 0.05
 
 
 class RulesProcess:
@@ -45,7 +53,10 @@ class RulesProcess:
     ) -> None:
         self.limits = limits
         self._wait_budget = wait_budget
-        self._thread = EvaluationThread(limits, reports if reports is not None else NoRulesReports(), start, now)
+        reports = reports if reports is not None else NoRulesReports()
+        self._thread = EvaluationThread(limits, reports, start, now)
+        # A process of its own for costly evaluations, so that others never wait for them; it starts with the first.
+        self._costly = EvaluationThread(limits, reports, start, now)
 
     def prepare(self, kinds: frozenset[Kind]) -> None:
         """Start the process, unless it is running, with the libraries for rules of these kinds."""
@@ -60,10 +71,13 @@ class RulesProcess:
         if spent.compiling_seconds >= self.limits.seconds:
             raise Outage("one request names more new schemas than are compiled for it at once; send it again")
         seconds = self.limits.seconds
-        request = EvaluationRequest(Operation.COMPILE, specification.number, seconds, specification)
+        request = EvaluationRequest(
+            Operation.COMPILE, specification.number, self._at_once(seconds, COMPILE_SLICE_SECONDS), specification
+        )
         try:
             response = self._evaluated(specification, request)
-        except TooCostly:
+        except TooCostly as error:
+            self._check_had_all(error, request, seconds)
             spent.compiling_seconds += seconds
             raise
         spent.compiling_seconds += response.seconds
@@ -84,10 +98,11 @@ class RulesProcess:
             if isinstance(verdict.words, Exception):
                 raise verdict.words
             return verdict.words
-        request = EvaluationRequest(operation, specification.number, left, subjects=(subject,))
+        request = EvaluationRequest(operation, specification.number, self._at_once(left), subjects=(subject,))
         try:
             response = self._evaluated(specification, request)
-        except TooCostly:
+        except TooCostly as error:
+            self._check_had_all(error, request, left)
             spent.evaluating_seconds = self.limits.seconds
             raise
         spent.evaluating_seconds += response.seconds
@@ -107,12 +122,14 @@ class RulesProcess:
         spent.ahead[specification.number, operation] = verdicts
         rest = tuple(dict.fromkeys(subjects))
         while rest and (left := self.limits.seconds - spent.evaluating_seconds - spent.ahead_seconds) > 0:
-            request = EvaluationRequest(operation, specification.number, left, subjects=rest)
+            request = EvaluationRequest(operation, specification.number, self._at_once(left), subjects=rest)
             evaluation = self._queued(specification, request)
             failure: Exception | None = None
             try:
                 self._waited_for(evaluation)
             except (TooCostly, Outage, SchemaUnusable) as error:
+                if isinstance(error, TooCostly):
+                    self._check_had_all(error, request, left)
                 failure = error
             for subject, response in zip(rest, evaluation.done, strict=False):
                 verdicts[subject] = VerdictAhead(response.words, response.seconds)
@@ -124,20 +141,32 @@ class RulesProcess:
                 return
 
     def close(self) -> None:
-        """End the process; waiting and later requests raise Outage."""
+        """End the processes; waiting and later requests raise Outage."""
         self._thread.close()
+        self._costly.close()
 
     @property
     def pid(self) -> int | None:
         """Return the process id; None if the process is not running."""
         return self._thread.pid
 
+    def _at_once(self, seconds: float, at_most: float = _SLICE_SECONDS) -> float:
+        """Return the CPU time (s) that an evaluation gets here, of `seconds` that it may use."""
+        return min(seconds, at_most) if self._wait_budget.cpu_time is CpuTime.SLICE else seconds
+
+    def _check_had_all(self, error: TooCostly, request: EvaluationRequest, seconds: float) -> None:
+        """Raise MayNotWaitHere if an evaluation has only exceeded its slice of the `seconds` that it may use."""
+        if request.seconds < seconds and not error.is_memory:
+            raise MayNotWaitHere from error
+
     def _evaluated(self, specification: Specification, request: EvaluationRequest) -> Response:
         return self._waited_for(self._queued(specification, request))
 
     def _queued(self, specification: Specification, request: EvaluationRequest) -> Evaluation:
         self._wait_budget.check_may_wait()
-        return self._thread.add(self._wait_budget.on_behalf_of, specification, request)
+        cpu_time = self._wait_budget.cpu_time
+        thread = self._costly if cpu_time is CpuTime.REST else self._thread
+        return thread.add(self._wait_budget.on_behalf_of, specification, request, cpu_time is CpuTime.SLICE)
 
     def _waited_for(self, evaluation: Evaluation) -> Response:
         with suppress(NotInTime):

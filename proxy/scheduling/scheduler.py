@@ -18,8 +18,8 @@ from sluicegate.proxy.responses.dispatch import Dispatch
 from sluicegate.proxy.scheduling.extraction import QuarantineMemory, extract_bad_records
 from sluicegate.proxy.scheduling.fair_sharing import Account
 from sluicegate.proxy.scheduling.validation_thread import Job, ValidationThread, settle
-from sluicegate.proxy.scheduling.wait_budget import MayNotWaitHere, WaitBudget
-from sluicegate.proxy.scheduling.waiting_threads import WaitingThreads
+from sluicegate.proxy.scheduling.wait_budget import CpuTime, MayNotWaitHere, WaitBudget
+from sluicegate.proxy.scheduling.waiting_threads import MOST_COSTLY_THREADS, WaitingThreads
 from sluicegate.validation.dispositions.fixes import Previous
 from sluicegate.validation.in_force import PolicyMemo, RulesInForce
 from sluicegate.validation.policy import TopicPolicy, ValidationLimits
@@ -107,7 +107,10 @@ class Scheduler:
         self._loop_left = _LOOP_TURN_BYTES
         self._loop_most = min(_LOOP_REQUEST_BYTES, limits.max_decompressed_bytes)
         self._loop_turn_ends = False
-        self._waiting_room: WaitingThreads[Job] = WaitingThreads(self._validate_waiting, wait_budget)
+        self._costly_room: WaitingThreads[Job] = WaitingThreads(
+            self._validate_costly, wait_budget, CpuTime.REST, MOST_COSTLY_THREADS
+        )
+        self._waiting_room: WaitingThreads[Job] = WaitingThreads(self._validate_waiting, wait_budget, CpuTime.SLICE)
         self._thread = ValidationThread(self._validate_whole, self._waiting_room.add, wait_budget)
 
     def validate(
@@ -172,12 +175,20 @@ class Scheduler:
         """Start no more jobs, and end the running ones."""
         self._thread.close()
         self._waiting_room.close()
+        self._costly_room.close()
 
     def _next_loop_turn(self) -> None:
         self._loop_left = _LOOP_TURN_BYTES
         self._loop_turn_ends = False
 
     def _validate_waiting(self, job: Job, give_way: Callable[[], None]) -> None:
+        """Validate a job; one whose rules need more than a slice of CPU time does not hold up the others."""
+        try:
+            self._validate_costly(job, give_way)
+        except MayNotWaitHere:
+            self._costly_room.add(job)
+
+    def _validate_costly(self, job: Job, give_way: Callable[[], None]) -> None:
         settle(job, partial(self._validate_whole, job, Decompressor(), PolicyMemo(), give_way))
 
     def _validate_whole(

@@ -18,7 +18,15 @@ T = TypeVar("T")
 
 
 class MayNotWaitHere(Exception):
-    """A validation has to wait, and may not in this thread."""
+    """A validation has to wait, or takes longer than this thread may: it starts again elsewhere."""
+
+
+class CpuTime(Enum):
+    """How much CPU time of the rules process a thread may wait for at once."""
+
+    WHOLE = auto()  # what the request may use
+    SLICE = auto()  # a slice of it; beyond, the validation starts again in a thread with REST
+    REST = auto()  # what the request may use, in a process beside the one for slices
 
 
 class WaitBudgetExceeded(Exception):
@@ -57,8 +65,9 @@ class RulesSpending:
 class _RequestBudget:
     """The rest of a request's budget. The thread releases `step_aside` while it waits."""
 
-    def __init__(self, seconds: float, step_aside: threading.Lock, on_behalf_of: Hashable) -> None:
+    def __init__(self, seconds: float, step_aside: threading.Lock, on_behalf_of: Hashable, cpu_time: CpuTime) -> None:
         self.left = seconds
+        self.cpu_time = cpu_time
         self.step_aside = step_aside
         self.on_behalf_of = on_behalf_of
         self.spent = RulesSpending()
@@ -86,13 +95,19 @@ class WaitBudget:
             yield
 
     @contextmanager
-    def waiting_at_most(self, seconds: float, lock: threading.Lock, on_behalf_of: Hashable) -> Iterator[None]:
+    def waiting_at_most(
+        self,
+        seconds: float,
+        lock: threading.Lock,
+        on_behalf_of: Hashable,
+        cpu_time: CpuTime = CpuTime.WHOLE,
+    ) -> Iterator[None]:
         """Let the thread wait `seconds` in total, as a context manager; it releases `lock`, which it holds, while it
         waits.
 
         `on_behalf_of`: the client of the request.
         """
-        with self._being(_RequestBudget(seconds, lock, on_behalf_of)):
+        with self._being(_RequestBudget(seconds, lock, on_behalf_of, cpu_time)):
             yield
 
     @property
@@ -100,6 +115,12 @@ class WaitBudget:
         """The client of this thread's request, or None."""
         budget = self._of_thread.waits
         return budget.on_behalf_of if isinstance(budget, _RequestBudget) else None
+
+    @property
+    def cpu_time(self) -> CpuTime:
+        """How much CPU time of the rules process this thread may wait for at once."""
+        budget = self._of_thread.waits
+        return budget.cpu_time if isinstance(budget, _RequestBudget) else CpuTime.WHOLE
 
     def check_may_wait(self) -> None:
         """Raise MayNotWaitHere in a thread that never waits."""

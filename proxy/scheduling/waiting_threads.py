@@ -12,9 +12,10 @@ from typing import Generic, Protocol, TypeVar
 from sluicegate.protocol.records.codecs.decompression_budget import Abandoned
 from sluicegate.proxy.scheduling.fair_sharing import FairSlots
 from sluicegate.proxy.scheduling.short_turns import ShortTurns
-from sluicegate.proxy.scheduling.wait_budget import WaitBudget
+from sluicegate.proxy.scheduling.wait_budget import CpuTime, WaitBudget
 
 MOST_THREADS = 16
+MOST_COSTLY_THREADS = 4
 # The total wait for the lookups of one request.
 WAIT_BUDGET_SECONDS = 2.0
 
@@ -34,13 +35,22 @@ GiveWay = Callable[[], None]
 
 
 class WaitingThreads(Generic[J]):
-    """`validate` does one whole job and sets its result; its last argument lets others run."""
+    """`validate` does one whole job and sets its result; its last argument lets others run. `cpu_time`: how much of the
+    rules process a job may wait for at once; at most `threads` jobs run.
+    """
 
-    def __init__(self, validate: Callable[[J, GiveWay], None], wait_budget: WaitBudget) -> None:
+    def __init__(
+        self,
+        validate: Callable[[J, GiveWay], None],
+        wait_budget: WaitBudget,
+        cpu_time: CpuTime = CpuTime.WHOLE,
+        threads: int = MOST_THREADS,
+    ) -> None:
         self._validate = validate
         self._wait_budget = wait_budget
+        self._cpu_time = cpu_time
         self._jobs: dict[Hashable, deque[J]] = {}  # by client; the most recently served is last
-        self._places = FairSlots(MOST_THREADS)
+        self._places = FairSlots(threads)
         self._changing = threading.Lock()
         self._validating = threading.Lock()
         self._closed = False
@@ -61,7 +71,8 @@ class WaitingThreads(Generic[J]):
         job: J | None = first
         while job is not None:
             who = job.on_behalf_of
-            with self._validating, self._wait_budget.waiting_at_most(WAIT_BUDGET_SECONDS, self._validating, who):
+            waits = self._wait_budget.waiting_at_most(WAIT_BUDGET_SECONDS, self._validating, who, self._cpu_time)
+            with self._validating, waits:
                 self._validate(job, self._giving_way(job))
             with self._changing:
                 self._places.give_back(who)

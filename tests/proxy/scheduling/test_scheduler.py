@@ -14,9 +14,12 @@ from sluicegate.proxy.responses.log_starts import LogStarts
 from sluicegate.proxy.scheduling.fair_sharing import Account
 from sluicegate.proxy.scheduling.scheduler import Scheduler, is_heavy
 from sluicegate.proxy.scheduling.validation_thread import Job
+from sluicegate.proxy.scheduling.wait_budget import CpuTime, MayNotWaitHere, WaitBudget
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import TopicPolicy, ValidationLimits
 from sluicegate.validation.rulebook import FilePolicies, Rulebook
+from sluicegate.validation.rules.rule import Mode, NamedRule, Part, RuledRecord
+from sluicegate.validation.rules.rule_set import RuleSet
 from sluicegate.validation.validated_request import ValidatedRequest
 from tests.wire.batches import GZIP, NONE, ZSTD, Rec, batch
 from tests.wire.raw_client import produce_body, topic_data
@@ -163,3 +166,49 @@ def _wait_until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.001)
+
+
+class SlowRule:
+    """A rule that needs more CPU time than a slice. `given`: the CPU time of each thread that has asked it."""
+
+    needs = Part.VALUE
+    is_slow = True
+
+    def __init__(self, wait_budget: WaitBudget) -> None:
+        self.given: list[CpuTime] = []
+        self._wait_budget = wait_budget
+
+    def steps(self, _record: RuledRecord) -> int:
+        return 1
+
+    def complaint(self, _record: RuledRecord) -> str | None:
+        self._wait_budget.check_may_wait()
+        self.given.append(self._wait_budget.cpu_time)
+        if self._wait_budget.cpu_time is CpuTime.SLICE:
+            raise MayNotWaitHere
+        return "is bad"
+
+    def explanation(self, _record: RuledRecord) -> str | None:
+        return None
+
+
+def test_a_job_that_needs_more_than_a_slice_starts_again_in_a_thread_for_costly_ones(
+    steps: list[Callable[[], None]],
+) -> None:
+    wait_budget = WaitBudget()
+    rule = SlowRule(wait_budget)
+    policy = TopicPolicy(rules=RuleSet([NamedRule("slow", rule, Mode.REJECT)]))
+
+    def prepare(request: ProduceRequest, validated: ValidatedRequest, give_way: Callable[[], None]) -> Dispatch:
+        return dispatch_of(request, validated, LogStarts(), NOW, give_way)
+
+    rules = RulesInForce(Rulebook(FilePolicies(policy, ())))
+    made = Scheduler({}, rules, ValidationLimits(), lambda: NOW, prepare, steps.append, wait_budget=wait_budget)
+    try:
+        job = made.submit(request_of(batch([Rec(NOW, value=b"v")])), Account())
+        dispatch = job.future.result(30)
+    finally:
+        made.close()
+
+    assert rule.given == [CpuTime.SLICE, CpuTime.REST]
+    assert set(dispatch.validated.rejected) == {(0, 0)}

@@ -1,0 +1,121 @@
+"""Costly evaluations wait in a queue and a process of their own, from however many clients they come."""
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from sluicegate.proxy.rules_process.evaluation_thread import RuleLimits, TooCostly
+from sluicegate.proxy.rules_process.messages import Kind, Operation, Specification, fields_of
+from sluicegate.proxy.rules_process.rules_process import RulesProcess
+from sluicegate.proxy.scheduling.wait_budget import CpuTime, MayNotWaitHere, WaitBudget
+from sluicegate.validation.rules.schemas.content import SchemaUnusable
+from tests.proxy.rules_process.processes import is_alive
+from tests.proxy.rules_process.slow_rules import install
+from tests.proxy.rules_process.test_rules_process import CHAIN, DOES, Seen, schema
+from tests.validation.rules.records import record
+
+SECONDS = 1.0
+
+
+@pytest.fixture
+def seen() -> Seen:
+    return Seen()
+
+
+@pytest.fixture
+def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen: Seen) -> Iterator[RulesProcess]:
+    install(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    made = RulesProcess(RuleLimits(SECONDS, 128 << 20), WaitBudget(), seen)
+    yield made
+    pids = [thread.pid for thread in (made._thread, made._costly)]
+    made.close()
+    assert not any(pid is not None and is_alive(pid) for pid in pids)
+
+
+def does(process: RulesProcess, what: str, client: str, cpu_time: CpuTime, times: int = 1) -> str | None:
+    """Ask about a record `times` times, as one request of a client in a thread with `cpu_time`."""
+    words = None
+    with (lock := threading.Lock()), process._wait_budget.waiting_at_most(2.0, lock, client, cpu_time):
+        for _ in range(times):
+            words = process.ask(DOES, Operation.COMPLAINT, fields_of(record(what.encode())))
+    return words
+
+
+def test_what_exceeds_its_slice_is_asked_about_again_elsewhere_with_its_whole_time(
+    process: RulesProcess, seen: Seen
+) -> None:
+    with pytest.raises(MayNotWaitHere):
+        does(process, "spin 0.4", "a", CpuTime.SLICE)
+    assert (does(process, "bad", "a", CpuTime.SLICE), does(process, "good", "a", CpuTime.SLICE)) == ("is bad", None)
+    assert seen.exhausted == [], "a slice is no limit"
+
+    assert does(process, "spin 0.4", "a", CpuTime.REST) is None
+    with pytest.raises(TooCostly, match=r"limits\.rule_cpu_seconds \(1 s"):
+        does(process, "spin 60", "a", CpuTime.REST)
+    assert len(seen.exhausted) == 1
+
+
+def test_the_rest_of_a_request_that_is_less_than_a_slice_is_its_limit(process: RulesProcess) -> None:
+    """Then nothing more could be had elsewhere."""
+    does(process, "good", "a", CpuTime.SLICE)
+
+    with (lock := threading.Lock()), process._wait_budget.waiting_at_most(2.0, lock, "a", CpuTime.SLICE):
+        process._wait_budget.spent.evaluating_seconds = SECONDS - 0.02
+        with pytest.raises(TooCostly):
+            process.ask(DOES, Operation.COMPLAINT, fields_of(record(b"spin 60")))
+
+
+def test_a_schema_that_is_costly_to_compile_goes_elsewhere_too(process: RulesProcess) -> None:
+    chain = schema(Kind.JSON, CHAIN)
+    deep = Specification(Kind.JSON, b'{"allOf": [' * 4000 + b"{}" + b"]}" * 4000)
+
+    with (lock := threading.Lock()), process._wait_budget.waiting_at_most(2.0, lock, "a", CpuTime.SLICE):
+        with pytest.raises(MayNotWaitHere):
+            process.ask(chain, Operation.FAULT, b"1")
+        with pytest.raises((SchemaUnusable, MayNotWaitHere)):
+            process.compile(deep)
+
+
+def test_records_that_are_evaluated_ahead_go_elsewhere_together(process: RulesProcess) -> None:
+    subjects = [fields_of(record(what)) for what in (b"good", b"bad", b"spin 60", b"bad")]
+
+    lock, waits = threading.Lock(), process._wait_budget.waiting_at_most
+    with lock, waits(2.0, lock, "a", CpuTime.SLICE), pytest.raises(MayNotWaitHere):
+        process.look_ahead(DOES, Operation.COMPLAINT, subjects)
+    with lock, process._wait_budget.waiting_at_most(2.0, lock, "a", CpuTime.REST):
+        process.look_ahead(DOES, Operation.COMPLAINT, subjects)
+        assert process.ask(DOES, Operation.COMPLAINT, subjects[1]) == "is bad"
+        with pytest.raises(TooCostly):
+            process.ask(DOES, Operation.COMPLAINT, subjects[2])
+
+
+def test_a_client_with_cheap_records_does_not_wait_for_forty_with_costly_ones(process: RulesProcess) -> None:
+    does(process, "good", "honest", CpuTime.SLICE)
+    costly = [f"costly-{number}" for number in range(40)]
+
+    def ask(client: str) -> str:
+        with suppress(MayNotWaitHere):
+            does(process, "spin 60", client, CpuTime.SLICE)
+        try:
+            does(process, "spin 60", client, CpuTime.REST)
+        except Exception as error:
+            return type(error).__name__
+        return "done"
+
+    with ThreadPoolExecutor(len(costly)) as clients:
+        began = time.monotonic()
+        outcomes = [clients.submit(ask, client) for client in costly]
+        does(process, "good", "honest", CpuTime.SLICE, times=200)
+        waited = time.monotonic() - began
+        ended = sum(outcome.done() for outcome in outcomes)
+        process.close()
+
+    # Alone, one costly evaluation takes a second of CPU time: 40 of them would end before those 200.
+    assert ended <= 20, f"{ended} costly evaluations ended within the {waited:.1f} s of 200 cheap ones"
+    assert {outcome.result() for outcome in outcomes} <= {"TooCostly", "Outage"}
