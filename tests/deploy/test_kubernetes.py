@@ -139,7 +139,7 @@ def with_policies(folder: Path, **changed: Any) -> list[dict[str, Any]]:
     values = {
         "policies": {
             "payments": {"scope": ["payments.*"], "topics": [{"match": "payments.*", "mode": "reject"}]},
-            "orders": {"topics": [{"match": "orders"}]},
+            "orders": {"scope": "orders", "topics": [{"match": "orders"}]},
         },
         **changed,
     }
@@ -187,7 +187,9 @@ def test_a_policy_change_does_not_roll_the_pods_and_other_changes_do(tmp_path: P
     (values,) = documents(CHART / "values.yaml")
     other = {"payments": {"scope": ["payments.*"], "topics": [{"match": "payments.*", "mode": "observe"}]}}
 
-    assert started_with(with_policies(tmp_path, policies=other | {"orders": {"topics": []}})) == before
+    assert (
+        started_with(with_policies(tmp_path, policies=other | {"orders": {"scope": "orders", "topics": []}})) == before
+    )
     for key in POLICIES:
         changed = values["configuration"] | {key: values["configuration"].get(key) or {"changed": True}}
         assert started_with(with_policies(tmp_path, configuration=changed)) == before, key
