@@ -3,7 +3,6 @@
 Settings of producing and consuming are ignored.
 """
 
-import re
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -12,13 +11,21 @@ from urllib.parse import unquote, urlsplit
 
 from sluicegate.config.files.regular_file import read_file
 from sluicegate.config.values.http import is_https, url_like
+from sluicegate.proxy.bootstrap.jaas import MalformedJaas, options_in
+from sluicegate.proxy.bootstrap.java_properties import MalformedProperty, properties_in
 
 _MAX_BYTES = 1 << 20
 _BEARER = "OAUTHBEARER"
 _MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", _BEARER)
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _JAAS = "sasl.jaas.config"
-_JAAS_OPTION = re.compile(r"""(?<![\w.$-])([\w.$-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s;"'][^\s;]*))""")
+_JAVA_BLANKS = "".join(map(chr, range(0x21)))
+"""The characters that Java's `String.trim` removes."""
+_LIBRDKAFKA = frozenset(
+    {"sasl.username", "sasl.password", "sasl.mechanisms", "ssl.ca.location", "ssl.certificate.location"}
+    | {"ssl.key.location", "https.ca.location", "sasl.oauthbearer.method", "sasl.oauthbearer.client.id"}
+)
+"""Names that the Java client does not have. Programs pass their values on to librdkafka without escapes."""
 _OAUTH = "sasl.oauthbearer."
 _URL = f"{_OAUTH}token.endpoint.url"
 _CREDENTIALS = f"{_OAUTH}client.credentials."
@@ -44,7 +51,7 @@ class UnusableClientSettings(Exception):
 
 def upstream_from(file: Path) -> dict[str, Any]:
     """Return the keys `tls` and `sasl` of `upstream`. Raises UnusableClientSettings."""
-    settings = _read(file)
+    settings, jaas_line = _read(file)
     protocol = settings.get("security.protocol", "PLAINTEXT").upper()
     if protocol not in _PROTOCOLS:
         raise UnusableClientSettings(f"security.protocol must be one of {', '.join(_PROTOCOLS)}")
@@ -52,19 +59,39 @@ def upstream_from(file: Path) -> dict[str, Any]:
     if protocol.endswith("SSL"):
         found["tls"] = _tls(settings)
     if protocol.startswith("SASL"):
-        found["sasl"] = _sasl(settings)
+        found["sasl"] = _sasl(settings, jaas_line)
     return found
 
 
-def _read(file: Path) -> dict[str, str]:
+def _read(file: Path) -> tuple[dict[str, str], int]:
+    """Return the settings, and the line of the login module; 0 if there is none."""
     try:
         text = read_file(file, _MAX_BYTES).decode()
     except (OSError, UnicodeDecodeError) as error:
         raise UnusableClientSettings(f"cannot be read: {getattr(error, 'strerror', None) or 'not UTF-8'}") from error
     if len(text) > _MAX_BYTES:
         raise UnusableClientSettings("larger than 1 MiB: not a file of client settings")
+    plain = _as_librdkafka(text)
+    if _JAAS not in plain and not _LIBRDKAFKA.isdisjoint(plain):
+        return plain, 0
+    try:
+        found = {each.name: each for each in properties_in(text)}
+    except MalformedProperty as error:
+        raise UnusableClientSettings(str(error)) from error
+    for name, each in found.items():
+        if name.startswith(("sasl.", "ssl.")) and not each.is_ascii:
+            raise UnusableClientSettings(
+                f"line {each.line}: {name} has characters outside of ASCII, which Java's programs read as ISO 8859-1 "
+                "or as UTF-8: write each as a \\u escape"
+            )
+    jaas_line = found[_JAAS].line if _JAAS in found else 0
+    return {name: each.value.strip(_JAVA_BLANKS) for name, each in found.items()}, jaas_line
+
+
+def _as_librdkafka(text: str) -> dict[str, str]:
+    """Read `name=value` without escapes, as programs do that pass the settings on to librdkafka."""
     found = {}
-    for line in text.replace("\\\n", "").splitlines():
+    for line in text.splitlines():
         name, equals, value = line.strip().partition("=")
         if equals and not name.startswith(("#", "!")):
             found[name.strip()] = value.strip()
@@ -94,11 +121,14 @@ def _absolute(name: str, value: str) -> str:
     return str(Path(value).absolute()) if name.endswith("_file") else value
 
 
-def _sasl(settings: dict[str, str]) -> dict[str, Any]:
+def _sasl(settings: dict[str, str], jaas_line: int) -> dict[str, Any]:
     mechanism = settings.get("sasl.mechanism") or settings.get("sasl.mechanisms") or "GSSAPI"
     if mechanism not in _MECHANISMS:
         raise UnusableClientSettings(f"sasl.mechanism: the proxy's own login supports {', '.join(_MECHANISMS)}")
-    jaas = _options_in(settings.get(_JAAS, ""))
+    try:
+        jaas = options_in(settings[_JAAS]) if _JAAS in settings else {}
+    except MalformedJaas as error:
+        raise UnusableClientSettings(f"line {jaas_line}: {_JAAS} {error}") from error
     if mechanism == _BEARER:
         return {"mechanism": _BEARER, **_bearer(settings, jaas)}
     username = settings.get("sasl.username") or jaas.get("username")
@@ -106,16 +136,6 @@ def _sasl(settings: dict[str, str]) -> dict[str, Any]:
     if not username or not password:
         raise UnusableClientSettings("sasl.username and sasl.password are required, or sasl.jaas.config with both")
     return {"mechanism": mechanism, "username": username, "password": password}
-
-
-def _options_in(jaas: str) -> dict[str, str]:
-    """Return the options of a login module. Text in quotation marks is a value, also if it looks like an option."""
-    found = {
-        each[1]: next(value for value in each.groups()[1:] if value is not None) for each in _JAAS_OPTION.finditer(jaas)
-    }
-    if set(_JAAS_OPTION.sub("", jaas)) & {'"', "'"}:
-        raise UnusableClientSettings(f"{_JAAS} has a quotation mark without another one, or without an option")
-    return found
 
 
 def _bearer(settings: Mapping[str, str], jaas: Mapping[str, str]) -> dict[str, Any]:

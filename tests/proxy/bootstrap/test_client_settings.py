@@ -131,7 +131,10 @@ def test_nothing_in_it_is_plaintext(tmp_path: Path) -> None:
             f"{OAUTH}{URL}=https://login/token\n{MODULE}clientId=me;",
             "client.id and .* are required, or sasl.jaas.config",
         ),
-        (f'{OAUTH}{MODULE}clientSecret="planted scope=1;', "sasl.jaas.config has a quotation mark without another one"),
+        (
+            f'{OAUTH}{MODULE}clientSecret="planted scope=1;',
+            r"line 3: sasl.jaas.config does not end with a semicolon, or a quotation mark is not closed",
+        ),
         (f"{OAUTH}{URL}=https://login/t\nsasl.oauthbearer.extensions=planted", "extensions: expected name=value"),
         (
             f"{OAUTH}{URL}=https://login/t\n{MODULE}clientId=me clientSecret=planted ssl.keystore.location=a.jks;",

@@ -1,0 +1,83 @@
+"""Reads the value of `sasl.jaas.config` as Kafka does: `JaasConfig` over the tokens of `java.io.StreamTokenizer`."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_FLAGS = frozenset({"REQUIRED", "REQUISITE", "SUFFICIENT", "OPTIONAL"})
+# Java has characters 160 to 255, and all above, among the letters. A text in quotation marks also ends with its line. A
+# slash begins a comment, and the character after it belongs to the comment also if it is a line feed.
+_TOKEN = re.compile(
+    r"""
+      (?P<blank>    [\x00-\x20]+ )
+    | (?P<number>   -?(?:[0-9]+\.?[0-9]*|\.[0-9]*) )
+    | (?P<word>     [A-Za-z_$\xa0-\U0010ffff][A-Za-z_$\xa0-\U0010ffff0-9.-]* )
+    | "(?P<double>  (?:[^"\\\r\n]|\\[\s\S])* )"?
+    | '(?P<single>  (?:[^'\\\r\n]|\\[\s\S])* )'?
+    | (?P<block>    /\*(?:[\s\S]*?\*/|[\s\S]*) )
+    | (?P<comment>  /[\s\S]?[^\r\n]* )
+    | (?P<sign>     [\s\S] )
+    """,
+    re.VERBOSE,
+)
+_ESCAPE = re.compile(r"\\(?:([0-3][0-7]{0,2}|[4-7][0-7]?)|([\s\S]))")
+_LETTERS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    """`text`: the text of a word or a quoted text; `sign`: any other character. A number has neither."""
+
+    text: str | None = None
+    sign: str | None = None
+
+
+class MalformedJaas(Exception):
+    """Kafka's clients reject the value; the text gives the reason, and no part of the value."""
+
+
+def options_in(value: str) -> dict[str, str]:
+    """Return the options of the only login module. Raises MalformedJaas."""
+    tokens = _tokens(value)
+    modules = [_options(tokens) for _ in tokens]
+    if len(modules) != 1:
+        raise MalformedJaas(f"has {len(modules)} login modules, where Kafka's clients accept one")
+    return modules[0]
+
+
+def _options(tokens: Iterator[_Token]) -> dict[str, str]:
+    """Read the rest of an entry, after the name of the login module."""
+    flag = next(tokens, _Token())
+    if flag.text is None or flag.text.upper() not in _FLAGS:
+        raise MalformedJaas("has no control flag, such as `required`, after the login module")
+    options: dict[str, str] = {}
+    for count, token in enumerate(tokens, 1):
+        if token.sign == ";":
+            return options
+        equals, value = next(tokens, _Token()), next(tokens, _Token())
+        if equals.sign != "=" or value.text is None:
+            raise MalformedJaas(
+                f"has no value for option {count}: expected name=value, and quotation marks around a value with "
+                "other characters than letters, digits, . _ - and $, or with a digit or sign in front"
+            )
+        if token.text is not None:
+            options[token.text] = value.text
+    raise MalformedJaas("does not end with a semicolon, or a quotation mark is not closed")
+
+
+def _tokens(value: str) -> Iterator[_Token]:
+    for found in _TOKEN.finditer(value):
+        kind = found.lastgroup
+        if kind in ("double", "single"):
+            yield _Token(text=_ESCAPE.sub(_unescaped, found[kind]))
+        elif kind == "word":
+            yield _Token(text=found[0])
+        elif kind == "number":
+            yield _Token()
+        elif kind == "sign":
+            yield _Token(sign=found[0])
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    octal, character = escape.groups()
+    return chr(int(octal, 8)) if octal is not None else _LETTERS.get(character, character)

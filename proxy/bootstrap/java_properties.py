@@ -1,0 +1,75 @@
+"""Reads a .properties file as `java.util.Properties.load` does: escapes, continued lines, comments and separators.
+
+Differs in one respect: text outside of ASCII is kept as it was decoded, where Kafka's tools read ISO 8859-1.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_BLANKS = " \t\f"
+_KEY = re.compile(r"(?:[^\\=: \t\f]|\\.)*", re.DOTALL)
+_SEPARATOR = re.compile(r"[ \t\f]*[=:]?[ \t\f]*")
+_ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|.|$)", re.DOTALL)
+_LETTERS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """One setting. `line`: the number of its first line. `is_ascii`: whether its text in the file is ASCII."""
+
+    name: str
+    value: str
+    line: int
+    is_ascii: bool
+
+
+class MalformedProperty(Exception):
+    """A line cannot be read; the text gives its number, and no part of it."""
+
+
+def properties_in(text: str) -> Iterator[Property]:
+    """Yield the settings in their order; a later one replaces an earlier one. Raises MalformedProperty."""
+    for line, logical in _logical_lines(text):
+        key = _KEY.match(logical)
+        assert key is not None  # it matches an empty text
+        value = _SEPARATOR.sub("", logical[key.end() :], count=1)
+        yield Property(_unescaped(key[0], line), _unescaped(value, line), line, logical.isascii())
+
+
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield each line with those that continue it, without comments and blank lines."""
+    lines = enumerate(_LINE_END.split(text), 1)
+    for number, line in lines:
+        parts = [line.lstrip(_BLANKS)]
+        if not parts[0] or parts[0][0] in "#!":
+            continue
+        while _is_continued(parts[-1]):
+            parts[-1] = parts[-1][:-1]
+            parts.append(next(lines, (0, ""))[1].lstrip(_BLANKS))
+        yield number, "".join(parts)
+
+
+def _is_continued(line: str) -> bool:
+    return (len(line) - len(line.rstrip("\\"))) % 2 == 1
+
+
+def _unescaped(text: str, line: int) -> str:
+    """Return the text without escapes. A backslash before another character than Java's escapes is dropped."""
+
+    def character(escape: re.Match[str]) -> str:
+        escaped = escape[1]
+        if escaped == "u":
+            raise MalformedProperty(f"line {line}: expected four hexadecimal digits after \\u")
+        return chr(int(escaped[1:], 16)) if len(escaped) > 1 else _LETTERS.get(escaped, escaped)
+
+    return _joined_surrogates(_ESCAPE.sub(character, text), line)
+
+
+def _joined_surrogates(text: str, line: int) -> str:
+    """Return the text with one character for each pair of surrogates."""
+    try:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16")
+    except UnicodeDecodeError:
+        raise MalformedProperty(f"line {line}: a \\u escape is half of a character (a lone surrogate)") from None
