@@ -8,6 +8,7 @@ from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.kafka.settings import PROTOCOLS, ClientSettings, Login
 from sluicegate.pipeline.kafka.tokens import Bearer, TokenEndpointUnreachable, TokenRejected, token_of
 from sluicegate.protocol.api import APIS, ApiKey
+from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.fetch_response import VERSION as FETCH_VERSION
 from sluicegate.protocol.fetch_response import FetchedPartition, fetched_partition
 from sluicegate.protocol.framing import frame_of
@@ -77,7 +78,7 @@ class BrokerConnection:
         version = min(self._offered.get(key, -1), *known)
         if version < min(request.versions):
             raise BrokerUnreachable(f"{self._name} supports no known version of {APIS[key].name}")
-        return response.parse(self._ask(key, version, request.build(body, version)), version)
+        return self._parsed(response, self._ask(key, version, request.build(body, version)), version)
 
     def send_raw(self, key: int, version: int, body: bytes) -> memoryview:
         """Send a request body that is already encoded; return the response's body, valid until the next request."""
@@ -117,8 +118,17 @@ class BrokerConnection:
         )
 
     def _versions(self) -> dict[int, int]:
-        response = API_VERSIONS_RESPONSE.parse(self._ask(ApiKey.API_VERSIONS, 0, b""), 0)
+        response = self._parsed(API_VERSIONS_RESPONSE, self._ask(ApiKey.API_VERSIONS, 0, b""), 0)
         return {entry["api_key"]: entry["max_version"] for entry in response["api_keys"]}
+
+    def _parsed(self, schema: MessageSchema, response: memoryview, version: int) -> Value:
+        """Parse a response. Bytes after its end are ignored, as Kafka's clients do."""
+        try:
+            return schema.parse_start(response, version)[0]
+        except MalformedMessage as error:
+            raise BrokerUnreachable(
+                f"{self._name} responds, but not like a Kafka broker ({error}){self._hint}"
+            ) from error
 
     def _ask(self, key: int, version: int, body: bytes) -> memoryview:
         api = APIS[key]
@@ -183,7 +193,7 @@ class BrokerConnection:
     def _handshake(self, mechanism: str) -> None:
         body = SASL_HANDSHAKE_REQUEST.build({"mechanism": mechanism}, _HANDSHAKE_VERSION)
         response = self._ask(ApiKey.SASL_HANDSHAKE, _HANDSHAKE_VERSION, body)
-        handshake = SASL_HANDSHAKE_RESPONSE.parse(response, _HANDSHAKE_VERSION)
+        handshake = self._parsed(SASL_HANDSHAKE_RESPONSE, response, _HANDSHAKE_VERSION)
         if handshake["error_code"]:
             offered = ", ".join(handshake["mechanisms"]) or "nothing"
             raise LoginRejected(f"{self._name} does not support {mechanism}, only {offered}")
@@ -191,7 +201,7 @@ class BrokerConnection:
     def _authenticate(self, token: bytes) -> bytes:
         body = SASL_AUTHENTICATE_REQUEST.build({"auth_bytes": token}, _AUTHENTICATE_VERSION)
         response = self._ask(ApiKey.SASL_AUTHENTICATE, _AUTHENTICATE_VERSION, body)
-        value: dict[str, Any] = SASL_AUTHENTICATE_RESPONSE.parse(response, _AUTHENTICATE_VERSION)
+        value: dict[str, Any] = self._parsed(SASL_AUTHENTICATE_RESPONSE, response, _AUTHENTICATE_VERSION)
         if value["error_code"]:
             raise LoginRejected(f"{self._name}: {value['error_message'] or 'the broker gives no reason'}")
         return bytes(value["auth_bytes"])

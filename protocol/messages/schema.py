@@ -122,6 +122,12 @@ class MessageSchema:
             raise MalformedMessage(f"{self.name} v{version}: {len(data) - end} bytes after its end")
         return value
 
+    def parse_start(
+        self, data: bytes | bytearray | memoryview, version: int, max_elements: int = DEFAULT_MAX_ELEMENTS
+    ) -> tuple[Value, int]:
+        """Parse a body that more bytes may follow; return it and its size. Raises MalformedMessage like `parse`."""
+        return _parse(self.at(version), data, self.name, version, max_elements)
+
     def build(self, value: Mapping[str, Any], version: int) -> bytes:
         """Return the bytes of a body. Raises SchemaMisuse for a value that this version cannot represent."""
         return _build(self.at(version), value, self.name, version)

@@ -17,6 +17,7 @@ from sluicegate.protocol.headers import build_request_header, read_correlation_i
 from sluicegate.protocol.messages.handshake import API_VERSIONS_RESPONSE
 from sluicegate.protocol.messages.schema import MessageSchema, Value
 from sluicegate.proxy.cluster.broker_login import LoginNotOffered, LoginNotTried, LoginRejected, log_in
+from sluicegate.proxy.cluster.response_bodies import read_response
 from sluicegate.proxy.network.happy_eyeballs import NEXT_BROKER_SECONDS, AllFailed, happy_eyeballs
 from sluicegate.proxy.network.tls.contexts import TlsContext
 from sluicegate.proxy.network.upstream import HandshakeCutOff, check_address, failure_message, printable
@@ -52,7 +53,7 @@ class BrokerClient:
     async def negotiate(self) -> None:
         """Ask for the API versions that the broker supports. Raises NotKafka if the peer takes no records."""
         response = await self.call(ApiKey.API_VERSIONS, 0, b"")
-        offered = (await parsed(API_VERSIONS_RESPONSE.parse, response, 0))["api_keys"]
+        offered = (await parsed(partial(read_response, API_VERSIONS_RESPONSE), response, 0))["api_keys"]
         self.offered = {entry["api_key"]: range(entry["min_version"], entry["max_version"] + 1) for entry in offered}
         if ApiKey.PRODUCE not in self.offered:
             raise NotKafka("is a KRaft controller, not a broker")
@@ -65,7 +66,7 @@ class BrokerClient:
     async def ask(self, key: ApiKey, request: MessageSchema, response: MessageSchema, body: Value) -> Value:
         """Send one request in the highest version that both sides support, and return the parsed response."""
         received = await self.ask_raw(key, request, body)
-        return await parsed(response.parse, received, self.version_of(key))
+        return await parsed(partial(read_response, response), received, self.version_of(key))
 
     async def ask_raw(self, key: ApiKey, request: MessageSchema, body: Value) -> bytes:
         """Like `ask`, but return the response's body as bytes."""

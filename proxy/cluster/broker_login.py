@@ -16,6 +16,7 @@ from sluicegate.protocol.messages.handshake import (
     SASL_HANDSHAKE_RESPONSE,
 )
 from sluicegate.proxy.cluster.own_token import TokenMissing, forget_token, own_token
+from sluicegate.proxy.cluster.response_bodies import read_response
 from sluicegate.proxy.network.daemon_thread import in_daemon_thread
 
 Call = Callable[[ApiKey, int, bytes], Awaitable[bytes]]
@@ -44,7 +45,7 @@ async def log_in(call: Call, sasl: Sasl, token_seconds: float) -> None:
     """Log in; a token is awaited for `token_seconds`. Raises LoginRejected and the errors of `call`."""
     body = SASL_HANDSHAKE_REQUEST.build({"mechanism": sasl.mechanism}, _HANDSHAKE_VERSION)
     response = await call(ApiKey.SASL_HANDSHAKE, _HANDSHAKE_VERSION, body)
-    handshake = SASL_HANDSHAKE_RESPONSE.parse(response, _HANDSHAKE_VERSION)
+    handshake = read_response(SASL_HANDSHAKE_RESPONSE, response, _HANDSHAKE_VERSION)
     if handshake["error_code"]:
         offered = ", ".join(handshake["mechanisms"])[:_MAX_WORDS]
         if not offered:
@@ -106,7 +107,7 @@ async def _scram(call: Call, sasl: Sasl, password: str) -> None:
 async def _authenticate(call: Call, token: bytes) -> bytes:
     body = SASL_AUTHENTICATE_REQUEST.build({"auth_bytes": token}, _AUTHENTICATE_VERSION)
     response = await call(ApiKey.SASL_AUTHENTICATE, _AUTHENTICATE_VERSION, body)
-    value: dict[str, Any] = SASL_AUTHENTICATE_RESPONSE.parse(response, _AUTHENTICATE_VERSION)
+    value: dict[str, Any] = read_response(SASL_AUTHENTICATE_RESPONSE, response, _AUTHENTICATE_VERSION)
     if value["error_code"]:
         raise LoginRejected((value["error_message"] or "the broker gives no reason")[:_MAX_WORDS])
     return bytes(value["auth_bytes"])

@@ -13,6 +13,7 @@ from sluicegate.protocol.errors import error_name
 from sluicegate.protocol.messages.cluster import DESCRIBE_QUORUM_REQUEST, DESCRIBE_QUORUM_RESPONSE, METADATA_TOPIC
 from sluicegate.protocol.messages.schema import Value
 from sluicegate.proxy.cluster.broker_client import BrokerClient
+from sluicegate.proxy.cluster.response_bodies import read_response
 
 _OFFERED_SINCE = 1
 _CLUSTER_AUTHORIZATION_FAILED = 31
@@ -46,7 +47,7 @@ async def measure_offset(now_ns: Callable[[], int], requests: int, client: Broke
         before = now_ns()
         response = await client.call(ApiKey.DESCRIBE_QUORUM, _OFFERED_SINCE, body)
         after = now_ns()
-        found = _leaders_time(DESCRIBE_QUORUM_RESPONSE.parse(response, _OFFERED_SINCE))
+        found = _leaders_time(read_response(DESCRIBE_QUORUM_RESPONSE, response, _OFFERED_SINCE))
         if isinstance(found, NotMeasured):
             return found
         leader, theirs_ms = found

@@ -11,9 +11,7 @@ from dataclasses import dataclass, replace
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort, reachable
 from sluicegate.protocol.api import ApiKey
-from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESPONSE
-from sluicegate.protocol.response_walks import addresses_in
 from sluicegate.proxy.cluster.broker_client import (
     BrokerClient,
     NoBrokerResponses,
@@ -21,10 +19,11 @@ from sluicegate.proxy.cluster.broker_client import (
     OwnLoginRejected,
     ask_any_broker,
 )
+from sluicegate.proxy.cluster.response_bodies import read_response
 from sluicegate.proxy.network.tls.contexts import TlsContext
 
 _NO_TOPICS_SINCE = 1
-_MAX_ELEMENTS = 100_000
+_MAX_ELEMENTS = 2000  # brokers: the request names no topic
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,18 +96,9 @@ async def _brokers(client: BrokerClient) -> _Response:
         response = await client.ask_raw(ApiKey.METADATA, METADATA_REQUEST, {"topics": []})
     except (EOFError, ConnectionError):
         return _Response(closed_instead=True)
-    nodes = addresses_in(ApiKey.METADATA, version, response, 0).nodes
-    advertised = {node.node_id: reachable(node.host, node.port) for node in nodes}
+    value = read_response(METADATA_RESPONSE, response, version, _MAX_ELEMENTS)
+    advertised = {node["node_id"]: reachable(node["host"], node["port"]) for node in value["brokers"]}
     return _Response(
         {node_id: address for node_id, address in advertised.items() if address is not None and node_id >= 0},
-        cluster_id=_cluster_id_in(response, version),
+        cluster_id=value.get("cluster_id"),
     )
-
-
-def _cluster_id_in(response: bytes, version: int) -> str | None:
-    """Return the cluster's id. It is only shown, so a response that cannot be parsed to its end has none."""
-    try:
-        cluster_id: str | None = METADATA_RESPONSE.parse(response, version, _MAX_ELEMENTS)["cluster_id"]
-    except MalformedMessage:
-        return None
-    return cluster_id

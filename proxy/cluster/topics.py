@@ -21,6 +21,7 @@ from sluicegate.protocol.messages.cluster import (
 )
 from sluicegate.protocol.messages.schema import Value
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, ask_any_broker, parsed
+from sluicegate.proxy.cluster.response_bodies import read_response
 from sluicegate.proxy.network.tls.contexts import BadTlsFiles, TlsContext, context_for_brokers
 from sluicegate.validation.cluster_settings import KEYS, ClusterSettings, settings_from
 
@@ -43,12 +44,12 @@ class ListedTopic:
 
 
 async def all_topics(upstream: Upstream, tls: TlsContext | None) -> list[ListedTopic]:
-    """Return the topics by name. Raises NoBrokerResponses, and SenderError for an invalid response."""
-    _, (response, version) = await ask_any_broker(upstream, tls, _ask_for_all)
-    return await asyncio.to_thread(_read_all, response, version)
+    """Return the topics by name. Raises NoBrokerResponses, also for an invalid response."""
+    _, topics = await ask_any_broker(upstream, tls, _ask_for_all)
+    return topics
 
 
-async def _ask_for_all(client: BrokerClient) -> tuple[bytes, int]:
+async def _ask_for_all(client: BrokerClient) -> list[ListedTopic]:
     version = max(client.version_of(ApiKey.METADATA), _ALL_TOPICS_SINCE)
     body = METADATA_REQUEST.build(
         {
@@ -58,11 +59,12 @@ async def _ask_for_all(client: BrokerClient) -> tuple[bytes, int]:
         },
         version,
     )
-    return await client.call(ApiKey.METADATA, version, body, _MAX_RESPONSE_BYTES), version
+    response = await client.call(ApiKey.METADATA, version, body, _MAX_RESPONSE_BYTES)
+    return await parsed(_read_all, response, version)
 
 
 def _read_all(response: bytes, version: int) -> list[ListedTopic]:
-    topics = METADATA_RESPONSE.parse(response, version, _MAX_ELEMENTS)["topics"]
+    topics = read_response(METADATA_RESPONSE, response, version, _MAX_ELEMENTS)["topics"]
     return sorted(
         (
             ListedTopic(topic["name"], topic["is_internal"], _known_operations(topic["topic_authorized_operations"]))
@@ -213,7 +215,7 @@ def _read(asked: Sequence[str], response: bytes, version: int) -> DescribedTopic
     """Parse a response. Raises MalformedMessage."""
     found = DescribedTopics()
     left = dict.fromkeys(asked)
-    for result in DESCRIBE_CONFIGS_RESPONSE.parse(response, version)["results"] or ():
+    for result in read_response(DESCRIBE_CONFIGS_RESPONSE, response, version)["results"] or ():
         topic = result["resource_name"]
         if result["resource_type"] != _TOPIC_RESOURCE or topic not in left:
             continue  # not requested

@@ -10,6 +10,7 @@ from sluicegate.config.remarks import named_principal
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages.handshake import SASL_HANDSHAKE_REQUEST, SASL_HANDSHAKE_RESPONSE
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, ask_any_broker
+from sluicegate.proxy.cluster.response_bodies import read_response
 from sluicegate.proxy.doctor.checks import Cluster, ClusterCheck
 from sluicegate.proxy.doctor.finding import Finding, Level
 
@@ -49,7 +50,7 @@ def _declared(listen: Listen) -> frozenset[str]:
 async def _offered(client: BrokerClient) -> frozenset[str]:
     body = SASL_HANDSHAKE_REQUEST.build({"mechanism": _NONE}, _VERSION)
     response = await client.call(ApiKey.SASL_HANDSHAKE, _VERSION, body)
-    return frozenset(SASL_HANDSHAKE_RESPONSE.parse(response, _VERSION)["mechanisms"])
+    return frozenset(read_response(SASL_HANDSHAKE_RESPONSE, response, _VERSION)["mechanisms"])
 
 
 CHECK = ClusterCheck(15, (), _findings)
