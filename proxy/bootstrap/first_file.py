@@ -19,7 +19,9 @@ from sluicegate.validation.cluster_settings import (
 )
 from sluicegate.validation.policy import TimestampType
 
-_PORTS_FROM = 19100
+_BROKERS_AFTER = 8
+"""Ports between the bootstrap port and broker 0's: 19100 for 19092."""
+
 _LAST_PORT = 65535
 _MOST_COMPLAINTS = 5
 _SECRETS = ("password", "key_password", "client_secret")
@@ -48,7 +50,8 @@ def lines_of(
 
 def _upstream(surveyed: Survey, bootstrap: Sequence[HostPort], access: Mapping[str, Any]) -> Iterator[str]:
     yield "upstream:"
-    yield f"  bootstrap: {json.dumps([str(address) for address in bootstrap])}"
+    addresses = dict.fromkeys([*bootstrap, *(address for _, address in sorted(surveyed.brokers.items()))])
+    yield f"  bootstrap: {json.dumps([str(address) for address in addresses])}"
     sasl, tls = access.get("sasl"), access.get("tls")
     if tls is not None:
         kept = {key: value for key, value in tls.items() if key not in _SECRETS}
@@ -82,7 +85,7 @@ def _listen(surveyed: Survey, listen: HostPort) -> Iterator[str]:
     yield "listen:"
     yield f"  bootstrap: {json.dumps(str(listen))}  # producers' bootstrap.servers"
     highest = max(surveyed.brokers, default=0)
-    base = max(1, min(_PORTS_FROM, _LAST_PORT - highest))
+    base = max(1, min(listen.port + _BROKERS_AFTER, _LAST_PORT - highest))
     yield f"  broker_port_base: {base}  # broker N listens at {base} + N; here brokers {_numbers(surveyed)}"
     if base + highest > _LAST_PORT:
         yield f"  # The broker ids are too high for one port each: use broker_host with {NODE_ID}, and TLS."
@@ -109,8 +112,7 @@ def _principals(sasl: Mapping[str, Any] | None) -> Iterator[str]:
 
 
 def _numbers(surveyed: Survey) -> str:
-    ids = [str(node_id) for node_id in sorted(surveyed.brokers)]
-    return ", ".join(ids) if len(ids) <= 10 else f"{ids[0]} to {ids[-1]}"
+    return ", ".join(str(node_id) for node_id in sorted(surveyed.brokers))
 
 
 def _topics(surveyed: Survey) -> Iterator[str]:

@@ -16,7 +16,6 @@ from sluicegate.validation.cluster_settings import ClusterSettings
 MOST_TOPICS = 10_000
 """The settings of this many topics are read, in alphabetical order."""
 
-_MOST_NAMED = 10
 _OWN = "__"  # internal topics of Kafka and of tools that build on it
 
 
@@ -69,10 +68,8 @@ def _login_of(upstream: Upstream) -> str | None:
 
 
 def listed(brokers: Mapping[int, HostPort]) -> str:
-    """Return the brokers as text: at most ten, and how many more there are."""
-    named = [f"{node_id} at {address}" for node_id, address in sorted(brokers.items())]
-    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
-    return f"{', '.join(named[:_MOST_NAMED])}{more}"
+    """Return the brokers as text."""
+    return ", ".join(f"{node_id} at {address}" for node_id, address in sorted(brokers.items()))
 
 
 def _sees_nothing(login: str, brokers: Mapping[int, HostPort]) -> str:

@@ -1,6 +1,7 @@
 """What a cluster of many topics is asked: so much at once, so many in all, and never anything but questions."""
 
 import pytest
+import yaml
 
 from sluicegate.config.upstream import Sasl, Upstream
 from sluicegate.config.values.address import HostPort
@@ -9,7 +10,7 @@ from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESPONSE
 from sluicegate.protocol.messages.handshake import SASL_AUTHENTICATE_RESPONSE, SASL_HANDSHAKE_RESPONSE
 from sluicegate.proxy.bootstrap.first_file import lines_of
-from sluicegate.proxy.bootstrap.survey import MOST_TOPICS, Survey, SurveyFailed, survey
+from sluicegate.proxy.bootstrap.survey import MOST_TOPICS, Survey, SurveyFailed, listed, survey
 from tests.config.reading import loaded
 from tests.proxy.scripted_broker import ScriptedBroker, asked_topics, brokers, topic_settings
 
@@ -97,3 +98,18 @@ def test_how_brokers_derive_principals_is_a_question_in_a_comment(sasl: dict[str
     assert not listen.declares_principals
     assert answered.declares_principals
     assert "principal at the brokers?" in text.replace("principals", "principal")
+
+
+@pytest.mark.parametrize(("port", "base"), [(19092, 19100), (29092, 29100), (65520, 65523)])
+def test_the_file_lists_all_brokers_and_uses_the_ports_of_listen(port: int, base: int) -> None:
+    """The last broker's port is at most 65535."""
+    found = Survey({node: HostPort(f"kafka-{node}", 9092) for node in range(1, 13)}, {}, 0, ())
+    given = HostPort("kafka-1", 9092)
+
+    text = "\n".join(lines_of(found, (given,), {}, HostPort("127.0.0.1", port)))
+
+    config = yaml.safe_load(text)
+    assert config["upstream"]["bootstrap"] == [f"kafka-{node}:9092" for node in range(1, 13)]
+    assert config["listen"]["broker_port_base"] == base
+    assert "here brokers 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12" in text
+    assert listed(found.brokers).count("kafka-") == 12
