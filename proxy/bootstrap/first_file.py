@@ -123,7 +123,8 @@ def _topics(surveyed: Survey) -> Iterator[str]:
         yield f"  # As {found.usual_count} of the {len(surveyed.topics)} topics on the cluster."
         yield from _settings(found.usual, "  ")
     else:
-        yield "  # The cluster has no topics yet. A running proxy reads the settings of each topic."
+        none = "The settings of topics are unknown" if surveyed.left_out else "The cluster has no topics yet"
+        yield f"  # {none}. A running proxy reads the settings of each topic."
     for complaint in surveyed.complaints[:_MOST_COMPLAINTS]:
         yield f"# Unknown: {json.dumps(complaint)[1:-1]}"
     if surveyed.left_out > 0:

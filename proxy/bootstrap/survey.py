@@ -8,7 +8,7 @@ from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.errors import SenderError
 from sluicegate.proxy.cluster.broker_client import NoBrokerResponses
 from sluicegate.proxy.cluster.discovery import discover_cluster
-from sluicegate.proxy.cluster.topics import RequestsFailed, all_topics, ask_many_topics
+from sluicegate.proxy.cluster.topics import RequestsFailed, all_topics, ask_many_topics, offers_settings
 from sluicegate.proxy.network.tls.contexts import BadTlsFiles, context_for_brokers
 from sluicegate.proxy.session.opening.loop_detection import new_mark
 from sluicegate.validation.cluster_settings import ClusterSettings
@@ -49,6 +49,8 @@ async def survey(upstream: Upstream) -> Survey:
         login = _login_of(upstream)
         if login is not None and not seen_topics:
             raise SurveyFailed(_sees_nothing(login, seen.brokers))
+        if not await offers_settings(upstream, tls):
+            return Survey(seen.brokers, {}, len(names), ("the brokers offer no DescribeConfigs",))
         described = await ask_many_topics(upstream, tls, names[:MOST_TOPICS])
     except (BadTlsFiles, NoBrokerResponses, SenderError) as error:
         raise SurveyFailed(str(error)) from error

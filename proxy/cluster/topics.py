@@ -49,6 +49,16 @@ async def all_topics(upstream: Upstream, tls: TlsContext | None) -> list[ListedT
     return topics
 
 
+async def offers_settings(upstream: Upstream, tls: TlsContext | None) -> bool:
+    """Return whether the brokers have the API that reads topics' settings. Raises NoBrokerResponses."""
+
+    async def ask(client: BrokerClient) -> bool:
+        return client.version_of(ApiKey.DESCRIBE_CONFIGS) >= 0
+
+    _, offered = await ask_any_broker(upstream, tls, ask)
+    return offered
+
+
 async def _ask_for_all(client: BrokerClient) -> list[ListedTopic]:
     version = max(client.version_of(ApiKey.METADATA), _ALL_TOPICS_SINCE)
     body = METADATA_REQUEST.build(

@@ -12,7 +12,7 @@ from sluicegate.protocol.messages.handshake import SASL_AUTHENTICATE_RESPONSE, S
 from sluicegate.proxy.bootstrap.first_file import lines_of
 from sluicegate.proxy.bootstrap.survey import MOST_TOPICS, Survey, SurveyFailed, listed, survey
 from tests.config.reading import loaded
-from tests.proxy.scripted_broker import ScriptedBroker, asked_topics, brokers, topic_settings
+from tests.proxy.scripted_broker import ScriptedBroker, asked_topics, brokers, greeting, topic_settings
 
 SETTINGS = {"message.timestamp.type": "CreateTime", "max.message.bytes": "1048588"}
 
@@ -113,3 +113,22 @@ def test_the_file_lists_all_brokers_and_uses_the_ports_of_listen(port: int, base
     assert config["listen"]["broker_port_base"] == base
     assert "here brokers 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12" in text
     assert listed(found.brokers).count("kafka-") == 12
+
+
+async def test_brokers_that_do_not_offer_settings_are_listed_with_the_reason() -> None:
+    """As librdkafka's mock cluster."""
+    partition = {"error_code": 0, "partition_index": 0, "leader_id": 1, "replica_nodes": [1], "isr_nodes": [1]}
+    topic = {"error_code": 0, "name": "orders", "partitions": [partition]}
+
+    def topics(version: int, _body: bytes) -> bytes:
+        node = {"node_id": 1, "host": "kafka", "port": 9092}
+        return METADATA_RESPONSE.build({"brokers": [node], "topics": [topic]}, version)
+
+    answers = {ApiKey.API_VERSIONS: greeting(ApiKey.PRODUCE, ApiKey.METADATA), ApiKey.METADATA: topics}
+    async with ScriptedBroker(answers) as broker:
+        found = await survey(Upstream(bootstrap=(broker.address,)))
+
+    text = "\n".join(lines_of(found, (broker.address,), {}, HostPort("127.0.0.1", 19092)))
+    assert "kafka:9092" in yaml.safe_load(text)["upstream"]["bootstrap"]
+    assert "# Unknown: the brokers offer no DescribeConfigs" in text
+    assert "# 1 more topics are not in this file." in text
