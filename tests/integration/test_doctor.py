@@ -114,7 +114,7 @@ def test_a_topics_limits_are_compared_with_the_files(kafka_bootstrap: str, tmp_p
         "message.timestamp.before.max.ms is 1 d (86400000 ms) in the file, 1 min (60000 ms) on the cluster, which is "
         "stricter and applies"
     )
-    assert found["topics[1]"][0] == "note"
+    assert found["topics[1]"][0] == "warning"
 
 
 def test_an_advertised_address_of_a_broker_is_reported(kafka_bootstrap: str, tmp_path: Path) -> None:

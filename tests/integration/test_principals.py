@@ -218,11 +218,16 @@ def test_without_a_declaration_no_exemption_applies(broker: Kafka, undeclared: P
     assert "principal unverified" in undeclared.wait_for_line(f'"principal": "{shown}", "reason"')
 
 
-def test_a_condition_reports_user_names_that_are_not_declared(undeclared: ProxyProcess) -> None:
-    with SaslClient(undeclared.bootstrap) as client:
-        assert _plain(client, "") is None
-        eventually(lambda: "principal_unverified: " in undeclared.get("/readyz")[1], what="the condition")
-    status, body = undeclared.get("/readyz")
+def test_a_condition_reports_user_names_that_are_not_declared(broker: Kafka, tmp_path: Path) -> None:
+    proxy = _proxy(broker.relayed_bootstrap, tmp_path, "User:alice")
+    try:
+        proxy.start()
+        with SaslClient(proxy.bootstrap) as client:
+            assert _plain(client, "") is None
+            eventually(lambda: "principal_unverified: " in proxy.get("/readyz")[1], what="the condition")
+        status, body = proxy.get("/readyz")
+    finally:
+        proxy.stop()
 
     assert status == 200
     assert "listen.user_name_is_principal" in body

@@ -49,7 +49,7 @@ def test_the_clients_that_are_enforced_for_and_the_figures_are_in_a_sentence() -
     [
         "defaults: {message.timestamp.after.max.ms: 1h}",
         "defaults: {mode: observe, checks: none}",
-        "floor: [{match: '*', mode: reject}]\ndefaults: {enforce: {percent: 1}}",
+        "floor: [{match: '*', mode: reject}]\ndefaults: {mode: observe, message.timestamp.after.max.ms: 1h}",
     ],
 )
 def test_topics_that_are_enforced_for_all_clients_or_not_validated_are_left_out(text: str) -> None:
