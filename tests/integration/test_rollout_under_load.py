@@ -129,7 +129,7 @@ def test_gradual_enforcement_and_break_glass_under_load_lose_nothing(kafka_boots
         is_enforced(True, True)
         assert sluicegate("suspend", "--all", "--reason", "incident", "--for", "1h", *options).returncode == 0
         is_enforced(False, False)
-        assert sluicegate("resume", *options).returncode == 0
+        assert sluicegate("resume", "--all", *options).returncode == 0
         is_enforced(True, True)
         assert sluicegate("suspend", topics[1], "--reason", "incident", "--for", "1h", *options).returncode == 0
         is_enforced(True, False)
