@@ -6,6 +6,7 @@ that requires a login responds to that only after one (`upstream.sasl`). Without
 clients' responses and from `upstream.brokers`.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from sluicegate.config.upstream import Upstream
@@ -61,6 +62,8 @@ async def discover_cluster(
     """
     try:
         address, response = await ask_any_broker(upstream, tls, _brokers if asks_brokers else _nothing, mark)
+        if response.brokers == {}:
+            address, response = await _one_that_lists_brokers(upstream, tls, mark, address) or (address, response)
     except OwnLoginRejected as error:
         return Discovered(error.address, None, None, True if error.wants_logins else None, str(error))
     except NoBrokerResponses as error:
@@ -82,6 +85,20 @@ async def _discover_again(seen: Discovered, upstream: Upstream, tls: TlsContext 
     if response.closed_instead:
         return replace(seen, needs_login=True)
     return replace(seen, brokers=response.brokers, needs_login=False if response.brokers is not None else None)
+
+
+async def _one_that_lists_brokers(
+    upstream: Upstream, tls: TlsContext | None, mark: int, asked: HostPort
+) -> tuple[HostPort, _Response] | None:
+    """Ask the other addresses: a broker that has just started, or has lost its controller, alone lists none."""
+    for other in upstream.bootstrap:
+        if other == asked:
+            continue
+        with suppress(NoBrokerResponses):
+            address, response = await ask_any_broker(replace(upstream, bootstrap=(other,)), tls, _brokers, mark)
+            if response.brokers:
+                return address, response
+    return None
 
 
 async def _nothing(_client: BrokerClient) -> _Response:

@@ -78,7 +78,11 @@ async def _look_at(address: HostPort, upstream: Upstream, tls: TlsContext | None
     else:
         seen.let_in.append(address)
         seen.brokers.update(found.brokers)
-        seen.findings.append(Finding(about, Level.OK, f"responds; brokers in the cluster: {len(found.brokers)}"))
+        if found.brokers:
+            seen.findings.append(Finding(about, Level.OK, f"responds; brokers in the cluster: {len(found.brokers)}"))
+        else:
+            advice = "look at the cluster's controllers: without their quorum all brokers are fenced"
+            seen.findings.append(Finding(about, Level.FAILURE, "responds, but lists no broker", advice))
 
 
 def _split(reason: str) -> tuple[str, str]:

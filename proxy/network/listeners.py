@@ -9,7 +9,7 @@ import asyncio
 import errno
 import re
 import socket
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -69,7 +69,7 @@ class Listeners:
         self._offered: set[int] = set()
         self._rejected: dict[int, str] = {}
         self._logged_advice: set[str] = set()
-        self._unavailable: str | None = None
+        self._unavailable: dict[int, str] = {}
         self._log = structlog.get_logger("sluicegate.listeners")
         self._broker_name = _name_pattern(listen.broker_host) if listen.broker_host is not None else None
 
@@ -115,7 +115,7 @@ class Listeners:
 
     def look_again(self) -> None:
         """Forget which brokers cannot have an address; `offer` notes again those that the cluster still lists."""
-        self._unavailable = None
+        self._unavailable.clear()
 
     def _may_offer(self, node_id: int) -> bool:
         """Return whether a new broker can have an address; log the first broker that cannot for each reason."""
@@ -128,18 +128,20 @@ class Listeners:
             if unavailable is None:
                 return True
             reason, advice = unavailable
-            self._unavailable = f"{reason}; {advice}"
+            if len(self._unavailable) < MAX_BROKERS:
+                self._unavailable[node_id] = f"{reason}; {advice}"
         self._log_once_per_advice(node_id, reason, advice)
         return False
 
-    @property
-    def not_open(self) -> str | None:
-        """Which broker has no address for clients, and why; None if all have one."""
-        if self._rejected:
-            node_id, reason = next(iter(self._rejected.items()))
-            others = f", and {len(self._rejected) - 1} more" if len(self._rejected) > 1 else ""
-            return f"a broker's port cannot be bound: broker {node_id} at {reason}{others} (listen.broker_port_base)"
-        return self._unavailable
+    def without_port(self, node_ids: Iterable[int]) -> dict[int, str]:
+        """Return which of these brokers have no address for clients, each with the reason."""
+        return {node_id: reason for node_id in node_ids if (reason := self._why_closed(node_id)) is not None}
+
+    def _why_closed(self, node_id: int) -> str | None:
+        reason = self._rejected.get(node_id)
+        if reason is not None:
+            return f"its port cannot be bound: {reason} (listen.broker_port_base)"
+        return self._unavailable.get(node_id)
 
     async def started(self) -> None:
         """Wait until every open port accepts connections."""

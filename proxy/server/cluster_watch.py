@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import structlog
@@ -106,7 +107,7 @@ class ClusterWatch:
         if found.login_rejected is not None:
             self._counters.upstream_logins_rejected += 1
             self._parts.log.proxy_login_rejected(found.login_rejected)
-        unreachable = no_broker = None
+        unreachable = no_broker = none_listed = None
         if not self._counters.ready:
             reason = self.leads_back or str(found.reason)
             if found.is_no_broker and self.leads_back is None:
@@ -114,19 +115,33 @@ class ClusterWatch:
             else:
                 unreachable = f"no upstream broker responds: {reason}"
             self._parts.log.no_broker_reachable(reason)
-        elif not was_ready:
+        elif found.brokers == {}:
+            none_listed = f"{found.answered_by} responds, but lists no broker: look at the cluster's controllers"
+        if self._counters.ready and not was_ready:
             self._parts.log.upstream_responds()
             self._log.info("upstream responds", address=str(found.answered_by), brokers=self._book.node_ids)
         addresses = ", ".join(map(str, self._config.upstream.bootstrap))
         for condition, detail in (
             (Condition.UPSTREAM_UNREACHABLE, unreachable),
             (Condition.UPSTREAM_NOT_A_BROKER, no_broker),
+            (Condition.NO_BROKER_LISTED, none_listed),
         ):
             self._status.set_all(condition, {} if detail is None else {addresses: detail})
-        self._status.set(Condition.LISTENER_CLOSED, self._listeners.not_open)
+        self._closed_ports(self._book.node_ids if found.brokers is None else sorted(found.brokers))
         self._status.set(Condition.ROUTING_LOOP, self._a_broker_leads_back())
         self._status.set(Condition.CERTIFICATE_EXPIRED, expired)
         self._status.end(Condition.STARTING)
+
+    def _closed_ports(self, node_ids: Sequence[int]) -> None:
+        """Report the brokers of the cluster that have no port for clients; clients are served as long as one has."""
+        closed = {f"broker {node_id}": reason for node_id, reason in self._listeners.without_port(node_ids).items()}
+        details = {broker: f"{broker}: {reason}" for broker, reason in closed.items()}
+        all_closed = None
+        if details and len(details) == len(node_ids):
+            first, *others = details.values()
+            all_closed = f"no broker has a port for clients: {first}" + (f", and {len(others)} more" if others else "")
+        self._status.set(Condition.LISTENER_CLOSED, all_closed)
+        self._status.set_all(Condition.BROKER_PORT_CLOSED, {} if all_closed else details)
 
     @property
     def _lacks_login(self) -> bool:

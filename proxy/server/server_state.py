@@ -56,6 +56,7 @@ class ServerState:
         counters = self._parts.observer.counted()
         counters.log_lines_dropped = log_lines_dropped()
         counters.cpu_seconds = process_time()
+        counters.ready = self._status.not_ready() is None
         return Snapshot(
             counters,
             self._parts.sessions.requests_in_flight(),

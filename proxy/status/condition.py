@@ -56,10 +56,12 @@ class Condition(Enum):
     EVENT_LOOP_STUCK = "event_loop_stuck"
     UPSTREAM_UNREACHABLE = "upstream_unreachable"
     UPSTREAM_NOT_A_BROKER = "upstream_not_a_broker"
+    NO_BROKER_LISTED = "no_broker_listed"
     ROUTING_LOOP = "routing_loop"
     LISTENER_CLOSED = "listener_closed"
     CERTIFICATE_EXPIRED = "certificate_expired"
     BROKER_UNREACHABLE = "broker_unreachable"
+    BROKER_PORT_CLOSED = "broker_port_closed"
     QUARANTINE_FAILING = "quarantine_failing"
     CLOCK_OFFSET = "clock_offset"
     EVENTS_LOST = "events_lost"
@@ -110,6 +112,14 @@ TYPES = {
         "Name the brokers' client listeners in `upstream.bootstrap`; `sluicegate doctor` says what responds at each "
         "address.",
     ),
+    Condition.NO_BROKER_LISTED: _not_serving(
+        "A broker responds, but its Metadata lists no broker (all are fenced, as without a quorum of controllers), so "
+        "clients find no leader. Not seen, and never active, if the cluster requires a login and `upstream.sasl` is "
+        "not set.",
+        _AT_A_LOOK,
+        "within 2 s after a broker is listed",
+        "Look at the controllers: `kafka-metadata-quorum.sh --bootstrap-controller HOST:PORT describe --status`.",
+    ),
     Condition.ROUTING_LOOP: _not_serving(
         "A broker's address leads back to a listener of this proxy.",
         _AT_A_LOOK,
@@ -117,10 +127,10 @@ TYPES = {
         "Correct `upstream.bootstrap`, `upstream.brokers` or the broker's `advertised.listeners`.",
     ),
     Condition.LISTENER_CLOSED: _not_serving(
-        "A port that clients need cannot be opened.",
+        "No broker of the cluster has a port for clients: none can be opened.",
         _AT_A_LOOK,
         _AT_A_LOOK,
-        "Free the port, or change `listen`.",
+        "Free the ports, or change `listen`.",
     ),
     Condition.CERTIFICATE_EXPIRED: _not_serving(
         "The certificate that clients see has expired, so they do not connect.",
@@ -135,6 +145,13 @@ TYPES = {
         "within 5 s after the broker responds; 24 h after its last response if the cluster does not list it",
         f"Start the broker, or correct its `advertised.listeners` or `upstream.brokers`. {_IF_SILENT} If it was "
         "removed for good, the condition ends after 24 h, or with a restart.",
+    ),
+    Condition.BROKER_PORT_CLOSED: _needs_attention(
+        "A broker of the cluster has no port for clients: it cannot be opened, or `listen` has none for its id. "
+        "Responses omit the broker, so clients cannot write to the partitions that it leads.",
+        _AT_A_LOOK,
+        "at the next look after the port is free, or the cluster no longer lists the broker",
+        "Free the port, or change `listen.broker_port_base` or `listen.broker_port_map`.",
     ),
     Condition.QUARANTINE_FAILING: _needs_attention(
         "Bad records cannot be written to a dead-letter topic, so their producers are told to retry and make no "

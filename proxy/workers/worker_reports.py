@@ -93,8 +93,10 @@ class WorkerReports:
         own = replace(self._counters, log_lines_dropped=log_lines_dropped(), cpu_seconds=process_time())
         gauges = total_gauges(report.snapshot for report in reports)
         gauges.resident_bytes += resident_bytes()
+        counters = total_of([own, *self._of_the_ended, *(report.snapshot.counters for report in reports)])
+        counters.ready = self._status.not_ready() is None
         return Snapshot(
-            total_of([own, *self._of_the_ended, *(report.snapshot.counters for report in reports)]),
+            counters,
             sum(report.snapshot.in_flight for report in reports),
             sum(worker.takes_connections for worker in workers),
             self._restarts,

@@ -8,6 +8,7 @@ import yaml
 
 from sluicegate.proxy.reporting.metrics.families import FAMILIES, ROWS
 from sluicegate.proxy.reporting.metrics.family import Kind
+from sluicegate.proxy.status.condition import Condition
 from tests.deploy.queries import ALL, CONFIGURATION, DASHBOARD, JOB, RULES, Query, alerts
 from tests.oracle.kafka_java import ROOT
 
@@ -17,6 +18,12 @@ _OF_A_TARGET = {"job", "instance", "cluster"}
 _RUNBOOK = (ROOT / "docs" / "runbook.md").read_text()
 # Replaced as one text, so it is the same in each alert: by the chart's runbookUrl, or with sed.
 _RUNBOOK_URL = "https://github.com/OWNER/REPO/blob/main/docs/runbook.md"
+# Their alerts count what happened, which also shows what has ended between two scrapes; None: somebody asked for it.
+_WITHOUT_A_SELECTOR = {
+    "draining": None,
+    "own_login_rejected": "SluicegateUpstreamLoginRejected",
+    "worker_restarted": "SluicegateWorkerRestarts",
+}
 _ANCHORS = {heading.lower() for heading in re.findall(r"^## (\w+)$", _RUNBOOK, re.MULTILINE)}
 
 
@@ -54,6 +61,17 @@ def test_an_alert_has_a_summary_a_description_and_a_runbook_link(rule: dict[str,
     assert words["description"].endswith(".")
     page, _, anchor = words["runbook_url"].partition("#")
     assert (page, anchor in _ANCHORS) == (_RUNBOOK_URL, True)
+
+
+def test_every_condition_has_an_alert_or_a_reason_to_have_none() -> None:
+    selectors = [re.findall(r'condition=~?"([^"]*)"', rule["expr"]) for rule in alerts()]
+    alerted = {name for found in selectors for names in found for name in names.split("|")}
+    names = {condition.value for condition in Condition}
+
+    assert alerted - names == set()
+    assert names - alerted == set(_WITHOUT_A_SELECTOR)
+    others = {rule["alert"] for rule in alerts()}
+    assert {alert for alert in _WITHOUT_A_SELECTOR.values() if alert is not None} <= others
 
 
 def test_the_example_scrapes_the_readmes_admin_address_as_the_job_of_the_queries() -> None:

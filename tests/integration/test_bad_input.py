@@ -248,7 +248,8 @@ def test_a_broker_port_in_use_excludes_that_broker_and_is_reported(kafka_bootstr
         status, words = proxy.get("/readyz")
         assert status == 503
         address = f"127.0.0.1:{proxy.broker_port(nodes[0])}"
-        assert f"broker {nodes[0]} at {address}: Address already in use" in words
+        assert f"broker {nodes[0]}: its port cannot be bound: {address}: Address already in use" in words
+        assert proxy.metric("sluicegate_ready") == 0
         for listener in taken:
             listener.close()
         eventually(lambda: proxy.get("/readyz")[0] == 200, what="readiness after the port is free")

@@ -4,6 +4,8 @@ What each place shows is left side by side in build/conditions/: a text, and pic
 """
 
 import re
+import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -18,6 +20,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
+from sluicegate.protocol.headers import build_request_header
 from tests.broker.certificates import Authority
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
@@ -44,6 +47,7 @@ _LOGGED_AS = {
     "upstream_not_a_broker": "no broker reachable",
     "configuration_rejected": "configuration rejected",
 }
+_UNREGISTER_BROKER = 64
 _COLOURS = {"needs attention": "attention", "not serving": "bad"}
 _WITHIN_SECONDS = 10
 _FOR_A_BUSY_MACHINE = 20
@@ -300,6 +304,57 @@ def test_a_total_outage_and_its_end(tmp_path: Path, web_ui: "Page | None") -> No
         kafka.wait_until_up(node)
         ends(proxy, "upstream_unreachable")
         eventually(lambda: proxy.get("/readyz") == (200, "serving\n"), 30, "no other condition")
+
+
+def _unregister(kafka: Kafka) -> None:
+    """Make the cluster forget its broker, which goes on running (KIP-631: UnregisterBroker v0)."""
+    with RawClient(kafka.bootstrap) as client:
+        client.send_frame(
+            build_request_header(_UNREGISTER_BROKER, 0, 1, "raw", 2) + struct.pack(">ib", kafka.nodes[0].node_id, 0)
+        )
+        assert isinstance(client.receive(), bytes)
+        eventually(lambda: client.metadata()["brokers"] == [], what="Metadata without a broker")
+
+
+def test_a_cluster_that_lists_no_broker(tmp_path: Path, web_ui: "Page | None") -> None:
+    with ExitStack() as stack:
+        kafka = Kafka(KAFKA_NEW, tmp_path / "kafka")
+        stack.callback(kafka.stop)
+        kafka.start()
+        proxy = ProxyProcess(tmp_path, kafka.bootstrap)
+        stack.callback(proxy.stop)
+        proxy.start()
+        assert proxy.metric("sluicegate_ready") == 1
+        _unregister(kafka)
+        detail = begins(proxy, "no_broker_listed", web_ui)
+        assert detail.startswith(f"{kafka.bootstrap} responds, but lists no broker")
+        assert proxy.get("/readyz")[0] == 503
+        assert proxy.metric("sluicegate_ready") == 0
+        command = [COMMAND, "doctor", "--config", str(proxy.folder / "sluicegate.yaml")]
+        examined = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert examined.returncode == 1
+        assert "responds, but lists no broker" in " ".join(examined.stdout.split())
+
+        kafka.add_node()
+        ends(proxy, "no_broker_listed")
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_port_of_one_broker_of_three_is_taken(
+    cluster: Kafka, tmp_path: Path, web_ui: "Page | None", workers: int
+) -> None:
+    settings = {"upstream": {"bootstrap": cluster.bootstrap.split(",")}, "workers": workers}
+    proxy = ProxyProcess(tmp_path, cluster.bootstrap, settings)
+    try:
+        with socket.create_server(("127.0.0.1", proxy.broker_port(cluster.nodes[2].node_id))):
+            proxy.start()
+            detail = begins(proxy, "broker_port_closed", web_ui)
+            assert detail.startswith(f"broker {cluster.nodes[2].node_id}: its port cannot be bound: ")
+            assert proxy.get("/readyz")[0] == 200
+            assert proxy.metric("sluicegate_ready") == 1
+        ends(proxy, "broker_port_closed")
+    finally:
+        proxy.stop()
 
 
 def test_a_very_large_node_id_behind_a_host_name_is_served_and_shown(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import base64
 import hashlib
 import socket
 import ssl
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from typing import cast
@@ -285,6 +286,19 @@ async def test_metadata_without_a_login_means_none_is_needed() -> None:
 
     assert (found.needs_login, found.brokers) == (False, {1: HostPort("h", 9)})
     assert broker.connections == 1
+
+
+async def test_another_address_is_asked_if_one_lists_no_broker() -> None:
+    async with (
+        ScriptedBroker({ApiKey.METADATA: brokers()}) as lone,
+        ScriptedBroker({ApiKey.METADATA: brokers((1, "h", 9))}) as whole,
+    ):
+        both = replace(upstream(lone.address), bootstrap=(lone.address, whole.address))
+        found = await discover_cluster(both, None, 7)
+        alone = await discover_cluster(upstream(lone.address), None, 7)
+
+    assert (found.answered_by, found.brokers) == (whole.address, {1: HostPort("h", 9)})
+    assert (alone.answered_by, alone.brokers, alone.needs_login) == (lone.address, {}, False)
 
 
 async def test_two_connections_that_are_closed_at_metadata_mean_that_a_login_is_needed() -> None:

@@ -5,7 +5,7 @@ from sluicegate.proxy.reporting.metrics.family import Family, counter, gauge
 UPSTREAM: tuple[Family, ...] = (
     gauge(
         "sluicegate_ready",
-        "1 if an upstream broker responds, else 0.",
+        "1 if clients can be served (`/readyz` is 200), else 0.",
         "0: not serving. `/readyz` has the reason.",
         lambda s: int(s.counters.ready),
     ),
