@@ -51,8 +51,8 @@ class Limits:
         formerly="rule_seconds",
     )
     rule_memory_bytes: RuleMemory = described(
-        "memory of the rules process beyond its libraries; each worker has one such process if its rules need one, and a "
-        "second one after the first costly evaluation",
+        "memory of the rules process beyond its libraries; each worker has one such process if its rules need one, and "
+        "a second one after the first costly evaluation",
         default=268_435_456,
         formerly="rule_memory",
     )
