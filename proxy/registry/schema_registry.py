@@ -165,15 +165,17 @@ class SchemaRegistry:
             made = self._compiler(text)
         except (Outage, MayNotWaitHere):
             raise
-        except Exception as error:  # also a fault of a compiler or of ours: this schema fails the same way again
-            if not isinstance(error, SchemaUnusable):
-                self._reports.fault(self.name, error)
-            reason = str(error) if isinstance(error, SchemaUnusable) else _our_fault(error)
-            self._schemas.learn(schema_id, self._now(), reason, _REASON_BYTES)
-            return reason
-        found = RegisteredSchema(text.language, made.content, text.conditions)
-        self._schemas.learn(schema_id, self._now(), found, made.size)
-        return found
+        except SchemaUnusable as error:
+            reason = str(error)
+        except Exception as error:  # a fault of a compiler or of ours: this schema fails the same way again
+            self._reports.fault(self.name, error)
+            reason = _our_fault(error)
+        else:
+            found = RegisteredSchema(text.language, made.content, text.conditions)
+            self._schemas.learn(schema_id, self._now(), found, made.size)
+            return found
+        self._schemas.learn(schema_id, self._now(), reason, _REASON_BYTES)
+        return reason
 
     def _usable(self, schema_id: SchemaId, found: RegisteredSchema | str | None) -> RegisteredSchema:
         if found is None:

@@ -55,7 +55,7 @@ class RulesProcess:
         self._wait_budget = wait_budget
         reports = reports if reports is not None else NoRulesReports()
         self._thread = EvaluationThread(limits, reports, start, now)
-        # A process of its own for costly evaluations, so that others never wait for them; it starts with the first.
+        # A process for costly evaluations, of which others wait for a slice at most. It starts with the first.
         self._costly = EvaluationThread(limits, reports, start, now)
 
     def prepare(self, kinds: frozenset[Kind]) -> None:
