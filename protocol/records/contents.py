@@ -177,7 +177,7 @@ class RecordContents:
         if size < 0:
             return None
         wanted = size if size < self._most_bytes else self._most_bytes
-        self._budget.check_at_once(wanted)
+        self._budget.check_held(wanted)
         cursor = self._cursor
         at = cursor.position
         if size <= cursor.end - at:

@@ -64,5 +64,5 @@ class MessageContents:
     def _taken(self, data: memoryview, at: int, size: int) -> bytes | None:
         if size < 0:
             return None
-        self._budget.check_at_once(size)
+        self._budget.check_held(size)
         return bytes(data[at : at + size])

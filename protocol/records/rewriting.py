@@ -108,7 +108,7 @@ class RecordReader:
         length = cursor.varint()
         if cursor.failed or length < 0:
             raise CannotRewrite("its payload is not exactly its records")
-        self._budget.check_at_once(length)
+        self._budget.check_held(length)
         if length > cursor.end - cursor.position:
             self._read_within(Cursor(self._gathered(length), 0, length))
         else:

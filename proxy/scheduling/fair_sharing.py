@@ -10,15 +10,24 @@ from typing import Generic, Protocol, TypeVar
 
 # Work done for an account counts half after this time.
 _HALF_LIFE_SECONDS = 5.0
+# What nobody knows about yet is queued as if this much work had been done for it. New accounts cost a client nothing,
+# so they do not go before a client that needs little.
+_NEWCOMER_SECONDS = 0.5
 
 
 class Account:
-    """The work done for one connection, in seconds that decay. `has_left`: its client no longer waits."""
+    """The work done for one connection, in seconds that decay.
+
+    `has_left`: its client no longer waits. `is_new`: no work has been done for it yet. `last_seconds`: the time that
+    its last work took.
+    """
 
     def __init__(self) -> None:
         self._served = 0.0
         self._at = 0.0
         self.has_left = False
+        self.is_new = True
+        self.last_seconds = 0.0
 
     def served(self, now: float) -> float:
         """Return the decayed seconds of work."""
@@ -28,6 +37,8 @@ class Account:
         """Add work that has just been done."""
         self._served = self.served(now) + seconds
         self._at = now
+        self.is_new = False
+        self.last_seconds = seconds
 
 
 class Waiting(Protocol):
@@ -40,7 +51,11 @@ T = TypeVar("T", bound=Waiting)
 
 
 class FairQueue(Generic[T]):
-    """A queue that serves the account with the least recent work first, and the oldest work within an account."""
+    """A queue that serves the account with the least recent work first, and the oldest work within an account.
+
+    Of accounts without work yet, it serves the latest first: a client that arrives does not wait for all that arrived
+    before it, whatever their number.
+    """
 
     def __init__(self) -> None:
         self._waiting: list[T] = []
@@ -69,15 +84,6 @@ class FairQueue(Generic[T]):
             return None
         return self._waiting.pop(self._first(now))
 
-    def pop_before(self, account: Account, now: float) -> T | None:
-        """Remove and return the next work if it goes before more work for `account`, else None."""
-        if not self._waiting:
-            return None
-        first = self._first(now)
-        if _order(self._waiting[first].account, now) >= _order(account, now):
-            return None
-        return self._waiting.pop(first)
-
     def pop_unless_heavier(self, account: Account, seconds: float, now: float) -> T | None:
         """Remove and return the next work. None if the queue is empty, or if the work's account was served `seconds`
         more than `account`.
@@ -90,11 +96,21 @@ class FairQueue(Generic[T]):
         return self._waiting.pop(first)
 
     def _first(self, now: float) -> int:
-        return min(range(len(self._waiting)), key=lambda place: _order(self._waiting[place].account, now))
+        waiting = self._waiting
+        first = min(range(len(waiting)), key=lambda place: _order(waiting[place].account, now))
+        account = waiting[first].account
+        if not account.is_new:
+            return first
+        latest = next(
+            work.account
+            for work in reversed(waiting)
+            if work.account.is_new and work.account.has_left is account.has_left
+        )
+        return next(place for place, work in enumerate(waiting) if work.account is latest)
 
 
 def _order(account: Account, now: float) -> tuple[bool, float]:
-    return account.has_left, account.served(now)
+    return account.has_left, _NEWCOMER_SECONDS if account.is_new else account.served(now)
 
 
 class FairSlots:

@@ -17,7 +17,7 @@ from sluicegate.protocol.records.record_batch import CODEC_MASK, HEADER_BYTES, a
 from sluicegate.proxy.responses.dispatch import Dispatch
 from sluicegate.proxy.scheduling.extraction import QuarantineMemory, extract_bad_records
 from sluicegate.proxy.scheduling.fair_sharing import Account
-from sluicegate.proxy.scheduling.validation_thread import Job, ValidationThread, settle
+from sluicegate.proxy.scheduling.validation_thread import MOST_HELD_BYTES, Job, ValidationThread, settle
 from sluicegate.proxy.scheduling.wait_budget import CpuTime, MayNotWaitHere, WaitBudget
 from sluicegate.proxy.scheduling.waiting_threads import MOST_COSTLY_THREADS, WaitingThreads
 from sluicegate.validation.dispositions.fixes import Previous
@@ -107,6 +107,7 @@ class Scheduler:
         self._loop_left = _LOOP_TURN_BYTES
         self._loop_most = min(_LOOP_REQUEST_BYTES, limits.max_decompressed_bytes)
         self._loop_turn_ends = False
+        self._large_room: WaitingThreads[Job] = WaitingThreads(self._validate_large, wait_budget, CpuTime.REST, 1)
         self._costly_room: WaitingThreads[Job] = WaitingThreads(
             self._validate_costly, wait_budget, CpuTime.REST, MOST_COSTLY_THREADS
         )
@@ -128,7 +129,12 @@ class Scheduler:
         until = _Until(monotonic() + _LOOP_REQUEST_SECONDS)
         limits = self._limits
         budget = DecompressionBudget(
-            most, limits.max_record_errors, until, _LOOP_AT_ONCE_BYTES, most_headers=limits.max_request_headers
+            most,
+            limits.max_record_errors,
+            until,
+            _LOOP_AT_ONCE_BYTES,
+            limits.max_request_headers,
+            _LOOP_AT_ONCE_BYTES,
         )
         validated: ValidatedRequest | None = None
         with suppress(OutOfTime, MayNotWaitHere), self._wait_budget.never_waiting():
@@ -176,6 +182,7 @@ class Scheduler:
         self._thread.close()
         self._waiting_room.close()
         self._costly_room.close()
+        self._large_room.close()
 
     def _next_loop_turn(self) -> None:
         self._loop_left = _LOOP_TURN_BYTES
@@ -189,18 +196,37 @@ class Scheduler:
             self._costly_room.add(job)
 
     def _validate_costly(self, job: Job, give_way: Callable[[], None]) -> None:
-        settle(job, partial(self._validate_whole, job, Decompressor(), PolicyMemo(), give_way))
+        """Validate a job; jobs with large records are validated one at a time, and keep one of these in memory."""
+        try:
+            self._settle(job, give_way, MOST_HELD_BYTES)
+        except OutOfTime:
+            self._large_room.add(job)
+
+    def _validate_large(self, job: Job, give_way: Callable[[], None]) -> None:
+        self._settle(job, give_way, self._limits.max_decompressed_bytes)
+
+    def _settle(self, job: Job, give_way: Callable[[], None], most_held: int) -> None:
+        settle(job, partial(self._validate_whole, job, Decompressor(), PolicyMemo(), give_way, most_held))
 
     def _validate_whole(
-        self, job: Job, decompressor: Decompressor, memo: PolicyMemo, give_way: Callable[[], None]
+        self,
+        job: Job,
+        decompressor: Decompressor,
+        memo: PolicyMemo,
+        give_way: Callable[[], None],
+        most_held: int,
     ) -> Dispatch:
-        """Validate a whole job in a thread. Raises Abandoned."""
+        """Validate a whole job in a thread, with at most `most_held` bytes of one record in memory.
+
+        Raises Abandoned, and OutOfTime if a record has more.
+        """
         limits = self._limits
         budget = DecompressionBudget(
             limits.max_decompressed_bytes,
             limits.max_record_errors,
             give_way,
             most_headers=limits.max_request_headers,
+            most_held=most_held,
         )
         request = job.request
         policy_of = self._policy_of(memo, job.client)

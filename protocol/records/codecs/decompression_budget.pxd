@@ -11,6 +11,7 @@ cdef class DecompressionBudget:
     cdef readonly Py_ssize_t plain_bytes
     cdef public Py_ssize_t record_errors
     cdef readonly Py_ssize_t most_at_once
+    cdef readonly Py_ssize_t most_held
     cdef readonly bint exhausted
     cdef object _give_way
     cdef readonly Py_ssize_t plain_left
@@ -27,6 +28,8 @@ cdef class DecompressionBudget:
     cpdef int spend_headers(self, Py_ssize_t count) except -1
 
     cpdef int check_at_once(self, Py_ssize_t size) except -1
+
+    cpdef int check_held(self, Py_ssize_t size) except -1
 
     cpdef DecompressionBudget to_read_again(self)
 

@@ -20,7 +20,9 @@ class Abandoned(Exception):
 
 
 class OutOfTime(Exception):
-    """The validation takes too long for where it runs, and would block other work; raised by a DecompressionBudget."""
+    """The validation takes too long, or too much memory, for where it runs, and would block other work; raised by a
+    DecompressionBudget.
+    """
 
 
 class Bound(Enum):
@@ -47,7 +49,8 @@ class DecompressionBudget:
 
     `give_way` is called about every 64 KiB of work and may raise Abandoned. `exhausted`: the payloads exceeded
     `plain_bytes`, and get nothing more. `plain_left`, `record_errors` and `headers_left` are what is left.
-    `most_at_once`: how many bytes may be processed without giving way.
+    `most_at_once`: how many bytes may be processed without giving way. `most_held`: how many bytes of one record may be
+    in memory.
     """
 
     def __init__(
@@ -57,11 +60,13 @@ class DecompressionBudget:
         give_way: Callable[[], None],
         most_at_once: int = _UNBOUNDED,
         most_headers: int | None = None,
+        most_held: int = _UNBOUNDED,
     ) -> None:
         self.plain_bytes = plain_bytes
         self.record_errors = record_errors
         self.exhausted = False
         self.most_at_once = most_at_once
+        self.most_held = most_held
         self._give_way = give_way
         self.plain_left = plain_bytes
         self.most_headers = _UNBOUNDED if most_headers is None else most_headers
@@ -97,13 +102,24 @@ class DecompressionBudget:
         if size > self.most_at_once:
             raise OutOfTime
 
+    def check_held(self, size: int) -> None:
+        """Check before `size` bytes of one record are kept in memory. Raises OutOfTime if that is too much here."""
+        if size > self.most_held:
+            raise OutOfTime
+
     def to_read_again(self) -> "DecompressionBudget":
         """Return a budget for reading the same payloads again; it gives way as before.
 
         It has twice as many bytes, because changed times may need more bytes.
         """
         most = self.plain_bytes
-        return DecompressionBudget(most if most > _UNBOUNDED >> 1 else 2 * most, 0, self._give_way, self.most_at_once)
+        return DecompressionBudget(
+            most if most > _UNBOUNDED >> 1 else 2 * most,
+            0,
+            self._give_way,
+            self.most_at_once,
+            most_held=self.most_held,
+        )
 
     def worked(self, size: int) -> None:
         """Count work that equals reading `size` plain bytes. Raises what `give_way` raises."""

@@ -3,8 +3,6 @@
 from collections import Counter
 from dataclasses import dataclass
 
-import pytest
-
 from sluicegate.proxy.scheduling.fair_sharing import Account, FairQueue, FairSlots
 
 
@@ -14,19 +12,39 @@ class Work:
     account: Account
 
 
+def names_of(turns: FairQueue[Work], now: float) -> list[str]:
+    order = []
+    while (work := turns.pop(now)) is not None:
+        order.append(work.name)
+    return order
+
+
 def test_those_for_whom_least_was_done_go_first_and_then_who_waits_longest() -> None:
     turns: FairQueue[Work] = FairQueue()
-    greedy, modest, new = Account(), Account(), Account()
+    greedy, modest = Account(), Account()
     greedy.add(3.0, now=100)
     modest.add(0.1, now=100)
-    for work in (Work("a", greedy), Work("b", modest), Work("c", new), Work("d", new)):
+    for work in (Work("a", greedy), Work("b", modest), Work("c", modest)):
         turns.add(work)
 
-    order = []
-    while (work := turns.pop(now=100)) is not None:
-        order.append(work.name)
+    assert names_of(turns, now=100) == ["b", "c", "a"]
 
-    assert order == ["c", "d", "b", "a"]
+
+def test_new_accounts_go_after_those_that_need_little_and_the_latest_first() -> None:
+    turns: FairQueue[Work] = FairQueue()
+    greedy, modest, early, late = Account(), Account(), Account(), Account()
+    greedy.add(3.0, now=100)
+    modest.add(0.1, now=100)
+    for work in (
+        Work("greedy", greedy),
+        Work("early", early),
+        Work("late, first", late),
+        Work("late, second", late),
+        Work("modest", modest),
+    ):
+        turns.add(work)
+
+    assert names_of(turns, now=100) == ["modest", "late, first", "late, second", "early", "greedy"]
 
 
 def test_what_was_done_long_ago_counts_little() -> None:
@@ -49,17 +67,6 @@ def test_work_for_clients_that_have_left_comes_last() -> None:
 
     assert first is not None
     assert first.name == "here"
-
-
-@pytest.mark.parametrize(("done_for_waiting", "goes_before"), [(0.0, True), (5.0, False)])
-def test_only_who_was_served_less_goes_before_work_that_has_begun(done_for_waiting: float, goes_before: bool) -> None:
-    turns: FairQueue[Work] = FairQueue()
-    begun, waiting = Account(), Account()
-    begun.add(1.0, now=5)
-    waiting.add(done_for_waiting, now=5)
-    turns.add(Work("waiting", waiting))
-
-    assert (turns.pop_before(begun, now=5) is not None) is goes_before
 
 
 def test_what_is_taken_out_is_not_done() -> None:
