@@ -18,8 +18,8 @@ ALL = Wanted(True, True, True, 1 << 20)
 Found = tuple[int, int, bytes | None, bytes | None, tuple[tuple[bytes, bytes | None], ...]]
 
 
-def budget(most_at_once: int = 1 << 62) -> DecompressionBudget:
-    return DecompressionBudget(1 << 30, 0, lambda: None, most_at_once)
+def budget(most_held: int = 1 << 62) -> DecompressionBudget:
+    return DecompressionBudget(1 << 30, 0, lambda: None, most_held=most_held)
 
 
 def read(
@@ -98,7 +98,7 @@ def test_a_part_that_spans_pieces_is_bounded() -> None:
         read(data, Wanted(True, True, True, 49_999), most_piece_bytes=10_000)
 
 
-def test_a_large_value_is_not_extracted_on_the_event_loop() -> None:
+def test_a_large_value_is_not_extracted_where_it_may_not_be_held() -> None:
     with pytest.raises(OutOfTime):
         read(batch([Rec(NOW, b"k", bytes(70_000))]), given=budget(64 * 1024))
 
