@@ -7,7 +7,7 @@ from pydantic import AfterValidator
 from sluicegate.config.content_keys import Schema
 from sluicegate.config.reference import json_schema_kinds as schema
 from sluicegate.config.section import described, section
-from sluicegate.config.values.kinds import FileName, Text
+from sluicegate.config.values.kinds import AnyText, FileName, Text
 from sluicegate.config.values.password import Password
 
 
@@ -18,7 +18,7 @@ def _path(text: str) -> str:
     return text
 
 
-FieldPath = Annotated[str, AfterValidator(_path), schema.schema_note(schema.TEXT)]
+FieldPath = Annotated[AnyText, AfterValidator(_path), schema.schema_note(schema.TEXT)]
 
 
 @section
@@ -50,7 +50,7 @@ class SensitiveFields:
         name="schema",
         default=None,
     )
-    replacement: str = described("text that replaces a string, with `action: mask`", default="***")
+    replacement: AnyText = described("text that replaces a string, with `action: mask`", default="***")
     key_file: FileName | None = described(
         "file with the key of `action: hash`, at least 16 bytes; trailing line ends are removed", default=None
     )

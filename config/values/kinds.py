@@ -39,6 +39,11 @@ def _text(value: str) -> str:
         raise ValueError("an empty text; leave the key out instead")
     if "\0" in value:
         raise ValueError("a text with a NUL character in it")
+    return _encodable(value)
+
+
+def _encodable(value: str) -> str:
+    """A text that can be written in UTF-8: into records, headers, responses and log lines."""
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -120,6 +125,8 @@ MODES = {
 _FLAGS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 Text = Annotated[str, AfterValidator(_text), schema.schema_note(schema.TEXT)]
+AnyText = Annotated[str, AfterValidator(_encodable)]
+"""A text that may be empty."""
 TopicName = Annotated[str, AfterValidator(_topic_name), schema.schema_note(schema.TEXT)]
 FileName = Annotated[str, AfterValidator(_file_name), schema.schema_note(schema.TEXT), NamesFile()]
 WrittenFileName = Annotated[str, AfterValidator(_written_file_name), schema.schema_note(schema.TEXT)]
@@ -203,6 +210,7 @@ __all__ = [
     "ON",
     "Addresses",
     "AdvertisedHost",
+    "AnyText",
     "BrokerAddress",
     "Bytes",
     "Candidates",

@@ -1,0 +1,65 @@
+"""Every text of a configuration can be written in UTF-8: into records, headers, names of topics, responses and logs."""
+
+import dataclasses
+import typing
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from sluicegate.config.files.yaml_source import read_yaml
+from sluicegate.config.loading import ConfigError, load
+from sluicegate.config.model import Config
+from sluicegate.config.section import is_section
+
+HALF = "a\ud800"
+FILE = 'upstream: {bootstrap: ["127.0.0.1:9"]}\nlisten: {bootstrap: "127.0.0.1:9"}\n'
+SENSITIVE = FILE + "topics:\n- match: t\n  sensitive: [{name: m, action: mask, fields: [%s], replacement: %s}]"
+
+
+def texts_of(annotation: Any, path: str = "", above: tuple[Any, ...] = ()) -> Iterator[tuple[str, Any]]:
+    """Yield the path and the type of each text below `annotation`. Addresses and secrets are read as a whole."""
+    if annotation is str:
+        yield path, annotation
+    elif typing.get_origin(annotation) is typing.Annotated:
+        within = list(texts_of(typing.get_args(annotation)[0], path, above))
+        yield from [(path, annotation)] if within and within[0][0] == path else within
+    elif isinstance(annotation, type) and is_section(annotation):
+        if annotation not in above:
+            hints = typing.get_type_hints(annotation, include_extras=True)
+            for each in dataclasses.fields(annotation):
+                yield from texts_of(hints[each.name], f"{path}.{each.name}", (*above, annotation))
+    else:
+        for i, part in enumerate(typing.get_args(annotation)):
+            yield from texts_of(part, f"{path}[{i}]", above)
+
+
+TEXTS = [each for each in texts_of(Config) if not each[0].endswith("file")]  # the system decides the names of files
+
+
+def test_the_texts_of_a_policy_are_found() -> None:
+    paths = " ".join(path for path, _ in TEXTS)
+
+    for expected in ("sensitive", "replacement", "quarantine", "owner", "patterns", "required", "cel"):
+        assert expected in paths
+
+
+@pytest.mark.parametrize("kind", [kind for _, kind in TEXTS], ids=[path for path, _ in TEXTS])
+def test_half_a_character_is_rejected(kind: Any) -> None:
+    with pytest.raises(ValidationError):
+        TypeAdapter(kind).validate_python(HALF)
+
+
+@pytest.mark.parametrize(("field", "replacement"), [("a", r'"\ud800"'), (r'"a\udfff"', "x")])
+def test_the_message_names_the_text(field: str, replacement: str) -> None:
+    with pytest.raises(ConfigError, match="half a character"):
+        load(read_yaml(SENSITIVE % (field, replacement), "f"), {})
+
+
+def test_a_replacement_may_be_empty_and_have_any_whole_character() -> None:
+    for text in ("", "\U0001f600", "\0"):
+        config = load(read_yaml(SENSITIVE % ("a", '"' + text.replace("\0", r"\0") + '"'), "f"), {}).config
+
+        found = config.topics[0].sensitive
+        assert found is not None and found[0].replacement == text
