@@ -11,15 +11,19 @@ from tests.bounds.measurement import Measured
 BEGIN, END = "<!-- written by make bounds: begin -->", "<!-- written by make bounds: end -->"
 MEASURED: list[Measured] = []
 
-_HEAD = "| input | sent | connections | others' longest wait | same load elsewhere | memory at most | kept | held |"
+_HEAD = (
+    "| input | sent | connections | others' longest wait | idle neighbour | same load elsewhere "
+    "| memory at most | kept | held |"
+)
 
 
 def rows(measured: list[Measured]) -> str:
-    lines = [_HEAD, "|---|--:|--:|--:|--:|--:|--:|---|"]
+    lines = [_HEAD, "|---|--:|--:|--:|--:|--:|--:|--:|---|"]
     for one in measured:
         baseline = "" if one.baseline is None else f"{one.baseline * 1000:.0f} ms"
         lines.append(
-            f"| {one.name} | {_bytes(one.sent)} | {one.connections:,} | {one.longest_wait * 1000:.0f} ms | {baseline} "
+            f"| {one.name} | {_bytes(one.sent)} | {one.connections:,} | {one.longest_wait * 1000:.0f} ms "
+            f"| {one.idle_wait * 1000:.0f} ms | {baseline} "
             f"| {one.growth / MIB:+.0f} MiB | {one.kept / MIB:+.0f} MiB | {'**no**' if one.violations else 'yes'} |"
         )
     return "\n".join(lines)

@@ -64,7 +64,7 @@ def _case(hostile: HostileValue) -> Case:
         f"sensitive {hostile.name}",
         lambda amount, _number: [_request(hostile, amount)],
         Extent(100_000, 1, 30),
-        Extent(LONGEST - 1000, 3, 300),
+        Extent(LONGEST - LONGEST // _RATIO - 1000, 3, 300),  # the key and the value are one record
         held=LONGEST,
         config=_CONFIG,
         only_thorough=True,
