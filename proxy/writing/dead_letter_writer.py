@@ -22,7 +22,7 @@ from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.scheduling.short_turns import ShortTurns
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.writing.topic_writer import CannotWrite, ClientMissing, Header, TopicWriter, check_client
-from sluicegate.validation.dispositions.quarantine import DeadLetterHeader, Violated, packed, shown
+from sluicegate.validation.dispositions.quarantine import DeadLetterHeader, Violated, as_written
 from sluicegate.validation.validated_request import Place
 
 Failures = dict[Place, str]
@@ -117,7 +117,7 @@ class DeadLetterWriter:
                 self._finish_if_done(job)
 
             try:
-                headers = headers_of(record, letters, job.client)
+                headers = headers_of(record, letters, job.client, self._turns.give_way)
                 self._writer.write(letters.topic, record.key, record.value, headers, delivered)
             except CannotWrite as error:
                 job.failures.setdefault(letters.place, str(error))
@@ -170,15 +170,17 @@ def _settings(within_seconds: float) -> dict[str, str | int | bool]:
     }
 
 
-def headers_of(record: TakenRecord, letters: DeadLetters, client: ClientDetails) -> list[Header]:
+def headers_of(
+    record: TakenRecord, letters: DeadLetters, client: ClientDetails, give_way: Callable[[], None]
+) -> list[Header]:
     """Return the headers of the dead letter: the record's own, then the violation and the client (known fields only).
 
     Kafka clients return the last of several headers with one name, so ours win even after an earlier quarantine.
+    Calls `give_way` after each few headers.
     """
-    own: list[Header] = [*shown(record.headers)]
-    if any(name.encode() != raw for (name, _), (raw, _) in zip(own, record.headers, strict=True)):
-        own.append((DeadLetterHeader.OWN, packed(record.headers)))
-    return [*own, *((name, text.encode(errors="replace")) for name, text in _ours(record, letters, client))]
+    headers = as_written(record.headers, give_way)
+    headers += ((name, text.encode(errors="replace")) for name, text in _ours(record, letters, client))
+    return headers
 
 
 def _ours(record: TakenRecord, letters: DeadLetters, client: ClientDetails) -> list[tuple[str, str]]:

@@ -6,7 +6,7 @@ is missing. The producer connects to the brokers directly, never through the pro
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -71,7 +71,7 @@ class TopicWriter:
         self._ended_at = -_REST_SECONDS
 
     def write(
-        self, topic: str, key: bytes | None, value: bytes | None, headers: Sequence[Header], delivered: Delivered
+        self, topic: str, key: bytes | None, value: bytes | None, headers: list[Header], delivered: Delivered
     ) -> None:
         """Queue one record. Raises CannotWrite, or NoRoom if it may be retried after others are stored."""
         import confluent_kafka  # noqa: PLC0415  # the extra `topic`
@@ -82,7 +82,7 @@ class TopicWriter:
             delivered(None if error is None else self._reason_of(error))
 
         try:
-            producer.produce(topic, value, key, headers=list(headers), on_delivery=on_delivery)
+            producer.produce(topic, value, key, headers=headers, on_delivery=on_delivery)
         except BufferError:
             raise NoRoom("the queue for the cluster is full") from None
         except confluent_kafka.KafkaException as failure:

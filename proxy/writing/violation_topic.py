@@ -95,7 +95,7 @@ class ViolationTopic:
             return
         while True:
             try:
-                self._writer.write(self._topic, key, value, (), self._delivered)
+                self._writer.write(self._topic, key, value, [], self._delivered)
             except NoRoom:
                 if self._is_over():
                     self._lost("the proxy stopped")

@@ -4,7 +4,7 @@ A response lists a bounded number of record errors (`limits.max_record_errors`),
 records. A second pass, only for such batches, finds them again by the same bounds and the same time.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -23,6 +23,7 @@ from sluicegate.protocol.records.record_batch import (
     magic_at,
     next_batch_end,
 )
+from sluicegate.protocol.records.rewriting import encoded
 from sluicegate.validation.dispositions.bad_records import BadByBounds
 from sluicegate.validation.dispositions.marks import REASON_HEADER, RULE_HEADER
 from sluicegate.validation.policy import ValidationLimits
@@ -32,6 +33,7 @@ from sluicegate.validation.validator import Submission
 from sluicegate.validation.verdict import Broken, Reason, Rejected
 
 Headers = Sequence[tuple[bytes, bytes | None]]
+_HEADERS_AT_ONCE = 500
 
 
 class DeadLetterHeader(StrEnum):
@@ -61,13 +63,35 @@ def shown(headers: Headers) -> list[tuple[str, bytes | None]]:
     return [(name.decode(errors="backslashreplace").replace("\0", "\\x00"), value) for name, value in headers]
 
 
-def packed(headers: Headers) -> bytes:
+def as_written(headers: Headers, give_way: Callable[[], None]) -> list[tuple[str, bytes | None]]:
+    """Return headers as `shown`, and after them, if that changes a name, `OWN` with all of them as they are.
+
+    Calls `give_way` after each few headers.
+    """
+    found: list[tuple[str, bytes | None]] = []
+    is_exact = True
+    for some in _in_pieces(headers):
+        written = shown(some)
+        is_exact = is_exact and all(text.encode() == name for (text, _), (name, _) in zip(written, some, strict=True))
+        found += written
+        give_way()
+    if not is_exact:
+        found.append((DeadLetterHeader.OWN, packed(headers, give_way)))
+    return found
+
+
+def packed(headers: Headers, give_way: Callable[[], None]) -> bytes:
     """Return the value of `OWN`: the headers in the format of a record (KIP-98), starting with their count."""
-    parts = [signed_varint(len(headers))]
-    for name, value in headers:
-        parts += (signed_varint(len(name)), name)
-        parts += (signed_varint(-1),) if value is None else (signed_varint(len(value)), value)
-    return b"".join(parts)
+    found = bytearray(signed_varint(len(headers)))
+    for some in _in_pieces(headers):
+        found += encoded(some)
+        give_way()
+    return bytes(found)
+
+
+def _in_pieces(headers: Headers) -> Iterator[tuple[tuple[bytes, bytes | None], ...]]:
+    for at in range(0, len(headers), _HEADERS_AT_ONCE):
+        yield tuple(headers[at : at + _HEADERS_AT_ONCE])
 
 
 def unpacked(data: bytes) -> list[tuple[bytes, bytes | None]] | None:
