@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 _MAX_CHARACTERS = 10_000
 # Of a compiled pattern; larger ones take milliseconds for each new name.
 _MAX_COMPILED_BYTES = 1 << 20
+INSTRUCTION_NANOSECONDS = 4
+"""How long RE2's slowest engine takes for each byte, multiplied by the instructions of the pattern (`programsize`)."""
 _NEVER = r"[^\x00-\x{10FFFF}]"
 # Patterns that match every principal.
 _EVERY_PRINCIPAL = frozenset({"*", "User:*", "/.*/", "/User:.*/"})

@@ -4,21 +4,29 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from sluicegate.config.teams import Owner
-from sluicegate.config.values.topic_pattern import compiled, is_for_every_principal, regular_expression_of
+from sluicegate.config.values.topic_pattern import (
+    INSTRUCTION_NANOSECONDS,
+    compiled,
+    is_for_every_principal,
+    regular_expression_of,
+)
 from sluicegate.validation.rules.rule import Client
 
 _ALL = 100
+_MOST_NANOSECONDS = 20_000_000
 
 
 class NamePattern:
     """A glob, or a regular expression of RE2, which matches in linear time. Thread-safe.
 
+    A name so long that matching it may take 20 ms does not match: clients choose their ids.
     `is_for_every_principal`: it matches every principal.
     """
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
         self._compiled = compiled(regular_expression_of(pattern))
+        self._most_characters = _MOST_NANOSECONDS // (INSTRUCTION_NANOSECONDS * self._compiled.programsize)
         self.is_for_every_principal = is_for_every_principal(pattern)
 
     def __eq__(self, other: object) -> bool:
@@ -29,7 +37,9 @@ class NamePattern:
 
     def matches(self, name: str | None) -> bool:
         """Return whether the whole name matches; a missing name (None) never does."""
-        return name is not None and self._compiled.fullmatch(name.encode(errors="replace").decode()) is not None
+        if name is None or len(name) > self._most_characters:
+            return False
+        return self._compiled.fullmatch(name.encode(errors="replace").decode()) is not None
 
     def concerns_principal_of(self, client: Client) -> bool:
         """Return whether the principal of `client` matches; an unverified one only matches a pattern for all."""

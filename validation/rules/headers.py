@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sluicegate.config.values.topic_pattern import compiled, regular_expression_of
-from sluicegate.validation.rules.rule import CONSTANT_STEPS, Part, RuledRecord
+from sluicegate.config.values.topic_pattern import INSTRUCTION_NANOSECONDS, compiled, regular_expression_of
+from sluicegate.validation.rules.rule import CONSTANT_STEPS, INLINE_STEPS, Part, RuledRecord
 
 _PARTS = Part.HEADERS
-_MATCH_STEPS = 20
+_MATCH_STEPS = 60
+_INSTRUCTIONS_A_STEP = 100 // INSTRUCTION_NANOSECONDS  # a step is 100 ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,8 @@ class ForbiddenHeaders(_ListedHeaders):
 class MatchedHeader:
     """The whole value of every header of this name matches, in UTF-8; a missing header passes.
 
-    `pattern`: a glob, or a regular expression of RE2 between slashes.
+    `pattern`: a glob, or a regular expression of RE2 between slashes. Values that need more than INLINE_STEPS
+    are faults, because matching cannot be interrupted.
     """
 
     def __init__(self, name: str, pattern: str) -> None:
@@ -73,6 +75,7 @@ class MatchedHeader:
         self.pattern = pattern
         self._name = name.encode()
         self._compiled = compiled(regular_expression_of(pattern))
+        self._instructions = self._compiled.programsize
 
     @property
     def needs(self) -> Part:
@@ -90,16 +93,27 @@ class MatchedHeader:
         return False
 
     def steps(self, record: RuledRecord) -> int:
-        """Return the cost of matching each header once."""
-        return CONSTANT_STEPS + len(record.headers) * _MATCH_STEPS
+        """Return the cost of matching each header of this name once, at most INLINE_STEPS."""
+        steps = CONSTANT_STEPS + len(record.headers)
+        for name, value in record.headers:
+            if name == self._name:
+                steps += self._steps_of(value)
+        return min(steps, INLINE_STEPS)
+
+    def _steps_of(self, value: bytes | None) -> int:
+        return _MATCH_STEPS + (0 if value is None else len(value) * self._instructions // _INSTRUCTIONS_A_STEP)
 
     def complaint(self, record: RuledRecord) -> str | None:
         """Return that a value does not match, without the value."""
+        left = INLINE_STEPS
         matched: bytes | None = None
         for name, value in record.headers:
             if name != self._name or (matched is not None and value == matched):
                 continue
             matched = value
+            left -= self._steps_of(value)
+            if left < 0:
+                return f"header {self.name} is too costly to match with {self.pattern}; send less of it"
             if not self._matches(value):
                 return f"the value of header {self.name} does not match {self.pattern}"
         return None

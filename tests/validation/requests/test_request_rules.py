@@ -1,5 +1,7 @@
 """Rules about how a batch is sent and by whom, both ways; and who is exempt."""
 
+import time
+
 import pytest
 
 from sluicegate.protocol.records.codecs.codec import Codec
@@ -7,6 +9,7 @@ from sluicegate.validation.requests.name_pattern import EnforcedClients, Exempti
 from sluicegate.validation.requests.request_rule import LeastVersion, RequestRule, SentBatch, numbers_in
 from sluicegate.validation.rules.evaluation import evaluate_request_rules
 from sluicegate.validation.rules.rule import Client, Mode
+from tests.bounds.machine import slowness
 
 SENT = SentBatch(acks=-1, codec=Codec.ZSTD, is_idempotent=True, size=100)
 CLIENT = Client("10.0.0.1:5", "team-a", "librdkafka", "2.3.0", "User:a")
@@ -131,3 +134,14 @@ def test_an_unverified_principal_is_exempt_by_no_pattern_and_held_to_what_holds_
 
     assert exempt == [False] * 5
     assert concerned == [True, True, True, False, False]
+
+
+def test_a_name_that_is_costly_to_match_does_not_match() -> None:
+    """RE2 needs 0.2 s for 32 kB and such a pattern, and a client sends such an id with each request."""
+    costly = NamePattern("/.*a.{300}/")
+    begun = time.thread_time()
+
+    assert not costly.matches("a" * 32_767)
+    assert time.thread_time() - begun < 0.02 * slowness()
+    assert costly.matches("a" * 400)
+    assert NamePattern("*").matches("a" * 32_767)

@@ -22,8 +22,8 @@ _COMPARE, _JOIN, _READ_TEXT, _CONVERT = 150, 40, 5, 40
 _CONVERSION = 800
 _TIME_OF_DAY = 800
 _PATTERN, _PATTERN_INSTRUCTION = 6000, 2000  # compiled again for each text
-_MATCH = 10
-_INSTRUCTIONS_A_MATCH = 3  # a pattern's instructions for each further ns per byte
+# For each byte, and for each of the instructions of the pattern: RE2 may build a state for each byte.
+_MATCH, _MATCH_INSTRUCTION = 10, 20
 _NEEDLE = 16  # bytes of the searched text that are compared in a ns
 _TEXT_OF_NUMBER = 40
 
@@ -161,7 +161,7 @@ class _Reckoning:
             raise CostUnknown
         instructions = self._programs[pattern.text]
         self.nanoseconds += (_PATTERN + _PATTERN_INSTRUCTION * instructions) * times
-        self.nanoseconds += (_MATCH + instructions // _INSTRUCTIONS_A_MATCH) * given[0].total
+        self.nanoseconds += (_MATCH + _MATCH_INSTRUCTION * instructions) * given[0].total
         return _scalar(times)
 
     def _loop(self, loop: Loop, times: int, scope: Mapping[str, Extent]) -> Extent:

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import time
+from random import Random
 
 import pytest
 
@@ -11,6 +12,7 @@ from sluicegate.protocol.records.scan import is_compiled
 from sluicegate.validation.rules.cel.rule import IsTrue
 from sluicegate.validation.rules.cel.runtime import ExpressionUnusable
 from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED, RuledRecord
+from tests.bounds.machine import slowness
 from tests.validation.rules.cel.random_expressions import RandomExpressions, random_value
 from tests.validation.rules.records import record
 
@@ -163,3 +165,20 @@ def test_memory_that_an_expression_exhausts_is_a_verdict() -> None:
         "too costly to validate: it takes too much memory to evaluate value.filter(i, i >= 0).size() > 0",
         "None",
     ], done.stderr
+
+
+@pytest.mark.parametrize("pattern", [".*a.{300}c", "(.*a.{20}){10}c", "a[ab]{90}c", "[ab]*a[ab]{200}c"])
+def test_a_pattern_that_keeps_many_states_is_costly(pattern: str) -> None:
+    """RE2 builds a state for almost each byte: 400 ms inline, in one stretch, when a byte cost 10 ns and a third for
+    each instruction.
+    """
+    rule = IsTrue(f"value.a.matches('{pattern}')")
+    size = 1
+    while rule.steps(_with_letters(2 * size)) <= INLINE_STEPS:
+        size *= 2
+
+    assert cpu_seconds(rule, _with_letters(size), 0.02) < 0.05 * slowness()
+
+
+def _with_letters(size: int) -> RuledRecord:
+    return value({"a": "".join(Random(size).choices("ab", k=size))})

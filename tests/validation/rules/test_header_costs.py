@@ -1,0 +1,53 @@
+"""Matching a header cannot be interrupted, so its cost is bounded before it begins, for any pattern."""
+
+import time
+from random import Random
+
+import pytest
+
+from sluicegate.validation.rules.headers import MatchedHeader
+from sluicegate.validation.rules.rule import INLINE_STEPS
+from tests.bounds.machine import slowness
+from tests.validation.rules.records import record
+
+MIB = 1 << 20
+STEP_SECONDS = 100e-9
+COSTLY = ["/[ab]*a[ab]{200}c/", "/.*a.{300}/", "/(.*a.{20}){10}/", r"/[\p{L}]*(a[ab]{90}|b[ab]{80}|[ab]{70}c)+/"]
+"""Patterns for which RE2 leaves its fast engine: 2 to 6 s for each MiB."""
+
+
+def seconds_of(rule: MatchedHeader, *values: bytes) -> float:
+    begun = time.thread_time()
+    rule.complaint(record(headers=tuple((b"h", value) for value in values)))
+    return time.thread_time() - begun
+
+
+@pytest.mark.parametrize("pattern", [*COSTLY, "*", "a*", "/[ab]{1,1000}/"])
+@pytest.mark.parametrize(
+    "values", [[b"a" * 16 * MIB], [bytes(Random(1).choices(b"ab", k=20_000))], [b"a" * i for i in range(3_000)]]
+)
+def test_matching_takes_no_longer_than_a_rule_may(pattern: str, values: list[bytes]) -> None:
+    rule = MatchedHeader("h", pattern)
+
+    found = min(seconds_of(rule, *values) for _ in range(2))
+
+    assert found < 3 * INLINE_STEPS * STEP_SECONDS * slowness()
+
+
+@pytest.mark.parametrize("pattern", COSTLY)
+def test_the_steps_are_about_the_longest_time(pattern: str) -> None:
+    rule = MatchedHeader("h", pattern)
+    of = record(headers=((b"h", b"ab" * 1_000),))
+
+    assert 3 * rule.steps(of) * STEP_SECONDS * slowness() >= min(seconds_of(rule, b"ab" * 1_000) for _ in range(3))
+
+
+def test_a_value_that_is_too_costly_is_a_fault_that_says_so() -> None:
+    found = MatchedHeader("h", COSTLY[1]).complaint(record(headers=((b"h", b"a" * MIB),)))
+
+    assert found == "header h is too costly to match with /.*a.{300}/; send less of it"
+
+
+def test_long_values_of_ordinary_patterns_match() -> None:
+    for pattern in ("*", "/[a-z]+/", "/[A-Za-z0-9_-]+/"):
+        assert MatchedHeader("h", pattern).complaint(record(headers=((b"h", b"a" * 200_000),))) is None
