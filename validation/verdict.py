@@ -112,7 +112,7 @@ class Rejected:
     batch's own count, 0 if unknown; `stage`: where a broker would have found the fault. `rules`: if rules are the
     reason, their names and how many records break each (0: the whole batch). `broken`: the rules that each bad record
     breaks, if the topic has a dead-letter topic. `limit`: the key of the exceeded limit, if that is the
-    reason.
+    reason. `waits_for`: the registry that does not respond, if that is the reason and the client is told to retry.
     """
 
     code: ErrorCode
@@ -125,6 +125,7 @@ class Rejected:
     rules: tuple[tuple[str, int], ...] = ()
     broken: "Broken | None" = None
     limit: str | None = None
+    waits_for: str | None = None
 
 
 Broken = dict[int, tuple[str, ...]]

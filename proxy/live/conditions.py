@@ -32,7 +32,7 @@ def status_state(active: Sequence[ActiveCondition]) -> StatusState:
             "condition": each.condition.value,
             "state": each.state.value,
             "subject": each.subject,
-            "detail": each.detail,
+            "detail": each.text,
             "since_ms": each.since_ms,
             "advice": each.condition.type.advice,
         }

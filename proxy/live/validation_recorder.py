@@ -1,11 +1,13 @@
 """Records every validation with the observer and the live view. Errors here do not affect requests."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.live.live_view import LiveView
+from sluicegate.proxy.registry.waiting_records import WaitingRecords
+from sluicegate.proxy.reporting.waiting_clients import waiting_for
 from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.session.client.identity import ClientIdentity
@@ -21,7 +23,8 @@ class _Lines(Protocol):
 class ValidationRecorder:
     """Receives the validations of sessions. Errors are counted in `internal_errors` and logged.
 
-    `quarantine`: where failed quarantine writes are noted, too.
+    `quarantine`: where failed quarantine writes are noted, too; `waiting`: where clients are noted whose records wait
+    for a registry.
     """
 
     def __init__(
@@ -32,7 +35,12 @@ class ValidationRecorder:
         log: _Lines,
         internal_errors: Counter[str],
         quarantine: WriteHealth,
+        waiting: WaitingRecords,
+        names: Mapping[bytes, str],
     ) -> None:
+        """`names`: the names of topics by id."""
+        self._waiting = waiting
+        self._names = names
         self._quarantine = quarantine
         self._observer = observer
         self._view = view
@@ -46,6 +54,10 @@ class ValidationRecorder:
 
     def validated(self, identity: ClientIdentity, request: ProduceRequest, validated: ValidatedRequest) -> None:
         """Record a validated Produce request."""
+        for place, rejected in validated.rejected.items():
+            if rejected.waits_for is not None:
+                topic = request.topics[place[0]].name_by(self._names)
+                self._waiting.add(rejected.waits_for, waiting_for(identity, topic))
         try:
             self._observer.validated(identity, request, validated)
             self._view.validated(request, validated, self._now_ms())

@@ -13,6 +13,7 @@ from sluicegate.proxy.registry.apicurio_api import ApicurioApi
 from sluicegate.proxy.registry.aws_login import AwsLogin
 from sluicegate.proxy.registry.breaker import NoRegistryEvents, RegistryEvents
 from sluicegate.proxy.registry.confluent_api import ConfluentApi, SchemaApi
+from sluicegate.proxy.registry.failed_look_ups import LookUp
 from sluicegate.proxy.registry.glue_api import GlueApi
 from sluicegate.proxy.registry.glue_folder import GlueFolder
 from sluicegate.proxy.registry.http import RegistryFailed, RegistryHttp
@@ -54,6 +55,16 @@ class Registries:
         for key in before.keys() - self._made.keys():
             before[key].close()
         return {name: registry for (name, _), registry in self._made.items()}
+
+    def failing(self) -> dict[str, dict[LookUp, str]]:
+        """Return the registries with kinds of look-ups that have failed for a while, and the newest reasons."""
+        found = {registry.name: registry.failing() for registry in list(self._made.values())}
+        return {name: failing for name, failing in found.items() if failing}
+
+    def repeat_failed(self) -> None:
+        """Repeat failed look-ups whose pause is over. Never waits."""
+        for registry in list(self._made.values()):
+            registry.repeat_failed()
 
     def _new(self, name: str, section: Registry) -> SchemaRegistry:
         return SchemaRegistry(

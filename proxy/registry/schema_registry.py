@@ -18,6 +18,7 @@ from typing import TypeVar
 from sluicegate.proxy.registry.background_fetcher import BackgroundFetcher, TooManyFetches
 from sluicegate.proxy.registry.breaker import Breaker, NoRegistryEvents, RegistryEvents
 from sluicegate.proxy.registry.confluent_api import ConfluentApi, RegistryClient, SchemaApi, SchemaText
+from sluicegate.proxy.registry.failed_look_ups import FailedLookUps, LookUp, Wanted
 from sluicegate.proxy.registry.http import RegistryFailed
 from sluicegate.proxy.registry.recent import Recent
 from sluicegate.proxy.registry.schema_compiler import SchemaCompiler, compile_inline
@@ -27,7 +28,7 @@ from sluicegate.validation.rules.own_rule import place_of
 from sluicegate.validation.rules.rule import Outage, SchemaError
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 from sluicegate.validation.rules.schemas.framing import ConfluentFraming, Framing
-from sluicegate.validation.rules.schemas.registered_schema import RegisteredSchema, UnknownSchema
+from sluicegate.validation.rules.schemas.registered_schema import RegisteredSchema, RegistryOutage, UnknownSchema
 from sluicegate.validation.rules.schemas.wire_format import SchemaId
 
 _MOST_SCHEMAS = 1000
@@ -80,6 +81,7 @@ class SchemaRegistry:
         self._subjects: Recent[tuple[SchemaId, str], bool] = Recent(_MOST_SUBJECTS)
         self._reports = reports if reports is not None else NoRegistryEvents()
         self._breaker = Breaker(name, now, self._reports)
+        self._failures = FailedLookUps(now)
         self._unknown_since = 0.0
         self._unknown_slots = FairSlots(_MOST_UNKNOWN)
 
@@ -120,7 +122,8 @@ class SchemaRegistry:
             client = self._wait_budget.on_behalf_of
             if self._has_too_many_unknown(client):
                 raise Outage(f"too many requests for schemas that registry {self.name} does not have; wait a second")
-            found = self._wait_for(("schema", schema_id), lambda: self._learn_schema(schema_id, client))
+            wanted = LookUp.SCHEMA, schema_id
+            found = self._wait_for(wanted, lambda: self._learn_schema(schema_id, client))
         if isinstance(found, SchemaText):
             found = self._compiled(schema_id, found)
         return self._usable(schema_id, found)
@@ -138,7 +141,7 @@ class SchemaRegistry:
             if was_under:
                 self._refresh_later(key)
                 return True
-        return self._wait_for(("subject", key), lambda: self._learn_subject(key))
+        return self._wait_for((LookUp.SUBJECT, key), lambda: self._learn_subject(key))
 
     def _compiled(self, schema_id: SchemaId, text: SchemaText) -> RegisteredSchema | str:
         """Compile a schema, or wait for the thread that compiles it. Raises Outage and MayNotWaitHere."""
@@ -201,15 +204,15 @@ class SchemaRegistry:
         """Fetch a subject in the background; if that fails, the cached result stays."""
         if not self._breaker.blocks_requests:
             with suppress(TooManyFetches):
-                self._fetcher.run(("subject", key), lambda: self._tracked(lambda: self._learn_subject(key)))
+                self._fetch((LookUp.SUBJECT, key), lambda: self._learn_subject(key))
 
-    def _wait_for(self, key: Hashable, look_up: Callable[[], T]) -> T:
+    def _wait_for(self, wanted: Wanted, look_up: Callable[[], T]) -> T:
         if self._breaker.failed_last:
-            self._probe(key, look_up)
-            raise Outage(f"registry {self.name} is unavailable: {self._breaker.failure}")
+            self._probe(wanted, look_up)
+            raise self._unavailable(self._breaker.failure)
         self._wait_budget.check_may_wait()  # otherwise a waiting thread makes the request in its client's turn
         try:
-            under_way: Future[T] = self._fetcher.run(key, lambda: self._tracked(look_up))
+            under_way: Future[T] = self._fetch(wanted, look_up)
             return self._wait_budget.wait(under_way, self._wait_seconds)
         except TooManyFetches:
             raise Outage(f"registry {self.name} receives more requests than it handles") from None
@@ -219,16 +222,44 @@ class SchemaRegistry:
             # The registry responds to other requests that came first.
             if self._now() - self._breaker.started_at < self._wait_seconds / 2:
                 raise Outage(f"registry {self.name} receives more requests than it handles") from None
-            self._breaker.request_failed(f"no response within {self._wait_seconds:g} s")
-            raise Outage(f"registry {self.name} is unavailable: {self._breaker.failure}") from None
+            reason = f"no response within {self._wait_seconds:g} s"
+            self._breaker.request_failed(reason)
+            self._failures.failed(wanted, look_up, reason)
+            raise self._unavailable(reason) from None
         except RegistryFailed as error:
-            raise Outage(f"registry {self.name} is unavailable: {error}") from error
+            raise self._unavailable(str(error)) from error
 
-    def _probe(self, key: Hashable, look_up: Callable[[], T]) -> None:
+    def failing(self) -> dict[LookUp, str]:
+        """Return the kinds of look-ups that have failed for a while, each with the newest reason."""
+        return self._failures.lasting()
+
+    def repeat_failed(self) -> None:
+        """Repeat a failed look-up if its pause is over, so that an outage ends without a client. Never waits."""
+        for wanted, look_up in self._failures.look_ups():
+            self._probe(wanted, look_up)
+
+    def _unavailable(self, reason: str) -> RegistryOutage:
+        return RegistryOutage(f"registry {self.name} is unavailable: {reason}", self.name)
+
+    def _probe(self, wanted: Wanted, look_up: Callable[[], T]) -> None:
         """Find out whether the registry responds again: start the wanted look-up, one after each pause."""
         if not self._breaker.blocks_requests and self._fetcher.is_idle:
             with suppress(TooManyFetches):
-                self._fetcher.run(key, lambda: self._tracked(look_up))
+                self._fetch(wanted, look_up)
+
+    def _fetch(self, wanted: Wanted, look_up: Callable[[], T]) -> "Future[T]":
+        """Start a look-up in the fetcher's thread. Raises TooManyFetches."""
+
+        def tracked() -> T:
+            try:
+                result = self._tracked(look_up)
+            except RegistryFailed as error:
+                self._failures.failed(wanted, look_up, str(error))
+                raise
+            self._failures.succeeded(wanted[0])
+            return result
+
+        return self._fetcher.run(wanted, tracked)
 
     def _tracked(self, look_up: Callable[[], T]) -> T:
         """Run a look-up in the fetcher's thread and report its outcome to the breaker."""
@@ -251,7 +282,7 @@ class SchemaRegistry:
 
     def _outage_of_ours(self, error: Exception) -> Outage:
         self._reports.fault(self.name, error)
-        return Outage(f"registry {self.name} is unavailable: {_our_fault(error)}")
+        return self._unavailable(_our_fault(error))
 
     def _has_too_many_unknown(self, client: Hashable) -> bool:
         """Return whether `client` has used its share of look-ups of unknown ids in this second."""

@@ -52,7 +52,8 @@ class UnusableSchema:
 class Surveyed:
     """The result for one registry.
 
-    `unchecked`: subjects beyond a limit. `failure`: why the survey ended early. `missing_tags`: sentences about tags of
+    `unchecked`: subjects beyond a limit. `failure`: why the survey ended early; `unreachable`: the registry's part in
+    it, empty if it has none. `missing_tags`: sentences about tags of
     sensitive fields that no schema has.
     """
 
@@ -61,6 +62,7 @@ class Surveyed:
     unusable: tuple[UnusableSchema, ...]
     unchecked: int = 0
     failure: str = ""
+    unreachable: str = ""
     missing_tags: tuple[str, ...] = ()
 
     @property
@@ -109,7 +111,7 @@ class Survey:
         end = self._now() + self._most_seconds
         results: dict[_Key, _Found] = {}
         subjects: list[str] = []
-        done, failure = 0, ""
+        done, failure, unreachable = 0, "", ""
         try:
             self._http.begin()
             subjects = sorted(each for each in self._api.subjects(self._http) if self._api.is_met(each, self._met))
@@ -123,7 +125,8 @@ class Survey:
                     results[key] = self._known.get(key) or self._found_in(newest, subject, compiler)
                 done += 1
         except RegistryFailed as error:
-            failure = f"registry {self._name} is unavailable: {error}"
+            unreachable = str(error)
+            failure = f"registry {self._name} is unavailable: {unreachable}"
         except Outage as error:
             failure = str(error)
         finally:
@@ -138,6 +141,7 @@ class Survey:
             unusable,
             unchecked,
             failure,
+            unreachable,
             tuple(self._missing_tags(results)) if is_complete else (),
         )
 

@@ -23,7 +23,7 @@ class RuleMakers:
         self._process = RulesProcess(
             RuleLimits(limits.rule_cpu_seconds, limits.rule_memory_bytes), wait_budget, RulesReports(counters)
         )
-        self._registries = Registries(
+        self.registries = Registries(
             wait_budget, RegistryReports(counters), compiler=RulesProcessCompiler(self._process)
         )
 
@@ -31,7 +31,7 @@ class RuleMakers:
         """Return the rule maker for one configuration. Closes registries that only the previous one names."""
         if registries:
             self._process.prepare(REGISTRY_KINDS)
-        return SchemaRules(self._registries.by_name(registries), self._process)
+        return SchemaRules(self.registries.by_name(registries), self._process)
 
     def check(self, loaded: Loaded) -> None:
         """Check a configuration's policies before its rules are made. Raises ConfigError."""

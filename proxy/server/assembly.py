@@ -15,6 +15,7 @@ from sluicegate.proxy.fastpath.paths import make_fast_path_buffer, make_ordinary
 from sluicegate.proxy.live.live_view import LiveView
 from sluicegate.proxy.live.validation_recorder import ValidationRecorder
 from sluicegate.proxy.network.connection_limit import most_connections
+from sluicegate.proxy.registry.waiting_records import WaitingRecords
 from sluicegate.proxy.reporting.events.violation_writer import SeveralSinks, ViolationSink
 from sluicegate.proxy.reporting.logs.connection_trace import Tracing
 from sluicegate.proxy.reporting.logs.session_log import SessionLog
@@ -72,8 +73,9 @@ class World:
     `call_soon`, `call_later` and `from_thread` are an event loop's. `now_ms`: the time that records are validated
     against. `seconds`: a monotonic clock. `why_lost` returns why a broker's connection ended, if it is logged.
     `make_settings`: None if topic settings are not read from the cluster. `dead_letters`: the destination of bad
-    records; `quarantine`: the results of writing them. `wait_budget`: the wait budget of rules. `keep_trace` receives
-    the traces of sampled requests; None: no tracing. `chance` returns a number from 0 to 1.
+    records; `quarantine`: the results of writing them. `waiting_records`: whose records wait for registries.
+    `wait_budget`: the wait budget of rules. `keep_trace` receives the traces of sampled requests; None: no tracing.
+    `chance` returns a number from 0 to 1.
     """
 
     call_soon: Callable[..., Any]
@@ -86,6 +88,7 @@ class World:
     make_settings: Callable[[RulesInForce], TopicSettings] | None = None
     dead_letters: DeadLetterSink | None = None
     quarantine: WriteHealth = field(default_factory=WriteHealth)
+    waiting_records: WaitingRecords = field(default_factory=WaitingRecords)
     wait_budget: WaitBudget | None = None
     keep_trace: Callable[[RequestSummary], None] | None = None
     now_ms: Callable[[], int] = now_ms
@@ -173,7 +176,16 @@ def assembled(
         scheduler=scheduler,
         ordinary=ordinary,
         rewriter=rewriter,
-        validations=ValidationRecorder(observer, view, world.now_ms, log, counters.internal_errors, world.quarantine),
+        validations=ValidationRecorder(
+            observer,
+            view,
+            world.now_ms,
+            log,
+            counters.internal_errors,
+            world.quarantine,
+            world.waiting_records,
+            names.by_id,
+        ),
         broker_errors=broker_errors,
         dead_letters=world.dead_letters,
         counts=counters,

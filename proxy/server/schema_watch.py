@@ -10,12 +10,18 @@ from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
 
 _EVERY_SECONDS = 600.0
+# The interval while a registry does not respond.
+_RETRY_SECONDS = 10.0
 
 
 class SchemaWatch:
-    """Looks at all registries. One process of a proxy does this for all its workers."""
+    """Looks at all registries. One process of a proxy does this for all its workers.
+
+    `failures`: the registries that did not respond to the last look, with the reasons.
+    """
 
     def __init__(self, config: Config, status: Status) -> None:
+        self.failures: dict[str, str] = {}
         self._status = status
         self._surveys = Surveys(config)
 
@@ -26,10 +32,11 @@ class SchemaWatch:
     async def look_again(self) -> None:
         """Look at all registries, and wait."""
         self.learn(await in_daemon_thread(self._surveys.look))
-        await asyncio.sleep(_EVERY_SECONDS)
+        await asyncio.sleep(_RETRY_SECONDS if self.failures else _EVERY_SECONDS)
 
     def learn(self, results: Sequence[Surveyed]) -> None:
         """Set the conditions by the results; a registry that could not be surveyed whole keeps its conditions."""
+        self.failures = {each.registry: each.unreachable for each in results if each.unreachable}
         for surveyed in results:
             for unusable in surveyed.unusable:
                 subject = f"{surveyed.registry}: {unusable.subject}"

@@ -23,6 +23,7 @@ from sluicegate.proxy.network.listeners import Bind, CannotListen, bind
 from sluicegate.proxy.network.native_sockets import native_sockets
 from sluicegate.proxy.network.tls.contexts import BadTlsFiles, TlsContext, context_for_brokers
 from sluicegate.proxy.network.upstream import Dialler, why_lost
+from sluicegate.proxy.registry.waiting_records import WaitingRecords
 from sluicegate.proxy.reload.enforcement import Enforcement
 from sluicegate.proxy.reload.rule_makers import RuleMakers
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery
@@ -38,6 +39,7 @@ from sluicegate.proxy.server.clock_watch import ClockWatch
 from sluicegate.proxy.server.cluster_watch import ClusterWatch
 from sluicegate.proxy.server.entrance import Entrance
 from sluicegate.proxy.server.housekeeping import Housekeeping, keep_on
+from sluicegate.proxy.server.registry_watch import RegistryWatch
 from sluicegate.proxy.server.schema_watch import SchemaWatch
 from sluicegate.proxy.server.server_state import ServerState
 from sluicegate.proxy.server.startup import CannotStart, Outputs, open_violations
@@ -105,6 +107,7 @@ class Server:
         self._broker_tls: TlsContext | None = None
         self._wait_budget = WaitBudget()
         self._rule_makers = RuleMakers(self._wait_budget, self.counters, config.limits)
+        self._waiting_records = WaitingRecords()
         self._schema_watch: SchemaWatch | None = None
 
     @property
@@ -235,6 +238,8 @@ class Server:
         steps = [watch.probe_again, *housekeeping.steps]
         if self._probes_brokers:
             steps += self._steps_of_one_process(parts, state)
+        registries = RegistryWatch(self._rule_makers.registries, self._waiting_records, self.status, self._schema_watch)
+        steps.append(registries.look_again)
         self._tasks = [asyncio.get_running_loop().create_task(keep_on(step)) for step in steps]
         gc.collect()
         gc.freeze()  # these objects stay; the collector need not visit them again
@@ -312,6 +317,7 @@ class Server:
             make_settings=self._make_settings if config.upstream.topic_settings else None,
             dead_letters=outputs.dead_letters,
             quarantine=outputs.quarantine,
+            waiting_records=self._waiting_records,
             wait_budget=self._wait_budget,
             keep_trace=outputs.keep_trace,
         )

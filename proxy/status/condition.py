@@ -63,6 +63,7 @@ class Condition(Enum):
     BROKER_UNREACHABLE = "broker_unreachable"
     BROKER_PORT_CLOSED = "broker_port_closed"
     QUARANTINE_FAILING = "quarantine_failing"
+    REGISTRY_UNREACHABLE = "registry_unreachable"
     CLOCK_OFFSET = "clock_offset"
     EVENTS_LOST = "events_lost"
     OWN_LOGIN_REJECTED = "own_login_rejected"
@@ -160,6 +161,15 @@ TYPES = {
         "within 8 s after a write succeeds, or 60 s after the last failure if nothing is written",
         "Create the topic, permit `upstream.sasl` to write to it, or start its brokers; or remove `quarantine` from "
         "the policy, so that the batches are rejected.",
+    ),
+    Condition.REGISTRY_UNREACHABLE: _needs_attention(
+        "A schema registry does not respond, or not with what the proxy needs: schemas by id and their references, the "
+        "subjects of a schema, or the newest schemas of subjects. What is cached stays in use. Records that need more "
+        "have the outcome of `on_outage`: by default their producers are told to retry and make no progress. The "
+        "detail names the clients that wait, and their topics.",
+        "within 10 s after the first look-up that fails",
+        "within 15 s after the registry responds again; the proxy repeats the look-up that failed",
+        "Start the registry, or correct its `url`, login or permissions; `sluicegate doctor` says which.",
     ),
     Condition.CLOCK_OFFSET: _needs_attention(
         "The clock of the proxy's machine and that of the cluster's active controller differ by 10 s or more, so "

@@ -2,12 +2,15 @@
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 
 import structlog
 
 from sluicegate.proxy.reporting.bounded_text import cut
+from sluicegate.proxy.reporting.waiting_clients import Waiting
 from sluicegate.proxy.status.condition import Condition, State
 
 _STUCK_SECONDS = 10
@@ -31,7 +34,8 @@ _ORDER = {condition: number for number, condition in enumerate(Condition)}
 class ActiveCondition:
     """A condition that is active since `since_ms` (Unix time, ms). `subject`: the broker, topic or worker, or empty.
 
-    `state` is the condition's own, or a better one where the process has workers and others of them serve.
+    `state` is the condition's own, or a better one where the process has workers and others of them serve. `waiting`:
+    the clients that wait for its end; None: it is no condition that clients wait for.
     """
 
     condition: Condition
@@ -39,9 +43,15 @@ class ActiveCondition:
     subject: str
     detail: str
     since_ms: int
+    waiting: Waiting | None = None
+
+    @property
+    def text(self) -> str:
+        """The detail, and the clients that wait."""
+        return self.detail if self.waiting is None else f"{self.detail}; {self.waiting}"
 
     def __str__(self) -> str:
-        return f"{self.condition.value}: {self.detail}"
+        return f"{self.condition.value}: {self.text}"
 
 
 def state_of(active: Sequence[ActiveCondition]) -> State:
@@ -74,8 +84,8 @@ class Status:
                 if lasts is not None and now - reported_at > lasts:
                     self._end(key)
 
-    def begin(self, condition: Condition, detail: str, subject: str = "") -> None:
-        """Make the condition active, or keep it active with another detail.
+    def begin(self, condition: Condition, detail: str, subject: str = "", waiting: Waiting | None = None) -> None:
+        """Make the condition active, or keep it active with another detail and other clients that wait for its end.
 
         Subjects are bounded: beyond 100 of one condition no more are listed.
         """
@@ -83,14 +93,14 @@ class Status:
         with self._lock:
             known = self._active.get(key)
             if known is not None:
-                self._active[key] = (replace(known[0], detail=detail), self._seconds())
+                self._active[key] = (replace(known[0], detail=detail, waiting=waiting), self._seconds())
                 return
             if sum(each is condition for each, _ in self._active) >= _MAX_SUBJECTS:
                 return
-            active = ActiveCondition(condition, condition.type.state, key[1], detail, self._now_ms())
+            active = ActiveCondition(condition, condition.type.state, key[1], detail, self._now_ms(), waiting)
             self._active[key] = (active, self._seconds())
         if condition not in _NOT_LOGGED | _LOGGED_BY_CAUSE:
-            self._log.warning("condition began", condition=condition.value, detail=detail)
+            self._log.warning("condition began", condition=condition.value, detail=active.text)
 
     def end(self, condition: Condition, subject: str | None = None) -> None:
         """End the condition for one subject, or for all."""
@@ -109,9 +119,13 @@ class Status:
         """Begin the condition for each of these subjects, with its detail, and end it for every other subject."""
         for subject, detail in details.items():
             self.begin(condition, detail, subject)
-        subjects = {cut(subject) for subject in details}
+        self.end_others(condition, details)
+
+    def end_others(self, condition: Condition, subjects: Iterable[str]) -> None:
+        """End the condition for all subjects but these."""
+        kept = {cut(subject) for subject in subjects}
         with self._lock:
-            for key in [key for key in self._active if key[0] is condition and key[1] not in subjects]:
+            for key in [key for key in self._active if key[0] is condition and key[1] not in kept]:
                 self._end(key)
 
     def adopt(self, workers: Sequence[ActiveCondition]) -> None:
@@ -176,6 +190,12 @@ def of_workers(reports: Sequence[tuple[int, Sequence[ActiveCondition]]]) -> list
                 detail = cut(f"worker {number}: {each.detail}")
                 shown = replace(each, state=State.NEEDS_ATTENTION, subject=f"worker {number}", detail=detail)
             known = found.get((shown.condition, shown.subject))
-            if known is None or shown.since_ms < known.since_ms:
-                found[shown.condition, shown.subject] = shown
+            found[shown.condition, shown.subject] = shown if known is None else _both(known, shown)
     return list(found.values())
+
+
+def _both(one: ActiveCondition, other: ActiveCondition) -> ActiveCondition:
+    """Return a condition of two workers: the older one, with the clients of both."""
+    older = min(one, other, key=lambda each: each.since_ms)
+    waiting = [each.waiting for each in (one, other) if each.waiting is not None]
+    return replace(older, waiting=reduce(or_, waiting)) if waiting else older

@@ -8,6 +8,7 @@ from sluicegate.protocol.records.codecs.decompression_budget import Decompressio
 from sluicegate.validation import wording
 from sluicegate.validation.rejections import TEXTS_AT_LEAST, reject_records
 from sluicegate.validation.rules.rule import NamedRule, OnOutage, Outage, SchemaError
+from sluicegate.validation.rules.schemas.registered_schema import RegistryOutage
 from sluicegate.validation.verdict import BadRecord, Broken, Reason, Rejected
 
 _MOST_OF_A_RECORD = 8
@@ -75,7 +76,8 @@ class Findings:
         is_final = named.on_outage is OnOutage.REJECT
         code = ErrorCode.POLICY_VIOLATION if is_final else ErrorCode.REQUEST_TIMED_OUT
         text = wording.outage(named.name, str(outage)[:_MOST_CHARACTERS], is_final)
-        return Rejected(code, Reason.OUTAGE, text, records=records, rules=((named.name, 0),))
+        waits_for = outage.registry if isinstance(outage, RegistryOutage) and not is_final else None
+        return Rejected(code, Reason.OUTAGE, text, records=records, rules=((named.name, 0),), waits_for=waits_for)
 
     def _rejection_by_schema(self, records: int) -> Rejected | None:
         if self._schema_error is None:

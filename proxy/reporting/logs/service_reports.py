@@ -11,7 +11,10 @@ from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.reporting.logs.exception_text import fault_text, place_of
 from sluicegate.proxy.reporting.metrics.counters import Counters
 
-_REGISTRY_ADVICE = "until it responds, rules that need a schema which is not cached apply their on_outage"
+_REGISTRY_ADVICE = (
+    "cached schemas stay in use; batches that need others are rejected with a retriable error, unless on_outage of "
+    "their rule says otherwise; start the registry, or correct its url or login"
+)
 _LIMIT_ADVICE = "its records are rejected; if they are valid, simplify the rule or the schema, or raise the limit"
 _RESTART_ADVICE = "it is restarted; batches that needed it are handled by on_outage of their rule"
 

@@ -32,6 +32,14 @@ class SubjectName(Enum):
     ANY = "any"
 
 
+class RegistryOutage(Outage):
+    """The registry `registry` (its name in the configuration) does not respond."""
+
+    def __init__(self, text: str, registry: str) -> None:
+        super().__init__(text)
+        self.registry = registry
+
+
 class UnknownSchema(Exception):
     """A registry has no such schema."""
 

@@ -1,0 +1,26 @@
+"""Whose records wait for each registry, as the validations of one process report them. Belongs to the event loop."""
+
+from collections import defaultdict
+
+from sluicegate.proxy.reporting.waiting_clients import NOBODY, Waiting, WaitingClients
+
+
+class WaitingRecords:
+    """The clients that were told to retry because a registry does not respond, by registry."""
+
+    def __init__(self) -> None:
+        self._by_registry: dict[str, WaitingClients] = defaultdict(WaitingClients)
+
+    def add(self, registry: str, waiting: Waiting) -> None:
+        """Note clients whose records wait for a registry."""
+        self._by_registry[registry].add(waiting)
+
+    def of(self, registry: str) -> Waiting:
+        """Return the clients whose records wait for a registry."""
+        known = self._by_registry.get(registry)
+        return NOBODY if known is None else known.now()
+
+    def keep_only(self, registries: set[str]) -> None:
+        """Forget the clients of all other registries: those respond."""
+        for name in self._by_registry.keys() - registries:
+            del self._by_registry[name]

@@ -1,0 +1,84 @@
+"""The clients that retry batches until something works again, and the topics that they write to."""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sluicegate.proxy.reporting.bounded_text import cut, printable
+from sluicegate.proxy.reporting.events.violation_event import holder_of
+from sluicegate.proxy.session.client.identity import ClientIdentity
+
+# A producer that has not retried for this long has given up.
+_GIVEN_UP_SECONDS = 60.0
+_MOST_KNOWN = 1000
+_MOST_NAMED = 3
+_NO_CLIENT_ID = "(no client id)"
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The names of waiting clients, with their addresses or principals, and of their topics."""
+
+    clients: frozenset[str] = frozenset()
+    topics: frozenset[str] = frozenset()
+
+    def __or__(self, other: "Waiting") -> "Waiting":
+        return Waiting(self.clients | other.clients, self.topics | other.topics)
+
+    def __str__(self) -> str:
+        """Return a phrase with the numbers, and with some of the names."""
+        if not self.clients:
+            return "no client waits"
+        clients = "1 client waits" if len(self.clients) == 1 else f"{len(self.clients)} clients wait"
+        topics = "topic" if len(self.topics) == 1 else "topics"
+        return f"{clients} ({_named(self.clients)}), {topics} {_named(self.topics)}"
+
+
+NOBODY = Waiting()
+
+
+class WaitingClients:
+    """Remembers the last retry of each client and topic, of at most 1000. Not thread-safe."""
+
+    def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
+        """`seconds`: a monotonic clock."""
+        self._seconds = seconds
+        self._retried_at: OrderedDict[tuple[str, str], float] = OrderedDict()
+
+    def add(self, waiting: Waiting) -> None:
+        """Note that these clients were told to retry."""
+        now = self._seconds()
+        for client in waiting.clients:
+            for topic in waiting.topics:
+                self._retried_at[client, topic] = now
+                self._retried_at.move_to_end((client, topic))
+        while len(self._retried_at) > _MOST_KNOWN:
+            self._retried_at.popitem(last=False)
+
+    def remove(self, waiting: Waiting) -> None:
+        """Note that these clients make progress again."""
+        for client in waiting.clients:
+            for topic in waiting.topics:
+                self._retried_at.pop((client, topic), None)
+
+    def now(self) -> Waiting:
+        """Return those that have retried within the last minute."""
+        since = self._seconds() - _GIVEN_UP_SECONDS
+        while self._retried_at and next(iter(self._retried_at.values())) < since:
+            self._retried_at.popitem(last=False)
+        return Waiting(
+            frozenset(client for client, _ in self._retried_at), frozenset(topic for _, topic in self._retried_at)
+        )
+
+
+def waiting_for(identity: ClientIdentity, topic: str | None) -> Waiting:
+    """Return one client that waits with a batch for `topic`; None: its name is not known."""
+    client_id = _NO_CLIENT_ID if identity.client_id is None else printable(cut(identity.client_id))
+    named = "(unknown topic id)" if topic is None else printable(cut(topic))
+    return Waiting(frozenset({f"{client_id} from {printable(cut(holder_of(identity)))}"}), frozenset({named}))
+
+
+def _named(names: frozenset[str]) -> str:
+    first = ", ".join(sorted(names)[:_MOST_NAMED])
+    return first if len(names) <= _MOST_NAMED else f"{first} and {len(names) - _MOST_NAMED} more"

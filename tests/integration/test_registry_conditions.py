@@ -1,0 +1,216 @@
+"""The condition of a registry that does not respond: a real one that is stopped, or fails in one kind of look-up."""
+
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
+from tests.broker.eventually import eventually
+from tests.broker.proxy_process import ProxyProcess
+from tests.integration.test_conditions import begins, conditions, ends, web_ui
+from tests.integration.test_registry_outages import written_with
+from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
+from tests.registry.apicurio import Apicurio
+from tests.registry.conftest import apicurio, registry_process
+from tests.registry.relay import letting_through
+from tests.registry.stand_in import StandIn, said
+from tests.wire.batches import Rec, batch
+from tests.wire.raw_client import PRODUCE, RawClient, produce_body, topic_data
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+__all__ = ["apicurio", "registry_process", "web_ui"]  # fixtures
+
+pytestmark = pytest.mark.long
+
+OK, RETRIABLE = 0, 7
+CONDITION = "registry_unreachable"
+_FIXED = '{{"type": "fixed", "size": 1, "name": "f{name}"}}'
+
+
+class Front:
+    """A server before the registry: it fails (HTTP 500) for paths of which `fails` is true."""
+
+    def __init__(self, port: int) -> None:
+        self.fails: Callable[[str], bool] = lambda _path: False
+        self._through = letting_through(port)
+        self.here = StandIn(self._response)
+
+    def _response(self, client: socket.socket, head: bytes) -> bool | None:
+        path = head.split(b" ", 2)[1].decode()
+        if self.fails(path):
+            client.sendall(said("500 No"))
+            return True
+        return self._through(client, head)
+
+
+@pytest.fixture
+def front(apicurio: Apicurio) -> Iterator[Front]:
+    made = Front(apicurio.port)
+    with made.here:
+        yield made
+
+
+class Producer:
+    """A client that sends a record with a schema and retries until it is stored."""
+
+    def __init__(self, proxy: ProxyProcess, topic: str, client_id: str, schema_id: int) -> None:
+        self.codes: list[int] = []
+        self._over = threading.Event()
+        self._given = (proxy, topic, client_id, schema_id)
+        self._thread = threading.Thread(target=self._send, daemon=True)
+        self._thread.start()
+
+    def _send(self) -> None:
+        while not self._over.wait(0.1):
+            self.codes.append(sent(*self._given))
+
+    def stop(self) -> None:
+        self._over.set()
+        self._thread.join(60)
+
+
+def sent(proxy: ProxyProcess, topic: str, client_id: str, schema_id: int) -> int:
+    data = batch([Rec(time.time_ns() // 1_000_000, value=written_with(schema_id))])
+    with RawClient(f"127.0.0.1:{proxy.broker_port(1)}", timeout=30) as client:
+        asked = client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, data))]), client_id)
+        response: Any = client.response_to(asked, PRODUCE, 9, PRODUCE_RESPONSE, 30)
+    code: int = response["responses"][0]["partition_responses"][0]["error_code"]
+    return code
+
+
+def proxy_of(folder: Path, bootstrap: str, url: str, subject: str = "any", workers: int = 1) -> ProxyProcess:
+    body = {"name": "body", "value": {"schema": {"registry": "main", "subject": subject}}}
+    settings = {
+        "defaults": DEFAULTS,
+        "workers": workers,
+        "topics": [{"match": "orders-*", "rules": [body]}],
+        "registries": {"main": {"url": f"{url}/apis/ccompat/v7", "refresh_seconds": 1}},
+    }
+    return ProxyProcess(folder, bootstrap, settings)
+
+
+def orders(kafka_bootstrap: str) -> str:
+    return create_topic(kafka_bootstrap, UNVALIDATED, 1, prefix="orders")
+
+
+def a_schema(apicurio: Apicurio, subject: str = "", **more: Any) -> int:
+    return apicurio.register(subject or f"s-{uuid.uuid4().hex}", _FIXED.format(name=uuid.uuid4().hex), **more)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_registry_that_is_stopped_while_two_clients_wait(
+    kafka_bootstrap: str, apicurio: Apicurio, tmp_path: Path, web_ui: "Page | None", workers: int
+) -> None:
+    proxy = proxy_of(tmp_path, kafka_bootstrap, f"http://127.0.0.1:{apicurio.port}", workers=workers)
+    topic, unknown = orders(kafka_bootstrap), a_schema(apicurio)
+    producers: list[Producer] = []
+    try:
+        proxy.start()
+        assert sent(proxy, topic, "billing", a_schema(apicurio)) == OK
+        apicurio.stop()
+        producers += [Producer(proxy, topic, name, unknown) for name in ("billing", "shipping")]
+        began = time.monotonic()
+        eventually(lambda: CONDITION in conditions(proxy), 30, CONDITION)
+        assert time.monotonic() - began < 10
+        eventually(lambda: "2 clients wait" in conditions(proxy)[CONDITION], 30, "both clients")
+        detail = begins(proxy, CONDITION, web_ui)
+        assert detail.startswith("registry main has no usable response for schemas by id and their references: ")
+        assert "2 clients wait (billing from 127.0.0.1, shipping from 127.0.0.1), topic " + topic in detail
+        assert proxy.get("/readyz")[0] == 200
+        assert set(producers[0].codes) == {RETRIABLE}
+        for producer in producers:
+            producer.stop()
+
+        apicurio.start()
+        up = time.monotonic()
+        ends(proxy, CONDITION)
+        assert time.monotonic() - up < 16
+    finally:
+        for producer in producers:
+            producer.stop()
+        proxy.stop()
+        if apicurio.process is None:
+            apicurio.start()
+
+
+def test_a_registry_that_does_not_list_its_subjects(
+    kafka_bootstrap: str, apicurio: Apicurio, front: Front, tmp_path: Path, web_ui: "Page | None"
+) -> None:
+    front.fails = lambda path: path.endswith("/subjects")
+    proxy = proxy_of(tmp_path, kafka_bootstrap, front.here.url)
+    try:
+        proxy.start()
+        detail = begins(proxy, CONDITION, web_ui)
+        said = "registry main has no usable response for the newest schemas of subjects: it fails (HTTP 500); "
+        assert detail == f"{said}no client waits"
+        assert sent(proxy, orders(kafka_bootstrap), "billing", a_schema(apicurio)) == OK
+
+        front.fails = lambda _path: False
+        ends(proxy, CONDITION)
+    finally:
+        proxy.stop()
+
+
+def test_a_registry_that_does_not_say_under_which_subjects_a_known_schema_is(
+    kafka_bootstrap: str, apicurio: Apicurio, front: Front, tmp_path: Path, web_ui: "Page | None"
+) -> None:
+    """The cached subject stays in use, so that no client notices it."""
+    proxy = proxy_of(tmp_path, kafka_bootstrap, front.here.url, "topic")
+    topic = orders(kafka_bootstrap)
+    known = a_schema(apicurio, f"{topic}-value")
+    try:
+        proxy.start()
+        assert sent(proxy, topic, "billing", known) == OK
+        front.fails = lambda path: path.partition("?")[0].endswith("/versions")
+        producer = Producer(proxy, topic, "billing", known)
+        try:
+            detail = begins(proxy, CONDITION, web_ui)
+        finally:
+            producer.stop()
+        said = "registry main has no usable response for the subjects of a schema: it fails (HTTP 500); "
+        assert detail == f"{said}no client waits"
+        assert set(producer.codes) == {OK}
+
+        front.fails = lambda _path: False
+        ends(proxy, CONDITION)
+    finally:
+        proxy.stop()
+
+
+def test_a_registry_that_does_not_have_a_reference(
+    kafka_bootstrap: str, apicurio: Apicurio, front: Front, tmp_path: Path, web_ui: "Page | None"
+) -> None:
+    proxy = proxy_of(tmp_path, kafka_bootstrap, front.here.url)
+    inner, name = f"inner-{uuid.uuid4().hex}", f"r{uuid.uuid4().hex}"
+    apicurio.register(inner, f'{{"type": "fixed", "size": 1, "name": "{name}"}}')
+    references = [{"name": name, "subject": inner, "version": 1}]
+    fields = f'[{{"name": "a", "type": "{name}"}}]'
+    outer = apicurio.register(
+        f"outer-{uuid.uuid4().hex}",
+        f'{{"type": "record", "name": "o{uuid.uuid4().hex}", "fields": {fields}}}',
+        references=references,
+    )
+    topic = orders(kafka_bootstrap)
+    producer = None
+    try:
+        proxy.start()
+        front.fails = lambda path: f"/subjects/{inner}/versions/1" in path
+        producer = Producer(proxy, topic, "billing", outer)
+        eventually(lambda: "1 client waits" in conditions(proxy).get(CONDITION, ""), 30, "a client that waits")
+        detail = begins(proxy, CONDITION, web_ui)
+        assert "schemas by id and their references" in detail
+        front.fails = lambda _path: False
+        ends(proxy, CONDITION)
+        eventually(lambda: OK in producer.codes, 30, "a stored record")
+    finally:
+        if producer is not None:
+            producer.stop()
+        proxy.stop()

@@ -1,0 +1,166 @@
+"""A registry that does not respond is reported with its reason and the clients that wait, until it responds again."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from sluicegate.config.loading import config_of
+from sluicegate.proxy.registry.failed_look_ups import FailedLookUps, LookUp
+from sluicegate.proxy.registry.survey import Surveyed
+from sluicegate.proxy.registry.waiting_records import WaitingRecords
+from sluicegate.proxy.reporting.waiting_clients import Waiting, WaitingClients
+from sluicegate.proxy.server.registry_watch import RegistryWatch
+from sluicegate.proxy.server.schema_watch import SchemaWatch
+from sluicegate.proxy.status.condition import Condition
+from sluicegate.proxy.status.status import Status
+from tests.clock import Clock
+
+
+class Registries:
+    """Registries that fail as a test says."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, dict[LookUp, str]] = {}
+        self.repeated = 0
+
+    def failing(self) -> dict[str, dict[LookUp, str]]:
+        return {name: dict(kinds) for name, kinds in self.found.items()}
+
+    def repeat_failed(self) -> None:
+        self.repeated += 1
+
+
+class Survey:
+    def __init__(self) -> None:
+        self.failures: dict[str, str] = {}
+
+
+@pytest.fixture
+def registries() -> Registries:
+    return Registries()
+
+
+@pytest.fixture
+def waiting() -> WaitingRecords:
+    return WaitingRecords()
+
+
+@pytest.fixture
+def survey() -> Survey:
+    return Survey()
+
+
+@pytest.fixture
+def look(registries: Any, waiting: WaitingRecords, survey: Any) -> Callable[[], Mapping[str, str]]:
+    """Return a function that looks once and returns the texts of the conditions by subject."""
+    status = Status()
+    status.end(Condition.STARTING)
+    watch = RegistryWatch(registries, waiting, status, survey)
+
+    def look() -> dict[str, str]:
+        watch.look()
+        return {each.subject: each.text for each in status.active()}
+
+    return look
+
+
+def client(name: str, topic: str) -> Waiting:
+    return Waiting(frozenset({name}), frozenset({topic}))
+
+
+def test_names_the_registry_the_reason_the_topics_and_the_number_of_clients(
+    registries: Registries, waiting: WaitingRecords, look: Callable[[], Mapping[str, str]]
+) -> None:
+    registries.found = {"main": {LookUp.SCHEMA: "Connection refused"}}
+    waiting.add("main", client("billing from 10.0.0.1", "orders"))
+    waiting.add("main", client("shop from 10.0.0.2", "refunds"))
+    waiting.add("main", client("billing from 10.0.0.1", "orders"))
+
+    assert look() == {
+        "main": "registry main has no usable response for schemas by id and their references: Connection refused; "
+        "2 clients wait (billing from 10.0.0.1, shop from 10.0.0.2), topics orders, refunds"
+    }
+    assert registries.repeated == 1
+    registries.found = {}
+    assert look() == {}
+
+
+def test_forgets_who_waited_once_the_registry_responds(
+    registries: Registries, waiting: WaitingRecords, look: Callable[[], Mapping[str, str]]
+) -> None:
+    registries.found = {"main": {LookUp.SCHEMA: "Connection refused"}}
+    waiting.add("main", client("billing from 10.0.0.1", "orders"))
+    look()
+    registries.found = {}
+    look()
+    registries.found = {"main": {LookUp.SCHEMA: "Connection refused"}}
+
+    assert look()["main"].endswith("; no client waits")
+
+
+def test_names_all_mechanisms_that_fail(
+    registries: Registries, survey: Survey, look: Callable[[], Mapping[str, str]]
+) -> None:
+    registries.found = {"main": {LookUp.SCHEMA: "Connection refused", LookUp.SUBJECT: "Connection refused"}}
+    survey.failures = {"main": "it fails (HTTP 500)", "other": "it fails (HTTP 500)"}
+
+    found = look()
+    assert found["main"].startswith(
+        "registry main has no usable response for schemas by id and their references and the subjects of a schema: "
+        "Connection refused; the newest schemas of subjects: it fails (HTTP 500)"
+    )
+    assert found["other"].startswith("registry other has no usable response for the newest schemas of subjects: ")
+
+
+def test_a_failure_lasts_from_three_seconds_to_the_next_success_of_its_kind() -> None:
+    clock = Clock()
+    failures = FailedLookUps(clock)
+    failures.failed((LookUp.SCHEMA, 1), int, "Connection refused")
+    clock.now += 2.9
+    assert failures.lasting() == {}
+    failures.failed((LookUp.SCHEMA, 2), int, "no response within 2 s")
+    clock.now += 0.1
+
+    assert failures.lasting() == {LookUp.SCHEMA: "no response within 2 s"}
+    assert [wanted for wanted, _ in failures.look_ups()] == [(LookUp.SCHEMA, 2)]
+    failures.succeeded(LookUp.SUBJECT)
+    assert failures.lasting() == {LookUp.SCHEMA: "no response within 2 s"}
+    failures.succeeded(LookUp.SCHEMA)
+    assert failures.lasting() == {}
+
+
+def test_a_client_that_no_longer_retries_does_not_wait() -> None:
+    clock = Clock()
+    clients = WaitingClients(clock)
+    clients.add(client("billing", "orders"))
+    clock.now += 30
+    clients.add(client("shop", "orders"))
+    clock.now += 31
+
+    assert clients.now() == client("shop", "orders")
+    clients.remove(client("shop", "orders"))
+    assert str(clients.now()) == "no client waits"
+
+
+def test_waiting_clients_are_bounded_and_so_are_the_named_ones() -> None:
+    clients = WaitingClients(Clock())
+    for number in range(2000):
+        clients.add(client(f"client-{number}", "orders"))
+
+    assert str(clients.now()) == (
+        "1000 clients wait (client-1000, client-1001, client-1002 and 997 more), topic orders"
+    )
+
+
+def test_a_survey_tells_the_registrys_failure_from_one_of_the_rules_process() -> None:
+    watch = SchemaWatch(
+        config_of({"upstream": {"bootstrap": ["127.0.0.1:1"]}, "listen": {"bootstrap": "127.0.0.1:2"}}), Status()
+    )
+    watch.learn(
+        [
+            Surveyed("main", 0, (), failure="registry main is unavailable: refused", unreachable="refused"),
+            Surveyed("other", 0, (), failure="the rules process cannot be asked"),
+        ]
+    )
+    assert watch.failures == {"main": "refused"}
