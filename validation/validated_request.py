@@ -50,7 +50,7 @@ class ValidatedRequest:
     - `to_quarantine`: verdicts that name bad records, by batch, if the topic has a dead-letter topic. The batch is in
       `rejected`, or in `observed` if only copies of its bad records are written.
     - `quarantined`, `to_retry`: the outcome, which is added later. The client retries a batch in `to_retry`: its bad
-      records could not be written.
+      records could not be written, for the reason there.
 
     More about partitions:
 
@@ -77,7 +77,7 @@ class ValidatedRequest:
         self.basis: dict[Place, ValidationBasis] = {}
         self.to_quarantine: dict[Place, tuple[Rejected, ...]] = _NONE
         self.quarantined: Set[Place] = frozenset()
-        self.to_retry: Set[Place] = frozenset()
+        self.to_retry: Mapping[Place, str] = _NONE
         self.unchecked = 0
         self.exempt = 0
 

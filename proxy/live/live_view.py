@@ -13,21 +13,27 @@ from sluicegate.proxy.live.timestamp_distances import TimestampDistances
 from sluicegate.proxy.live.traffic import MAX_CLIENTS, MAX_TOPICS, Traffic
 from sluicegate.proxy.live.violation_groups import Key, ViolationGroups
 from sluicegate.proxy.reporting.bounded_text import cut
-from sluicegate.proxy.reporting.events.violation_event import Event, Violation
+from sluicegate.proxy.reporting.events.violation_event import (
+    Event,
+    NotStored,
+    Violation,
+    client_details,
+    violation,
+)
 from sluicegate.proxy.reporting.metrics.counters import Counters
+from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.rules.rule import Mode
-from sluicegate.validation.validated_request import ValidatedRequest
+from sluicegate.validation.validated_request import Place, ValidatedRequest
 
 if TYPE_CHECKING:
     from sluicegate.validation.ordinary import OrdinaryRequests
 
 MAX_VIOLATIONS = 200
-REJECTING = frozenset({Mode.REJECT.value, Mode.QUARANTINE.value})
+REJECTING = frozenset({Mode.REJECT.value, Mode.QUARANTINE.value, NotStored.RETRY.value})
 """The outcomes of violations that reject a batch; others forward it."""
 _MESSAGE_CHARACTERS = 500
 _MAX_RULES = 5
 _REHEARSED = "timestamp outside rehearsed bound"
-_NAMES = {mode: mode.value for mode in Mode}
 
 
 class LiveView:
@@ -52,14 +58,35 @@ class LiveView:
         self.violations: deque[tuple[int, int, Event]] = deque(maxlen=MAX_VIOLATIONS)
         self._events = 0
 
-    def validated(self, request: ProduceRequest, validated: ValidatedRequest, now_ms: int) -> None:
-        """Count a request that the slow path validated, and note its topics."""
+    def validated(
+        self, identity: ClientIdentity, request: ProduceRequest, validated: ValidatedRequest, now_ms: int
+    ) -> None:
+        """Count a request that the slow path validated, and note its topics, and what could not be quarantined."""
         self._size += len(request.frame)
         self.distances.validated(request, validated, now_ms)
         for topic in request.topics:
             name = topic.name_by(self._topics_by_id)
             if name:
                 self.topics.seen(name)
+        for place, reason in validated.to_retry.items():
+            self.write(self._not_stored(identity, request, validated, place, reason))
+
+    def _not_stored(
+        self, identity: ClientIdentity, request: ProduceRequest, validated: ValidatedRequest, place: Place, reason: str
+    ) -> Violation:
+        topic, basis = request.topics[place[0]], validated.basis[place]
+        found = violation(
+            NotStored.RETRY,
+            client_details(identity),
+            topic.name_by(self._topics_by_id),
+            topic.topic_id,
+            topic.partitions[place[1]].index,
+            validated.to_quarantine[place][0],
+            basis,
+            1,
+        )
+        where = basis.policy.dead_letters
+        return found._replace(message=f"its bad records cannot be stored in dead-letter topic {where}: {cut(reason)}")
 
     def sent_by(self, client_id: str | None, batches: int, records: int, size: int) -> None:
         """Count validated batches of a client."""
@@ -75,7 +102,7 @@ class LiveView:
         key: Key
         if isinstance(event, Violation):
             now_ms, bad_records = event.basis.now_ms, event.bad_count
-            key = (_NAMES[event.mode], client_id, topic, event.reason)
+            key = (event.mode.value, client_id, topic, event.reason)
             self.distances.rejected(event)
         else:
             now_ms, bad_records = event.now_ms, max(count for _, count in event.found)

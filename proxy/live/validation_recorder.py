@@ -60,13 +60,13 @@ class ValidationRecorder:
                 self._waiting.add(rejected.waits_for, waiting_for(identity, topic))
         try:
             self._observer.validated(identity, request, validated)
-            self._view.validated(request, validated, self._now_ms())
+            self._view.validated(identity, request, validated, self._now_ms())
         except Exception as error:
             self._failed(identity, error)
 
     def not_quarantined(self, identity: ClientIdentity, letters: DeadLetters, reason: str) -> None:
         """Record a failed quarantine write; the producer was asked to retry."""
-        self._quarantine.failed(destination_of(letters), reason)
+        self._quarantine.failed(destination_of(letters), reason, waiting_for(identity, letters.source))
         try:
             self._observer.not_quarantined(identity, letters, reason)
         except Exception as error:

@@ -72,6 +72,11 @@ class WaitingClients:
         )
 
 
+def either(one: Waiting | None, other: Waiting | None) -> Waiting | None:
+    """Return the clients of both; None if both are None."""
+    return one | other if one is not None and other is not None else one or other
+
+
 def waiting_for(identity: ClientIdentity, topic: str | None) -> Waiting:
     """Return one client that waits with a batch for `topic`; None: its name is not known."""
     client_id = _NO_CLIENT_ID if identity.client_id is None else printable(cut(identity.client_id))

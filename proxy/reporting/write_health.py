@@ -10,8 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Lock
 
+from sluicegate.proxy.reporting.waiting_clients import Waiting, WaitingClients, either
+
 _OVERDUE_SECONDS = 5.0
-_QUIET_SECONDS = 6.0
+QUIET_SECONDS = 6.0
+"""How long a destination must not have failed before a success ends its failure."""
 _FORGOTTEN_SECONDS = 60.0
 
 
@@ -22,6 +25,15 @@ class _Failure:
     succeeded_at: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Failing:
+    """Why a destination fails, when its last write failed (s, monotonic), and who waits; None: nobody can."""
+
+    reason: str
+    failed_at: float
+    waiting: Waiting | None = None
+
+
 class WriteHealth:
     """The results of writes, by destination. Thread-safe."""
 
@@ -29,14 +41,16 @@ class WriteHealth:
         self._seconds = seconds
         self._lock = Lock()
         self._failures: dict[str, _Failure] = {}
-        self._under_way: dict[int, tuple[str, float]] = {}
+        self._under_way: dict[int, tuple[str, float, Waiting | None]] = {}
+        self._succeeded_at: dict[str, float] = {}
+        self._waiting: dict[str, WaitingClients] = {}
         self._number = 0
 
-    def begin(self, destination: str) -> int:
-        """Note that a write begins; return the number to `end` it with."""
+    def begin(self, destination: str, waiting: Waiting | None = None) -> int:
+        """Note that a write begins; return the number to `end` it with. `waiting`: the clients that wait for it."""
         with self._lock:
             self._number += 1
-            self._under_way[self._number] = destination, self._seconds()
+            self._under_way[self._number] = destination, self._seconds(), waiting
             return self._number
 
     def end(self, number: int) -> None:
@@ -44,28 +58,48 @@ class WriteHealth:
         with self._lock:
             self._under_way.pop(number, None)
 
-    def succeeded(self, destination: str) -> None:
-        """Note a successful write."""
+    def succeeded(self, destination: str, waiting: Waiting | None = None) -> None:
+        """Note a successful write. `waiting`: the clients that have waited for it."""
         with self._lock:
+            self._succeeded_at[destination] = self._seconds()
+            if waiting is not None and destination in self._waiting:
+                self._waiting[destination].remove(waiting)
             failure = self._failures.get(destination)
             if failure is not None:
                 failure.succeeded_at = self._seconds()
 
-    def failed(self, destination: str, reason: str) -> None:
-        """Note a failed write."""
+    def failed(self, destination: str, reason: str, waiting: Waiting | None = None) -> None:
+        """Note a failed write. `waiting`: the clients that were told to retry."""
         with self._lock:
+            if waiting is not None:
+                self._waiting.setdefault(destination, WaitingClients(self._seconds)).add(waiting)
             self._failures[destination] = _Failure(reason, self._seconds())
 
-    def failing(self) -> dict[str, str]:
-        """Return the destinations that fail, each with the newest reason."""
+    def succeeded_at(self) -> dict[str, float]:
+        """Return when the last write to each destination succeeded (s, monotonic)."""
+        with self._lock:
+            return dict(self._succeeded_at)
+
+    def failing(self) -> dict[str, Failing]:
+        """Return the destinations that fail."""
         now = self._seconds()
         with self._lock:
             for destination, failure in list(self._failures.items()):
                 quiet = now - failure.failed_at
-                if quiet > _FORGOTTEN_SECONDS or (failure.succeeded_at is not None and quiet > _QUIET_SECONDS):
+                if quiet > _FORGOTTEN_SECONDS or (failure.succeeded_at is not None and quiet > QUIET_SECONDS):
                     del self._failures[destination]
-            found = {destination: failure.reason for destination, failure in self._failures.items()}
-            for destination, began_at in self._under_way.values():
+                    self._waiting.pop(destination, None)
+            found = {
+                destination: Failing(failure.reason, failure.failed_at, self._waiting_for(destination))
+                for destination, failure in self._failures.items()
+            }
+            for destination, began_at, waiting in self._under_way.values():
                 if now - began_at > _OVERDUE_SECONDS:
-                    found.setdefault(destination, f"no result within {_OVERDUE_SECONDS:.0f} s")
+                    reason = f"no result within {_OVERDUE_SECONDS:.0f} s"
+                    known = found.get(destination, Failing(reason, now, self._waiting_for(destination)))
+                    found[destination] = Failing(known.reason, now, either(known.waiting, waiting))
         return found
+
+    def _waiting_for(self, destination: str) -> Waiting | None:
+        known = self._waiting.get(destination)
+        return None if known is None else known.now()

@@ -49,7 +49,10 @@ async def keep_on(step: Step) -> None:
 def report_failing(status: Status, condition: Condition, health: WriteHealth) -> None:
     """Begin the condition for each destination of which writes fail, and end it for the others."""
     failing = health.failing()
-    status.set_all(condition, {destination: f"{destination}: {reason}" for destination, reason in failing.items()})
+    for destination, each in failing.items():
+        detail = f"{destination}: {each.reason}"
+        status.begin(condition, detail, destination, each.waiting, each.failed_at)
+    status.end_others(condition, failing)
 
 
 class Housekeeping:

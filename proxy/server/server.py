@@ -27,6 +27,7 @@ from sluicegate.proxy.registry.waiting_records import WaitingRecords
 from sluicegate.proxy.reload.enforcement import Enforcement
 from sluicegate.proxy.reload.rule_makers import RuleMakers
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery
+from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.build_info import SCAN_IS_COMPILED, VERSION
 from sluicegate.proxy.reporting.events.violation_writer import ViolationSink
 from sluicegate.proxy.reporting.metrics.counters import Counters, Snapshot
@@ -45,7 +46,7 @@ from sluicegate.proxy.server.server_state import ServerState
 from sluicegate.proxy.server.startup import CannotStart, Outputs, open_violations
 from sluicegate.proxy.session.opening.loop_detection import LoopDetection, new_mark
 from sluicegate.proxy.status.condition import Condition
-from sluicegate.proxy.status.status import Status
+from sluicegate.proxy.status.status import Status, Successes
 from sluicegate.validation.from_keys import file_policies_of
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.origins import NOWHERE
@@ -172,6 +173,14 @@ class Server:
     def snapshot(self) -> Snapshot:
         """Return the current counters and gauges. Thread-safe."""
         return self._running.state.snapshot()
+
+    def successes(self) -> Successes:
+        """Return when writes succeeded last, by the condition that their failure begins. Thread-safe."""
+        return {
+            (condition, cut(destination)): succeeded_at
+            for condition, health in self._running.outputs.writes.items()
+            for destination, succeeded_at in health.succeeded_at().items()
+        }
 
     def live_state(self, query: LiveQuery) -> LiveState:
         """Return the current state for the web UI. Thread-safe."""

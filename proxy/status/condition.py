@@ -156,9 +156,9 @@ TYPES = {
     ),
     Condition.QUARANTINE_FAILING: _needs_attention(
         "Bad records cannot be written to a dead-letter topic, so their producers are told to retry and make no "
-        "progress.",
+        "progress. The detail names the clients that wait, and their topics.",
         "within 8 s after the first write without a result",
-        "within 8 s after a write succeeds, or 60 s after the last failure if nothing is written",
+        "within 10 s after a write of any worker succeeds, or 60 s after the last failure if nothing is written",
         "Create the topic, permit `upstream.sasl` to write to it, or start its brokers; or remove `quarantine` from "
         "the policy, so that the batches are rejected.",
     ),
@@ -182,7 +182,7 @@ TYPES = {
     Condition.EVENTS_LOST: _needs_attention(
         "Violation events, or telemetry, could not be written and are lost. Verdicts are not affected.",
         "within 2 s after the first loss",
-        "within 8 s after a write succeeds, or 60 s after the last loss if nothing is written",
+        "within 10 s after a write of any worker succeeds, or 60 s after the last loss if nothing is written",
         "Free the disk of `violations.file`, permit writes to `violations.topic`, or start the receiver of "
         "`otel.endpoint`; the detail has the reason.",
     ),

@@ -4,13 +4,12 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
-from operator import or_
 
 import structlog
 
 from sluicegate.proxy.reporting.bounded_text import cut
-from sluicegate.proxy.reporting.waiting_clients import Waiting
+from sluicegate.proxy.reporting.waiting_clients import Waiting, either
+from sluicegate.proxy.reporting.write_health import QUIET_SECONDS
 from sluicegate.proxy.status.condition import Condition, State
 
 _STUCK_SECONDS = 10
@@ -35,7 +34,8 @@ class ActiveCondition:
     """A condition that is active since `since_ms` (Unix time, ms). `subject`: the broker, topic or worker, or empty.
 
     `state` is the condition's own, or a better one where the process has workers and others of them serve. `waiting`:
-    the clients that wait for its end; None: it is no condition that clients wait for.
+    the clients that wait for its end; None: it is no condition that clients wait for. `failed_at` (s, monotonic): the
+    failure that it was concluded from, which a later success of another worker refutes; None: it was seen itself.
     """
 
     condition: Condition
@@ -44,6 +44,7 @@ class ActiveCondition:
     detail: str
     since_ms: int
     waiting: Waiting | None = None
+    failed_at: float | None = None
 
     @property
     def text(self) -> str:
@@ -84,7 +85,14 @@ class Status:
                 if lasts is not None and now - reported_at > lasts:
                     self._end(key)
 
-    def begin(self, condition: Condition, detail: str, subject: str = "", waiting: Waiting | None = None) -> None:
+    def begin(
+        self,
+        condition: Condition,
+        detail: str,
+        subject: str = "",
+        waiting: Waiting | None = None,
+        failed_at: float | None = None,
+    ) -> None:
         """Make the condition active, or keep it active with another detail and other clients that wait for its end.
 
         Subjects are bounded: beyond 100 of one condition no more are listed.
@@ -93,11 +101,14 @@ class Status:
         with self._lock:
             known = self._active.get(key)
             if known is not None:
-                self._active[key] = (replace(known[0], detail=detail, waiting=waiting), self._seconds())
+                changed = replace(known[0], detail=detail, waiting=waiting, failed_at=failed_at)
+                self._active[key] = (changed, self._seconds())
                 return
             if sum(each is condition for each, _ in self._active) >= _MAX_SUBJECTS:
                 return
-            active = ActiveCondition(condition, condition.type.state, key[1], detail, self._now_ms(), waiting)
+            active = ActiveCondition(
+                condition, condition.type.state, key[1], detail, self._now_ms(), waiting, failed_at
+            )
             self._active[key] = (active, self._seconds())
         if condition not in _NOT_LOGGED | _LOGGED_BY_CAUSE:
             self._log.warning("condition began", condition=condition.value, detail=active.text)
@@ -176,6 +187,28 @@ class Status:
             )
 
 
+Successes = Mapping[tuple[Condition, str], float]
+"""When something succeeded last (s, monotonic), by the condition that its failure begins, and its subject."""
+
+
+def not_refuted(
+    conditions: Sequence[ActiveCondition], of_others: Sequence[Successes], now: float
+) -> list[ActiveCondition]:
+    """Return a worker's conditions without those that were concluded from a failure after which others succeeded.
+
+    A worker that is not used any more would otherwise report its last failure until it is forgotten. `now`: monotonic;
+    the clock is the same for all processes of a machine.
+    """
+
+    def is_refuted(each: ActiveCondition) -> bool:
+        failed_at = each.failed_at
+        if failed_at is None or now - failed_at <= QUIET_SECONDS:
+            return False
+        return any(found.get((each.condition, each.subject), failed_at) > failed_at for found in of_others)
+
+    return [each for each in conditions if not is_refuted(each)]
+
+
 def of_workers(reports: Sequence[tuple[int, Sequence[ActiveCondition]]]) -> list[ActiveCondition]:
     """Return the conditions of a process whose workers report these; `reports` has each worker's number.
 
@@ -197,5 +230,4 @@ def of_workers(reports: Sequence[tuple[int, Sequence[ActiveCondition]]]) -> list
 def _both(one: ActiveCondition, other: ActiveCondition) -> ActiveCondition:
     """Return a condition of two workers: the older one, with the clients of both."""
     older = min(one, other, key=lambda each: each.since_ms)
-    waiting = [each.waiting for each in (one, other) if each.waiting is not None]
-    return replace(older, waiting=reduce(or_, waiting)) if waiting else older
+    return replace(older, waiting=either(one.waiting, other.waiting))

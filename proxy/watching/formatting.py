@@ -1,8 +1,10 @@
 """Formats figures, times and diagnoses for a terminal."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from sluicegate.proxy.live.live_state import ViolationGroupState
 from sluicegate.proxy.reporting.bounded_text import printable
 
 OUTCOMES = {
@@ -13,7 +15,11 @@ OUTCOMES = {
     "quarantine": "quarantined",
     "copy": "forwarded, bad records copied",
     "rehearse": "forwarded (rehearsed bound exceeded)",
+    "retry": "cannot be stored, retrying",
 }
+_RETRY = "retry"
+# A client that has not retried for this long has given up, or makes progress again.
+_RETRYING_MS = 60_000
 _NO_CLIENT_ID = "(no client id)"
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 _THOUSAND = 1000
@@ -43,6 +49,20 @@ def moment(ms: int) -> str:
     return datetime.fromtimestamp(ms / _THOUSAND, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def outcome(mode: str) -> str:
+    """Return the outcome of a batch in one word."""
+    return "retrying" if mode == _RETRY else OUTCOMES.get(mode, mode).partition(" ")[0].rstrip(",:")
+
+
+def main_reason(groups: Sequence[ViolationGroupState], now_ms: int) -> str:
+    """Return the reason of most batches; of those that cannot be stored, if a client retries them at this time."""
+    retried = [each for each in groups if each["mode"] == _RETRY and now_ms - each["last_ms"] <= _RETRYING_MS]
+    most = max(retried or groups, key=lambda each: each["batches"], default=None)
+    if most is None:
+        return ""
+    return f"{named(most['reason'])} ({OUTCOMES[_RETRY]})" if retried else named(most["reason"])
+
+
 def client_of(event: dict[str, Any]) -> str:
     """Return the software, principal and address of an event's client."""
     software = " ".join(text for text in (event.get("software_name"), event.get("software_version")) if text)
@@ -68,7 +88,7 @@ def diagnosis(event: dict[str, Any]) -> str:
         return printable("; ".join(rehearsed))
     place = f"partition {event.get('partition')}"
     samples = event.get("samples") or ()
-    if not samples:
+    if not samples or event.get("mode") == _RETRY:
         return printable(f"{place}: {event.get('message') or event.get('reason')}")
     sample = samples[0]
     words = sample.get("diagnosis") or sample.get("reason")

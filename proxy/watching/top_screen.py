@@ -12,7 +12,7 @@ from sluicegate.proxy.live.live_state import LiveState, ViolationGroupState
 from sluicegate.proxy.live.live_view import REJECTING
 from sluicegate.proxy.live.merged_state import merged_state
 from sluicegate.proxy.watching.admin_client import ProxyState
-from sluicegate.proxy.watching.formatting import OUTCOMES, diagnosis, named, rate, size
+from sluicegate.proxy.watching.formatting import diagnosis, main_reason, named, outcome, rate, size
 
 _WORST = 8
 _LAST = 8
@@ -39,7 +39,7 @@ def screen(proxies: Sequence[ProxyState]) -> RenderableType:
             )
             for each in together["conditions"]
         ]
-        parts += [_clients(together["violation_groups"]), _topics(together), _last(together)]
+        parts += [_clients(together), _topics(together), _last(together)]
     return Group(*parts)
 
 
@@ -96,19 +96,18 @@ def _row(name: str, state: LiveState, columns: Sequence[str]) -> list[Renderable
     return [name, *(figures[column] for column in columns), Text(state["state"], _STYLES.get(state["state"], "yellow"))]
 
 
-def _clients(violation_groups: Sequence[ViolationGroupState]) -> Table:
+def _clients(state: LiveState) -> Table:
     """Return the table of clients with violations, most batches first."""
     table = Table(title="Clients with violations since start", title_justify="left", box=None, pad_edge=False)
     table.add_column("client", overflow="fold", min_width=_LEAST_CHARACTERS)
     table.add_column("batches", justify="right", no_wrap=True)
     table.add_column("main reason", overflow="fold")
     counted: dict[str | None, list[ViolationGroupState]] = {}
-    for group in violation_groups:
+    for group in state["violation_groups"]:
         counted.setdefault(group["client_id"], []).append(group)
     for name, found in sorted(counted.items(), key=lambda item: -sum(one["batches"] for one in item[1]))[:_WORST]:
-        most = max(found, key=lambda one: one["batches"])
         batches = sum(one["batches"] for one in found)
-        table.add_row(_name(name), f"{batches:,}", Text(named(most["reason"])))
+        table.add_row(_name(name), f"{batches:,}", Text(main_reason(found, state["time_ms"])))
     if not counted:
         table.add_row(Text("none", "dim"), "", "")
     return table
@@ -141,9 +140,8 @@ def _topics(state: LiveState) -> Table:
         flow = ("-", "-") if known is None else (rate(known["batches"]), size(known["size"]))
         rejected = sum(group["batches"] for group in groups if group["mode"] in REJECTING)
         observed = sum(group["batches"] for group in groups) - rejected
-        reason = max(groups, key=lambda one: one["batches"])["reason"] if groups else ""
         topic = Text("unknown topic id") if name is None else _name(name)
-        table.add_row(topic, *flow, f"{rejected:,}", f"{observed:,}", Text(named(reason) if reason else ""))
+        table.add_row(topic, *flow, f"{rejected:,}", f"{observed:,}", Text(main_reason(groups, state["time_ms"])))
     if not table.rows:
         table.add_row(Text("none", "dim"), *[""] * 5)
     return table
@@ -157,10 +155,8 @@ def _last(state: LiveState) -> Table:
     table.add_column("outcome", no_wrap=True)
     table.add_column("diagnosis", overflow="fold", min_width=_LEAST_CHARACTERS)
     for event in state["violations"][: -_LAST - 1 : -1]:
-        outcome = OUTCOMES.get(event["mode"], event["mode"]).partition(" ")[0].rstrip(",:")
-        table.add_row(
-            event["time"][11:19], _name(event["client_id"]), _name(event["topic"]), outcome, Text(diagnosis(event))
-        )
+        names = _name(event["client_id"]), _name(event["topic"])
+        table.add_row(event["time"][11:19], *names, outcome(event["mode"]), Text(diagnosis(event)))
     return table
 
 

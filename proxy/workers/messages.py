@@ -14,7 +14,7 @@ from sluicegate.config.source import Source
 from sluicegate.proxy.live.live_snapshot import LiveQuery
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.reporting.metrics.counters import Snapshot
-from sluicegate.proxy.status.status import ActiveCondition
+from sluicegate.proxy.status.status import ActiveCondition, Successes
 from sluicegate.validation.rulebook import Suspended
 
 _ENDS_WITHIN_SECONDS = 5.0
@@ -41,10 +41,11 @@ class CouldNotStart:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A worker's counters and its active conditions."""
+    """A worker's counters and its active conditions, and what has succeeded in it."""
 
     snapshot: Snapshot
     conditions: tuple[ActiveCondition, ...]
+    successes: Successes
 
 
 @dataclass(frozen=True, slots=True)

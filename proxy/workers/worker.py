@@ -143,4 +143,5 @@ class _Worker:
         return None
 
     def _report(self) -> Report:
-        return Report(self._server.snapshot(), tuple(self._server.status.active()))
+        server = self._server
+        return Report(server.snapshot(), tuple(server.status.active()), server.successes())

@@ -16,7 +16,7 @@ from sluicegate.proxy.reporting.metrics.counters import Counters, Snapshot, tota
 from sluicegate.proxy.reporting.metrics.topic_labels import with_few_topics
 from sluicegate.proxy.server.process_resources import resident_bytes
 from sluicegate.proxy.status.condition import Condition
-from sluicegate.proxy.status.status import ActiveCondition, Status, of_workers
+from sluicegate.proxy.status.status import ActiveCondition, Status, not_refuted, of_workers
 from sluicegate.proxy.workers.messages import Command, Report, WorkerSnapshot
 from sluicegate.proxy.workers.worker_process import WorkerProcess, Workers
 from sluicegate.proxy.workers.worker_snapshots import WorkerSnapshots
@@ -72,10 +72,14 @@ class WorkerReports:
     def update_status(self) -> None:
         """Ready while any worker is; not alive when one is stuck."""
         now = time.monotonic()
-        reports = [(worker.index, worker.report.conditions) for worker in self._workers if worker.report is not None]
+        reports = {worker.index: worker.report for worker in self._workers if worker.report is not None}
         if reports:
             self._status.end(Condition.STARTING)
-        self._status.adopt(of_workers(reports))
+        conditions = []
+        for index, report in reports.items():
+            others = [each.successes for each in reports.values() if each is not report]
+            conditions.append((index, not_refuted(report.conditions, others, now)))
+        self._status.adopt(of_workers(conditions))
         silent = [
             worker
             for worker in self._workers

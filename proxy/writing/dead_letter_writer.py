@@ -17,6 +17,7 @@ from sluicegate.protocol.records.contents import TakenRecord
 from sluicegate.proxy.reporting.bounded_queue import BoundedQueue
 from sluicegate.proxy.reporting.build_info import VERSION
 from sluicegate.proxy.reporting.events.violation_event import ClientDetails, client_details
+from sluicegate.proxy.reporting.waiting_clients import waiting_for
 from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.scheduling.short_turns import ShortTurns
@@ -54,7 +55,7 @@ class DeadLetterWriter:
 
     def write(self, identity: ClientIdentity, letters: Sequence[DeadLetters], report: ReportFailures) -> None:
         """Store all records of `letters`; `report` the batches with failures, and their reasons. Never waits."""
-        job = _Job(client_details(identity), letters, self._noted(letters, report))
+        job = _Job(client_details(identity), letters, self._noted(identity, letters, report))
         if self._thread is None:
             context = contextvars.copy_context()  # it has the worker's index for log lines
             self._thread = threading.Thread(target=context.run, args=(self._run,), name="dead letters", daemon=True)
@@ -62,16 +63,19 @@ class DeadLetterWriter:
         if not self._queue.put(job, 0):
             self._call_soon(job.report, {each.place: "the quarantine queue is full" for each in letters})
 
-    def _noted(self, letters: Sequence[DeadLetters], report: ReportFailures) -> ReportFailures:
+    def _noted(
+        self, identity: ClientIdentity, letters: Sequence[DeadLetters], report: ReportFailures
+    ) -> ReportFailures:
         """Return `report`, and note the beginning and the end of the write."""
-        topic_of = {each.place: destination_of(each) for each in letters}
-        numbers = [self._health.begin(topic) for topic in set(topic_of.values())]
+        wrote = [(destination_of(each), waiting_for(identity, each.source), each.place) for each in letters]
+        writes = {(topic, waiting) for topic, waiting, _ in wrote}
+        numbers = [self._health.begin(topic, waiting) for topic, waiting in writes]
 
         def ended(failures: Failures) -> None:
             for number in numbers:
                 self._health.end(number)
-            for topic in {topic for place, topic in topic_of.items() if place not in failures}:
-                self._health.succeeded(topic)
+            for topic, waiting in {(topic, waiting) for topic, waiting, place in wrote if place not in failures}:
+                self._health.succeeded(topic, waiting)
             report(failures)
 
         return ended

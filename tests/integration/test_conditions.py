@@ -150,6 +150,8 @@ def test_a_quarantine_that_cannot_be_written(strict_kafka: Kafka, tmp_path: Path
         assert proxy.get("/readyz")[0] == 200
         eventually(lambda: '"quarantine write"' in proxy.get("/api/live")[1], 30, "a connection that says why it waits")
         assert not done.is_set(), time.monotonic() - began
+        assert f"; 1 client waits (raw from 127.0.0.1), topic {topic}" in detail
+        _is_shown_as_retrying(proxy, topic, dead, web_ui)
 
         topic_on(strict_kafka, 1, dead)
         assert done.wait(60)
@@ -158,6 +160,56 @@ def test_a_quarantine_that_cannot_be_written(strict_kafka: Kafka, tmp_path: Path
     finally:
         proxy.stop()
         producer.join(10)
+
+
+def _is_shown_as_retrying(proxy: ProxyProcess, topic: str, dead: str, page: "Page | None") -> None:
+    """Check what `who`, `top`, the API and the web UI say about a client that cannot get on."""
+    retrying = "cannot be stored, retrying"
+    eventually(lambda: '"mode": "retry"' in proxy.get("/api/live")[1], 60, "a retry in the live view")
+    address = proxy.admin.removeprefix("http://")
+    who, top = (
+        subprocess.run([COMMAND, *view], capture_output=True, text=True, timeout=60, check=True).stdout
+        for view in (["who", topic, "--admin", address], ["top", "--once", address])
+    )
+    assert retrying in who
+    assert f"its bad records cannot be stored in dead-letter topic {dead}: " in who
+    assert "retrying" in top
+    if page is not None:
+        page.set_viewport_size({"width": 1280, "height": 900})
+        for place in ("#/clients", "#/topics", "#/client?id=raw", f"#/topic?name={topic}", "#/violations"):
+            page.goto(f"{proxy.admin}/{place}")
+            page.wait_for_selector(f"td:has-text('{retrying}')", timeout=_PAGE_MS)
+            name = place.strip("#/").partition("?")[0]
+            page.screenshot(path=_PICTURES / f"quarantine_failing-{name}.png")
+
+
+def test_a_quarantine_of_two_workers_of_which_one_is_not_used_any_more(strict_kafka: Kafka, tmp_path: Path) -> None:
+    """The success of one worker ends what the other has concluded from its last failure."""
+    topic, dead = (f"{kind}-{uuid.uuid4().hex[:8]}" for kind in ("kept", "dead"))
+    topic_on(strict_kafka, 1, topic)
+    settings = {"defaults": DEFAULTS, "topics": [{"match": topic, "quarantine": dead}], "workers": 2}
+    proxy = ProxyProcess(tmp_path, strict_kafka.nodes[0].address, settings)
+
+    def send() -> None:
+        with client_of(proxy) as client:
+            patient(client, topic, batch([Rec(0)]))
+
+    try:
+        proxy.start()
+        producers = [threading.Thread(target=send, daemon=True) for _ in range(16)]
+        for producer in producers:
+            producer.start()
+        eventually(lambda: "quarantine_failing" in conditions(proxy), 30, "the condition")
+        for producer in producers:
+            producer.join(60)
+        topic_on(strict_kafka, 1, dead)
+        with client_of(proxy) as client:
+            eventually(lambda: patient(client, topic, batch([Rec(0)]))["error_code"] == INVALID_TIMESTAMP)
+        stored = time.monotonic()
+        eventually(lambda: "quarantine_failing" not in conditions(proxy), 60, "the end of the condition")
+        assert time.monotonic() - stored < 15
+    finally:
+        proxy.stop()
 
 
 def test_a_broker_that_is_killed_and_started_again(cluster: Kafka, tmp_path: Path, web_ui: "Page | None") -> None:

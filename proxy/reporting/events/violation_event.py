@@ -5,6 +5,7 @@ The snapshot takes about a microsecond on the event loop; the JSON object is cre
 
 from codecs import getincrementaldecoder
 from datetime import UTC, datetime
+from enum import Enum
 from typing import Any, NamedTuple, TypedDict
 
 from sluicegate.config.teams import Owner
@@ -79,13 +80,21 @@ def client_details(identity: ClientIdentity) -> ClientDetails:
     )
 
 
+class NotStored(Enum):
+    """The outcome of a batch whose bad records cannot be quarantined now. Only the live view has it: the event is
+    written with the outcome that the batch gets in the end.
+    """
+
+    RETRY = "retry"
+
+
 class Violation(NamedTuple):
     """The violations of one partition's records, and their outcome (`mode`).
 
     `bad_records` are the listed ones; `bad_count` counts all. `rules` as in `Rejected`.
     """
 
-    mode: Mode
+    mode: Mode | NotStored
     client: ClientDetails
     topic: str | None
     topic_id: bytes | None
@@ -129,7 +138,7 @@ Event = Violation | Rehearsal
 
 
 def violation(
-    mode: Mode,
+    mode: Mode | NotStored,
     client: ClientDetails,
     topic: str | None,
     topic_id: bytes | None,

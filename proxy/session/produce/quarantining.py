@@ -92,7 +92,7 @@ class Quarantining:
                 _quarantine_failed(partly, spots, each, failures[each.place])
                 self._validations.not_quarantined(self._identity, each, failures[each.place])
         dispatch.validated.quarantined = frozenset(each.place for each in letters) - failures.keys()
-        dispatch.validated.to_retry = frozenset(failures)
+        dispatch.validated.to_retry = failures
         dispatch.dead_letters = ()  # frees their memory while the broker responds
 
     def _needs_probe(self, request: ProduceRequest, place: Place, spot: Spot) -> bool:

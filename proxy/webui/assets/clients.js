@@ -3,7 +3,7 @@
 import { BrokerErrors, connectionColumns } from "./connections.js";
 import { Example, groupColumns } from "./examples.js";
 import { Fix, libraryOf } from "./fixes.js";
-import { named, ownerText, rate, size, softwareOf, whole } from "./format.js";
+import { mainReason, named, ownerText, rate, size, softwareOf, whole } from "./format.js";
 import { History } from "./history.js";
 import { html } from "./html.js";
 import { Choice, ClientLink, Facts, Search, Section, Table, When, figure, matches } from "./parts.js";
@@ -17,7 +17,7 @@ const VIOLATIONS = "with violations";
 export function clientRows(store) {
   const found = new Map();
   const rowOf = (id) => {
-    if (!found.has(id)) found.set(id, { id, batches: 0, first_ms: null, last_ms: null, reason: "", most: 0, connections: [], software: "", principals: new Set(), owner: "", rates: null });
+    if (!found.has(id)) found.set(id, { id, batches: 0, first_ms: null, last_ms: null, reason: "", groups: [], connections: [], software: "", principals: new Set(), owner: "", rates: null });
     return found.get(id);
   };
   for (const group of store.groups) {
@@ -28,7 +28,7 @@ export function clientRows(store) {
     row.software ||= softwareOf(group.example);
     if (group.example.principal) row.principals.add(group.example.principal);
     row.owner ||= ownerText(group.example.client_owner);
-    if (group.batches > row.most) Object.assign(row, { most: group.batches, reason: group.reason });
+    row.groups.push(group);
   }
   for (const one of store.state.connections.listed) {
     const row = rowOf(one.client_id);
@@ -37,7 +37,7 @@ export function clientRows(store) {
     if (one.principal) row.principals.add(one.principal);
     row.owner = ownerText(one.owner) || row.owner;
   }
-  for (const row of found.values()) row.rates = store.ratesOfClient(row.id, row.connections);
+  for (const row of found.values()) Object.assign(row, { rates: store.ratesOfClient(row.id, row.connections), reason: mainReason(row.groups, store.state.time_ms) });
   return [...found.values()].sort((a, b) => b.batches - a.batches || (named(a.id) < named(b.id) ? -1 : 1));
 }
 

@@ -45,8 +45,19 @@ export const named = (name) => (name === null || name === undefined ? "(none)" :
 // The team that owns a topic or a client, with its contact; empty without an owner.
 export const ownerText = (owner) => (!owner ? "" : owner.contact ? `${owner.team} (${owner.contact})` : owner.team);
 
-const OUTCOMES = { reject: "rejected", observe: "forwarded", fix: "fixed", mark: "marked", quarantine: "quarantined", copy: "forwarded, copied", rehearse: "forwarded" };
+const OUTCOMES = { reject: "rejected", observe: "forwarded", fix: "fixed", mark: "marked", quarantine: "quarantined", copy: "forwarded, copied", rehearse: "forwarded", retry: "cannot be stored, retrying" };
 export const outcome = (mode) => OUTCOMES[mode] ?? mode;
+
+// A client that has not retried for this long has given up, or makes progress again.
+const RETRYING_MS = 60e3;
+
+// The reason of most batches; of those that cannot be stored, if a client retries them at this time.
+export function mainReason(groups, now) {
+  const retried = groups.filter((one) => one.mode === "retry" && now - one.last_ms <= RETRYING_MS);
+  const most = (retried.length > 0 ? retried : groups).reduce((a, b) => (a === null || b.batches > a.batches ? b : a), null);
+  if (most === null) return "";
+  return retried.length > 0 ? `${most.reason} (${outcome("retry")})` : most.reason;
+}
 
 export function softwareOf(event) {
   return [event.software_name, event.software_version].filter((text) => text).join(" ");
@@ -57,7 +68,7 @@ export function diagnosisOf(event) {
   const sample = (event.samples ?? [])[0];
   const trial = (event.rehearsed ?? []).map((bound) => `${bound.key} of ${span(bound.max_ms)} would reject ${whole(bound.bad_records)}`);
   if (trial.length > 0) return trial.join("; ");
-  if (sample === undefined) return event.message ? `${event.reason}: ${event.message}` : event.reason;
+  if (sample === undefined || event.mode === "retry") return event.message ? `${event.reason}: ${event.message}` : event.reason;
   const time = "diagnosis" in sample && !("rule" in sample) ? `timestamp ${sample.timestamp} ` : "";
   const why = sample.diagnosis ?? (sample.reason === event.reason ? "" : sample.reason);
   return `${event.reason}: record ${whole(sample.index)}${why && ", "}${time}${why}`;

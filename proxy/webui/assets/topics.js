@@ -3,7 +3,7 @@
 import { newest } from "./clients.js";
 import { Example, groupColumns } from "./examples.js";
 import { Fix, libraryOf } from "./fixes.js";
-import { named, ownerText, rate, size, softwareOf, whole } from "./format.js";
+import { mainReason, named, ownerText, rate, size, softwareOf, whole } from "./format.js";
 import { History } from "./history.js";
 import { html } from "./html.js";
 import { Choice, Facts, Search, Section, Table, TopicLink, When, figure, matches } from "./parts.js";
@@ -16,7 +16,7 @@ const VIOLATIONS = "with violations";
 export function topicRows(store) {
   const found = new Map();
   const rowOf = (name) => {
-    if (!found.has(name)) found.set(name, { name, batches: 0, bad_records: 0, first_ms: null, last_ms: null, written_ms: null, rates: null, reason: "", most: 0, owner: "", clients: new Set(), reasons: new Set() });
+    if (!found.has(name)) found.set(name, { name, batches: 0, bad_records: 0, first_ms: null, last_ms: null, written_ms: null, rates: null, reason: "", groups: [], owner: "", clients: new Set(), reasons: new Set() });
     return found.get(name);
   };
   for (const topic of store.topics) Object.assign(rowOf(topic.name), { written_ms: topic.last_ms, rates: store.ratesOf(topic) });
@@ -29,8 +29,9 @@ export function topicRows(store) {
     row.clients.add(group.client_id);
     row.reasons.add(group.reason);
     row.owner ||= ownerText(group.example.owner);
-    if (group.batches > row.most) Object.assign(row, { most: group.batches, reason: group.reason });
+    row.groups.push(group);
   }
+  for (const row of found.values()) row.reason = mainReason(row.groups, store.state.time_ms);
   return [...found.values()].sort((a, b) => b.batches - a.batches || (named(a.name) < named(b.name) ? -1 : 1));
 }
 

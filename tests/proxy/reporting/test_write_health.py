@@ -2,6 +2,7 @@
 
 import pytest
 
+from sluicegate.proxy.reporting.waiting_clients import Waiting
 from sluicegate.proxy.reporting.write_health import WriteHealth
 from tests.clock import Clock
 
@@ -16,6 +17,10 @@ def health(clock: Clock) -> WriteHealth:
     return WriteHealth(clock)
 
 
+def reasons(health: WriteHealth) -> dict[str, str]:
+    return {destination: failing.reason for destination, failing in health.failing().items()}
+
+
 def test_successes_alone_are_no_failure(health: WriteHealth) -> None:
     health.succeeded("topic dead")
 
@@ -24,11 +29,11 @@ def test_successes_alone_are_no_failure(health: WriteHealth) -> None:
 
 def test_a_failure_ends_with_a_success_and_six_quiet_seconds(health: WriteHealth, clock: Clock) -> None:
     health.failed("topic dead", "unknown topic")
-    assert health.failing() == {"topic dead": "unknown topic"}
+    assert reasons(health) == {"topic dead": "unknown topic"}
 
     clock.now += 5
     health.succeeded("topic dead")
-    assert health.failing() == {"topic dead": "unknown topic"}
+    assert reasons(health) == {"topic dead": "unknown topic"}
     clock.now += 2
     assert health.failing() == {}
 
@@ -40,13 +45,13 @@ def test_a_failure_between_successes_begins_anew(health: WriteHealth, clock: Clo
     health.failed("topic dead", "not authorized")
     clock.now += 5
 
-    assert health.failing() == {"topic dead": "not authorized"}
+    assert reasons(health) == {"topic dead": "not authorized"}
 
 
 def test_without_a_success_a_failure_is_forgotten_after_a_minute(health: WriteHealth, clock: Clock) -> None:
     health.failed("topic dead", "unknown topic")
     clock.now += 59
-    assert health.failing() == {"topic dead": "unknown topic"}
+    assert reasons(health) == {"topic dead": "unknown topic"}
     clock.now += 2
     assert health.failing() == {}
 
@@ -56,7 +61,7 @@ def test_a_write_without_a_result_fails_before_its_timeout(health: WriteHealth, 
     clock.now += 4
     assert health.failing() == {}
     clock.now += 2
-    assert health.failing() == {"topic dead": "no result within 5 s"}
+    assert reasons(health) == {"topic dead": "no result within 5 s"}
 
     health.end(number)
     assert health.failing() == {}
@@ -72,4 +77,26 @@ def test_a_producer_that_retries_a_failing_write_is_one_failure(health: WriteHea
             assert second < 5 or health.failing() != {}
         health.end(number)
         health.failed("topic dead", "timed out")
-        assert health.failing() == {"topic dead": "timed out"}
+        assert reasons(health) == {"topic dead": "timed out"}
+
+
+def test_names_the_clients_that_wait_until_they_make_progress(health: WriteHealth, clock: Clock) -> None:
+    billing = Waiting(frozenset({"billing from 10.0.0.1"}), frozenset({"orders"}))
+    shop = Waiting(frozenset({"shop from 10.0.0.2"}), frozenset({"refunds"}))
+    health.failed("topic dead", "unknown topic", billing)
+    health.failed("topic dead", "unknown topic", shop)
+    assert health.failing()["topic dead"].waiting == billing | shop
+
+    health.succeeded("topic dead", billing)
+    clock.now += 1
+    health.failed("topic dead", "unknown topic", shop)
+    assert health.failing()["topic dead"].waiting == shop
+
+
+def test_names_the_clients_of_a_write_without_a_result(health: WriteHealth, clock: Clock) -> None:
+    billing = Waiting(frozenset({"billing from 10.0.0.1"}), frozenset({"orders"}))
+    health.begin("topic dead", billing)
+    clock.now += 6
+
+    (failing,) = health.failing().values()
+    assert (failing.waiting, failing.failed_at) == (billing, clock.now)

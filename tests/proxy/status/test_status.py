@@ -1,9 +1,12 @@
 """Conditions begin and end, the state follows, and workers' conditions are those of one process."""
 
+from dataclasses import replace
+
 import pytest
 
+from sluicegate.proxy.reporting.waiting_clients import Waiting
 from sluicegate.proxy.status.condition import TYPES, Condition, State
-from sluicegate.proxy.status.status import ActiveCondition, Status, of_workers, state_of
+from sluicegate.proxy.status.status import ActiveCondition, Status, not_refuted, of_workers, state_of
 from tests.clock import Clock
 
 
@@ -141,3 +144,26 @@ def test_each_condition_is_described() -> None:
 def test_a_broker_that_hangs_has_other_advice_than_one_that_is_down(condition: Condition) -> None:
     assert "Start the broker" in condition.type.advice
     assert "`no response within`, a broker may run and hang: look at its process" in condition.type.advice
+
+
+def test_a_success_of_another_worker_refutes_an_older_failure() -> None:
+    kind = Condition.QUARANTINE_FAILING
+    failing = replace(of(kind, "unknown topic"), subject="topic dead", failed_at=100.0)
+
+    def shown(succeeded_at: float, now: float) -> bool:
+        return bool(not_refuted([failing], [{(kind, "topic dead"): succeeded_at}], now))
+
+    assert not shown(101, 107)
+    assert shown(101, 105), "another partition may fail until the next retry"
+    assert shown(99, 107), "the success is older"
+    assert not_refuted([failing], [{(kind, "topic other"): 101}, {}], 107) == [failing]
+    assert not_refuted([of(Condition.BROKER_PORT_CLOSED, "taken")], [{}], 107) != []
+
+
+def test_a_condition_of_two_workers_names_the_clients_of_both() -> None:
+    def waiting(name: str, topic: str) -> ActiveCondition:
+        who = Waiting(frozenset({name}), frozenset({topic}))
+        return replace(of(Condition.REGISTRY_UNREACHABLE, "refused"), subject="main", waiting=who)
+
+    (shown,) = of_workers([(1, [waiting("billing", "orders")]), (2, [waiting("shop", "refunds")])])
+    assert shown.text == "refused; 2 clients wait (billing, shop), topics orders, refunds"

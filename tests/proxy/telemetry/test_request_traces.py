@@ -77,7 +77,7 @@ def _quarantined(validated: ValidatedRequest) -> None:
 
 
 def _not_kept(validated: ValidatedRequest) -> None:
-    validated.to_retry = frozenset({(0, 0)})
+    validated.to_retry = {(0, 0): "unknown topic"}
 
 
 def _observed(validated: ValidatedRequest) -> None:
