@@ -93,7 +93,7 @@ TYPES = {
         "None: clients reconnect to another replica, or to this one after its restart.",
     ),
     Condition.EVENT_LOOP_STUCK: _not_serving(
-        "The event loop, or a worker's, has not moved for 10 s; `/livez` fails too.",
+        "The event loop, or the event loop of every worker, has not moved for 10 s; `/livez` fails too.",
         "after 10 s",
         "when it moves again",
         "Restart the process, and report the log as a bug: nothing may block the loop.",
@@ -245,9 +245,11 @@ TYPES = {
         60.0,
     ),
     Condition.WORKER_SILENT: _needs_attention(
-        "A worker did not report in time, so its figures are missing in what is shown.",
-        "after 2 s without a report",
+        "A worker does not report: its event loop does not move, or the process is stopped. Its clients may wait, and "
+        "its figures, and conditions that only it sees, are missing. The other workers serve.",
+        "after 5 s without a report (in the web UI and `top` after 2 s)",
         "with its next report",
-        "If it persists, see `event_loop_stuck`.",
+        "Take a stack trace of the process that the detail names (`py-spy dump`), for a bug report, and end that "
+        "process: it is started again.",
     ),
 }

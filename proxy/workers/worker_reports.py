@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from sluicegate.proxy.live.live_state import LiveState
 
 _FRESH_SECONDS = 2.0
-_SILENT_SECONDS = 10.0
+# Reports are requested every second.
+_SILENT_SECONDS = 5.0
+_STUCK_SECONDS = 10.0
 
 
 class WorkerReports:
@@ -70,9 +72,18 @@ class WorkerReports:
         self._status.begin(Condition.WORKER_RESTARTED, detail, f"worker {worker.index}")
 
     def update_status(self) -> None:
-        """Ready while any worker is; not alive when one is stuck."""
+        """Ready while any worker is, and not alive only when all are stuck: a restart ends those that serve, too.
+
+        What a silent worker has reported is not known to be true any more.
+        """
         now = time.monotonic()
-        reports = {worker.index: worker.report for worker in self._workers if worker.report is not None}
+        started = [worker for worker in self._workers if worker.takes_connections]
+        silent = {worker.index for worker in started if now - worker.last_message_at > _SILENT_SECONDS}
+        reports = {
+            worker.index: worker.report
+            for worker in self._workers
+            if worker.report is not None and worker.index not in silent
+        }
         if reports:
             self._status.end(Condition.STARTING)
         conditions = []
@@ -80,12 +91,12 @@ class WorkerReports:
             others = [each.successes for each in reports.values() if each is not report]
             conditions.append((index, not_refuted(report.conditions, others, now)))
         self._status.adopt(of_workers(conditions))
-        silent = [
-            worker
-            for worker in self._workers
-            if worker.takes_connections and now - worker.last_message_at > _SILENT_SECONDS
-        ]
-        stuck = f"worker {silent[0].index} has not reported for {_SILENT_SECONDS:.0f} s" if silent else None
+        self._status.set_all(
+            Condition.WORKER_SILENT,
+            {f"worker {worker.index}": _silence_of(worker) for worker in started if worker.index in silent},
+        )
+        are_stuck = started and all(now - worker.last_message_at > _STUCK_SECONDS for worker in started)
+        stuck = f"no worker has reported for {_STUCK_SECONDS:.0f} s" if are_stuck else None
         self._status.set(Condition.EVENT_LOOP_STUCK, stuck)
 
     def snapshot(self) -> Snapshot:
@@ -129,10 +140,20 @@ class WorkerReports:
         states, missing = future.result(2 * _FRESH_SECONDS)
         if not states:
             raise NoStateAvailable("no worker has responded yet")
-        return {**merged_state(states), **status_state(self._status.active() + missing)}
+        active = self._status.active()
+        silent = {each.subject for each in active if each.condition is Condition.WORKER_SILENT}
+        active += [each for each in missing if each.subject not in silent]
+        return {**merged_state(states), **status_state(active)}
 
     async def _worker_states(self, query: "LiveQuery") -> "tuple[list[LiveState], list[ActiveCondition]]":
         return await self._snapshots.ask(list(self._workers), query)
+
+
+def _silence_of(worker: WorkerProcess) -> str:
+    return (
+        f"worker {worker.index} (process {worker.process.pid}) has not reported for more than {_SILENT_SECONDS:.0f} s: "
+        "its clients may wait, and its figures are missing or old"
+    )
 
 
 def _clock_offsets(reports: Iterable[Report]) -> Iterator[float | None]:

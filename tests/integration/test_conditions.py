@@ -3,7 +3,9 @@
 What each place shows is left side by side in build/conditions/: a text, and pictures of the web UI at 1280 and 360 px.
 """
 
+import os
 import re
+import signal
 import socket
 import struct
 import subprocess
@@ -29,6 +31,7 @@ from tests.integration.secure_brokers import Guarded, proxy_for
 from tests.integration.strict_broker import topic_on
 from tests.integration.test_produce import leader_of
 from tests.integration.test_quarantine import client_of, patient
+from tests.integration.test_workers import workers_of
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.oracle.kafka_java import KAFKA_NEW, ROOT
 from tests.webui.browser import CHROMIUM
@@ -405,6 +408,33 @@ def test_the_port_of_one_broker_of_three_is_taken(
             assert proxy.get("/readyz")[0] == 200
             assert proxy.metric("sluicegate_ready") == 1
         ends(proxy, "broker_port_closed")
+    finally:
+        proxy.stop()
+
+
+def test_one_worker_of_three_is_stopped(kafka_bootstrap: str, tmp_path: Path, web_ui: "Page | None") -> None:
+    proxy = ProxyProcess(tmp_path, kafka_bootstrap, {"workers": 3})
+    try:
+        proxy.start()
+        stopped = workers_of(proxy)[1]
+        os.kill(stopped, signal.SIGSTOP)
+        try:
+            detail = begins(proxy, "worker_silent", web_ui)
+            assert f"(process {stopped}) has not reported for more than 5 s" in detail
+            end = time.monotonic() + 12  # until it would be taken for stuck
+            while time.monotonic() < end:
+                assert proxy.get("/livez") == (200, "ok\n")
+                assert proxy.get("/readyz")[0] == 200
+                time.sleep(0.5)
+        finally:
+            os.kill(stopped, signal.SIGCONT)
+        ends(proxy, "worker_silent")
+        eventually(lambda: proxy.get("/readyz") == (200, "serving\n"), 30, "no other condition")
+
+        for worker in workers_of(proxy):
+            os.kill(worker, signal.SIGSTOP)
+        eventually(lambda: proxy.get("/livez")[0] == 503, 30, "a proxy that is to be restarted")
+        assert "event_loop_stuck" in conditions(proxy)
     finally:
         proxy.stop()
 

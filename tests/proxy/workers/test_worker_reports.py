@@ -1,0 +1,84 @@
+"""A worker that is silent is a condition; only the silence of all of them asks for a restart."""
+
+import asyncio
+import time
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from sluicegate.proxy.reporting.metrics.counters import Counters
+from sluicegate.proxy.status.condition import Condition, State
+from sluicegate.proxy.status.status import ActiveCondition, Status, state_of
+from sluicegate.proxy.workers.messages import Report
+from sluicegate.proxy.workers.worker_process import WorkerProcess, Workers
+from sluicegate.proxy.workers.worker_reports import WorkerReports
+
+
+class Proxy:
+    """A supervisor's status, and workers that have reported at some time."""
+
+    def __init__(self) -> None:
+        self.workers = Workers()
+        self.status = Status()
+        self.reports = WorkerReports(self.workers, self.status, Counters())
+
+    def add(self, index: int, seconds_ago: float, *conditions: ActiveCondition) -> WorkerProcess:
+        process: Any = SimpleNamespace(pid=100 + index)
+        at = time.monotonic() - seconds_ago
+        worker = WorkerProcess(index, process, cast(Any, None), cast(Any, None), at, at, takes_connections=True)
+        worker.report = Report(cast(Any, None), conditions, {})
+        self.workers.add(worker)
+        return worker
+
+    @property
+    def active(self) -> list[str]:
+        self.reports.update_status()
+        return [str(each) for each in self.status.active()]
+
+
+@pytest.fixture
+async def proxy() -> Proxy:
+    await asyncio.sleep(0)
+    return Proxy()
+
+
+SILENT = (
+    "worker_silent: worker 2 (process 102) has not reported for more than 5 s: its clients may wait, and its figures "
+    "are missing or old"
+)
+
+
+async def test_one_silent_worker_of_three_needs_attention_and_no_restart(proxy: Proxy) -> None:
+    for index, seconds_ago in ((1, 0), (2, 60), (3, 0)):
+        proxy.add(index, seconds_ago)
+
+    assert proxy.active == [SILENT]
+    assert state_of(proxy.status.active()) is State.NEEDS_ATTENTION
+    assert proxy.status.not_live() is None
+    assert proxy.status.not_ready() is None
+
+
+async def test_a_silent_worker_that_reports_again_is_not_silent(proxy: Proxy) -> None:
+    worker = proxy.add(2, 6)
+    proxy.add(1, 0)
+    assert proxy.active == [SILENT]
+
+    worker.last_message_at = time.monotonic()
+    assert proxy.active == []
+
+
+async def test_the_silence_of_all_workers_asks_for_a_restart(proxy: Proxy) -> None:
+    for index in (1, 2):
+        proxy.add(index, 11)
+
+    assert "event_loop_stuck: no worker has reported for 10 s" in proxy.active
+    assert proxy.status.not_live() == "no worker has reported for 10 s"
+
+
+async def test_what_a_silent_worker_has_reported_is_not_shown(proxy: Proxy) -> None:
+    kind = Condition.BROKER_UNREACHABLE
+    proxy.add(2, 6, ActiveCondition(kind, kind.type.state, "broker 1", "broker 1 at b:9092: refused", 1))
+    proxy.add(1, 0)
+
+    assert proxy.active == [SILENT]
