@@ -11,7 +11,7 @@ from sluicegate.config.model import Config
 from sluicegate.proxy.cluster.discovery import Discovered, discover_cluster
 from sluicegate.proxy.network.daemon_thread import in_daemon_thread
 from sluicegate.proxy.network.listeners import Listeners
-from sluicegate.proxy.network.tls.certificates import expired_for_clients
+from sluicegate.proxy.network.tls.certificates import OwnExpiries, own_expiries
 from sluicegate.proxy.network.tls.contexts import TlsContext
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.responses.broker_addresses import AddressBook
@@ -69,10 +69,10 @@ class ClusterWatch:
         """Check the cluster once; without `asks_brokers` only whether one responds."""
         self._leading_back.listener = None
         found = await discover_cluster(self._config.upstream, self._broker_tls, self._mark, asks_brokers)
-        self._found(found, await in_daemon_thread(self._expired))
+        self._found(found, await in_daemon_thread(self._expiries))
 
-    def _expired(self) -> str | None:
-        return expired_for_clients(self._config, datetime.now(UTC))
+    def _expiries(self) -> OwnExpiries:
+        return own_expiries(self._config, datetime.now(UTC))
 
     async def probe_again(self) -> None:
         """Wait, check the cluster again, and refresh topic settings if they are due."""
@@ -87,7 +87,7 @@ class ClusterWatch:
             if self._parts.settings is not None:
                 await self._parts.settings.refresh()
 
-    def _found(self, found: Discovered, expired: str | None) -> None:
+    def _found(self, found: Discovered, expiries: OwnExpiries) -> None:
         if found.brokers is not None:
             self._listeners.look_again()
         for node_id, address in (found.brokers or {}).items():
@@ -129,7 +129,8 @@ class ClusterWatch:
             self._status.set_all(condition, {} if detail is None else {addresses: detail})
         self._closed_ports(self._book.node_ids if found.brokers is None else sorted(found.brokers))
         self._status.set(Condition.ROUTING_LOOP, self._a_broker_leads_back())
-        self._status.set(Condition.CERTIFICATE_EXPIRED, expired)
+        self._status.set(Condition.CERTIFICATE_EXPIRED, expiries.expired)
+        self._status.set_all(Condition.CERTIFICATE_EXPIRES_SOON, expiries.soon)
         self._status.end(Condition.STARTING)
 
     def _closed_ports(self, node_ids: Sequence[int]) -> None:

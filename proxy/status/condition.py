@@ -65,6 +65,7 @@ class Condition(Enum):
     QUARANTINE_FAILING = "quarantine_failing"
     REGISTRY_UNREACHABLE = "registry_unreachable"
     CLOCK_OFFSET = "clock_offset"
+    CERTIFICATE_EXPIRES_SOON = "certificate_expires_soon"
     EVENTS_LOST = "events_lost"
     OWN_LOGIN_REJECTED = "own_login_rejected"
     OWN_LOGIN_MISSING = "own_login_missing"
@@ -178,6 +179,15 @@ TYPES = {
         "within 10 s",
         "within 10 s after the clocks agree",
         "Synchronise both machines by NTP. `sluicegate_clock_offset_seconds` has the offset.",
+    ),
+    Condition.CERTIFICATE_EXPIRES_SOON: _needs_attention(
+        "A certificate that the proxy shows to clients, brokers, registries or the receiver of `otel` expires soon. "
+        "When the one for clients has expired, the proxy does not serve (`certificate_expired`); brokers and other "
+        "servers reject an expired one for them.",
+        "14 days before it expires; with a life of less than 70 days, after four fifths of it",
+        "at the next look after a renewed one is in the file; no restart",
+        "Renew the file that the detail names. `sluicegate_certificate_expires_timestamp_seconds` has all times, also "
+        "those of CAs.",
     ),
     Condition.EVENTS_LOST: _needs_attention(
         "Violation events, or telemetry, could not be written and are lost. Verdicts are not affected.",

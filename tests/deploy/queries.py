@@ -19,7 +19,7 @@ _METRIC = re.compile(r"\b(?:sluicegate|kafka_server)_\w+|\bup\b")
 _SELECTOR = re.compile(r"(\w+)\{([^}]*)\}")
 _MATCHER = re.compile(r'(\w+)\s*(?:=~|!~|!=|=)\s*"')
 _GROUPING = re.compile(r"\b(?:by|without|on)\s*\(([^)]*)\)")
-_LEGEND = re.compile(r"\{\{\s*(?:\$labels\.)?(?!end\b)(\w+)\s*\}\}")
+_LEGEND = re.compile(r"\{\{\s*(?:\$labels\.)?(?!(?:end|else)\b)(\w+)\s*\}\}")
 _RECORDED = re.compile(r"\bsluicegate:\w+:\w+")
 # What an alert compares with: without it a query says what there is.
 _COMPARISON = re.compile(r"\s(?:==|!=|>=|<=|>|<)\s+[\d.* ]+$")

@@ -18,8 +18,10 @@ _OF_A_TARGET = {"job", "instance", "cluster"}
 _RUNBOOK = (ROOT / "docs" / "runbook.md").read_text()
 # Replaced as one text, so it is the same in each alert: by the chart's runbookUrl, or with sed.
 _RUNBOOK_URL = "https://github.com/OWNER/REPO/blob/main/docs/runbook.md"
-# Their alerts count what happened, which also shows what has ended between two scrapes; None: somebody asked for it.
+# Their alerts count what happened, which also shows what has ended between two scrapes, or have the time that is left;
+# None: somebody asked for it.
 _WITHOUT_A_SELECTOR = {
+    "certificate_expires_soon": "SluicegateCertificateExpires",
     "draining": None,
     "own_login_rejected": "SluicegateUpstreamLoginRejected",
     "worker_restarted": "SluicegateWorkerRestarts",

@@ -8,6 +8,7 @@ import ssl
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
@@ -21,10 +22,16 @@ from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.secure_brokers import TOPIC, Guarded, login, now_ms, proxy_for, send
+from tests.integration.test_conditions import begins, ends, web_ui
 from tests.integration.topics import DEFAULTS, UNVALIDATED
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import CLOSED, PRODUCE, RawClient, produce_body, topic_data
 from tests.wire.tls_client import TlsClient
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+__all__ = ["web_ui"]  # a fixture
 
 
 @pytest.fixture
@@ -257,3 +264,39 @@ def test_unusable_certificate_files_are_named_at_the_start(tmp_path: Path, guard
     assert str(guarded.broker.key) in last
     assert last.endswith("the key does not match the first certificate")
     assert os.path.sep in last
+
+
+@pytest.mark.long
+def test_certificates_that_expire_soon_need_attention_until_they_are_renewed(
+    mutual_broker: tuple[Kafka, Authority, Certificate], tmp_path: Path, web_ui: "Page | None"
+) -> None:
+    """One for clients and one for the broker, which the metric and the alert have too."""
+    kafka, authority, _ = mutual_broker
+    proxy = ProxyProcess(tmp_path, kafka.bootstrap, {"defaults": DEFAULTS})
+    given: dict[str, dict[str, str]] = {}
+    for section, days in (("listen", 5), ("upstream", 10)):
+        soon = authority.sign(f"{section}-soon", expires=datetime.now(UTC) + timedelta(days=days))
+        given[section] = soon.files
+    proxy.config["listen"]["tls"] = given["listen"]
+    proxy.config["upstream"]["tls"] = {"ca_file": str(authority.file), **given["upstream"]}
+    condition = "certificate_expires_soon"
+    try:
+        proxy.start()
+        begins(proxy, condition, web_ui)
+        status, text = proxy.get("/readyz")
+        lines = [line for line in text.splitlines() if line.startswith(condition)]
+        assert (status, text.splitlines()[0], len(lines)) == (200, "needs attention", 2)
+        for section in given:
+            subject = f"{section}.tls.certificate_file"
+            assert any(f"{subject}: {given[section]['certificate_file']} expires on 20" in line for line in lines)
+            assert (
+                f'sluicegate_condition{{condition="{condition}",subject="{subject}"}} 1.0' in proxy.get("/metrics")[1]
+            )
+
+        for section, files in given.items():
+            renewed = authority.sign(f"{section}-renewed")
+            for key, file in renewed.files.items():
+                shutil.copy(file, files[key])
+        ends(proxy, condition)
+    finally:
+        proxy.stop()

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from cryptography.x509 import Certificate
 
 SOON = timedelta(days=30)
+_NEAR = timedelta(days=14)
+# Certificates that live for days or hours are renewed after two thirds of their life, or later.
+_LAST_PART = 5
 _MAX_BYTES = 16 << 20
 _MOST_SHOWN = 20
 _SUBJECT_CHARACTERS = 200
@@ -62,6 +65,11 @@ class Expiry:
     file: str
     not_after: datetime
     subject: str
+    not_before: datetime
+
+    def is_near(self, now: datetime) -> bool:
+        """Return whether the certificate expires within 14 days, or is in the last fifth of a shorter life."""
+        return self.not_after - now <= min(_NEAR, (self.not_after - self.not_before) / _LAST_PART)
 
     def days_left(self, now: datetime) -> float:
         """Return the days until expiry; negative after it."""
@@ -149,26 +157,29 @@ def first_error(files: TlsFiles) -> str | None:
 
 def expiries_of(config: Config) -> list[Expiry]:
     """Return the expiry times of the proxy's own certificates, for clients and brokers. Skips unreadable files."""
-    found = []
-    for files in tls_files(config):
+    return list(_own_of(tls_files(config)))
+
+
+def _expiries_for_servers(config: Config) -> list[Expiry]:
+    """Return those of the proxy's certificates for registries and `otel`."""
+    return list(_own_of(files_for_server(section, tls) for section, tls in _servers(config)))
+
+
+def _own_of(several: Iterable[TlsFiles]) -> Iterator[Expiry]:
+    for files in several:
         if files.certificate_file is not None:
             try:
                 first = _certificates(files.certificate_file)[0]
             except _Unusable:
                 continue
-            found.append(_expiry(f"{files.section}.certificate_file", files.certificate_file, first))
-    return found
+            yield _expiry(f"{files.section}.certificate_file", files.certificate_file, first)
 
 
 def all_expiries_of(config: Config) -> list[Expiry]:
     """Return the expiry times of every certificate that the proxy sends or trusts: chains and CAs, also for registries
     and `otel`. Skips unreadable files, and files with so many CAs that they are the system's.
     """
-    servers = [
-        each for name, registry in config.registries.items() for each in registry.tls_sections(f"registries.{name}")
-    ]
-    if config.otel is not None and config.otel.tls is not None:
-        servers.append(("otel.tls", config.otel.tls))
+    servers = _servers(config)
     found: dict[tuple[str, str], Expiry] = {}
     for files in [*tls_files(config), *(files_for_server(section, tls) for section, tls in servers)]:
         own = () if files.certificate_file is None else ((f"{files.section}.certificate_file", files.certificate_file),)
@@ -186,9 +197,23 @@ def all_expiries_of(config: Config) -> list[Expiry]:
     return list(found.values())
 
 
+def _servers(config: Config) -> list[tuple[str, ServerTls]]:
+    """Return the sections about servers that are no brokers: registries and `otel`."""
+    servers = [
+        each for name, registry in config.registries.items() for each in registry.tls_sections(f"registries.{name}")
+    ]
+    if config.otel is not None and config.otel.tls is not None:
+        servers.append(("otel.tls", config.otel.tls))
+    return servers
+
+
 def _expiry(key: str, file: str, certificate: "Certificate") -> Expiry:
     return Expiry(
-        key, file, certificate.not_valid_after_utc, certificate.subject.rfc4514_string()[:_SUBJECT_CHARACTERS]
+        key,
+        file,
+        certificate.not_valid_after_utc,
+        certificate.subject.rfc4514_string()[:_SUBJECT_CHARACTERS],
+        certificate.not_valid_before_utc,
     )
 
 
@@ -200,12 +225,31 @@ def first_certificate(file: str) -> "Certificate | None":
         return None
 
 
-def expired_for_clients(config: Config, now: datetime) -> str | None:
-    """Return a message if the certificate for clients has expired; None otherwise."""
-    for expiry in expiries_of(config):
+@dataclass(frozen=True, slots=True)
+class OwnExpiries:
+    """The proxy's own certificates that have expired, or expire soon, as sentences.
+
+    `expired`: about the one that clients see; `soon`: about all others, and about that one before it has expired, by
+    key.
+    """
+
+    expired: str | None
+    soon: dict[str, str]
+
+
+def own_expiries(config: Config, now: datetime) -> OwnExpiries:
+    """Return what is to be renewed of the certificates that the proxy shows: to clients, brokers and other servers."""
+    expired, soon = None, {}
+    for expiry in (*expiries_of(config), *_expiries_for_servers(config)):
+        if not expiry.is_near(now):
+            continue
+        tense = "expired" if expiry.not_after <= now else "expires"
+        text = f"{expiry.key}: {expiry.file} {tense} on {expiry.not_after:%Y-%m-%d %H:%M} UTC: renew it"
         if expiry.key.startswith("listen.") and expiry.not_after <= now:
-            return f"{expiry.key}: {expiry.file} expired on {expiry.not_after:%Y-%m-%d %H:%M} UTC: renew it"
-    return None
+            expired = text
+        else:
+            soon[expiry.key] = text
+    return OwnExpiries(expired, soon)
 
 
 def _validity(key: str, file: str, certificates: Iterable["Certificate"], now: datetime) -> Iterator[Flaw]:

@@ -2,14 +2,18 @@
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives import serialization
 
 from sluicegate.config.loading import config_of
+from sluicegate.config.model import Config
 from sluicegate.config.tls import ListenTls, UpstreamTls
 from sluicegate.config.values.password import SecretText
 from sluicegate.proxy.network.tls.certificates import (
+    Expiry,
+    OwnExpiries,
     Severity,
     all_expiries_of,
     expiries_of,
@@ -17,6 +21,7 @@ from sluicegate.proxy.network.tls.certificates import (
     files_for_clients,
     first_error,
     flaws_of,
+    own_expiries,
 )
 from sluicegate.proxy.network.tls.contexts import BadTlsFiles, RequestedNames, context_for_clients
 from tests.broker.certificates import Authority, Certificate
@@ -199,3 +204,38 @@ def test_the_metric_has_chains_and_cas_of_every_section(tmp_path: Path) -> None:
         "registries.main.tls.ca_file",
     }
     assert len(set(found)) == len(found)
+
+
+def config_with(folder: Path, section: str, expires: datetime) -> tuple[Config, str]:
+    """Return a configuration with a certificate in one section, and the certificate's file."""
+    own = Authority(folder).sign("own", expires=expires)
+    sections: dict[str, Any] = {"upstream": {"bootstrap": "h:1"}, "listen": {"bootstrap": "h:1"}}
+    if section == "registries.main":
+        sections["registries"] = {"main": {"url": "https://h:1", "tls": own.files}}
+    else:
+        sections[section]["tls"] = own.files
+    return config_of(sections), str(own.chain)
+
+
+@pytest.mark.parametrize("section", ["listen", "upstream", "registries.main"])
+def test_a_certificate_expires_soon_from_fourteen_days_before_its_end(tmp_path: Path, section: str) -> None:
+    ends = datetime(2030, 6, 15, 12, tzinfo=UTC)
+    config, file = config_with(tmp_path, section, ends)
+    key = f"{section}.tls.certificate_file"
+
+    assert own_expiries(config, ends - timedelta(days=14, seconds=1)) == OwnExpiries(None, {})
+    said = f"{key}: {file} expires on 2030-06-15 12:00 UTC: renew it"
+    assert own_expiries(config, ends - timedelta(days=14)) == OwnExpiries(None, {key: said})
+    ended = said.replace(" expires on ", " expired on ")
+    is_for_clients = section == "listen"
+    assert own_expiries(config, ends) == OwnExpiries(
+        ended if is_for_clients else None, {} if is_for_clients else {key: ended}
+    )
+
+
+def test_a_certificate_for_a_week_expires_soon_in_its_last_fifth() -> None:
+    begins = datetime(2030, 6, 1, tzinfo=UTC)
+    week = Expiry("listen.tls.certificate_file", "own.crt", begins + timedelta(days=7), "CN=own", begins)
+
+    assert not week.is_near(begins + timedelta(days=5))  # cert-manager renews it after two thirds
+    assert week.is_near(begins + timedelta(days=6))
