@@ -26,6 +26,9 @@ _PENALTY = 10
 _LINGER_SECONDS = 0.05
 _MUCH_MORE = 1 / 4
 _MOST_ACCOUNTS = 1000
+# How often an idle process is looked at; one that ended so soon after its start is started again when it is needed.
+_LOOK_SECONDS = 1.0
+_SHORT_LIFE_SECONDS = 10.0
 COMPILE_SLICE_SECONDS: Final = 0.25
 """The CPU time after which a compilation is costly."""
 _ENDS = "the rules process has ended with the proxy"
@@ -84,6 +87,8 @@ class EvaluationThread:
         self._thread: threading.Thread | None = None
         self._closed = False
         self._process: EvaluationProcess | None = None
+        self._started_at = 0.0
+        self._has_failed_early = False
         self._compiled: set[int] = set()
         self._last: tuple[Account, float] | None = None
 
@@ -157,10 +162,27 @@ class EvaluationThread:
                     evaluation.future.set_exception(Outage(_ENDS))
 
     def _wait(self) -> bool:
-        """Wait for work; False: the process is closed."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._closed or self._turns or self._lacks_kinds)
-            return not self._closed
+        """Wait for work, and look at the idle process meanwhile; False: the process is closed."""
+        while True:
+            with self._changed:
+                if self._changed.wait_for(self._has_work, None if self._process is None else _LOOK_SECONDS):
+                    return not self._closed
+            self._look_at_idle_process()
+
+    def _has_work(self) -> bool:
+        return bool(self._closed or self._turns or (self._lacks_kinds and not self._has_failed_early))
+
+    def _look_at_idle_process(self) -> None:
+        process = self._process
+        if process is None:
+            return
+        try:
+            process.look()
+        except Ended as ended:
+            self._has_failed_early = self._now() - self._started_at < _SHORT_LIFE_SECONDS
+            self._let_go()
+            if not self._closed:
+                self._reports.replaced(str(ended))
 
     def _next(self) -> Evaluation | None:
         """Return the next evaluation, or None."""
@@ -271,6 +293,7 @@ class EvaluationThread:
         process = self._started()
         try:
             yield from process.ask(request, _EVALUATION_SECONDS)
+            self._has_failed_early = False
         except OverBudget:
             self._compiled.clear()
             if process.has_ended:
@@ -291,6 +314,7 @@ class EvaluationThread:
         with self._changed:
             if self._closed:
                 raise Ended("the proxy ends")
+            self._started_at = self._now()
             self._process = self._start(self._kinds, self._limits.memory)
             return self._process
 

@@ -23,6 +23,8 @@ from sluicegate.proxy.rules_process.messages import (
 
 # Importing libraries from disk may take long on a busy machine.
 _START_SECONDS = 60.0
+# A process closes its pipes a moment before its end is known.
+_END_SECONDS = 1.0
 _BEGIN = (
     "import sys; sys.path[:] = {path!r}; from sluicegate.proxy.rules_process.host import main; "
     "main({questions}, {responses}, {kinds!r}, {memory})"
@@ -100,6 +102,20 @@ class EvaluationProcess:
             yield response
             is_last = response.is_last
 
+    def look(self) -> None:
+        """Take note of what the process says without a request. Raises Ended if it, or its evaluator, has ended."""
+        while self._is_readable():
+            response = self._response(monotonic())
+            if response.outcome is Outcome.ENDED:
+                self.has_ended = True
+                raise Ended(_how(response.signal, response.code))
+            self._is_ready = True
+
+    def _is_readable(self) -> bool:
+        poll = select.poll()
+        poll.register(self._here.fileno(), select.POLLIN)
+        return bool(poll.poll(0))
+
     def kill(self) -> None:
         """Kill the process, from any thread; a pending request raises Ended."""
         with suppress(ProcessLookupError, PermissionError):
@@ -125,7 +141,14 @@ class EvaluationProcess:
             return received_response(self._here)
         except NoResponse:
             self.has_ended = True
-            raise Ended("it has ended") from None
+            raise Ended(self._how_it_ended()) from None
+
+    def _how_it_ended(self) -> str:
+        try:
+            code = self._process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            return "it has ended"
+        return _how(max(0, -code), max(0, code))
 
     def _wait(self, descriptor: int, until: int, end: float) -> None:
         poll = select.poll()

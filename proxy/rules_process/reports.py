@@ -24,7 +24,7 @@ class RulesReports(Protocol):
         """A client exceeded a limit with a rule of this kind; its further evaluations wait for those of others."""
 
     def replaced(self, reason: str) -> None:
-        """The process ended through no fault of a request, and is started again."""
+        """The process ended through no fault of a request, idle or not, and is started again."""
 
 
 class NoRulesReports:

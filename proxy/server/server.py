@@ -30,6 +30,7 @@ from sluicegate.proxy.reload.topic_explanation import PolicyQuery
 from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.build_info import SCAN_IS_COMPILED, VERSION
 from sluicegate.proxy.reporting.events.violation_writer import ViolationSink
+from sluicegate.proxy.reporting.logs.service_reports import SurveyReports
 from sluicegate.proxy.reporting.metrics.counters import Counters, Snapshot
 from sluicegate.proxy.reporting.metrics.topic_labels import exact_names
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
@@ -273,7 +274,7 @@ class Server:
             config.upstream, self._broker_tls, self._book, self._probes, self._mark, status, parts.log
         )
         state.clock_watch = ClockWatch(config.upstream, self._broker_tls, parts.login, self._mark, status, now_ms)
-        self._schema_watch = SchemaWatch(config, status)
+        self._schema_watch = SchemaWatch(config, status, SurveyReports(self.counters))
         return [brokers.probe_again, state.clock_watch.measure_again, self._schema_watch.look_again]
 
     async def drain(self) -> None:

@@ -1,6 +1,8 @@
 """A running proxy with costly schemas in its registry: the codes of batches, and which clients wait."""
 
 import json
+import os
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -149,6 +151,20 @@ def test_schemas_that_are_slow_to_compile_block_no_other_schema(stage: Stage) ->
         naming.join()
     assert found == [(OK, "")] * 10
     assert stage.proxy.metric('sluicegate_registry_failures_total{registry="main"}') == 0
+
+
+def test_an_idle_rules_process_that_is_killed_is_logged_counted_and_replaced(stage: Stage) -> None:
+    assert response(stage, "body", (SHAPE, b'{"id": 1}')) == (OK, "")
+    before = stage.proxy.metric("sluicegate_rules_process_restarts_total")
+    host = next(child for child in children_of(stage.pid) if children_of(child))
+
+    os.kill(host, signal.SIGKILL)
+
+    line = stage.proxy.wait_for_line("rules process ended")
+    assert "it was ended by SIGKILL" in line
+    eventually(lambda: stage.proxy.metric("sluicegate_rules_process_restarts_total") == before + 1, 30, "a count")
+    code, message = response(stage, "body", (FIRST_HONEST + 500, b'{"id": 1}'))
+    assert (code, message) == (OK, ""), "no batch finds the outage"
 
 
 @pytest.mark.parametrize("is_killed", [False, True], ids=["stopped", "killed"])

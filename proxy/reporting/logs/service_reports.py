@@ -16,7 +16,7 @@ _REGISTRY_ADVICE = (
     "their rule says otherwise; start the registry, or correct its url or login"
 )
 _LIMIT_ADVICE = "its records are rejected; if they are valid, simplify the rule or the schema, or raise the limit"
-_RESTART_ADVICE = "it is restarted; batches that needed it are handled by on_outage of their rule"
+_RESTART_ADVICE = "it is restarted; a batch that needed it at that moment has the outcome of its rule's on_outage"
 
 
 class RegistryReports:
@@ -95,3 +95,13 @@ class RulesReports:
         times = self._due.due(reason)
         if times is not None:
             self._log.error("rules process ended", reason=reason, times=times, advice=_RESTART_ADVICE)
+
+
+class SurveyReports(RulesReports):
+    """Reports of one process about the rules process of its surveys, whose evaluations are no client's."""
+
+    def evaluated(self, outcome: str) -> None:
+        return
+
+    def limit_exceeded(self, client: Hashable, limit: str, kind: str) -> None:
+        return

@@ -183,6 +183,23 @@ def test_an_evaluator_that_is_killed_from_without_is_replaced(process: RulesProc
     assert do(process, "good") is None
 
 
+@pytest.mark.parametrize("victim", ["host", "evaluator"])
+def test_an_idle_process_that_is_killed_is_reported_and_replaced_without_an_outage(
+    process: RulesProcess, seen: Seen, victim: str
+) -> None:
+    assert do(process, "good") is None
+    assert process.pid is not None
+    before, evaluator = process.pid, children_of(process.pid)[0]
+
+    os.kill(before if victim == "host" else evaluator, signal.SIGKILL)
+
+    eventually(lambda: seen.reasons == ["it was ended by SIGKILL"], 30, "a report")
+    assert do(process, "good") is None
+    assert process.pid not in (None, before)
+    assert Evaluated.OUTAGE not in seen.ended
+    assert not is_alive(evaluator)
+
+
 def test_outages_and_faults_of_own_rules_are_no_verdicts(process: RulesProcess) -> None:
     with pytest.raises(Outage, match="the other side is away"):
         do(process, "out")

@@ -86,7 +86,7 @@ UPSTREAM: tuple[Family, ...] = (
     ),
     counter(
         "sluicegate_rules_process_restarts",
-        "Restarts of the rules process that no limit caused.",
+        "Restarts of the rules process that no limit caused, also of an idle one.",
         "Any rise: the system ran out of memory, or a library has a bug; the log has the signal.",
         lambda s: s.counters.rules_process_restarts,
     ),
