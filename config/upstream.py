@@ -121,7 +121,7 @@ class Upstream:
     )
     connect_timeout_seconds: Seconds = described("connect timeout for one address", default=10)
     refresh_seconds: Seconds = described(
-        "interval at which topic configurations are read again; whether brokers respond is checked every 5 s, or at "
+        "interval at which topic configurations are read again; whether brokers respond is checked every 3 s, or at "
         "this interval if it is shorter",
         default=30,
     )

@@ -21,7 +21,8 @@ from sluicegate.proxy.session.opening.loop_detection import LoopDetection
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
 
-_PROBE_SECONDS = 5.0
+# With the look itself and a worker's report (1 s), a cluster that lists no broker is reported within 5 s.
+_PROBE_SECONDS = 3.0
 _RETRY_SECONDS = 2.0
 _TIMER_SECONDS = 0.05  # timers may be early
 _LOGIN_MISSING = "the cluster requires a login, and upstream.sasl is not set: topic settings are not read"
