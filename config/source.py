@@ -1,7 +1,7 @@
 """What a configuration said, and where: plain data, the place of every key, and what is wrong with it."""
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any
@@ -33,7 +33,9 @@ class Source:
     `readable`: whether the data could be parsed; if not, `problems` has the reason. `remarks`: valid but notable data.
     `digests`: SHA-256 of each file's content. `folders`: for an item of another file, that file's folder.
     `elsewhere`: for an
-    item of another file, its path there. `contracts`: by topic.
+    item of another file, its path there. `contracts`: by topic. `content`: of its own file. `included`: the content of
+    each file of `topic_files` and `contracts`. `previous`: the same of the configuration in force before, from which
+    missing files are read. `missing`: those files, each with the patterns of the topics whose policies are kept.
     """
 
     name: str
@@ -46,6 +48,10 @@ class Source:
     elsewhere: dict[Path, Path] = field(default_factory=dict)
     folders: dict[Path, FilePath] = field(default_factory=dict)
     contracts: dict[str, TopicContract] = field(default_factory=dict)
+    content: bytes | None = field(default=None, repr=False)
+    included: dict[FilePath, bytes] = field(default_factory=dict, repr=False)
+    previous: Mapping[FilePath, bytes] = field(default_factory=dict, repr=False)
+    missing: dict[FilePath, list[str]] = field(default_factory=dict)
 
     def place_of(self, path: Path) -> str:
         """Return the place of `path`, or of the nearest path around it."""

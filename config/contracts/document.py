@@ -32,7 +32,11 @@ _CONSTRUCTOR: Final[Any] = yaml.constructor.SafeConstructor()
 
 def read_contract(path: FilePath) -> Source:
     """Read a contract; `problems` has what the standard does not allow, each with its key and line."""
-    source = read_file(path, value_of)
+    return checked_contract(read_file(path, value_of))
+
+
+def checked_contract(source: Source) -> Source:
+    """Return the content of a contract's file with what the standard does not allow in `problems`."""
     if source.readable:
         source.problems += _problems_in(source)
     return source

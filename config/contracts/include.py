@@ -11,8 +11,9 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from sluicegate.config.contracts.contract import TopicContract
-from sluicegate.config.contracts.document import read_contract
+from sluicegate.config.contracts.document import checked_contract, value_of
 from sluicegate.config.contracts.topics import topics_of
+from sluicegate.config.files.included_files import forget, read_included
 from sluicegate.config.files.patterns import CONTRACTS, MOST_FILES, bound
 from sluicegate.config.files.scopes import Scope, item_at, problem_at, scopes_of
 from sluicegate.config.files.topic_files import files_of
@@ -33,30 +34,36 @@ def include_contracts(source: Source, folder: FilePath) -> None:
     """
     scopes = scopes_of(source, CONTRACTS)
     found = files_of(source, folder, CONTRACTS)
-    if len(source.digests) + len(found) > MOST_FILES + 1:
-        words = f"with topic_files it leads to {len(source.digests) + len(found) - 1} files; {bound()}"
+    count = len(source.digests) + len(found) - len(source.missing)
+    if count > MOST_FILES + 1:
+        words = f"with topic_files it leads to {count - 1} files; {bound()}"
         source.problems.append(problem_at(source, (CONTRACTS,), words))
         return
-    for file, items in found.items():
+    for file, items in sorted(found.items(), key=lambda each: each[0] in source.missing):
         _read(source, file, items, [scopes[path] for path in items if path in scopes])
     if source.contracts:
         _Entries(source, folder).add(list(source.contracts.values()))
 
 
 def _read(source: Source, file: FilePath, items: Sequence[Path], scopes: Sequence[Scope]) -> None:
-    """Read one contract into `source.contracts`."""
-    held = read_contract(file)
-    source.digests |= held.digests
+    """Read one contract into `source.contracts`. Of a missing file, topics that have another contract are left out."""
+    held = checked_contract(read_included(source, file, value_of))
     if held.problems:
         source.problems += held.problems
         return
+    is_missing = file in source.missing
     item = item_at(source, items[0])
     registry, mode, owner = (item.get(key) for key in ("registry", "mode", _OWNER))
     topics = topics_of(
         held, file, registry if isinstance(registry, str) else None, mode if mode in _MODES else "reject"
     )
     source.problems += held.problems
-    if not topics and not held.problems:
+    if is_missing:
+        topics = [contract for contract in topics if contract.topic not in source.contracts]
+        source.missing[file] = [contract.topic for contract in topics]
+        if not topics:
+            forget(source, file)
+    elif not topics and not held.problems:
         words = "it gives no topic a rule: it has no server of the type kafka, and no schema of the physicalType topic"
         source.remarks.append(printable(f"{file}: {words}"))
     for contract in topics:

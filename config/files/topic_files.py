@@ -4,7 +4,7 @@ The entries are appended after those of the configuration, in the order of file 
 configuration's own entries take precedence, and `defaults` come last.
 
 A file's scope is applied here: nothing in it reaches a topic outside of it. `exempt` and `quotas` are appended too
-if each item that leads to the file allows them.
+if each item that leads to the file allows them. A file that has vanished keeps its entries (`included_files`).
 """
 
 from collections.abc import Sequence
@@ -12,6 +12,14 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from sluicegate.config.files.deadline import FileUnreadable, within_deadline
+from sluicegate.config.files.included_files import (
+    NO_ITEMS,
+    Items,
+    forget,
+    items_elsewhere,
+    read_included,
+    vanished,
+)
 from sluicegate.config.files.patterns import (
     KEY,
     MOST_BYTES,
@@ -35,7 +43,6 @@ from sluicegate.config.files.scopes import (
     scopes_of,
     without_topics,
 )
-from sluicegate.config.files.yaml_source import read_file
 from sluicegate.config.source import Path, Source, printable
 
 _OWNER = "owner"
@@ -47,8 +54,10 @@ def include_topics(source: Source, folder: FilePath) -> None:
     Relative patterns start at `folder`.
     """
     scopes = scopes_of(source)
-    for file, items in files_of(source, folder, KEY).items():
-        held, included = _include(source, file, items)
+    files = files_of(source, folder, KEY)
+    elsewhere = items_elsewhere(source, files, (TOPICS, *GRANTED))
+    for file, items in files.items():
+        held, included = _include(source, file, items, elsewhere)
         for scope in (scope for scope in map(scopes.get, items) if scope is not None):
             source.problems += beyond(source, scope, included)
         source.problems += without_topics(source, included)
@@ -58,7 +67,8 @@ def include_topics(source: Source, folder: FilePath) -> None:
 def files_of(source: Source, folder: FilePath, key: str) -> dict[FilePath, list[Path]]:
     """Return the files of `topic_files` or `contracts` (`key`), each with the items that lead to it.
 
-    Too many or too large files are reported in `source.problems`, and none of them is returned.
+    Files of `source.previous` that have vanished are returned too, and added to `source.missing`. Too many or too
+    large files are reported in `source.problems`, and none of them is returned.
     """
     try:
         found, size = within_deadline((key, folder), lambda: _files_and_size(source, folder, key))
@@ -81,23 +91,31 @@ def _files_and_size(source: Source, folder: FilePath, key: str) -> tuple[dict[Fi
     found: dict[FilePath, list[Path]] = {}
     for path, pattern in items_in(source.data, key):
         files = topic_files([pattern], folder, main)
+        if missing := vanished(source.previous, str(folder / pattern), files):
+            source.missing |= {file: [] for file in missing}
+            files = sorted({*files, *missing})
         if has_wildcards(pattern) and not files:
             words = f"{source.place_of(path)}: {source.key_of(path)} {folder / pattern} matches no file"
             source.remarks.append(printable(words))
         for file in files:
             found.setdefault(file, []).append(path)
-        if len(found) > MOST_FILES:
-            raise TooManyFiles(str(folder / pattern), len(found))
+        if (count := sum(file not in source.missing for file in found)) > MOST_FILES:
+            raise TooManyFiles(str(folder / pattern), count)
     return found, sum(map(_size, found))
 
 
-def _include(source: Source, file: FilePath, items: Sequence[Path]) -> tuple[Source, dict[str, range]]:
-    """Append what a file holds; return the file, and the positions of what was appended to each list."""
-    held = read_file(file)
-    source.digests |= held.digests
+def _include(
+    source: Source, file: FilePath, items: Sequence[Path], elsewhere: Items
+) -> tuple[Source, dict[str, range]]:
+    """Append what a file holds; return the file, and the positions of what was appended to each list.
+
+    Of a missing file, items that are `elsewhere` now are left out.
+    """
+    held = read_included(source, file)
     source.problems += held.problems
     if not held.readable:
         return held, {}
+    is_missing = file in source.missing
     for key in held.data:
         if key not in (TOPICS, _OWNER, *GRANTED):
             words = f"only {TOPICS} and {_OWNER} are allowed in a file of {KEY}; move other keys to {source.name}"
@@ -105,11 +123,18 @@ def _include(source: Source, file: FilePath, items: Sequence[Path]) -> tuple[Sou
         elif key in GRANTED and not is_granted(source, items, key):
             source.problems.append(problem_at(held, (key,), not_granted(source, items, key)))
     lists = (TOPICS, *(key for key in GRANTED if is_granted(source, items, key)))
-    return held, {key: _append(source, held, key, file.parent) for key in lists if key in held.data}
+    left_out = elsewhere if is_missing else NO_ITEMS
+    appended = {key: _append(source, held, key, file.parent, left_out) for key in lists if key in held.data}
+    if is_missing:
+        entries = [source.data[TOPICS][i] for i in appended.get(TOPICS, ())]
+        source.missing[file] = [str(entry.get("match")) for entry in entries if isinstance(entry, dict)]
+        if not any(appended.values()):
+            forget(source, file)
+    return held, appended
 
 
-def _append(source: Source, held: Source, key: str, folder: FilePath) -> range:
-    """Append the items of one list of a file in `folder`; return their positions."""
+def _append(source: Source, held: Source, key: str, folder: FilePath, left_out: Items) -> range:
+    """Append the items of one list of a file in `folder` but those `left_out`; return their positions."""
     entries = held.data.get(key) or []
     own = source.data.get(key)
     first = len(own) if isinstance(own, list) else 0
@@ -125,12 +150,14 @@ def _append(source: Source, held: Source, key: str, folder: FilePath) -> range:
         own = source.data[key] = []
     if not isinstance(own, list):
         return range(0)  # reported later, as a value of the wrong type
-    own += entries
-    source.folders |= {(key, first + i): folder for i in range(len(entries))}
-    source.elsewhere |= {(key, first + i): (key, i) for i in range(len(entries))}
+    appended = [i for i, entry in enumerate(entries) if not left_out.has(key, entry)]
+    positions: dict[Any, int] = {i: first + count for count, i in enumerate(appended)}
+    own += [entries[i] for i in appended]
+    source.folders |= {(key, position): folder for position in positions.values()}
+    source.elsewhere |= {(key, position): (key, i) for i, position in positions.items()}
     for path, place in held.places.items():
-        if path[0] == key and len(path) > 1 and isinstance(path[1], int):
-            source.places[key, first + path[1], *path[2:]] = place
+        if path[0] == key and len(path) > 1 and path[1] in positions:
+            source.places[key, positions[path[1]], *path[2:]] = place
     return range(first, len(own))
 
 

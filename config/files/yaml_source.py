@@ -25,12 +25,13 @@ def read_file(path: FilePath, scalar: Callable[[yaml.ScalarNode], Any] = text_of
         content = read_regular(path, MAX_BYTES)
     except (OSError, ValueError) as error:  # ValueError: no file can have this name
         return _unreadable(name, f"cannot be read: {getattr(error, 'strerror', None) or error}")
-    source = _read_content(content, name, scalar)
+    source = read_content(content, name, scalar)
     source.digests[path] = digest_of(content)
     return source
 
 
-def _read_content(content: bytes, name: str, scalar: Callable[[yaml.ScalarNode], Any]) -> Source:
+def read_content(content: bytes, name: str, scalar: Callable[[yaml.ScalarNode], Any] = text_of) -> Source:
+    """Parse the content of the file `name` as `read_file` does."""
     if len(content) > MAX_BYTES:
         return _unreadable(name, f"more than {MAX_BYTES >> 20} MiB: this is no configuration file")
     for mark, encoding in _BYTE_ORDER_MARKS:
@@ -41,7 +42,9 @@ def _read_content(content: bytes, name: str, scalar: Callable[[yaml.ScalarNode],
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         return _unreadable(f"{name}:{line}", "cannot be read: not UTF-8; save it as UTF-8")
-    return read_yaml(text, name, scalar)
+    source = read_yaml(text, name, scalar)
+    source.content = content
+    return source
 
 
 def read_yaml(text: str, name: str, scalar: Callable[[yaml.ScalarNode], Any] = text_of) -> Source:

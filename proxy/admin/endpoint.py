@@ -36,7 +36,7 @@ from sluicegate.proxy.webui.responses import Response, text_response
 if TYPE_CHECKING:
     from ssl import SSLContext
 
-    from sluicegate.proxy.admin.enforcement_api import EnforcementApi
+    from sluicegate.proxy.admin.changes import ProxyChanges
     from sluicegate.proxy.admin.webui_serving import WebUiServing
     from sluicegate.proxy.live.live_snapshot import LiveQuery
     from sluicegate.proxy.live.live_state import LiveState
@@ -53,12 +53,12 @@ def serve(
     status: Status,
     read_state: "Callable[[LiveQuery], LiveState]",
     policy_query: PolicyQuery | None = None,
-    changes: "EnforcementApi | None" = None,
+    changes: "ProxyChanges | None" = None,
 ) -> "AdminServer":
     """Start and return a proxy's admin endpoint.
 
     `snapshot` returns the counters, `read_state` the web UI's state, `policy_query` the policies of a topic, `changes`
-    suspends and resumes enforcement. Raises CannotListen.
+    what is enforced. Raises CannotListen.
     """
 
     def make_site() -> "Site":

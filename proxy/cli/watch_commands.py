@@ -3,29 +3,16 @@
 import json
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from sluicegate.config.values.address import HostPort, parse_host_port
-from sluicegate.config.values.password import Password, PasswordUnreadable
-from sluicegate.config.values.quantity import SECONDS
+from sluicegate.proxy.cli.admin_options import DEFAULT_ADMIN, Admin, TokenFile, addresses_of, token_in
 from sluicegate.proxy.cli.console import HELP, end, print_line, print_lines
 
-_DEFAULT = "127.0.0.1:9650"
 _EVERY_SECONDS = 1.0
-_USAGE = 2
 
-_TokenFile = Annotated[
-    Path | None,
-    typer.Option("--token-file", metavar="FILE", help="A file with the same token as the proxy's admin.token_file."),
-]
-_Admin = Annotated[
-    list[str] | None,
-    typer.Option("--admin", metavar="HOST:PORT", help=f"Admin address; may be repeated. Default: {_DEFAULT}."),
-]
 _AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 commands = typer.Typer()
@@ -35,17 +22,17 @@ commands = typer.Typer()
 def top(
     admin: Annotated[
         list[str] | None,
-        typer.Argument(metavar="ADMIN", help=f"Admin addresses, HOST:PORT; default: {_DEFAULT}."),
+        typer.Argument(metavar="ADMIN", help=f"Admin addresses, HOST:PORT; default: {DEFAULT_ADMIN}."),
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="Print once; exit 1 if no proxy responds.")] = False,
     as_json: _AsJson = False,
-    token_file: _TokenFile = None,
+    token_file: TokenFile = None,
 ) -> None:
     """Show running proxies live: traffic, clients with violations, topics, the last violations. Ctrl-C ends it."""
     from sluicegate.proxy.watching.admin_client import read_states
 
-    addresses = [_address(text) for text in admin or (_DEFAULT,)]
-    token = _token(token_file)
+    addresses = addresses_of(admin)
+    token = token_in(token_file)
     if as_json:
         while True:
             responses = read_states(addresses, token)
@@ -82,9 +69,9 @@ def who(
         list[Path] | None,
         typer.Option("--events", metavar="FILE", help="A file of violation events; may be repeated."),
     ] = None,
-    admin: _Admin = None,
+    admin: Admin = None,
     as_json: _AsJson = False,
-    token_file: _TokenFile = None,
+    token_file: TokenFile = None,
 ) -> None:
     """List clients with violations in a topic: owner, rule, first and last time, count, example and diagnosis."""
     if events is not None and admin is not None:
@@ -108,7 +95,7 @@ def who(
         from sluicegate.proxy.watching.admin_client import read_states
         from sluicegate.proxy.watching.formatting import named
 
-        responses = read_states([_address(text) for text in admin or (_DEFAULT,)], _token(token_file))
+        responses = read_states(addresses_of(admin), token_in(token_file))
         for response in responses:
             if response.state is None:
                 print_line(f"{response.address} does not respond: {response.reason}", err=True)
@@ -124,82 +111,3 @@ def who(
         typer.echo(json.dumps(violation_groups))
     else:
         print_lines(lines_about(topic, violation_groups))
-
-
-_SuspendedTopic = Annotated[str | None, typer.Argument(metavar="[TOPIC]", help="A topic's name.")]
-_AllTopics = Annotated[bool, typer.Option("--all", help="All topics, instead of one.")]
-
-
-@commands.command(context_settings=HELP)
-def suspend(
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; shown wherever the status is shown.")],
-    topic: _SuspendedTopic = None,
-    all_topics: _AllTopics = False,
-    duration: Annotated[
-        str, typer.Option("--for", metavar="DURATION", help="End time from now, as 30m or 2h; at most 7d.")
-    ] = "30m",
-    admin: _Admin = None,
-    token_file: _TokenFile = None,
-) -> None:
-    """Suspend enforcement at once (break-glass): violations are reported, and every batch is forwarded.
-
-    It ends by itself. Needs admin.token_file. A restart of a proxy ends it too.
-    """
-    from sluicegate.proxy.watching import admin_client
-
-    _check_scope("suspend", topic, all_topics)
-    try:
-        seconds = max(1, round(SECONDS.read(duration)))
-    except ValueError as error:
-        end([f"sluicegate suspend: --for: {error}"], _USAGE)
-    _change_each(admin, lambda address: admin_client.suspend(address, _token(token_file), topic, reason, seconds))
-
-
-@commands.command(context_settings=HELP)
-def resume(
-    topic: _SuspendedTopic = None, all_topics: _AllTopics = False, admin: _Admin = None, token_file: _TokenFile = None
-) -> None:
-    """Resume enforcement that was suspended."""
-    from sluicegate.proxy.watching import admin_client
-
-    _check_scope("resume", topic, all_topics)
-    _change_each(admin, lambda address: admin_client.resume(address, _token(token_file), topic))
-
-
-def _check_scope(command: str, topic: str | None, all_topics: bool) -> None:
-    """End the command unless it names exactly one topic or says --all."""
-    if bool(topic) == all_topics or topic == "":
-        end([f"sluicegate {command}: name one topic, or say --all for all topics"], _USAGE)
-
-
-def _change_each(admin: list[str] | None, change: Callable[[HostPort], list[str]]) -> None:
-    """Change each proxy, and report each; ends with 1 if one was not changed."""
-    from sluicegate.proxy.watching.admin_client import StateUnavailable
-
-    failed = False
-    for address in [_address(text) for text in admin or (_DEFAULT,)]:
-        try:
-            active = change(address)
-        except StateUnavailable as error:
-            failed = True
-            print_line(f"{address}: not changed: {error}", err=True)
-        else:
-            print_lines(f"{address}: {text}" for text in active or ["no enforcement is suspended"])
-    if failed:
-        raise typer.Exit(1)
-
-
-def _address(text: str) -> HostPort:
-    try:
-        return parse_host_port(text.removeprefix("http://").rstrip("/"))
-    except ValueError as error:
-        end([f"sluicegate: {text}: {error}"], _USAGE)
-
-
-def _token(file: Path | None) -> str | None:
-    if file is None:
-        return None
-    try:
-        return Password("--token-file", None, str(file)).get()
-    except PasswordUnreadable as error:
-        end([f"sluicegate: {error}"], _USAGE)

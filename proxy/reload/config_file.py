@@ -1,9 +1,10 @@
 """Reads the configuration's files, and detects changes to them."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from sluicegate.config.files.deadline import within_deadline
@@ -16,6 +17,7 @@ from sluicegate.config.model import POLICIES, Config
 from sluicegate.config.section import is_section
 from sluicegate.config.source import MAX_BYTES, Problem, digest_of_file
 
+NOTHING: Mapping[Path, bytes] = MappingProxyType({})
 _MOST_NAMED = 10
 
 _FileStates = tuple[object, ...]
@@ -59,20 +61,26 @@ class ConfigFile:
         self._is_settled = True
         return self._is_unusable or digests != self._digests  # the error may be in a file that was not read
 
-    def read(self) -> Loaded:
-        """Read and validate the files as they are now. Raises ConfigError."""
+    def read(self, previous: Mapping[Path, bytes] = NOTHING) -> Loaded:
+        """Read and validate the files as they are now. Raises ConfigError.
+
+        `previous`: the contents of the included files in force, from which files that have vanished since are read.
+        """
         self._is_unusable = True
         source = read_file(self._path)
+        source.previous = previous
         try:
             loaded = load(source, os.environ, self._options, self._path.parent)
         except RecursionError as error:
             raise ConfigError([Problem("", str(self._path), "nested too deeply")]) from error
         else:
             self._is_unusable = False
+            self._states = None  # a file that this read was the first to include may have changed since
             return loaded
         finally:
             if source.readable:
-                self._digests, self._patterns = source.digests, patterns_in(source.data)
+                self._digests = {file: digest for file, digest in source.digests.items() if file not in source.missing}
+                self._patterns = patterns_in(source.data)
             else:
                 self._digests = self._digests | source.digests
 

@@ -1,22 +1,26 @@
 """Reloads the configuration while the proxy runs: on SIGHUP, and when its files have changed.
 
 The new policies are compiled while the old ones stay in force, and replace them as a whole. A file with an error
-changes nothing; the log, /readyz and a metric report it until the file is corrected.
+changes nothing; the log, /readyz and a metric report it until the file is corrected. Policies of an included file that
+has vanished stay in force until it is back, or an operator accepts that it is removed.
 """
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 
 import structlog
 
 from sluicegate.config.files.deadline import FileUnreadable, within_deadline
 from sluicegate.config.loading import ConfigError, Loaded
+from sluicegate.config.source import Source
 from sluicegate.proxy.network.daemon_thread import in_daemon_thread
-from sluicegate.proxy.reload.config_file import ConfigFile, keys_needing_restart
+from sluicegate.proxy.reload.config_file import NOTHING, ConfigFile, keys_needing_restart
 from sluicegate.proxy.reload.policy_changes import Effect, changes_between
 from sluicegate.proxy.reload.policy_history import PolicyHistory, PolicyReload
+from sluicegate.proxy.reload.reload_request import MissingFile, ReloadRequest, ReloadResult
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
@@ -31,6 +35,7 @@ _MOST_PROBLEMS = 5
 # Entries of `topics` that are compared with the previous ones (about a millisecond each), and changes in a log line.
 _MOST_COMPARED = 2_000
 _MOST_CHANGES = 20
+_MOST_NAMED = 5
 
 Check = Callable[[Loaded], None]
 """Blocks. Raises ConfigError for unusable policies."""
@@ -60,6 +65,7 @@ class Reloader:
         self._counters = counters
         self._history = history
         self._requested = asyncio.Event()
+        self._requests: list[ReloadRequest] = []
         self._pause = _LOOK_SECONDS
         self._unreadable: str | None = None
         self._log = structlog.get_logger("sluicegate")
@@ -67,6 +73,13 @@ class Reloader:
     def request(self) -> None:
         """Reload soon, even if the files have not changed."""
         self._requested.set()
+
+    async def reload(self, accepts_removed: bool) -> ReloadResult:
+        """Reload now, and return the result. `accepts_removed`: policies of files that have vanished end."""
+        request = ReloadRequest(accepts_removed)
+        self._requests.append(request)
+        self.request()
+        return await request.result
 
     async def run(self) -> None:
         """Run until cancelled."""
@@ -78,20 +91,34 @@ class Reloader:
                 pass
             is_requested = self._requested.is_set()
             self._requested.clear()
-            try:
-                # A file that could not be read is loaded as soon as it can be, even if it has not changed.
-                if await self._has_changed() or is_requested or self._unreadable is not None:
-                    await self._reload()
-            except FileUnreadable as error:
-                self._report_unreadable(error)
-                continue
-            except ConfigError as error:
-                self._reject([str(problem) for problem in error.problems])
-            except RuleUnusable as error:  # a named object has changed since the check
-                self._reject([str(error)])
-            except Exception as error:  # the policies in force stay
-                self._reject([f"internal error: {type(error).__name__}"], error)
-            self._unreadable = None
+            requests, self._requests = self._requests, []
+            problems = await self._step(is_requested, any(request.accepts_removed for request in requests))
+            missing = [MissingFile(file, topics) for file, topics in self._in_force.source.missing.items()]
+            for request in requests:
+                if not request.result.done():  # the client may have left
+                    request.result.set_result(ReloadResult(problems, missing))
+
+    async def _step(self, is_requested: bool, accepts_removed: bool) -> list[str]:
+        """Reload if the files have changed or it is requested. Return why the files were rejected."""
+        try:
+            # A file that could not be read is loaded as soon as it can be, even if it has not changed.
+            if await self._has_changed() or is_requested or self._unreadable is not None:
+                await self._reload(is_requested, accepts_removed)
+        except FileUnreadable as error:
+            return [self._report_unreadable(error)]
+        except ConfigError as error:
+            problems = [str(problem) for problem in error.problems]
+            self._reject(problems)
+        except RuleUnusable as error:  # a named object has changed since the check
+            problems = [str(error)]
+            self._reject(problems)
+        except Exception as error:  # the policies in force stay
+            problems = [f"internal error: {type(error).__name__}"]
+            self._reject(problems, error)
+        else:
+            problems = []
+        self._unreadable = None
+        return problems
 
     def _report_missing(self) -> None:
         missing = f"{self._file} is gone; the policies in force stay" if self._file.is_missing else None
@@ -108,11 +135,18 @@ class Reloader:
             took = time.monotonic() - began_at
             self._pause = min(max(_LOOK_SECONDS, _PAUSE_FOR_LOOK * took), _LONGEST_PAUSE_SECONDS)
 
-    async def _reload(self) -> None:
+    async def _reload(self, is_requested: bool, accepts_removed: bool) -> None:
         """Raises ConfigError and FileUnreadable."""
-        load = partial(within_deadline, (self._file, "load"), self._load, _LOAD_SECONDS)
-        loaded: Loaded = await in_daemon_thread(load)
-        await self._adopt(loaded)
+        previous = NOTHING if accepts_removed else self._in_force.source.included
+        work = partial(self._load, previous, is_requested)
+        key = (self._file, "load", is_requested, accepts_removed)
+        loaded: Loaded = await in_daemon_thread(partial(within_deadline, key, work, _LOAD_SECONDS))
+        if accepts_removed and self._in_force.source.missing:
+            files = [str(file) for file in self._in_force.source.missing if file not in loaded.source.digests]
+            self._log.warning("removed policy files accepted", files=files)
+        if not self._only_misses_files(loaded, is_requested):
+            await self._adopt(loaded)
+        self._report_missing_files(loaded.source)
         adopted_ms = time.time_ns() // 1_000_000
         self._status.end(Condition.CONFIGURATION_REJECTED)
         self._counters.config_reloads += 1
@@ -152,18 +186,36 @@ class Reloader:
         self._log.info("policies changed", files=files, count=len(changes), **named)
         self._history.add(PolicyReload(adopted_ms, files, named, len(changes)))
 
-    def _load(self) -> Loaded:
+    def _load(self, previous: Mapping[Path, bytes], is_requested: bool) -> Loaded:
         """Blocks. Raises ConfigError."""
-        loaded = self._file.read()
-        self._check(loaded)
+        loaded = self._file.read(previous)
+        if not self._only_misses_files(loaded, is_requested):
+            self._check(loaded)
         return loaded
 
-    def _report_unreadable(self, error: FileUnreadable) -> None:
-        """Report an unreadable file once."""
+    def _only_misses_files(self, loaded: Loaded, is_requested: bool) -> bool:
+        """Return whether nothing has changed but that files are missing. Then nothing is compiled, because a vanished
+        folder may have schemas too.
+        """
+        return bool(loaded.source.missing) and not is_requested and loaded.config == self._in_force.config
+
+    def _report_missing_files(self, source: Source) -> None:
+        known = self._in_force.source.missing
+        new = {str(file): list(topics) for file, topics in source.missing.items() if file not in known}
+        if new:
+            self._log.warning("policy files missing; their last policies stay in force", files=new)
+        self._status.set_all(
+            Condition.POLICY_FILE_MISSING,
+            {str(file): f"{file} is gone; {_kept(topics)}" for file, topics in source.missing.items()},
+        )
+
+    def _report_unreadable(self, error: FileUnreadable) -> str:
+        """Report an unreadable file once; return the reason."""
         reason = f"{error.filename or self._file}: {error.strerror}"
         if reason != self._unreadable:
             self._unreadable = reason
             self._reject([reason])
+        return reason
 
     def _reject(self, problems: list[str], error: Exception | None = None) -> None:
         self._status.begin(Condition.CONFIGURATION_REJECTED, problems[0])
@@ -173,3 +225,11 @@ class Reloader:
             problems=problems[:_MOST_PROBLEMS],
             exc_info=error,
         )
+
+
+def _kept(topics: Sequence[str]) -> str:
+    """Return what stays in force of a missing file, in words."""
+    if not topics:
+        return "what it gave stays in force"
+    more = f" and {len(topics) - _MOST_NAMED} more" if len(topics) > _MOST_NAMED else ""
+    return f"its last policies stay in force for {', '.join(topics[:_MOST_NAMED])}{more}"

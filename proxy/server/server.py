@@ -55,6 +55,7 @@ from sluicegate.validation.rulebook import FilePolicies, Rulebook, Suspended
 from sluicegate.validation.rules.rule import RuleUnusable
 
 if TYPE_CHECKING:
+    from sluicegate.proxy.admin.changes import Reload
     from sluicegate.proxy.admin.endpoint import AdminServer
 
 
@@ -99,6 +100,7 @@ class Server:
         self._log = structlog.get_logger("sluicegate")
         self.counters = Counters()
         self.status = Status()
+        self.reload: Reload | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._admin: AdminServer | None = None
         self._entrance = Entrance(config, bind, self.counters)
@@ -206,12 +208,14 @@ class Server:
         try:
             self._listeners.open_bootstrap()
             if config.admin.listen is not None:
+                from sluicegate.proxy.admin.changes import ProxyChanges  # noqa: PLC0415  # workers have none
                 from sluicegate.proxy.admin.endpoint import serve  # noqa: PLC0415  # workers have none
                 from sluicegate.proxy.admin.enforcement_api import EnforcementApi  # noqa: PLC0415  # workers have none
 
                 listen, query = config.admin.listen, self._query_of_policies()
                 enforcement = Enforcement(self.status, self.suspend)
-                changes = EnforcementApi(enforcement, asyncio.get_running_loop())
+                loop = asyncio.get_running_loop()
+                changes = ProxyChanges(EnforcementApi(enforcement, loop), self.reload, loop)
                 self._admin = serve(config, listen, state.snapshot, self.status, state.live_state, query, changes)
         except CannotListen as error:
             raise CannotStart(f"cannot listen on {error}; {error.advice}") from error

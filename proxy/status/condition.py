@@ -71,6 +71,7 @@ class Condition(Enum):
     OWN_LOGIN_MISSING = "own_login_missing"
     CONFIGURATION_REJECTED = "configuration_rejected"
     CONFIGURATION_MISSING = "configuration_missing"
+    POLICY_FILE_MISSING = "policy_file_missing"
     SCHEMA_UNUSABLE = "schema_unusable"
     PRINCIPAL_UNVERIFIED = "principal_unverified"
     ENFORCEMENT_SUSPENDED = "enforcement_suspended"
@@ -223,6 +224,16 @@ TYPES = {
         "within 10 s",
         "within 10 s after it is back",
         "Restore the file, or the mount that it lies in.",
+    ),
+    Condition.POLICY_FILE_MISSING: _needs_attention(
+        "A file of `topic_files` or `contracts` is gone (deleted, renamed without its topics, or its volume is not "
+        "mounted). Its last policies stay in force, because its topics would be without them; a restart reads the "
+        "files as they are then.",
+        "within 10 s",
+        "within 10 s after the file, or another file with its topics, is there; or with "
+        "`sluicegate reload --accept-removed`, or a restart",
+        "Restore the file or the mount, or accept the removal: `sluicegate reload --accept-removed`. A file with "
+        "`topics: []` removes its policies at once.",
     ),
     Condition.SCHEMA_UNUSABLE: _needs_attention(
         "The newest schema of a subject that rules or sensitive fields can meet cannot be used. Records written with "

@@ -22,6 +22,7 @@ _LOGGED_BY_CAUSE = frozenset(
         Condition.UPSTREAM_NOT_A_BROKER,
         Condition.OWN_LOGIN_REJECTED,
         Condition.CONFIGURATION_REJECTED,
+        Condition.POLICY_FILE_MISSING,
         Condition.ENFORCEMENT_SUSPENDED,
         Condition.WORKER_RESTARTED,
     }

@@ -1,4 +1,6 @@
-"""Requests to proxies at their admin addresses: reads their live state, suspends and resumes enforcement."""
+"""Requests to proxies at their admin addresses: reads their live state, suspends and resumes enforcement, and reloads
+the configuration.
+"""
 
 import http.client
 import json
@@ -104,6 +106,28 @@ def resume(address: HostPort, token: str | None, topic: str | None) -> list[str]
     Raises StateUnavailable.
     """
     return _change(address, token, "/api/resume", {}, topic)
+
+
+def reload(address: HostPort, token: str | None, accept_removed: bool) -> list[str]:
+    """Reload the configuration, and return a text for the result and each missing file. Raises StateUnavailable, also
+    if the proxy rejects the configuration.
+    """
+    found = _json_from(address, token, "POST", f"/api/reload{'?accept_removed=true' if accept_removed else ''}")
+    outcome = found.get("outcome") if isinstance(found, dict) else None
+    if outcome == "under way":
+        return ["the reload is under way; /readyz and the log have its result"]
+    if outcome == "rejected":
+        problems = "; ".join(str(problem) for problem in found["problems"])
+        raise StateUnavailable(
+            printable(cut(f"rejected, the previous policies stay in force: {problems}", _REASON_CHARACTERS))
+        )
+    if outcome != "reloaded":
+        raise StateUnavailable("not a sluicegate with the web UI, or another version")
+    texts = ["reloaded"]
+    for each in found["missing"]:
+        kept = ", ".join(map(str, each["topics"]))
+        texts.append(f"{each['file']} is gone; its last policies stay in force ({kept}); --accept-removed ends them")
+    return [printable(cut(text, _REASON_CHARACTERS)) for text in texts]
 
 
 def _change(

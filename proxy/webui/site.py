@@ -1,8 +1,8 @@
 """Routes requests of the web UI: / and /ui/ are its files, /api/ its data.
 
 /api/live returns all data once, /api/stream every second, /api/history the traffic of a topic or a client, /api/policy
-the policy of a topic, /api/policy-changes their last changes. POST /api/suspend and POST /api/resume change what is
-enforced.
+the policy of a topic, /api/policy-changes their last changes. POST /api/suspend, /api/resume and /api/reload change
+what is enforced.
 """
 
 import json
@@ -26,12 +26,13 @@ ReadReloads = Callable[[], list[dict[str, Any]]]
 """Returns the last changes of policies as the API does, the newest first."""
 _JSON = "application/json"
 _DATA = frozenset({"/api/live", "/api/stream", "/api/history", "/api/policy", "/api/policy-changes"})
+_CHANGES = ("/api/suspend", "/api/resume", "/api/reload")
 _MOST_TOPIC_CHARACTERS = 300
 _MOST_CLIENT_CHARACTERS = 1000
 
 
 class Changes(Protocol):
-    """Suspends and resumes enforcement."""
+    """Suspends and resumes enforcement, and reloads the configuration."""
 
     def lines_about(self, topic: str, /) -> list[str]:
         """Return a line for each suspension that applies to `topic`."""
@@ -92,8 +93,8 @@ class Site:
     def change(self, target: str, headers: Mapping[str, str]) -> Response:
         """Return the response to a POST. Blocks."""
         path, _, query = target.partition("?")
-        if self._changes is None or path not in ("/api/suspend", "/api/resume"):
-            return text_response(404, "POST is for /api/suspend and /api/resume")
+        if self._changes is None or path not in _CHANGES:
+            return text_response(404, f"POST is for {', '.join(_CHANGES)}")
         return self._access.rejection_of_change(headers) or self._changes.change(path, query)
 
     def _live(self) -> Response:

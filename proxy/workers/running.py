@@ -73,6 +73,7 @@ async def _run(loaded: Loaded, file: ConfigFile | None, inherited: InheritedSock
     reloader = None
     if file is not None:
         reloader = Reloader(file, loaded, server.check, adopt, server.status, server.counters, query.history)
+        server.reload = reloader.reload
     loop.add_signal_handler(signal.SIGHUP, reloader.request if reloader is not None else _log_ignored_hangup)
     await server.start()
     watching = loop.create_task(reloader.run()) if reloader is not None else None

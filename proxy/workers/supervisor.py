@@ -52,6 +52,7 @@ from sluicegate.validation.origins import NOWHERE
 from sluicegate.validation.rulebook import Suspended
 
 if TYPE_CHECKING:
+    from sluicegate.proxy.admin.changes import Reload
     from sluicegate.proxy.admin.endpoint import AdminServer
     from sluicegate.proxy.telemetry.metric_push import MetricPush
 
@@ -87,6 +88,7 @@ class Supervisor:
         self._admin: AdminServer | None = None
         self._metric_push: MetricPush | None = None
         self.status = Status()
+        self.reload: Reload | None = None
         self._enforcement = Enforcement(self.status, self._suspend)
         self.counters = Counters()
         self._reports = WorkerReports(self._workers, self.status, self.counters)
@@ -105,11 +107,13 @@ class Supervisor:
         try:
             self._reserved = self._inherited.at(shared) or reserve_shared(shared)
             if self._config.admin.listen is not None:
+                from sluicegate.proxy.admin.changes import ProxyChanges  # noqa: PLC0415  # workers have none
                 from sluicegate.proxy.admin.endpoint import serve  # noqa: PLC0415  # workers have none
                 from sluicegate.proxy.admin.enforcement_api import EnforcementApi  # noqa: PLC0415  # workers have none
 
                 listen, query = self._config.admin.listen, self._query
-                changes = EnforcementApi(self._enforcement, self._loop)
+                enforcement = EnforcementApi(self._enforcement, self._loop)
+                changes = ProxyChanges(enforcement, self.reload, self._loop)
                 self._admin = serve(
                     self._config,
                     listen,

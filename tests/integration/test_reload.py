@@ -115,8 +115,11 @@ def test_topic_files_take_effect_when_added_changed_or_removed(kafka_bootstrap: 
     assert f"{team}:3: topics[0].mode: expected 'reject', 'observe' or 'mark'" in proxy.get("/readyz")[1]
     assert codes(proxy, topic) == {0}
 
-    team.unlink()
+    team.write_text("topics: []\n")
     becomes(proxy, topic, 32)
+    assert proxy.get("/readyz")[1] == "serving\n"
+    team.unlink()
+    eventually(lambda: proxy.metric("sluicegate_config_reloads_total") == 4)
     assert proxy.get("/readyz")[1] == "serving\n"
 
 

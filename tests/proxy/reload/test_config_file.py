@@ -78,6 +78,19 @@ def test_a_folder_that_is_exchanged_by_its_link_is_a_change(tmp_path: Path) -> N
     assert file.read().config.topics[0].mode == "observe"
 
 
+def test_a_file_that_vanishes_right_after_it_was_first_included_is_a_change(file: ConfigFile, main: Path) -> None:
+    (main.parent / "more").mkdir()
+    more = main.parent / "more" / "team.yaml"
+    more.write_text("topics: [{match: a}]")
+    main.write_text(SMALLEST + "topic_files: more/*.yaml\n")
+    assert looked_at_twice(file) is True
+    loaded = file.read()
+
+    more.unlink()
+    assert looked_at_twice(file) is True
+    assert list(file.read(loaded.source.included).source.missing) == [more]
+
+
 def test_while_there_is_no_file_nothing_has_changed(file: ConfigFile, main: Path) -> None:
     text = main.read_text()
     main.unlink()

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -17,6 +17,7 @@ from sluicegate.proxy.reload import reloader as module
 from sluicegate.proxy.reload.config_check import check_policies
 from sluicegate.proxy.reload.config_file import ConfigFile
 from sluicegate.proxy.reload.policy_history import PolicyHistory
+from sluicegate.proxy.reload.reload_request import MissingFile, ReloadResult
 from sluicegate.proxy.reload.reloader import Reloader
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.status.condition import Condition
@@ -140,9 +141,9 @@ async def test_a_load_that_hangs_is_reported_once_and_repeated_when_it_is_back(
     goes_on = threading.Event()
     read = stage.file.read
 
-    def hangs() -> Loaded:
+    def hangs(previous: Mapping[Path, bytes]) -> Loaded:
         goes_on.wait(60)
-        return read()
+        return read(previous)
 
     monkeypatch.setattr(stage.file, "read", hangs)
     stage.path.write_text(SMALLEST + "topics: [{match: payments}]\n")
@@ -216,3 +217,63 @@ async def test_a_fault_in_adopting_leaves_the_reloader_running(stage: Stage, mon
 
     stage.reloader.request()
     await stage.has_counted(1, 1)
+
+
+def missing(status: Status) -> dict[str, str]:
+    return {each.subject: each.detail for each in status.active() if each.condition is Condition.POLICY_FILE_MISSING}
+
+
+async def test_policies_of_a_vanished_folder_stay_in_force_until_the_removal_is_accepted(stage: Stage) -> None:
+    """The folder has the schema of a rule too, without which nothing could be compiled."""
+    teams = stage.path.parent / "teams"
+    teams.mkdir()
+    (teams / "orders.json").write_text('{"type": "object"}')
+    rule = "{name: r, value: {schema: {format: json, file: orders.json}}}"
+    policy = f"topics: [{{match: orders, rules: [{rule}]}}, {{match: payments}}]\n"
+    (teams / "team.yaml").write_text(policy)
+    text = SMALLEST + "topic_files: teams/*.yaml\n"
+    stage.path.write_text(text)
+    await stage.has_counted(1, 0)
+
+    with capture_logs() as logs:
+        teams.rename(teams.with_name("elsewhere"))
+        await until(lambda: missing(stage.status))
+    file = str(teams / "team.yaml")
+    assert missing(stage.status) == {file: f"{file} is gone; its last policies stay in force for orders, payments"}
+    (line,) = [line for line in logs if line["event"] == "policy files missing; their last policies stay in force"]
+    assert line["files"] == {file: ["orders", "payments"]}
+    assert len(stage.in_force) == 2, "nothing is compiled again"
+    assert rejection(stage.status) is None
+
+    assert await stage.reloader.reload(accepts_removed=False) == ReloadResult(
+        [f"{file}:1: topics[0].rules[0]: rule r: {teams / 'orders.json'} cannot be read: No such file or directory"],
+        [MissingFile(teams / "team.yaml", ["orders", "payments"])],
+    )
+    teams.with_name("elsewhere").rename(teams)
+    await until(lambda: not missing(stage.status))
+    assert rejection(stage.status) is None
+
+    (teams / "team.yaml").unlink()
+    await until(lambda: missing(stage.status))
+    assert (await stage.reloader.reload(accepts_removed=False)).missing
+    with capture_logs() as logs:
+        assert await stage.reloader.reload(accepts_removed=True) == ReloadResult([], [])
+    assert {"event": "removed policy files accepted", "log_level": "warning", "files": [file]} in logs
+    assert missing(stage.status) == {}
+    assert stage.in_force[-1].config.topics == ()
+    assert (await stage.reloader.reload(accepts_removed=False)).missing == []
+
+
+async def test_a_removal_is_not_accepted_with_a_configuration_that_is_rejected(stage: Stage) -> None:
+    (stage.path.parent / "team.yaml").write_text("topics: [{match: orders}]\n")
+    stage.path.write_text(SMALLEST + "topic_files: team.yaml\n")
+    await stage.has_counted(1, 0)
+    (stage.path.parent / "team.yaml").unlink()
+    await until(lambda: missing(stage.status))
+
+    result = await stage.reloader.reload(accepts_removed=True)
+
+    assert "team.yaml: cannot be read: No such file or directory" in result.problems[0]
+    assert [each.topics for each in result.missing] == [["orders"]]
+    assert missing(stage.status)
+    assert [topic.match for topic in stage.in_force[-1].config.topics] == ["orders"]

@@ -1,0 +1,107 @@
+"""Reads the files that `topic_files` and `contracts` lead to, also those that have vanished since they were in force.
+
+A file that vanishes (an unmounted volume, a deleted file) is read from its last content, so that its topics are not
+left without policies. What another file has now is not kept, so a renamed or a divided file has no effect.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path as FilePath
+from typing import Any
+
+import yaml
+
+from sluicegate.config.files.patterns import has_wildcards
+from sluicegate.config.files.regular_file import stat_now
+from sluicegate.config.files.scopes import TOPICS
+from sluicegate.config.files.yaml_nodes import text_of
+from sluicegate.config.files.yaml_source import read_content, read_file
+from sluicegate.config.source import Source, digest_of
+
+_IDENTITY: Mapping[str, str] = {TOPICS: "match", "quotas": "name"}
+"""The key that identifies an item of a list; items of other lists are compared as a whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """Items of lists, by list: the identity of each."""
+
+    by_list: Mapping[str, list[Any]]
+
+    def has(self, key: str, item: Any) -> bool:
+        """Return whether this item is one of those of the list `key`."""
+        return _identity(key, item) in self.by_list.get(key, ())
+
+
+NO_ITEMS = Items({})
+
+
+def vanished(previous: Iterable[FilePath], pattern: str, present: Iterable[FilePath]) -> list[FilePath]:
+    """Return the files of `previous` that the absolute `pattern` would lead to if they were there.
+
+    `present` are those that it leads to. A link without a target counts as vanished. Without a deadline.
+    """
+    found = set(present)
+    return [file for file in previous if _leads_to(pattern, file) and (file not in found or _is_gone(file))]
+
+
+def read_included(source: Source, file: FilePath, scalar: Callable[[yaml.ScalarNode], Any] = text_of) -> Source:
+    """Read a file, a missing one from its last content, and keep its content in `source.included`."""
+    if file in source.missing:
+        content = source.previous[file]
+        held = read_content(content, str(file), scalar)
+        held.digests[file] = digest_of(content)
+    else:
+        held = read_file(file, scalar)
+    if held.content is not None:
+        source.included[file] = held.content
+    source.digests |= held.digests
+    return held
+
+
+def forget(source: Source, file: FilePath) -> None:
+    """Remove a missing file, because other files have everything that it had."""
+    for known in (source.missing, source.included, source.digests):
+        known.pop(file, None)
+
+
+def items_elsewhere(source: Source, files: Iterable[FilePath], lists: Iterable[str]) -> Items:
+    """Return the items of these lists in the configuration itself and in its files that are there.
+
+    Nothing is read unless a file is missing.
+    """
+    if not source.missing:
+        return NO_ITEMS
+    data = [source.data, *(read_file(file).data for file in files if file not in source.missing)]
+    return Items({key: [_identity(key, item) for each in data for item in _listed(each.get(key))] for key in lists})
+
+
+def _identity(key: str, item: Any) -> Any:
+    return item.get(_IDENTITY[key]) if key in _IDENTITY and isinstance(item, dict) else item
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _leads_to(pattern: str, file: FilePath) -> bool:
+    wanted = FilePath(pattern).parts
+    return len(wanted) == len(file.parts) and all(map(_matches, wanted, file.parts))
+
+
+def _matches(wanted: str, part: str) -> bool:
+    """Return whether a part of a path matches as it does for `glob`."""
+    if not has_wildcards(wanted):
+        return wanted == part
+    return (wanted[0] == "." or part[0] != ".") and fnmatchcase(part, wanted)
+
+
+def _is_gone(file: FilePath) -> bool:
+    try:
+        stat_now(file)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False  # reading it has the reason
+    return False

@@ -1,0 +1,56 @@
+"""The changes that the admin endpoint makes to a running proxy: suspended enforcement, and reloads.
+
+`POST /api/reload` reloads the configuration now; with `accept_removed=true` the policies of files that have vanished
+end. The response has the result, or that the reload is under way.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from sluicegate.proxy.admin.enforcement_api import EnforcementApi
+from sluicegate.proxy.reload.reload_request import ReloadResult
+from sluicegate.proxy.webui.responses import SAFE, Response, text_response
+
+# A request to the admin endpoint ends within 10 s, and `sluicegate reload` waits for 5 s.
+_RELOAD_SECONDS = 4.0
+_USAGE = "expected /api/reload or /api/reload?accept_removed=true"
+
+Reload = Callable[[bool], Coroutine[Any, Any, ReloadResult]]
+"""Reloads the configuration; the argument says whether policies of vanished files end."""
+
+
+class ProxyChanges:
+    """Thread-safe. `reload` is called in `loop`; None: there is no configuration file."""
+
+    def __init__(self, enforcement: EnforcementApi, reload: Reload | None, loop: asyncio.AbstractEventLoop) -> None:
+        self._enforcement = enforcement
+        self._reload = reload
+        self._loop = loop
+
+    def lines_about(self, topic: str) -> list[str]:
+        """Return a line for each suspension that applies to `topic`."""
+        return self._enforcement.lines_about(topic)
+
+    def change(self, path: str, query: str) -> Response:
+        """Make a change, and return its result. Blocks for seconds."""
+        return self._reloaded(query) if path == "/api/reload" else self._enforcement.change(path, query)
+
+    def _reloaded(self, query: str) -> Response:
+        if query not in ("", "accept_removed=true"):
+            return text_response(400, _USAGE)
+        if self._reload is None:
+            return text_response(409, "there is no configuration file to reload: start sluicegate with --config")
+        reloading = asyncio.run_coroutine_threadsafe(self._reload(bool(query)), self._loop)
+        try:
+            result = reloading.result(_RELOAD_SECONDS)
+        except TimeoutError:
+            return _json({"outcome": "under way", "problems": [], "missing": []})
+        outcome = "rejected" if result.problems else "reloaded"
+        missing = [{"file": str(each.file), "topics": list(each.topics)} for each in result.missing]
+        return _json({"outcome": outcome, "problems": list(result.problems), "missing": missing})
+
+
+def _json(value: object) -> Response:
+    return Response(200, json.dumps(value).encode(), (("Content-Type", "application/json"), *SAFE))

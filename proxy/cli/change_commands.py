@@ -1,0 +1,97 @@
+"""The commands that change what running proxies enforce: `suspend`, `resume` and `reload`."""
+
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+
+from sluicegate.config.values.address import HostPort
+from sluicegate.config.values.quantity import SECONDS
+from sluicegate.proxy.cli.admin_options import USAGE, Admin, TokenFile, addresses_of, token_in
+from sluicegate.proxy.cli.console import HELP, end, print_line, print_lines
+
+commands = typer.Typer()
+
+_SuspendedTopic = Annotated[str | None, typer.Argument(metavar="[TOPIC]", help="A topic's name.")]
+_AllTopics = Annotated[bool, typer.Option("--all", help="All topics, instead of one.")]
+
+
+@commands.command(context_settings=HELP)
+def suspend(
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; shown wherever the status is shown.")],
+    topic: _SuspendedTopic = None,
+    all_topics: _AllTopics = False,
+    duration: Annotated[
+        str, typer.Option("--for", metavar="DURATION", help="End time from now, as 30m or 2h; at most 7d.")
+    ] = "30m",
+    admin: Admin = None,
+    token_file: TokenFile = None,
+) -> None:
+    """Suspend enforcement at once (break-glass): violations are reported, and every batch is forwarded.
+
+    It ends by itself. Needs admin.token_file. A restart of a proxy ends it too.
+    """
+    from sluicegate.proxy.watching import admin_client
+
+    _check_scope("suspend", topic, all_topics)
+    try:
+        seconds = max(1, round(SECONDS.read(duration)))
+    except ValueError as error:
+        end([f"sluicegate suspend: --for: {error}"], USAGE)
+    _change_each(admin, lambda address: admin_client.suspend(address, token_in(token_file), topic, reason, seconds))
+
+
+@commands.command(context_settings=HELP)
+def resume(
+    topic: _SuspendedTopic = None, all_topics: _AllTopics = False, admin: Admin = None, token_file: TokenFile = None
+) -> None:
+    """Resume enforcement that was suspended."""
+    from sluicegate.proxy.watching import admin_client
+
+    _check_scope("resume", topic, all_topics)
+    _change_each(admin, lambda address: admin_client.resume(address, token_in(token_file), topic))
+
+
+def _check_scope(command: str, topic: str | None, all_topics: bool) -> None:
+    """End the command unless it names exactly one topic or says --all."""
+    if bool(topic) == all_topics or topic == "":
+        end([f"sluicegate {command}: name one topic, or say --all for all topics"], USAGE)
+
+
+def _change_each(admin: list[str] | None, change: Callable[[HostPort], list[str]]) -> None:
+    """Change each proxy, and report each; ends with 1 if one was not changed."""
+    from sluicegate.proxy.watching.admin_client import StateUnavailable
+
+    failed = False
+    for address in addresses_of(admin):
+        try:
+            active = change(address)
+        except StateUnavailable as error:
+            failed = True
+            print_line(f"{address}: not changed: {error}", err=True)
+        else:
+            print_lines(f"{address}: {text}" for text in active or ["no enforcement is suspended"])
+    if failed:
+        raise typer.Exit(1)
+
+
+@commands.command(context_settings=HELP)
+def reload(
+    accept_removed: Annotated[
+        bool,
+        typer.Option(
+            "--accept-removed",
+            help="Also end the policies of files of topic_files and contracts that are gone, which stay in force "
+            "otherwise.",
+        ),
+    ] = False,
+    admin: Admin = None,
+    token_file: TokenFile = None,
+) -> None:
+    """Reload the configuration now, and print what is wrong with it: exit 1 if a proxy rejects it.
+
+    Needs admin.token_file. Changed files are reloaded without this command.
+    """
+    from sluicegate.proxy.watching import admin_client
+
+    _change_each(admin, lambda address: admin_client.reload(address, token_in(token_file), accept_removed))

@@ -1,0 +1,130 @@
+"""Policy files that vanish while the proxy runs: their topics stay validated in every worker, and all views show it."""
+
+import json
+import os
+import signal
+import subprocess
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+import yaml
+
+from tests.broker.eventually import eventually
+from tests.broker.proxy_process import COMMAND, ProxyProcess
+from tests.integration.test_conditions import conditions
+from tests.integration.test_reload import AFTER, HOUR, becomes, codes
+from tests.integration.test_workers import workers_of
+from tests.integration.topics import UNVALIDATED, create_topic
+
+_FORBIDDEN, _UNAUTHORIZED = 403, 401
+
+
+class Stage:
+    """A proxy whose topic is validated only by a team's file."""
+
+    def __init__(self, proxy: ProxyProcess, bootstrap: str) -> None:
+        self.proxy = proxy
+        self.topic = create_topic(bootstrap, UNVALIDATED)
+        self.teams = proxy.folder / "teams"
+        self.teams.mkdir()
+        self.team = self.teams / "team.yaml"
+        self.text = yaml.safe_dump({"topics": [{"match": self.topic, AFTER: HOUR}]})
+        self.team.write_text(self.text)
+        self.token = proxy.folder / "token"
+        self.token.write_text("sesame")
+        proxy.config |= {"topic_files": "teams/*.yaml"}
+        proxy.config["admin"]["token_file"] = str(self.token)
+        proxy.start()
+        assert codes(proxy, self.topic) == {32}
+
+    def is_missing(self, name: str = "team.yaml") -> None:
+        detail = eventually(lambda: conditions(self.proxy).get("policy_file_missing"), what="the condition")
+        assert detail == f"{self.teams / name} is gone; its last policies stay in force for {self.topic}"
+        assert codes(self.proxy, self.topic) == {32}
+
+    def is_not_missing(self) -> None:
+        eventually(lambda: self.proxy.get("/readyz") == (200, "serving\n"), what="serving")
+
+    def reload(self, *options: str, token: bool = True) -> "subprocess.CompletedProcess[str]":
+        command = [COMMAND, "reload", *options, "--admin", self.proxy.admin.removeprefix("http://")]
+        command += ["--token-file", str(self.token)] if token else []
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.fixture(params=[1, pytest.param(2, marks=pytest.mark.long)], ids=["one process", "two workers"])
+def stage(
+    request: pytest.FixtureRequest, kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Stage]:
+    folder = tmp_path_factory.mktemp("missing")
+    proxy = ProxyProcess(folder, kafka_bootstrap, {"workers": request.param, "defaults": {AFTER: 3 * HOUR}})
+    try:
+        yield Stage(proxy, kafka_bootstrap)
+    finally:
+        proxy.stop()
+
+
+def test_a_vanished_file_is_kept_until_it_is_back_or_its_removal_is_accepted(stage: Stage) -> None:
+    proxy = stage.proxy
+    stage.team.unlink()
+    stage.is_missing()
+    assert proxy.get("/readyz")[0] == 200
+    subject = f'sluicegate_condition{{condition="policy_file_missing",subject="{stage.team}"}} 1.0'
+    assert subject in proxy.get("/metrics")[1]
+    line = json.loads(proxy.wait_for_line("policy files missing; their last policies stay in force"))
+    assert line["files"] == {str(stage.team): [stage.topic]}
+
+    stage.team.write_text(stage.text)
+    stage.is_not_missing()
+    stage.team.rename(stage.teams / "renamed.yaml")
+    eventually(lambda: proxy.metric("sluicegate_config_reloads_total") >= 3, what="the renamed file")
+    assert proxy.get("/readyz") == (200, "serving\n")
+    assert codes(proxy, stage.topic) == {32}
+
+    (stage.teams / "renamed.yaml").unlink()
+    stage.is_missing("renamed.yaml")
+    only_reloaded = stage.reload()
+    assert (only_reloaded.returncode, f"policies stay in force ({stage.topic})" in only_reloaded.stdout) == (0, True)
+    accepted = stage.reload("--accept-removed")
+    assert (accepted.returncode, accepted.stdout.split(": ")[1]) == (0, "reloaded\n"), accepted.stderr
+    becomes(proxy, stage.topic, 0)
+    assert proxy.get("/readyz") == (200, "serving\n")
+
+
+def test_a_vanished_folder_is_kept_and_a_restarted_worker_has_its_policies(stage: Stage) -> None:
+    stage.teams.rename(stage.teams.with_name("elsewhere"))
+    stage.is_missing()
+    if stage.proxy.config["workers"] > 1:
+        for worker in workers_of(stage.proxy):
+            os.kill(worker, signal.SIGKILL)
+        eventually(lambda: stage.proxy.metric("sluicegate_worker_restarts_total") == 2)
+        eventually(lambda: stage.proxy.metric("sluicegate_workers") == 2)
+        assert codes(stage.proxy, stage.topic) == {32}
+
+    stage.proxy.stop()
+    stage.proxy.start()
+    assert codes(stage.proxy, stage.topic) == {0}, "a restart reads what is there"
+    assert "policy_file_missing" not in conditions(stage.proxy)
+
+
+def test_a_file_with_no_topics_removes_its_policies_at_once(stage: Stage) -> None:
+    stage.team.write_text("topics: []\n")
+
+    becomes(stage.proxy, stage.topic, 0)
+    assert stage.proxy.get("/readyz") == (200, "serving\n")
+
+
+def test_a_reload_needs_the_token_and_says_why_a_configuration_is_rejected(stage: Stage) -> None:
+    for token, status in ((None, _UNAUTHORIZED), ("wrong", _UNAUTHORIZED)):
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        request = urllib.request.Request(f"{stage.proxy.admin}/api/reload", b"", headers)
+        with pytest.raises(urllib.error.HTTPError) as rejected:
+            urllib.request.urlopen(request, timeout=30)
+        assert rejected.value.code == status
+        rejected.value.close()
+    assert "401" in stage.reload(token=False).stderr
+
+    (stage.proxy.folder / "sluicegate.yaml").write_text("listenn: {}\n")
+    rejected_file = stage.reload()
+    assert (rejected_file.returncode, "listenn: no such key" in rejected_file.stderr) == (1, True)
+    assert codes(stage.proxy, stage.topic) == {32}
