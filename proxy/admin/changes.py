@@ -7,11 +7,19 @@ end. The response has the result, or that the reload is under way.
 import asyncio
 import json
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
+from sluicegate.config.model import Config
 from sluicegate.proxy.admin.enforcement_api import EnforcementApi
+from sluicegate.proxy.cluster.topics import list_names_now
+from sluicegate.proxy.live.live_snapshot import EVERYTHING
+from sluicegate.proxy.reload.enforcement import Enforcement
+from sluicegate.proxy.reload.known_topics import KnownTopics
 from sluicegate.proxy.reload.reload_request import ReloadResult
+from sluicegate.proxy.reload.topic_explanation import PolicyQuery
 from sluicegate.proxy.webui.responses import SAFE, Response, text_response
+from sluicegate.proxy.webui.site import NoStateAvailable, ReadState
 
 # A request to the admin endpoint ends within 10 s, and `sluicegate reload` waits for 5 s.
 _RELOAD_SECONDS = 4.0
@@ -50,6 +58,23 @@ class ProxyChanges:
         outcome = "rejected" if result.problems else "reloaded"
         missing = [{"file": str(each.file), "topics": list(each.topics)} for each in result.missing]
         return _json({"outcome": outcome, "problems": list(result.problems), "missing": missing})
+
+
+def changes_of(
+    config: Config, query: PolicyQuery, enforcement: Enforcement, read_state: ReadState, reload: Reload | None
+) -> ProxyChanges:
+    """Return the changes of the proxy that runs in this event loop. `query` has the policies in force."""
+
+    def with_traffic() -> list[str]:
+        try:
+            topics = read_state(EVERYTHING)["topics"]
+        except (NoStateAvailable, TimeoutError):
+            return []
+        return [each["name"] for each in topics if each["name"] is not None]
+
+    loop = asyncio.get_running_loop()
+    topics = KnownTopics(lambda: query.loaded, with_traffic, partial(list_names_now, config.upstream))
+    return ProxyChanges(EnforcementApi(enforcement, topics, loop), reload, loop)
 
 
 def _json(value: object) -> Response:

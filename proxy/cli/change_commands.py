@@ -1,5 +1,6 @@
 """The commands that change what running proxies enforce: `suspend`, `resume` and `reload`."""
 
+import sys
 from collections.abc import Callable
 from typing import Annotated
 
@@ -7,12 +8,19 @@ import typer
 
 from sluicegate.config.values.address import HostPort
 from sluicegate.config.values.quantity import SECONDS
+from sluicegate.config.values.topic_pattern import exact_name_of
 from sluicegate.proxy.cli.admin_options import USAGE, Admin, TokenFile, addresses_of, token_in
 from sluicegate.proxy.cli.console import HELP, end, print_line, print_lines
 
 commands = typer.Typer()
 
-_SuspendedTopic = Annotated[str | None, typer.Argument(metavar="[TOPIC]", help="A topic's name.")]
+_SuspendedTopic = Annotated[
+    str | None,
+    typer.Argument(metavar="[TOPIC]", help="A topic's name, or a pattern as match of a policy, as 'orders.*'."),
+]
+_Yes = Annotated[
+    bool, typer.Option("--yes", help="Change the topics that a pattern matches without asking; they are listed first.")
+]
 _AllTopics = Annotated[bool, typer.Option("--all", help="All topics, instead of one.")]
 
 
@@ -24,6 +32,7 @@ def suspend(
     duration: Annotated[
         str, typer.Option("--for", metavar="DURATION", help="End time from now, as 30m or 2h; at most 7d.")
     ] = "30m",
+    yes: _Yes = False,
     admin: Admin = None,
     token_file: TokenFile = None,
 ) -> None:
@@ -38,17 +47,23 @@ def suspend(
         seconds = max(1, round(SECONDS.read(duration)))
     except ValueError as error:
         end([f"sluicegate suspend: --for: {error}"], USAGE)
+    _confirm_pattern("suspend", topic, yes, admin, token_file, admin_client.SUSPEND)
     _change_each(admin, lambda address: admin_client.suspend(address, token_in(token_file), topic, reason, seconds))
 
 
 @commands.command(context_settings=HELP)
 def resume(
-    topic: _SuspendedTopic = None, all_topics: _AllTopics = False, admin: Admin = None, token_file: TokenFile = None
+    topic: _SuspendedTopic = None,
+    all_topics: _AllTopics = False,
+    yes: _Yes = False,
+    admin: Admin = None,
+    token_file: TokenFile = None,
 ) -> None:
     """Resume enforcement that was suspended."""
     from sluicegate.proxy.watching import admin_client
 
     _check_scope("resume", topic, all_topics)
+    _confirm_pattern("resume", topic, yes, admin, token_file, admin_client.RESUME)
     _change_each(admin, lambda address: admin_client.resume(address, token_in(token_file), topic))
 
 
@@ -56,6 +71,30 @@ def _check_scope(command: str, topic: str | None, all_topics: bool) -> None:
     """End the command unless it names exactly one topic or says --all."""
     if bool(topic) == all_topics or topic == "":
         end([f"sluicegate {command}: name one topic, or say --all for all topics"], USAGE)
+
+
+def _confirm_pattern(
+    command: str, topic: str | None, yes: bool, admin: list[str] | None, token_file: TokenFile, path: str
+) -> None:
+    """List the topics that a pattern matches at each proxy, and ask; end the command unless the answer is yes.
+
+    A plain name needs no confirmation.
+    """
+    if topic is None or exact_name_of(topic) is not None:
+        return
+    from sluicegate.proxy.watching.admin_client import StateUnavailable, topics_to_change
+
+    for address in addresses_of(admin):
+        try:
+            topics = topics_to_change(address, token_in(token_file), path, topic)
+        except StateUnavailable as error:
+            end([f"{address}: nothing is changed: {error}"])
+        print_lines([f"{address}: {topic} matches {len(topics)} topics:", *(f"  {each}" for each in topics)])
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        end([f"sluicegate {command}: nothing is changed: confirm the topics with --yes"], USAGE)
+    typer.confirm(f"{command} these topics?", abort=True)
 
 
 def _change_each(admin: list[str] | None, change: Callable[[HostPort], list[str]]) -> None:

@@ -3,13 +3,17 @@
 import json
 import sys
 import time
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sluicegate.proxy.cli.admin_options import DEFAULT_ADMIN, Admin, TokenFile, addresses_of, token_in
 from sluicegate.proxy.cli.console import HELP, end, print_line, print_lines
+
+if TYPE_CHECKING:
+    from sluicegate.proxy.live.live_state import LiveState
 
 _EVERY_SECONDS = 1.0
 
@@ -91,23 +95,39 @@ def who(
         if reading.other:
             print_line(f"{reading.other} more batches are from clients beyond the limit of listed clients", err=True)
     else:
-        from sluicegate.proxy.live.merged_state import merged_state
-        from sluicegate.proxy.watching.admin_client import read_states
-        from sluicegate.proxy.watching.formatting import named
-
-        responses = read_states(addresses_of(admin), token_in(token_file))
-        for response in responses:
-            if response.state is None:
-                print_line(f"{response.address} does not respond: {response.reason}", err=True)
-                continue
-            for each in response.state["conditions"]:
-                print_line(f"{response.address} {each['state']}: {named(each['detail'])}", err=True)
-        states = [response.state for response in responses if response.state is not None]
-        if not states:
-            print_line("give a proxy's admin.listen as --admin, or a file of events as --events", err=True)
-            raise typer.Exit(1)
-        violation_groups = [group for group in merged_state(states)["violation_groups"] if group["topic"] == topic]
+        state = _state_of_all(admin, token_file)
+        violation_groups = [group for group in state["violation_groups"] if group["topic"] == topic]
+        if not violation_groups:
+            _report_unused(topic, [each["name"] for each in state["topics"] if each["name"] is not None])
     if as_json:
         typer.echo(json.dumps(violation_groups))
     else:
         print_lines(lines_about(topic, violation_groups))
+
+
+def _state_of_all(admin: list[str] | None, token_file: Path | None) -> "LiveState":
+    """Return the merged state of the proxies, and print their conditions; end the command if none responds."""
+    from sluicegate.proxy.live.merged_state import merged_state
+    from sluicegate.proxy.watching.admin_client import read_states
+    from sluicegate.proxy.watching.formatting import named
+
+    responses = read_states(addresses_of(admin), token_in(token_file))
+    for response in responses:
+        if response.state is None:
+            print_line(f"{response.address} does not respond: {response.reason}", err=True)
+            continue
+        for each in response.state["conditions"]:
+            print_line(f"{response.address} {each['state']}: {named(each['detail'])}", err=True)
+    states = [response.state for response in responses if response.state is not None]
+    if not states:
+        print_line("give a proxy's admin.listen as --admin, or a file of events as --events", err=True)
+        raise typer.Exit(1)
+    return merged_state(states)
+
+
+def _report_unused(topic: str, used: list[str]) -> None:
+    """Report that no client has used a topic, with near names of topics that clients used."""
+    if topic not in used:
+        near = get_close_matches(topic, used)
+        meant = f"; did you mean {' or '.join(near)}?" if near else ""
+        print_line(f"no client has used the topic {topic} since these proxies started{meant}", err=True)

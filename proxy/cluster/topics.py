@@ -29,6 +29,7 @@ from sluicegate.validation.cluster_settings import KEYS, ClusterSettings, settin
 _MAX_RESPONSE_BYTES = 256 << 20
 _MAX_ELEMENTS = 50_000_000
 _ALL_TOPICS_SINCE = 1
+_LIST_SECONDS = 3
 _OPERATIONS_SINCE = 8
 
 
@@ -47,6 +48,30 @@ async def all_topics(upstream: Upstream, tls: TlsContext | None) -> list[ListedT
     """Return the topics by name. Raises NoBrokerResponses, also for an invalid response."""
     _, topics = await ask_any_broker(upstream, tls, _ask_for_all)
     return topics
+
+
+@dataclass(frozen=True, slots=True)
+class ListedNames:
+    """The names of the topics that the cluster lists for the proxy's own login, or why they are unknown (`reason`)."""
+
+    names: tuple[str, ...] = ()
+    reason: str | None = None
+
+
+def list_names_now(upstream: Upstream) -> ListedNames:
+    """List the topics, with a connection of its own. Blocks for at most some seconds; not for an event loop."""
+
+    async def read() -> ListedNames:
+        async with asyncio.timeout(_LIST_SECONDS):
+            return ListedNames(tuple(topic.name for topic in await all_topics(upstream, tls)))
+
+    try:
+        tls = None if upstream.tls is None else context_for_brokers(upstream.tls)
+        return asyncio.run(read())
+    except TimeoutError:
+        return ListedNames(reason=f"no broker responded within {_LIST_SECONDS} s")
+    except (BadTlsFiles, NoBrokerResponses, SenderError) as error:
+        return ListedNames(reason=str(error))
 
 
 async def offers_settings(upstream: Upstream, tls: TlsContext | None) -> bool:

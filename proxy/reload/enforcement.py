@@ -5,7 +5,7 @@ memory: a restart ends them.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -63,15 +63,18 @@ class Enforcement:
 
         Raises TooManySuspensions.
         """
-        others = self._active.keys() - {None, topic}
-        if topic is not None and len(others) >= MAX_SUSPENSIONS:
-            raise TooManySuspensions
+        self.check_room([] if topic is None else [topic])
         suspension = Suspension(topic, cut(reason), self._now_ms() + seconds * 1000)
         self._active[topic] = suspension
         self._put_in_force()
         self._status.begin(Condition.ENFORCEMENT_SUSPENDED, str(suspension), topic or ALL_TOPICS)
         self._log.warning("enforcement suspended", topic=topic or ALL_TOPICS, reason=suspension.reason, seconds=seconds)
         return suspension
+
+    def check_room(self, topics: Collection[str]) -> None:
+        """Raises TooManySuspensions if not all of these topics can be suspended."""
+        if len({*self._active, *topics} - {None}) > MAX_SUSPENSIONS:
+            raise TooManySuspensions
 
     def resume(self, topic: str | None) -> bool:
         """End the suspension of a topic; None: end all suspensions. Return whether there was one."""

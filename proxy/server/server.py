@@ -208,14 +208,12 @@ class Server:
         try:
             self._listeners.open_bootstrap()
             if config.admin.listen is not None:
-                from sluicegate.proxy.admin.changes import ProxyChanges  # noqa: PLC0415  # workers have none
+                from sluicegate.proxy.admin.changes import changes_of  # noqa: PLC0415  # workers have none
                 from sluicegate.proxy.admin.endpoint import serve  # noqa: PLC0415  # workers have none
-                from sluicegate.proxy.admin.enforcement_api import EnforcementApi  # noqa: PLC0415  # workers have none
 
                 listen, query = config.admin.listen, self._query_of_policies()
                 enforcement = Enforcement(self.status, self.suspend)
-                loop = asyncio.get_running_loop()
-                changes = ProxyChanges(EnforcementApi(enforcement, loop), self.reload, loop)
+                changes = changes_of(config, query, enforcement, state.live_state, self.reload)
                 self._admin = serve(config, listen, state.snapshot, self.status, state.live_state, query, changes)
         except CannotListen as error:
             raise CannotStart(f"cannot listen on {error}; {error.advice}") from error

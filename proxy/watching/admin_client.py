@@ -18,6 +18,8 @@ from sluicegate.proxy.network.http_client import BoundedSocket, Bounds, connect,
 from sluicegate.proxy.reporting.bounded_text import cut, printable
 
 SECONDS = 5.0
+SUSPEND, RESUME = "/api/suspend", "/api/resume"
+_CHANGE_SECONDS = 10.0  # listing the topics of the cluster takes 3 s at most
 _MAX_BYTES = 32 << 20
 _REASON_BYTES = 2000
 _REASON_CHARACTERS = 1000
@@ -97,7 +99,19 @@ def read_states(
 
 def suspend(address: HostPort, token: str | None, topic: str | None, reason: str, seconds: int) -> list[str]:
     """Suspend enforcement for a topic (None: all), and return a text for each suspension. Raises StateUnavailable."""
-    return _change(address, token, "/api/suspend", {"reason": reason, "seconds": seconds}, topic)
+    return _change(address, token, SUSPEND, {"reason": reason, "seconds": seconds}, topic)
+
+
+def topics_to_change(address: HostPort, token: str | None, path: str, pattern: str) -> list[str]:
+    """Return the topics that `suspend` or `resume` (`path`) of this pattern would change. Raises StateUnavailable."""
+    parameters = {"topic": pattern, "preview": "true"}
+    if path == SUSPEND:
+        parameters |= {"reason": "preview", "seconds": "1"}
+    found = _json_from(address, token, "POST", f"{path}?{urlencode(parameters)}")
+    topics = found.get("topics") if isinstance(found, dict) else None
+    if not isinstance(topics, list):
+        raise StateUnavailable("not a sluicegate with the web UI, or another version")
+    return [str(topic) for topic in topics]
 
 
 def resume(address: HostPort, token: str | None, topic: str | None) -> list[str]:
@@ -105,7 +119,7 @@ def resume(address: HostPort, token: str | None, topic: str | None) -> list[str]
 
     Raises StateUnavailable.
     """
-    return _change(address, token, "/api/resume", {}, topic)
+    return _change(address, token, RESUME, {}, topic)
 
 
 def reload(address: HostPort, token: str | None, accept_removed: bool) -> list[str]:
@@ -134,16 +148,23 @@ def _change(
     address: HostPort, token: str | None, path: str, parameters: dict[str, str | int], topic: str | None
 ) -> list[str]:
     scope = {"all": "true"} if topic is None else {"topic": topic}
-    found = _json_from(address, token, "POST", f"{path}?{urlencode({**scope, **parameters})}")
+    found = _json_from(address, token, "POST", f"{path}?{urlencode({**scope, **parameters})}", seconds=_CHANGE_SECONDS)
     suspended = found.get("suspended") if isinstance(found, dict) else None
     if not isinstance(suspended, list):
         raise StateUnavailable("not a sluicegate with the web UI, or another version")
     return [printable(cut(str(each.get("text")), 500)) for each in suspended if isinstance(each, dict)]
 
 
-def _json_from(address: HostPort, token: str | None, method: str, target: str, most_bytes: int = _MAX_BYTES) -> Any:
-    """Return what the proxy responds within 5 s; None if it is not JSON. Raises StateUnavailable."""
-    bounds = Bounds(time.monotonic() + SECONDS, most_bytes)
+def _json_from(
+    address: HostPort,
+    token: str | None,
+    method: str,
+    target: str,
+    most_bytes: int = _MAX_BYTES,
+    seconds: float = SECONDS,
+) -> Any:
+    """Return what the proxy responds within `seconds`; None if it is not JSON. Raises StateUnavailable."""
+    bounds = Bounds(time.monotonic() + seconds, most_bytes)
     connection = http.client.HTTPConnection(address.host, address.port)
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     try:
@@ -155,7 +176,7 @@ def _json_from(address: HostPort, token: str | None, method: str, target: str, m
             raise StateUnavailable(f"{response.status} {printable(cut(reason, _REASON_CHARACTERS))}")
         content = response.read()
     except (OSError, http.client.HTTPException) as error:
-        raise StateUnavailable(printable(http_failure_message(error, SECONDS))) from error
+        raise StateUnavailable(printable(http_failure_message(error, seconds))) from error
     finally:
         connection.close()
     try:

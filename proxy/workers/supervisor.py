@@ -107,13 +107,11 @@ class Supervisor:
         try:
             self._reserved = self._inherited.at(shared) or reserve_shared(shared)
             if self._config.admin.listen is not None:
-                from sluicegate.proxy.admin.changes import ProxyChanges  # noqa: PLC0415  # workers have none
+                from sluicegate.proxy.admin.changes import changes_of  # noqa: PLC0415  # workers have none
                 from sluicegate.proxy.admin.endpoint import serve  # noqa: PLC0415  # workers have none
-                from sluicegate.proxy.admin.enforcement_api import EnforcementApi  # noqa: PLC0415  # workers have none
 
                 listen, query = self._config.admin.listen, self._query
-                enforcement = EnforcementApi(self._enforcement, self._loop)
-                changes = ProxyChanges(enforcement, self.reload, self._loop)
+                changes = changes_of(self._config, query, self._enforcement, self._reports.live_state, self.reload)
                 self._admin = serve(
                     self._config,
                     listen,

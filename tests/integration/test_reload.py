@@ -309,3 +309,37 @@ def test_suspended_enforcement_takes_effect_at_once_survives_a_bad_file_and_a_re
     becomes(proxy, topic, 32)
     becomes(proxy, other, 32)
     eventually(lambda: proxy.get("/readyz")[1] == "serving\n")
+
+
+def test_suspend_rejects_topics_that_nobody_has_and_lists_those_of_a_pattern(
+    kafka_bootstrap: str, proxy: ProxyProcess
+) -> None:
+    topic, other = (create_topic(kafka_bootstrap, UNVALIDATED, prefix="listed") for _ in range(2))
+    token = proxy.folder / "token"
+    token.write_text("sesame")
+    proxy.stop()
+    proxy.config["admin"]["token_file"] = str(token)
+    proxy.start()
+    options = ("--admin", proxy.admin.removeprefix("http://"), "--token-file", str(token))
+
+    for command in (("suspend", "--reason", "incident"), ("resume",)):
+        done = sluicegate(*command, topic + "x", *options)
+        assert done.returncode == 1
+        assert f"404 no policy and no cluster has the topic {topic}x; did you mean {topic}" in done.stderr
+    assert codes(proxy, topic) == {32}
+
+    pattern = topic[:-1] + "*"
+    unconfirmed = sluicegate("suspend", pattern, "--reason", "incident", *options)
+    assert unconfirmed.returncode == 2
+    assert unconfirmed.stdout.splitlines()[1:] == [f"  {topic}"]
+    assert codes(proxy, topic) == {32}
+    assert sluicegate("suspend", pattern, "--reason", "incident", "--yes", *options).returncode == 0
+    becomes(proxy, topic, 0)
+    assert codes(proxy, other) == {32}
+    resumed = sluicegate("resume", "listed-*", "--yes", *options)
+    assert (resumed.returncode, f"  {other}" in resumed.stdout, "no enforcement is suspended" in resumed.stdout) == (
+        0,
+        True,
+        True,
+    )
+    becomes(proxy, topic, 32)

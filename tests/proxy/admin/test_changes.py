@@ -13,11 +13,12 @@ from sluicegate.proxy.admin.enforcement_api import EnforcementApi
 from sluicegate.proxy.reload.enforcement import Enforcement
 from sluicegate.proxy.reload.reload_request import MissingFile, ReloadResult
 from sluicegate.proxy.status.status import Status
+from tests.proxy.admin.test_enforcement_api import TOPICS
 
 
 async def changed(reload: Reload | None, query: str) -> tuple[int, Any]:
     loop = asyncio.get_running_loop()
-    changes = ProxyChanges(EnforcementApi(Enforcement(Status(), lambda _: None), loop), reload, loop)
+    changes = ProxyChanges(EnforcementApi(Enforcement(Status(), lambda _: None), TOPICS, loop), reload, loop)
     response = await asyncio.to_thread(changes.change, "/api/reload", query)
     return response.status, json.loads(response.body) if response.status == 200 else response.body.decode()
 

@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 from sluicegate.proxy.admin.enforcement_api import EnforcementApi
+from sluicegate.proxy.cluster.topics import ListedNames
 from sluicegate.proxy.reload.enforcement import MAX_SECONDS, MAX_SUSPENSIONS, Enforcement
+from sluicegate.proxy.reload.known_topics import KnownTopics, NoSuchTopic
 from sluicegate.proxy.status.status import Status
+from tests.config.reading import SMALLEST, loaded
 
 NO_SCOPES = (
     "",
@@ -24,12 +27,20 @@ NO_SCOPES = (
 )
 """Beginnings of a query that name neither one topic nor all topics."""
 
+TOPICS = KnownTopics(
+    lambda: loaded(SMALLEST + "topics: [{match: in-a-policy}, {match: 'any*'}]"),
+    lambda: ["orders"],
+    lambda: ListedNames(
+        ("orders.eu", "orders.us", *(f"t{number}" for number in range(MAX_SUSPENSIONS)), "one-more", "t")
+    ),
+)
+
 Change = Callable[..., Awaitable[tuple[int, Any]]]
 
 
 @pytest.fixture
 async def change() -> Change:
-    api = EnforcementApi(Enforcement(Status(), lambda _: None), asyncio.get_running_loop())
+    api = EnforcementApi(Enforcement(Status(), lambda _: None), TOPICS, asyncio.get_running_loop())
 
     async def changed(path: str, query: str) -> tuple[int, Any]:
         response = await asyncio.to_thread(api.change, path, query)
@@ -99,3 +110,63 @@ async def test_too_many_suspensions_are_rejected(change: Change) -> None:
     assert (status, len(found["suspended"])) == (200, MAX_SUSPENSIONS + 1)
     status, _ = await change("/api/suspend", "reason=b&seconds=60&topic=t0")
     assert status == 200, "a suspended topic's end time can always be changed"
+
+
+@pytest.mark.parametrize(
+    ("topic", "near"),
+    [
+        ("order", "; did you mean orders or orders.us or orders.eu?"),
+        ("anything", ""),
+        ("in-the-policy", "; did you mean in-a-policy?"),
+    ],
+)
+@pytest.mark.parametrize("path", ["/api/suspend", "/api/resume"])
+async def test_a_topic_that_nobody_has_is_an_error_with_near_names(
+    path: str, topic: str, near: str, change: Change
+) -> None:
+    more = "&reason=a&seconds=60" if path == "/api/suspend" else ""
+
+    assert await change(path, f"topic={topic}{more}") == (
+        404,
+        f"no policy and no cluster has the topic {topic}{near}\n",
+    )
+
+
+@pytest.mark.parametrize("topic", ["orders", "orders.eu", "in-a-policy"])
+async def test_a_topic_of_the_cluster_of_a_policy_or_with_traffic_can_be_suspended(topic: str, change: Change) -> None:
+    _, found = await change("/api/suspend", f"topic={topic}&reason=a&seconds=60")
+    assert [each["topic"] for each in found["suspended"]] == [topic]
+
+
+async def test_a_pattern_stands_for_the_topics_that_it_matches_and_a_preview_changes_nothing(change: Change) -> None:
+    query = "reason=a&seconds=60&topic=orders*"
+    assert await change("/api/suspend", f"{query}&preview=true") == (
+        200,
+        {"topics": ["orders", "orders.eu", "orders.us"]},
+    )
+    assert await change("/api/resume", "topic=orders&preview=false") == (200, {"suspended": []})
+
+    _, found = await change("/api/suspend", query)
+    assert [each["topic"] for each in found["suspended"]] == ["orders", "orders.eu", "orders.us"]
+    _, found = await change("/api/resume", "topic=/orders[.].*/")
+    assert [each["topic"] for each in found["suspended"]] == ["orders"]
+
+
+async def test_a_pattern_without_topics_or_with_too_many_changes_nothing(change: Change) -> None:
+    status, text = await change("/api/suspend", "reason=a&seconds=60&topic=nothing*")
+    assert (status, text) == (404, "nothing* matches no topic of the cluster or of a policy\n")
+
+    status, _ = await change("/api/suspend", "reason=a&seconds=60&topic=*")
+    assert status == 409
+    assert await change("/api/resume", "all=true&preview=true") == (200, {"topics": [None]})
+    assert await change("/api/resume", "topic=orders") == (200, {"suspended": []})
+
+
+@pytest.mark.parametrize("topic", ["nosuch", "orders.*"])
+async def test_while_the_cluster_cannot_be_asked_a_name_is_believed(topic: str) -> None:
+    topics = KnownTopics(lambda: loaded(SMALLEST), list, lambda: ListedNames(reason="no broker responded within 3 s"))
+    if topic == "nosuch":
+        assert topics.matching(topic) == [topic]
+    else:
+        with pytest.raises(NoSuchTopic, match="the cluster was not asked: no broker responded within 3 s"):
+            topics.matching(topic)

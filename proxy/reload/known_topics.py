@@ -1,0 +1,56 @@
+"""The topics that a proxy knows: those of policies by name, those with traffic, and those that the cluster lists."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from sluicegate.config.loading import Loaded
+from sluicegate.config.values.topic_pattern import exact_name_of
+from sluicegate.proxy.cluster.topics import ListedNames
+from sluicegate.validation.topic_patterns import TopicPatterns
+
+_MOST_NEAR = 3
+_MOST_COMPARED = 20_000
+
+
+class NoSuchTopic(Exception):
+    """No policy and no cluster has this topic, or no topic matches this pattern; the text has near names."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTopics:
+    """`loaded` returns the configuration in force, `with_traffic` topics that clients used, `listed` those of the
+    cluster. The functions may block.
+    """
+
+    loaded: Callable[[], Loaded]
+    with_traffic: Callable[[], Iterable[str]]
+    listed: Callable[[], ListedNames]
+
+    def matching(self, pattern: str, also: Iterable[str] = ()) -> list[str]:
+        """Return the known topics that `pattern` matches, by name. `also`: more topics that are known.
+
+        A name is accepted as it is while the cluster cannot be asked. Raises NoSuchTopic. Blocks for seconds.
+        """
+        exact = exact_name_of(pattern)
+        named = (exact_name_of(topic.match) for topic in self.loaded().config.topics)
+        known = {name for name in (*named, *self.with_traffic(), *also) if name is not None}
+        if exact in known:
+            return [pattern]
+        cluster = self.listed()
+        known.update(cluster.names)
+        if exact is not None:
+            if exact in known or cluster.reason is not None:
+                return [pattern]
+            raise NoSuchTopic(_no_topic(exact, known))
+        patterns = TopicPatterns([pattern])
+        if found := sorted(name for name in known if patterns.first_match(name) is not None):
+            return found
+        reason = f"; the cluster was not asked: {cluster.reason}" if cluster.reason else ""
+        raise NoSuchTopic(f"{pattern} matches no topic of the cluster or of a policy{reason}")
+
+
+def _no_topic(name: str, known: Iterable[str]) -> str:
+    near = get_close_matches(name, sorted(known)[:_MOST_COMPARED], _MOST_NEAR)
+    meant = f"; did you mean {' or '.join(near)}?" if near else ""
+    return f"no policy and no cluster has the topic {name}{meant}"
