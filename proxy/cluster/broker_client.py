@@ -17,7 +17,7 @@ from sluicegate.protocol.headers import build_request_header, read_correlation_i
 from sluicegate.protocol.messages.handshake import API_VERSIONS_RESPONSE
 from sluicegate.protocol.messages.schema import MessageSchema, Value
 from sluicegate.proxy.cluster.broker_login import LoginNotOffered, LoginNotTried, LoginRejected, log_in
-from sluicegate.proxy.cluster.response_bodies import read_response
+from sluicegate.proxy.cluster.response_bodies import BrokerResponse, read_response
 from sluicegate.proxy.network.happy_eyeballs import NEXT_BROKER_SECONDS, AllFailed, happy_eyeballs
 from sluicegate.proxy.network.tls.contexts import TlsContext
 from sluicegate.proxy.network.upstream import HandshakeCutOff, check_address, failure_message, printable
@@ -44,7 +44,10 @@ class BrokerClient:
     connection) and SenderError (the peer is not a broker).
     """
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, correlation_id: int) -> None:
+    def __init__(
+        self, address: HostPort, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, correlation_id: int
+    ) -> None:
+        self._address = address
         self._reader = reader
         self._writer = writer
         self._correlation_id = correlation_id
@@ -68,14 +71,16 @@ class BrokerClient:
         received = await self.ask_raw(key, request, body)
         return await parsed(partial(read_response, response), received, self.version_of(key))
 
-    async def ask_raw(self, key: ApiKey, request: MessageSchema, body: Value) -> bytes:
+    async def ask_raw(self, key: ApiKey, request: MessageSchema, body: Value) -> BrokerResponse:
         """Like `ask`, but return the response's body as bytes."""
         version = self.version_of(key)
         if version < 0:
             raise SenderError(f"the broker offers no {APIS[key].name}")
         return await self.call(key, version, request.build(body, version))
 
-    async def call(self, key: ApiKey, version: int, body: bytes, most_bytes: int = _MAX_RESPONSE_BYTES) -> bytes:
+    async def call(
+        self, key: ApiKey, version: int, body: bytes, most_bytes: int = _MAX_RESPONSE_BYTES
+    ) -> BrokerResponse:
         """Send an encoded request, and return the response's body, of at most `most_bytes`."""
         api = APIS[key]
         header = build_request_header(
@@ -96,7 +101,7 @@ class BrokerClient:
         body_at = response_body_at(response, api.response_header_version(version))
         if read_correlation_id(response) != self._correlation_id:
             raise SenderError(f"an answer to something else than the {api.name} that was asked")
-        return response[body_at:]
+        return BrokerResponse(self._address, response[body_at:])
 
     def close(self) -> None:
         """Close the connection. Unsent data is dropped if the broker does not read it within seconds."""
@@ -104,9 +109,9 @@ class BrokerClient:
         asyncio.get_running_loop().call_later(_CLOSE_SECONDS, self._writer.transport.abort)
 
 
-async def parsed(parse: Callable[[bytes, int], T], response: bytes, version: int) -> T:
+async def parsed(parse: Callable[[BrokerResponse, int], T], response: BrokerResponse, version: int) -> T:
     """Parse a response, a long one in a thread."""
-    if len(response) <= _PARSED_AT_ONCE_BYTES:
+    if len(response.body) <= _PARSED_AT_ONCE_BYTES:
         return parse(response, version)
     return await asyncio.to_thread(parse, response, version)
 
@@ -213,7 +218,7 @@ async def _ask_one(
         if context is None:
             raise
         raise HandshakeCutOff from error
-    client = BrokerClient(*streams, correlation_id)
+    client = BrokerClient(address, *streams, correlation_id)
     try:
         return await _asked(client, upstream, ask)
     finally:

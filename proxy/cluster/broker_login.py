@@ -16,10 +16,10 @@ from sluicegate.protocol.messages.handshake import (
     SASL_HANDSHAKE_RESPONSE,
 )
 from sluicegate.proxy.cluster.own_token import TokenMissing, forget_token, own_token
-from sluicegate.proxy.cluster.response_bodies import read_response
+from sluicegate.proxy.cluster.response_bodies import BrokerResponse, read_response
 from sluicegate.proxy.network.daemon_thread import in_daemon_thread
 
-Call = Callable[[ApiKey, int, bytes], Awaitable[bytes]]
+Call = Callable[[ApiKey, int, bytes], Awaitable[BrokerResponse]]
 """Sends one request (API, version, body) and returns the response's body."""
 
 _HANDSHAKE_VERSION = 1

@@ -8,6 +8,7 @@ from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.errors import error_name
 from sluicegate.protocol.messages.cluster import DESCRIBE_CONFIGS_REQUEST, DESCRIBE_CONFIGS_RESPONSE
 from sluicegate.proxy.cluster.broker_client import BrokerClient, parsed
+from sluicegate.proxy.cluster.response_bodies import BrokerResponse, read_response
 
 _BROKER_RESOURCE = 4
 _MAX_WORDS = 300
@@ -36,9 +37,9 @@ async def ask_for_settings(node_id: int, client: BrokerClient) -> BrokerSettings
     return await parsed(partial(_read, str(node_id)), response, version)
 
 
-def _read(name: str, response: bytes, version: int) -> BrokerSettings | SettingsHidden:
+def _read(name: str, response: BrokerResponse, version: int) -> BrokerSettings | SettingsHidden:
     """Parse a response. Raises MalformedMessage."""
-    for result in DESCRIBE_CONFIGS_RESPONSE.parse(response, version)["results"] or ():
+    for result in read_response(DESCRIBE_CONFIGS_RESPONSE, response, version)["results"] or ():
         if result["resource_type"] == _BROKER_RESOURCE and result["resource_name"] == name:
             if result["error_code"]:
                 reason = result["error_message"] or "the broker gives no reason"

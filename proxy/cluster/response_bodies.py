@@ -1,23 +1,39 @@
 """Parses responses to the proxy's own requests. Bytes after the end are ignored, as Kafka's clients do."""
 
+from dataclasses import dataclass, field
+
 import structlog
 
+from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.messages.schema import DEFAULT_MAX_ELEMENTS, MessageSchema, Value
 
-_reported: set[tuple[str, int]] = set()
+_reported: set[tuple[HostPort, str, int]] = set()
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerResponse:
+    """The body of a response, and the address of the broker that sent it."""
+
+    broker: HostPort
+    body: bytes = field(repr=False)
 
 
 def read_response(
-    schema: MessageSchema, response: bytes, version: int, max_elements: int = DEFAULT_MAX_ELEMENTS
+    schema: MessageSchema, response: BrokerResponse, version: int, max_elements: int = DEFAULT_MAX_ELEMENTS
 ) -> Value:
     """Parse a response. Raises MalformedMessage, which names the API and version.
 
-    Bytes after its end are logged once in a process for each API and version.
+    Bytes after its end are logged once in a process for each broker, API and version.
     """
-    value, end = schema.parse_start(response, version, max_elements)
-    if end < len(response) and (schema.name, version) not in _reported:
-        _reported.add((schema.name, version))
+    value, end = schema.parse_start(response.body, version, max_elements)
+    key = (response.broker, schema.name, version)
+    if end < len(response.body) and key not in _reported:
+        _reported.add(key)
         structlog.get_logger("sluicegate.cluster").warning(
-            "bytes after a broker's response ignored", response=schema.name, version=version, bytes=len(response) - end
+            "bytes after a broker's response ignored",
+            broker=str(response.broker),
+            response=schema.name,
+            version=version,
+            bytes=len(response.body) - end,
         )
     return value

@@ -21,7 +21,7 @@ from sluicegate.protocol.messages.cluster import (
 )
 from sluicegate.protocol.messages.schema import Value
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, ask_any_broker, parsed
-from sluicegate.proxy.cluster.response_bodies import read_response
+from sluicegate.proxy.cluster.response_bodies import BrokerResponse, read_response
 from sluicegate.proxy.network.tls.contexts import BadTlsFiles, TlsContext, context_for_brokers
 from sluicegate.validation.cluster_settings import KEYS, ClusterSettings, settings_from
 
@@ -98,7 +98,7 @@ async def _ask_for_all(client: BrokerClient) -> list[ListedTopic]:
     return await parsed(_read_all, response, version)
 
 
-def _read_all(response: bytes, version: int) -> list[ListedTopic]:
+def _read_all(response: BrokerResponse, version: int) -> list[ListedTopic]:
     topics = read_response(METADATA_RESPONSE, response, version, _MAX_ELEMENTS)["topics"]
     return sorted(
         (
@@ -246,7 +246,7 @@ async def _ask(topics: Sequence[str], client: BrokerClient) -> DescribedTopics |
         return _RequestRejected(str(error)[:_MAX_WORDS])
 
 
-def _read(asked: Sequence[str], response: bytes, version: int) -> DescribedTopics:
+def _read(asked: Sequence[str], response: BrokerResponse, version: int) -> DescribedTopics:
     """Parse a response. Raises MalformedMessage."""
     found = DescribedTopics()
     left = dict.fromkeys(asked)

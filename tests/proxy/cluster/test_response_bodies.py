@@ -1,6 +1,7 @@
 """Responses with bytes after their end, as some brokers send them, and broken responses."""
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -10,6 +11,8 @@ from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.messages.cluster import METADATA_RESPONSE
 from sluicegate.proxy.bootstrap.survey import SurveyFailed, survey
 from sluicegate.proxy.cluster import response_bodies
+from sluicegate.proxy.cluster.broker_client import ask_any_broker
+from sluicegate.proxy.cluster.broker_settings import ask_for_settings
 from tests.proxy.scripted_broker import ScriptedBroker, greeting, topic_settings
 
 Answer = Callable[[int, bytes], bytes]
@@ -49,6 +52,12 @@ async def test_bytes_after_the_end_of_each_response_are_ignored_and_logged_once(
     logged = [line for line in capsys.readouterr().out.splitlines() if "after a broker's response" in line]
     assert len(logged) == len(answers)
     assert sum("MetadataResponse" in line for line in logged) == 1
+    assert all(f"broker={broker.address}" in line for line in logged)
+
+    async with ScriptedBroker({key: longer(answer) for key, answer in answers.items()}) as another:
+        await ask_any_broker(Upstream(bootstrap=(another.address,)), None, partial(ask_for_settings, 1))
+    logged = [line for line in capsys.readouterr().out.splitlines() if f"broker={another.address}" in line]
+    assert len(logged) == 2, "ApiVersions and DescribeConfigs, of the other broker"
 
 
 async def test_a_broken_response_is_reported_with_broker_api_and_version() -> None:
