@@ -40,7 +40,8 @@ def doctor(
 
     loaded = read_file(config, _NOT_CHECKED)
     asked = loaded.config if client_config is None else _with_login_in(client_config, loaded.config)
-    examined = uvloop.run(examine(asked, [with_place(flaw, loaded.source) for flaw in flaws_in(loaded.config)]))
+    flaws = [with_place(flaw, loaded.source) for flaw in flaws_in(loaded.config)]
+    examined = uvloop.run(examine(asked, flaws, loaded.source))
     if as_json:
         typer.echo(report.json_of(examined))
     elif sys.stdout.isatty() and find_spec("rich") is not None:  # of the extra `demo`

@@ -86,6 +86,14 @@ def check(
             "--registry", help="Compile the newest schema of each subject that rules or sensitive fields can meet."
         ),
     ] = False,
+    cluster: Annotated[
+        bool,
+        typer.Option(
+            "--cluster",
+            help="Also compare the configuration with the cluster's topics, as doctor does: entries without a topic, "
+            "limits, permissions.",
+        ),
+    ] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if there are warnings, for CI.")] = False,
 ) -> None:
     """Check a configuration and its files: exit 0, or print each error with its key and line and exit 1."""
@@ -106,14 +114,19 @@ def check(
         from sluicegate.proxy.cli.registry_check import end_if_unusable
 
         end_if_unusable(loaded.config)
+    count = len(warnings)
+    if cluster:
+        from sluicegate.proxy.cli.cluster_check import warn_about_cluster
+
+        count += warn_about_cluster(loaded)
     for hint in loaded.hints:
         print_line(f"hint: {hint}")
     for name in topic or ():
         from sluicegate.proxy.reload.topic_explanation import explain
 
         print_lines(explain(name, loaded))
-    if strict and warnings:
-        end([f"{chosen}: {len(warnings)} {'warning' if len(warnings) == 1 else 'warnings'} (--strict)"])
+    if strict and count:
+        end([f"{chosen}: {count} {'warning' if count == 1 else 'warnings'} (--strict)"])
     print_line(f"{chosen}: ok")
 
 

@@ -5,24 +5,29 @@ called by `sluicegate.proxy.doctor.examination`.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pkgutil import iter_modules
 
 from sluicegate.config.model import Config
+from sluicegate.config.source import Source
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy import doctor
 from sluicegate.proxy.doctor.finding import Finding
 from sluicegate.proxy.network.tls.contexts import TlsContext
+from sluicegate.validation.origins import NOWHERE
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A cluster that accepts the proxy's own requests. `config` names the addresses that do; `asked` is one of them."""
+    """A cluster that accepts the proxy's own requests. `config` names the addresses that do; `asked` is one of them.
+    `source` has the places of its keys.
+    """
 
     config: Config
     tls: TlsContext | None
     asked: HostPort
+    source: Source = field(default_factory=lambda: NOWHERE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from sluicegate.config.model import Config
+from sluicegate.config.source import Source
 from sluicegate.proxy.doctor import advertised, brokers, certificate_names, files, names, ports
 from sluicegate.proxy.doctor.checks import Cluster, cluster_checks, machine_checks
 from sluicegate.proxy.doctor.finding import Finding, Level
 from sluicegate.proxy.network.tls.certificates import Flaw
 from sluicegate.proxy.network.tls.contexts import BadTlsFiles, context_for_brokers
+from sluicegate.validation.origins import NOWHERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +28,11 @@ class Examined:
         return 1 if any(finding.level is Level.FAILURE for finding in self.findings) else 0
 
 
-async def examine(config: Config, flaws: Iterable[Flaw] = ()) -> Examined:
+async def examine(config: Config, flaws: Iterable[Flaw] = (), source: Source = NOWHERE) -> Examined:
     """Run all checks. Writes nothing, and binds ports only for a moment.
 
-    `flaws`: the result of `sluicegate check` for the files that the configuration names.
+    `flaws`: the result of `sluicegate check` for the files that the configuration names. `source` has the places
+    of its keys.
     """
     found = [files.finding_of(flaw) for flaw in flaws]
     found += [finding for check in machine_checks() for finding in check.findings(config)]
@@ -47,7 +50,7 @@ async def examine(config: Config, flaws: Iterable[Flaw] = ()) -> Examined:
     found += seen.findings
     if seen.let_in:
         inside = replace(config, upstream=replace(config.upstream, bootstrap=tuple(seen.let_in)))
-        cluster = Cluster(inside, tls, seen.let_in[0])
+        cluster = Cluster(inside, tls, seen.let_in[0], source)
         for check in cluster_checks():
             found += [finding async for finding in check.findings(cluster)]
     else:

@@ -2,10 +2,14 @@
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 
 from sluicegate.config.model import Config
+from sluicegate.config.source import Path, Source
 from sluicegate.config.teams import Owner
+from sluicegate.config.topics import Topic
 from sluicegate.config.values.quantity import duration_text
+from sluicegate.config.values.topic_pattern import exact_name_of
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.proxy.cluster.broker_client import NoBrokerResponses
@@ -21,6 +25,7 @@ from sluicegate.validation.cluster_settings import (
     ClusterSettings,
 )
 from sluicegate.validation.from_keys import compile_policies
+from sluicegate.validation.origins import NOWHERE
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.topic_patterns import TopicPatterns
 
@@ -95,17 +100,41 @@ def differences(config: Config, settings: Mapping[str, ClusterSettings]) -> Iter
         yield Finding("topic limits", Level.OK, f"the file and the {len(settings)} topics of the cluster agree")
 
 
-def unused_entries(config: Config, names: Sequence[str]) -> Iterator[Finding]:
-    """Yield the entries of `topics` that apply to no topic of the cluster."""
-    patterns = TopicPatterns([topic.match for topic in config.topics])
-    used = {patterns.first_match(name) for name in names}
-    for place, topic in enumerate(config.topics):
-        if place not in used:
-            owned = _owned(topic.owner or config.defaults.owner)
-            found = f"{topic.match}{owned} is the first match of no topic in the cluster"
-            yield Finding(
-                f"topics[{place}]", Level.WARNING, found, "check its spelling with sluicegate explain FILE TOPIC"
-            )
+def unused_entries(config: Config, names: Sequence[str], source: Source = NOWHERE) -> Iterator[Finding]:
+    """Yield the entries of the configuration that apply to no topic of the cluster, with their places in `source`."""
+    sections = (("topics", config.topics), ("floor", config.floor))
+    for section, entries in sections:
+        patterns = TopicPatterns([entry.match for entry in entries])
+        used = {patterns.first_match(name) for name in names}
+        for place, entry in enumerate(entries):
+            if place not in used:
+                owned = _owned(entry.owner or config.defaults.owner) if isinstance(entry, Topic) else ""
+                found = f"{entry.match}{owned} is the first match of no topic in the cluster"
+                yield _unused((section, place), entry.match, found, names, source)
+    for path, pattern in _named_topics(config):
+        matching = TopicPatterns([pattern])
+        if all(matching.first_match(name) is None for name in names):
+            yield _unused(path, pattern, f"{pattern} matches no topic in the cluster", names, source)
+
+
+def _named_topics(config: Config) -> Iterator[tuple[Path, str]]:
+    """Yield each pattern of topics beyond `topics` and `floor`, with its path."""
+    for i, exempt in enumerate(config.exempt):
+        yield from ((("exempt", i, "topics"), pattern) for pattern in exempt.topics or ())
+    for i, quota in enumerate(config.quotas):
+        if quota.topic is not None:
+            yield ("quotas", i, "topic"), quota.topic
+    for i, rule in enumerate(config.requests):
+        if rule.match.topics is not None:
+            yield ("requests", i, "match", "topics"), rule.match.topics
+
+
+def _unused(path: Path, pattern: str, found: str, names: Sequence[str], source: Source) -> Finding:
+    near = get_close_matches(pattern, names, 1) if exact_name_of(pattern) is not None else ()
+    meant = f"; did you mean {near[0]}?" if near else ""
+    where = f"{source.place_of(path)}: " if source.places else ""
+    advice = "check its spelling with sluicegate explain FILE TOPIC"
+    return Finding(source.key_of(path), Level.WARNING, f"{where}{found}{meant}", advice)
 
 
 def _called(names: list[str]) -> str:
@@ -150,7 +179,8 @@ def _shown(key: str, bound: int | None) -> str:
     return f"{bound} bytes" if key == MAX_MESSAGE_BYTES else f"{duration_text(bound)} ({bound} ms)"
 
 
-async def _findings(cluster: Cluster) -> AsyncIterator[Finding]:
+async def findings_of_topics(cluster: Cluster) -> AsyncIterator[Finding]:
+    """Compare the configuration with the topics of the cluster: permissions, limits, and entries without a topic."""
     config, tls = cluster.config, cluster.tls
     try:
         shown = [topic for topic in await all_topics(config.upstream, tls) if not topic.is_internal]
@@ -162,11 +192,12 @@ async def _findings(cluster: Cluster) -> AsyncIterator[Finding]:
     if len(shown) > MOST_TOPICS:
         found = f"compares the first {MOST_TOPICS} of {len(shown)} topics, by name"
         yield Finding("topic limits", Level.NOTE, found)
-    async for finding in _limits(config, tls, shown[:MOST_TOPICS]):
+    async for finding in _limits(cluster, tls, shown[:MOST_TOPICS]):
         yield finding
 
 
-async def _limits(config: Config, tls: TlsContext | None, shown: list[ListedTopic]) -> AsyncIterator[Finding]:
+async def _limits(cluster: Cluster, tls: TlsContext | None, shown: list[ListedTopic]) -> AsyncIterator[Finding]:
+    config = cluster.config
     names_of_all = [topic.name for topic in shown]
     try:
         asked = await ask_many_topics(config.upstream, tls, names_of_all) if shown else None
@@ -180,8 +211,8 @@ async def _limits(config: Config, tls: TlsContext | None, shown: list[ListedTopi
             yield Finding("topic limits", Level.NOT_CHECKED, complaint)
         for finding in differences(config, asked.settings):
             yield finding
-    for finding in unused_entries(config, names_of_all):
+    for finding in unused_entries(config, names_of_all, cluster.source):
         yield finding
 
 
-CHECK = ClusterCheck(20, ("permissions", "topic limits"), _findings)
+CHECK = ClusterCheck(20, ("permissions", "topic limits"), findings_of_topics)

@@ -23,6 +23,7 @@ from tests.broker.kafka import Kafka
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import COMMAND, ProxyProcess
 from tests.integration.secure_brokers import TOPIC, Guarded
+from tests.integration.topics import UNVALIDATED, create_topic
 from tests.oracle.kafka_java import KAFKA_OLD
 
 Found = dict[str, tuple[str, str]]
@@ -251,3 +252,58 @@ def test_a_running_proxy_with_tls_listeners_is_recognised(kafka_bootstrap: str, 
     assert "is a running proxy of this configuration" in found["advertised address"][1]
     assert found["port of broker 1"][0] == "ok"
     assert not [level for level, _ in found.values() if level == "failure"]
+
+
+def checked(folder: Path, config: dict[str, Any], *options: str) -> "subprocess.CompletedProcess[str]":
+    file = folder / "sluicegate.yaml"
+    file.write_text(yaml.safe_dump(config, sort_keys=False))
+    return subprocess.run(
+        [COMMAND, "check", "--cluster", str(file), *options], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def test_check_compares_each_pattern_with_the_topics_of_the_cluster(kafka_bootstrap: str, tmp_path: Path) -> None:
+    topic = create_topic(kafka_bootstrap, UNVALIDATED)
+    nowhere = f"nowhere-{uuid.uuid4().hex}*"
+    config = in_front_of(
+        kafka_bootstrap,
+        topics=[{"match": topic}, {"match": topic + "x"}],
+        floor=[{"match": nowhere}],
+        exempt=[{"client_id": "a", "topics": [topic, nowhere]}],
+        quotas=[{"name": "q", "topic": nowhere, "bytes_per_second": 1000}],
+    )
+    file = f"{tmp_path}/sluicegate.yaml"
+
+    done = checked(tmp_path, config)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    found = [line for line in done.stdout.splitlines() if line.startswith("warning: ") and "in the cluster" in line]
+    advice = "; check its spelling with sluicegate explain FILE TOPIC"
+    lines = Path(file).read_text().splitlines()
+    line_of = {text: number for number, text in reversed(list(enumerate(lines, 1)))}
+    assert found == [
+        f"warning: topics[1]: {file}:{line_of[f'- match: {topic}x']}: {topic}x is the first match of no topic in the "
+        f"cluster; did you mean {topic}?{advice}",
+        f"warning: floor[0]: {file}:{line_of[f'- match: {nowhere}']}: {nowhere} is the first match of no topic in the "
+        f"cluster{advice}",
+        f"warning: exempt[0].topics: {file}:{line_of['  topics:']}: {nowhere} matches no topic in the cluster{advice}",
+        f"warning: quotas[0].topic: {file}:{line_of[f'  topic: {nowhere}']}: {nowhere} matches no topic in the "
+        f"cluster{advice}",
+    ]
+    assert done.stdout.endswith(f"{file}: ok\n")
+    strict = checked(tmp_path, config, "--strict")
+    assert (strict.returncode, "warnings (--strict)" in strict.stderr) == (1, True)
+
+
+def test_check_fails_for_a_missing_quarantine_topic_and_an_unreachable_cluster(
+    kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    done = checked(tmp_path, in_front_of(kafka_bootstrap, topics=[{"match": "a", "quarantine": "no-such-topic"}]))
+    assert (done.returncode, "topic no-such-topic does not exist" in done.stderr) == (1, True)
+
+    done = checked(tmp_path, in_front_of(f"127.0.0.1:{free_ports(1)}"))
+    assert (done.returncode, "not checked: topics: " in done.stderr, "Connection refused" in done.stderr) == (
+        1,
+        True,
+        True,
+    )
