@@ -34,6 +34,9 @@ SERIES = {
     "implausible": ("#8a7617", "#d9c45a"),
     "future": ("#7b4ab5", "#b894e6"),
     "past": ("#0b6e99", "#5db8e0"),
+    "maybe_future": ("#a98fd0", "#8c6cc0"),
+    "maybe_past": ("#6aa9c4", "#3d86a8"),
+    "maybe_either": ("#8f9bb5", "#7482a3"),
 }
 """Colours of damages; `none` is for sound records."""
 OTHERS = (
@@ -65,7 +68,7 @@ def variable(series: str, number: int) -> str:
     return f"var(--series-{series if series in SERIES else number % len(OTHERS)})"
 
 
-SHOWN = {"none": "sound"}
+SHOWN = {"none": "sound", "maybe_future": "perhaps future", "maybe_past": "perhaps past", "maybe_either": "either"}
 _MOST_NAMED = 3
 
 

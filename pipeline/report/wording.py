@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any, TypeVar
 from unicodedata import east_asian_width
 
@@ -28,9 +29,20 @@ def counted(count: int, what: str) -> str:
     return f"{count:,} {what}" + ("" if count == 1 else "s")
 
 
-def counts_in_words(counts: dict[str, int]) -> str:
-    """Return `nanoseconds 40, zero 10`, largest first."""
-    return ", ".join(f"{name} {n:,}" for name, n in sorted(counts.items(), key=lambda item: (-item[1], item[0])) if n)
+def counts_in_words(counts: Mapping[str, int], at_most: Mapping[str, int] = MappingProxyType({})) -> str:
+    """Return `nanoseconds 40, zero 10`, largest first. `at_most`: counts that are ranges."""
+    ranges = {name: (n, max(n, at_most.get(name, n))) for name, n in counts.items()}
+    ordered = sorted(ranges.items(), key=lambda item: (-item[1][1], item[0]))
+    return ", ".join(
+        f"{name} {between(least, most)}" if least != most else f"{name} {least:,}"
+        for name, (least, most) in ordered
+        if most
+    )
+
+
+def between(least: int, most: int) -> int | str:
+    """Return a count, or `10 to 50` if it is only known to be between two."""
+    return least if least == most else f"{least:,} to {most:,}"
 
 
 T = TypeVar("T")

@@ -20,7 +20,7 @@ def bounds(topic: str, side: str, sound: dict[int, int], damaged: int, of: int) 
     found = []
     for bound in LADDER_MS:
         beyond = sum(count for away, count in sound.items() if away > bound)
-        found.append(Beyond(topic, side, bound, beyond + damaged, of, beyond, total))
+        found.append(Beyond(topic, side, bound, beyond + damaged, of, beyond, total, beyond + damaged))
     return found
 
 

@@ -1,12 +1,14 @@
-"""A chunk's part of a clock dates its batches as the whole clock does."""
+"""A chunk's part of a partition's append times dates its batches as the whole does."""
+
+import json
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sluicegate.pipeline.jobs.audit.partition_validator import looks_back
 from sluicegate.pipeline.jobs.audit.partitions import _part, when_appended
-from sluicegate.pipeline.jobs.audit.policies import looks_back
-from sluicegate.pipeline.jobs.profile.clock import Clock
+from sluicegate.pipeline.jobs.profile.append_times import AppendTimes, append_times_from
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch
 from sluicegate.pipeline.source.chunks import Chunk
@@ -28,16 +30,16 @@ def ending_at(last_offset: int) -> StoredBatch:
     st.integers(11, 99),
 )
 def test_wherever_it_is_cut(points: list[tuple[int, int]], at: int) -> None:
-    offsets, times = (sorted(column) for column in zip(*points, strict=True))
-    clock = Clock(np.array(offsets, np.int64), np.array(times, np.int64))
+    offsets, times = (np.array(sorted(column), np.int64) for column in zip(*points, strict=True))
+    whole = AppendTimes(offsets, times, offsets, times + 5, offsets, times + 3, 10**7, 1)
     chunks = [Chunk(WHOLE, 10, at), Chunk(WHOLE, at, 100)]
 
     for chunk in chunks:
-        part = Clock(*(np.array(its, np.int64) for its in _part(clock, chunk).values()))
+        part = append_times_from(json.loads(json.dumps(_part(whole, chunk).as_json())))
         batches = [ending_at(offset) for offset in range(chunk.start, chunk.end)]
         if chunk.end == WHOLE.end:
             batches.append(ending_at(WHOLE.end + 7))  # one that lies across the end of what is read
-        assert list(map(when_appended(part), batches)) == list(map(when_appended(clock), batches))
+        assert list(map(when_appended(part), batches)) == list(map(when_appended(whole), batches))
 
 
 def test_policies_that_depend_on_earlier_batches() -> None:

@@ -28,6 +28,7 @@ TIME = 1_764_000_000_123
 def profile() -> ConsoleTable:
     damage = {each.value: 0 for each in Damage} | {"seconds": 120_004_635, "future": 2**40}
     topic = {"records": 9_876_543_210, "null_keys": 120_000, "bytes": 98_765_432_101_234, "damage": damage}
+    topic["damage_at_most"] = {"future": 2**41, "past": 0}
     return profile_report.console_table({"topics": {NAME: topic}})
 
 

@@ -3,6 +3,7 @@
 import pickle
 import time
 import zlib
+from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
@@ -10,11 +11,11 @@ import numpy as np
 import pytest
 
 from sluicegate.pipeline.jobs.audit import partition_validator
-from sluicegate.pipeline.jobs.audit.findings import Findings
+from sluicegate.pipeline.jobs.audit.findings import Appended, Findings
 from sluicegate.pipeline.jobs.audit.partition_validator import PLACE, CannotBeValidated, PartitionValidator, as_sent
 from sluicegate.pipeline.jobs.audit.partitions import BadMoment, moment_from, when_appended
 from sluicegate.pipeline.jobs.audit.policies import policies_of
-from sluicegate.pipeline.jobs.profile.clock import Clock
+from sluicegate.pipeline.jobs.profile.append_times import AppendTimes
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch, stored_batches
 from sluicegate.pipeline.topics import Topics
@@ -33,6 +34,7 @@ from tests.wire.raw_client import RawClient, topic_data
 
 NOW = 1_790_000_000_000
 HOUR = 3_600_000
+AT = Appended(NOW, NOW, NOW)
 OF = TopicPartition("t", 0)
 
 
@@ -64,8 +66,8 @@ def test_records_with_log_append_time_are_validated_as_sent(kafka_bootstrap: str
     assert [(f[:12], f[16:17], f[21:35], f[43:]) for f in frames] == [
         (s[:12], s[16:17], s[21:35], s[43:]) for s in sent
     ]
-    moment = when_appended(Clock.fixed_at(0))
-    assert all(before <= moment(each) <= after for each in found)
+    moment = when_appended(AppendTimes.between(0, 1))
+    assert all(before <= time <= after for each in found for time in moment(each))
     policy = TopicPolicy(before_max_ms=HOUR, after_max_ms=HOUR)
     assert [validate_by(policy).validate(each, NOW).rejected[PLACE].bad_count for each in found] == [2, 2]
     by_broker = TopicPolicy(TimestampType.LOG_APPEND_TIME, before_max_ms=HOUR, after_max_ms=HOUR)
@@ -90,7 +92,7 @@ def test_gaps_of_compaction_are_no_finding_and_offsets_are_the_stored_ones() -> 
     each = stored(whole, base_offset=100)
 
     validated = validate_by(policy).validate(each, NOW)
-    findings.add(each, validated, NOW)
+    findings.add(each, validated, AT)
 
     assert validated.rejected[PLACE].bad_count == 1
     (sample,) = [row for row in findings.table(()).to_pylist() if row["what"] == "samples"]
@@ -111,7 +113,7 @@ def test_the_verdict_on_a_batch_follows_its_policy(policy: TopicPolicy, verdict:
     findings = Findings(OF, samples=5)
     each = stored(batch([Rec(NOW), Rec(NOW * 1_000_000), Rec(NOW)]))
 
-    findings.add(each, validate_by(policy).validate(each, NOW), NOW)
+    findings.add(each, validate_by(policy).validate(each, NOW), AT)
 
     rows = findings.table(()).to_pylist()
     (whole,) = [row for row in rows if row["what"] == "batches"]
@@ -140,7 +142,7 @@ def test_batches_that_some_clients_cannot_read_are_findings(case: str, verdict: 
     batch_of_two = stored({**AMBIGUOUS, **UNREADABLE}[case](NOW), 5)
     findings = Findings(OF, samples=5)
 
-    findings.add(batch_of_two, validate_by(TopicPolicy()).validate(batch_of_two, NOW), NOW)
+    findings.add(batch_of_two, validate_by(TopicPolicy()).validate(batch_of_two, NOW), AT)
 
     rows = findings.table(gone=()).to_pylist()
     found = [(row["verdict"], row["reason"], row["records"]) for row in rows if row["what"] == "findings"]
@@ -195,12 +197,17 @@ def test_an_outage_of_a_rule_is_no_finding(monkeypatch: pytest.MonkeyPatch) -> N
         validate_by(policy).validate(stored(batch([Rec(NOW)]), 40), NOW)
 
 
-@pytest.mark.parametrize(("last", "at"), [(0, 1000), (5, 1000), (10, 1000), (15, 1500), (20, 2000), (99, 2000)])
-def test_a_batch_is_as_old_as_its_last_record(last: int, at: int) -> None:
-    clock = Clock(np.array([10, 20]), np.array([1000, 2000]))
+@pytest.mark.parametrize(
+    ("last", "at"), [(0, (1000, 1000)), (9, (1000, 1000)), (10, (1000, 2000)), (19, (1000, 2000)), (99, (2000, NOW))]
+)
+def test_a_batch_was_appended_between_the_step_before_it_and_the_next(last: int, at: tuple[int, int]) -> None:
+    steps = (np.array([10, 20]), np.array([1000, 2000]))
+    times = replace(AppendTimes.between(0, NOW), offsets=steps[0], times=steps[1])
     each = stored(batch([Rec(NOW)], last_offset_delta=0), last)
 
-    assert when_appended(clock)(each) == at
+    found = when_appended(times)(each)
+
+    assert (found.earliest_ms, found.next_step_ms, found.latest_ms) == (*at, NOW)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from sluicegate.pipeline.jobs.profile.append_times import append_times
 from sluicegate.pipeline.jobs.profile.damage import assess, partition_clock
 from sluicegate.pipeline.jobs.profile.timestamp_counts import TimestampCounts
 from sluicegate.pipeline.jobs.repair.correction import NAMES, Corrections, Rules, correct
@@ -35,17 +36,18 @@ class Partition:
             counts.add(decoder.decode(stored), 0, len(times))
         self._rows, self._epoch = counts.table(), epoch_ms
         self.clock = partition_clock(self._rows, NOW)
+        self.appended = append_times(self._rows, NOW)
 
     def corrected(self, **rules: object) -> Corrections:
         given = Rules(NOW, HOUR, epoch_ms=self._epoch, **rules)
-        return correct(self.times, np.arange(len(self.times)), self.clock, given)
+        return correct(self.times, np.arange(len(self.times)), self.clock, self.appended, given)
 
     def damage(self) -> dict[str, int]:
-        rows = assess(self._rows, NOW, HOUR, None).group_by("damage").aggregate([("records", "sum")]).to_pylist()
+        rows = assess(self._rows, self.appended, HOUR, None).group_by("damage").aggregate([("records", "sum")]).to_pylist()
         return {row["damage"]: row["records_sum"] for row in rows}
 
     def hours(self) -> dict[int, int]:
-        rows = assess(self._rows, NOW, HOUR, None).group_by("hour").aggregate([("records", "sum")]).to_pylist()
+        rows = assess(self._rows, self.appended, HOUR, None).group_by("hour").aggregate([("records", "sum")]).to_pylist()
         return {row["hour"]: row["records_sum"] for row in rows}
 
 
@@ -103,7 +105,7 @@ def test_times_ahead_of_the_clock_only_are_rewritten_by_name() -> None:
 
     assert changed(left, np.array(times)) == 0
     assert (left.may_be_sound.sum(), left.solved.sum()) == (40, 0)
-    assert {NAMES[kind] for kind in left.kinds[1000:1040]} == {"future"}
+    assert {NAMES[kind] for kind in left.kinds[1000:1040]} == {"maybe_future"}
     assert asked.solved.sum() == 40
     assert abs(int(asked.after[1020]) - (times[1020] - 2 * DAY)) < 10 * MINUTE
 

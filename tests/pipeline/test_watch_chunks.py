@@ -1,14 +1,17 @@
 """What a batch of a watch reads, and what it knows of when that was appended."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from sluicegate.pipeline.jobs.profile.clock import Clock
+from sluicegate.pipeline.jobs.profile.append_times import AppendTimes
 from sluicegate.pipeline.jobs.watch.reading import Chunk, PartitionStates, Place, TopicChanged
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 BEGUN, ENDED = 1_000_000, 1_000_200
+HOUR = 3_600_000
 
 
 def states(
@@ -47,9 +50,13 @@ def test_a_topic_that_ends_before_it_was_read_is_not_read_from_there() -> None:
         states().chunks({A: Place(101, 7)}, 1000)
 
 
-def test_the_clock_is_between_the_looks_whatever_the_records() -> None:
-    chunk = Chunk(OffsetRange(A, 0, 4), BEGUN, ENDED)
-    message = Clock(np.arange(4), np.array([5, BEGUN + 3, BEGUN + 90, ENDED + 60_000]))
+def test_appends_are_between_the_looks_whatever_the_records() -> None:
+    chunk, places = Chunk(OffsetRange(A, 0, 4), BEGUN, ENDED), np.arange(4)
+    times = np.array([5, BEGUN + 3, BEGUN + 90, ENDED + 60_000])
+    shown = replace(AppendTimes.between(0, ENDED + HOUR), offsets=places, times=times)
 
-    assert chunk.clock(message).times.tolist() == [BEGUN, BEGUN + 3, BEGUN + 90, ENDED]
-    assert chunk.clock(None).times.tolist() == [ENDED]
+    found = chunk.limited(shown)
+
+    assert found.earliest(places).tolist() == [BEGUN, BEGUN + 3, BEGUN + 90, ENDED]
+    assert found.latest(places).tolist() == [ENDED] * 4
+    assert chunk.limited(AppendTimes.between(0, ENDED)).earliest(places).tolist() == [BEGUN] * 4

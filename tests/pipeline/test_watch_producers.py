@@ -11,7 +11,7 @@ QUIET = 6 * HOUR
 
 
 def damage(what: str, hour: int, records: int = 40, producer: int = 7) -> Occurrence:
-    return Occurrence("orders", producer, About.DAMAGE, what, records, hour * HOUR, hour * HOUR)
+    return Occurrence("orders", producer, About.DAMAGE, what, records, *(hour * HOUR,) * 4)
 
 
 def beyond(counts: dict[int, int], hour: int) -> Distance:

@@ -84,7 +84,7 @@ def _between(bound_ms: int, bounds: Iterable[Beyond], records: int) -> tuple[int
         return 0, 0
     steps = sorted(bounds, key=lambda each: each.bound_ms)
     least = next((each.beyond for each in steps if each.bound_ms >= bound_ms), 0)
-    most = next((each.beyond for each in reversed(steps) if each.bound_ms <= bound_ms), records)
+    most = next((each.at_most for each in reversed(steps) if each.bound_ms <= bound_ms), records)
     return least, most
 
 

@@ -32,7 +32,9 @@ _KEYS = {BEHIND: "message.timestamp.before.max.ms", AHEAD: "message.timestamp.af
 
 @dataclass(frozen=True, slots=True)
 class Beyond:
-    """The number of a topic's `records` beyond a bound (ms) on one side, and `sound_beyond` of its `sound` ones."""
+    """The number of a topic's `records` that are certainly beyond a bound (ms) on one side, `at_most` how many may be,
+    and `sound_beyond` of its `sound` ones.
+    """
 
     topic: str
     side: str
@@ -41,16 +43,20 @@ class Beyond:
     records: int
     sound_beyond: int
     sound: int
+    at_most: int
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A limit and the number of records that it would have rejected; `bound_ms` is LONG_MAX if no bound fits."""
+    """A limit and the number of records that it would have rejected, certainly and `rejected_at_most`; `bound_ms` is
+    LONG_MAX if no bound fits.
+    """
 
     side: str
     bound_ms: int
     rejected: int
     sound_rejected: int
+    rejected_at_most: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +96,14 @@ def _advice(topic: str, bounds: Sequence[Beyond], at_most: float) -> Advice:
         bounds[0].records,
         _tightest([b for b in bounds if b.side == BEHIND], at_most),
         _tightest([b for b in bounds if b.side == AHEAD], at_most),
-        Limit(AHEAD, kafka_4.bound_ms, kafka_4.beyond, kafka_4.sound_beyond),
+        Limit(AHEAD, kafka_4.bound_ms, kafka_4.beyond, kafka_4.sound_beyond, kafka_4.at_most),
     )
 
 
 def _tightest(bounds: Sequence[Beyond], at_most: float) -> Limit:
     for bound in bounds:
         if bound.bound_ms >= _FINEST_MS and bound.sound_beyond <= at_most * bound.sound:
-            return Limit(bound.side, bound.bound_ms, bound.beyond, bound.sound_beyond)
+            return Limit(bound.side, bound.bound_ms, bound.beyond, bound.sound_beyond, bound.at_most)
     return Limit(bounds[0].side, LONG_MAX, 0, 0)
 
 
@@ -130,9 +136,12 @@ def profiled(spark: SparkSession, topics: Topics, folder: str) -> Results:
     results = Results(spark, folder)
     if not results.has(SUMMARY):
         raise NoProfile(f"{folder} has no profile: {SUMMARY} is missing")
-    missing = set(topics.names) - results.read_summary().get("topics", {}).keys()
+    profiled_topics = results.read_summary().get("topics", {})
+    missing = set(topics.names) - profiled_topics.keys()
     if missing:
         raise NoProfile(f"the profile in {folder} is not about {', '.join(sorted(missing))}")
+    if any("damage_at_most" not in profiled_topics[name] for name in topics.names):
+        raise NoProfile(f"the profile in {folder} was made by an earlier release, without ranges: make a new one")
     return results
 
 
@@ -155,7 +164,8 @@ def bounds_in(profiled: Mapping[str, Any], names: Iterable[str]) -> list[Beyond]
     bounds: list[Beyond] = []
     for name in names:
         topic = profiled[name]
-        sound = topic["records"] - sum(count for kind, count in topic["damage"].items() if kind != Damage.PAST)
+        damage = topic["damage"] | {Damage.FUTURE.value: topic["damage_at_most"][Damage.FUTURE.value]}
+        sound = topic["records"] - sum(count for kind, count in damage.items() if kind != Damage.PAST)
         if topic["records"]:
             bounds += [Beyond(topic=name, records=topic["records"], sound=sound, **each) for each in topic["bounds"]]
     return bounds
@@ -178,9 +188,12 @@ def summary_of(advice: list[Advice], topics: Topics, at_most: float) -> tuple[di
             "before_max_ms": each.behind.bound_ms,
             "after_max_ms": each.ahead.bound_ms,
             "rejected_behind": each.behind.rejected,
+            "rejected_behind_at_most": each.behind.rejected_at_most,
             "rejected_ahead": each.ahead.rejected,
+            "rejected_ahead_at_most": each.ahead.rejected_at_most,
             "sound_rejected": each.behind.sound_rejected + each.ahead.sound_rejected,
             "kafka_4_rejected": each.kafka_4.rejected,
+            "kafka_4_rejected_at_most": each.kafka_4.rejected_at_most,
             "broker_sets_times": each.broker_sets_times,
         }
         | topics.owner(each.topic)

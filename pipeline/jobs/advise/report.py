@@ -8,11 +8,15 @@ from sluicegate.pipeline.jobs.advise.job import Advice, limit_in_words
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.page import Section, Table, page
 from sluicegate.pipeline.report.plots import share_beyond
-from sluicegate.pipeline.report.wording import WORST, Conclusion, counted, cut, duration, owner_in_words, share
+from sluicegate.pipeline.report.wording import WORST, Conclusion, between, counted, cut, duration, owner_in_words, share
 from sluicegate.pipeline.results import REPORT, Results
 from sluicegate.protocol.integers import LONG_MAX
 
 _MOST_NAMED = 5
+_DISTANCES = (
+    "Distances are from the append. Brokers store it only with LogAppendTime; otherwise it is a range, from the "
+    "partition's own times to the moment of reading, and so are the figures."
+)
 
 
 def conclusion(advice: Sequence[Advice]) -> Conclusion:
@@ -21,11 +25,17 @@ def conclusion(advice: Sequence[Advice]) -> Conclusion:
         return Conclusion("There are no records to derive limits from.", "Run advise again when there are some.")
     records = sum(each.records for each in advice)
     rejected = sum(each.behind.rejected + each.ahead.rejected for each in advice)
+    at_most = min(sum(each.behind.rejected_at_most + each.ahead.rejected_at_most for each in advice), records)
     sound = sum(each.behind.sound_rejected + each.ahead.sound_rejected for each in advice)
     found = (
         f"The tightest limits for {counted(len(advice), 'topic')} would have rejected {share(rejected, records)} of "
         f"{counted(records, 'record')}, {sound:,} of them sound."
     )
+    if at_most > rejected:
+        found += (
+            f" It may have been up to {at_most:,}: brokers do not store when records were appended, and these would be "
+            "rejected if their topic was copied or backfilled, or if their producers' clocks were ahead."
+        )
     loose = [each.topic for each in advice if _is_loose(each)]
     named = ", ".join(loose[:_MOST_NAMED]) + (f" and {len(loose) - _MOST_NAMED:,} more" if loose[_MOST_NAMED:] else "")
     more = f" On {named}, sound records are beyond every limit on one side; a larger --at-most finds one."
@@ -58,11 +68,11 @@ def _rows(advice: Sequence[Advice]) -> list[tuple[str | int, ...]]:
             each.topic,
             each.records,
             limit_in_words(each.behind, each.broker_sets_times),
-            each.behind.rejected,
+            between(each.behind.rejected, each.behind.rejected_at_most),
             limit_in_words(each.ahead, each.broker_sets_times),
-            each.ahead.rejected,
+            between(each.ahead.rejected, each.ahead.rejected_at_most),
             each.behind.sound_rejected + each.ahead.sound_rejected,
-            each.kafka_4.rejected,
+            between(each.kafka_4.rejected, each.kafka_4.rejected_at_most),
         )
         for each in advice
     ]
@@ -98,14 +108,12 @@ def write_report(
         series = {
             f"{side}{what}": [row[column] / each.records for row in its if row["side"] == side]
             for side in ("ahead", "behind")
-            for what, column in (("", "beyond"), (", sound records", "sound_beyond"))
+            for what, column in (("", "beyond"), (", perhaps", "at_most"), (", sound records", "sound_beyond"))
         }
         owner = owner_in_words(summary["topics"][each.topic])
         sections.append(Section(each.topic, owner, plots=[share_beyond(names, series, "Share that a limit rejects")]))
     sections.append(Section("The configuration", "Check it with sluicegate check.", code=summary["yaml"]))
-    results.write_text(
-        REPORT, page("Advice", conclusion(advice), "Distances are from the estimated time of append.", sections, now_ms)
-    )
+    results.write_text(REPORT, page("Advice", conclusion(advice), _DISTANCES, sections, now_ms))
 
 
 def _most_rejected(advice: list[Advice]) -> list[Advice]:

@@ -4,7 +4,7 @@ samples of bad records.
 
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -19,13 +19,14 @@ from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.timestamps import bounds_of
 from sluicegate.validation.units import diagnose
 from sluicegate.validation.validated_request import ValidatedRequest
-from sluicegate.validation.verdict import TIMED, BadRecord, Rejected
+from sluicegate.validation.verdict import TIMED, BadRecord, Reason, Rejected
 
 HOUR_MS = 3_600_000
 DDL = (
-    "what string, topic string, partition int, hour bigint, producer_id bigint, codec string, verdict string, "
-    "reason string, rule string, key string, max_ms bigint, batches bigint, records bigint, bad_records bigint, "
-    "first_offset bigint, last_offset bigint, timestamp bigint, appended_ms bigint, diagnosis string"
+    "what string, topic string, partition int, hour bigint, hour_until bigint, producer_id bigint, codec string, "
+    "verdict string, reason string, rule string, key string, max_ms bigint, batches bigint, records bigint, "
+    "bad_records bigint, first_offset bigint, last_offset bigint, timestamp bigint, appended_ms bigint, "
+    "diagnosis string"
 )
 _TYPES = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64()}
 _FIELDS = [field.split() for field in DDL.split(", ")]
@@ -46,13 +47,53 @@ class RowKind(StrEnum):
     GONE = "gone"
 
 
-GOOD, MASK, UNCHECKED = "good", "mask", "unchecked"
-"""Verdicts besides the modes: no violation, sensitive fields that are masked or hashed, and no checks configured."""
-VERDICTS = (GOOD, *(mode.value for mode in Mode), MASK, UNCHECKED)
+GOOD, MASK, UNCHECKED, PERHAPS = "good", "mask", "unchecked", "perhaps"
+"""Verdicts besides the modes: no violation, sensitive fields that are masked or hashed, no checks configured, and times
+that are out of bounds for a part of the range in which the batch was appended.
+"""
+VERDICTS = (GOOD, *(mode.value for mode in Mode), MASK, UNCHECKED, PERHAPS)
 _SENSITIVE = "sensitive fields in clear"
 
-_Producer = tuple[int, int, str]
-"""(hour, producer id, codec)"""
+_Producer = tuple[int, int, int, str]
+"""(hour, last hour of the range, producer id, codec)"""
+
+
+class Appended(NamedTuple):
+    """When a batch was appended (ms): between two moments, and by its neighbours' times before `next_step_ms`."""
+
+    earliest_ms: int
+    latest_ms: int
+    next_step_ms: int
+
+    @property
+    def hours(self) -> tuple[int, int]:
+        """Return the first and the last hour (ms) by the neighbours' times; one hour if these are at most an hour."""
+        first = self.earliest_ms // HOUR_MS * HOUR_MS
+        is_dated = self.next_step_ms - self.earliest_ms <= HOUR_MS
+        return first, first if is_dated else self.next_step_ms // HOUR_MS * HOUR_MS
+
+
+class Perhaps(NamedTuple):
+    """The number of records with a time that is out of bounds for a part of the range only."""
+
+    reason: Reason
+    records: int
+
+
+def bad_records(validated: ValidatedRequest) -> int:
+    """Return the number of bad records of the batch."""
+    return max((rejected.bad_count for _, rejected in _violations_in(validated)), default=0)
+
+
+def timed_reason(validated: ValidatedRequest) -> Reason | None:
+    """Return why times of the batch are out of bounds; None if they are not."""
+    for _, rejected in _violations_in(validated):
+        reasons = [rejected.reason, *(bad.reason for bad in rejected.bad_records)]
+        if Reason.TIMESTAMP_AFTER in reasons:
+            return Reason.TIMESTAMP_AFTER
+        if Reason.TIMESTAMP_BEFORE in reasons:
+            return Reason.TIMESTAMP_BEFORE
+    return None
 
 
 class Findings:
@@ -69,12 +110,15 @@ class Findings:
         self._samples: list[dict[str, Any]] = []
         self._packed: list[pa.RecordBatch] = []
 
-    def add(self, batch: StoredBatch, validated: ValidatedRequest, appended_ms: int) -> None:
-        """Add a batch with its validation result."""
-        producer = _producer_of(batch, appended_ms)
+    def add(
+        self, batch: StoredBatch, validated: ValidatedRequest, appended: Appended, perhaps: Perhaps | None = None
+    ) -> None:
+        """Add a batch with its validation result, and the records that are `perhaps` bad too."""
+        producer = _producer_of(batch, appended)
+        may_be_bad = perhaps is not None and perhaps.records > 0
         violations = list(_violations_in(validated))
         masked = validated.masked.get(PLACE)
-        good = GOOD if masked is None else MASK
+        good = MASK if masked is not None else PERHAPS if may_be_bad else GOOD
         verdict = UNCHECKED if validated.unchecked else violations[0][0].value if violations else good
         records = (0 if validated.unchecked else validated.records_of(PLACE)) or self._stored(batch)
         bad = max((rejected.bad_count for _, rejected in violations), default=0 if masked is None else masked.count)
@@ -85,12 +129,15 @@ class Findings:
         ]
         if masked is not None:
             found.append((MASK, _SENSITIVE, masked.rules))
+        if perhaps is not None and may_be_bad:
+            found.append((PERHAPS, perhaps.reason.value, ((None, perhaps.records),)))
         for kind, reason, rules in found:
             for rule, count in rules:
                 key = (producer, kind, reason, rule)
                 _add(self._findings, key, 1, records, count, span=(self._first_offset(batch), batch.last_offset))
         for mode, rejected in violations:
-            self._sample(batch, mode, rejected, appended_ms)
+            is_ahead = Reason.TIMESTAMP_AFTER in (rejected.reason, *(bad.reason for bad in rejected.bad_records[:1]))
+            self._sample(batch, mode, rejected, appended.latest_ms if is_ahead else appended.earliest_ms)
         if len(self._samples) >= _PACKED_ROWS:
             self._packed.append(pa.RecordBatch.from_pylist(self._samples, SCHEMA))
             self._samples = []
@@ -181,12 +228,12 @@ def _violations_in(validated: ValidatedRequest) -> Iterator[tuple[Mode, Rejected
         yield Mode.OBSERVE, validated.unreadable[PLACE]
 
 
-def _producer_of(batch: StoredBatch, appended_ms: int) -> _Producer:
+def _producer_of(batch: StoredBatch, appended: Appended) -> _Producer:
     header = batch.header
     attributes = batch.data[batch.start + _LEGACY_ATTRIBUTES_AT] if header is None else header.attributes
     codec_id = attributes & CODEC_MASK
     codec = _CODECS[codec_id] if codec_id < len(_CODECS) else str(codec_id)
-    return appended_ms // HOUR_MS * HOUR_MS, -1 if header is None else header.producer_id, codec
+    return *appended.hours, -1 if header is None else header.producer_id, codec
 
 
 def diagnosis_of(bad: BadRecord, appended_ms: int) -> str:
@@ -208,5 +255,7 @@ def _add(sums: dict[Any, list[int]], key: Any, *counts: int, span: tuple[int, in
 
 def _row(what: RowKind, producer: _Producer, sums: list[int]) -> dict[str, Any]:
     names = ("batches", "records", "bad_records", "first_offset", "last_offset")
-    found = dict(zip(("hour", "producer_id", "codec"), producer, strict=True)) | dict(zip(names, sums, strict=False))
+    found = dict(zip(("hour", "hour_until", "producer_id", "codec"), producer, strict=True)) | dict(
+        zip(names, sums, strict=False)
+    )
     return {"what": what.value} | found

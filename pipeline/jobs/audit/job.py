@@ -33,12 +33,14 @@ from sluicegate.validation.cluster_settings import KEYS, ClusterSettings, settin
 
 _ALL = "cells"
 _COLUMNS = {
-    RowKind.BATCHES: "topic, partition, hour, producer_id, codec, verdict, batches, records, bad_records",
+    RowKind.BATCHES: "topic, partition, hour, hour_until, producer_id, codec, verdict, batches, records, bad_records",
     RowKind.FINDINGS: (
-        "topic, partition, hour, producer_id, codec, verdict, reason, rule, batches, records, bad_records, "
+        "topic, partition, hour, hour_until, producer_id, codec, verdict, reason, rule, batches, records, bad_records, "
         "first_offset, last_offset"
     ),
-    RowKind.REHEARSED: "topic, partition, hour, producer_id, codec, key, max_ms, batches, records, bad_records",
+    RowKind.REHEARSED: (
+        "topic, partition, hour, hour_until, producer_id, codec, key, max_ms, batches, records, bad_records"
+    ),
     RowKind.SAMPLES: (
         "topic, partition, first_offset AS offset, timestamp, appended_ms, verdict, reason, rule, diagnosis"
     ),
@@ -149,10 +151,10 @@ def _summed_up(table: DataFrame, what: RowKind) -> list[dict[str, Any]]:
         return [row.asDict() for row in shown.collect()]
     if what is RowKind.GONE:
         return [row.asDict() for row in table.collect()]
-    left = {"partition", "hour", "first_offset", "last_offset", *_SUMS}
+    left = {"partition", "hour", "hour_until", "first_offset", "last_offset", *_SUMS}
     keys = [name for name in _split(_COLUMNS[what]) if name not in left]
     sums = [f.sum(name).alias(name) for name in _SUMS]
-    hours = [f.min("hour").alias("first_hour"), f.max("hour").alias("last_hour")]
+    hours = [f.min("hour").alias("first_hour"), f.max("hour_until").alias("last_hour")]
     return [row.asDict() for row in table.groupBy(*keys).agg(*sums, *hours).collect()]
 
 
@@ -258,5 +260,6 @@ def run_audit(
 def keep_audit(tables: Tables, found: Mapping[str, DataFrame], topics: Sequence[str], read_at_ms: int) -> None:
     """Keep the tables as `audit_batches` and so on. The day of deleted ranges is that of the audit."""
     days = {"samples": f.col("appended_ms"), "gone": f.lit(read_at_ms)}
-    for name, rows in found.items():
+    for name, its in found.items():
+        rows = its.drop("hour_until")
         tables.replace(f"audit_{name}", rows.withColumn("day", day_of(days.get(name, f.col("hour")))), "topic", topics)

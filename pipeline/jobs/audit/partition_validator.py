@@ -15,15 +15,17 @@ from crc32c import crc32c
 from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch
+from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.protocol.produce_request import PartitionData, ProduceRequest, TopicData
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME, RecordBatch, has_valid_crc
 from sluicegate.validation.dispositions.marks import without_marks
-from sluicegate.validation.policy import Framing, TopicPolicy, ValidationLimits
+from sluicegate.validation.policy import Fix, Framing, TopicPolicy, ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimes
 from sluicegate.validation.produce import validate_request
 from sluicegate.validation.rulebook import Rulebook
+from sluicegate.validation.rules.built_in import MonotonicTime
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.validated_request import ValidatedRequest
 from sluicegate.validation.verdict import Reason
@@ -78,12 +80,21 @@ TIMEOUT_SECONDS = 30.0
 PAUSE_SECONDS = 1.0  # a registry that failed is not asked again before
 
 
+def looks_back(policy: TopicPolicy) -> bool:
+    """Return whether the verdict on a batch depends on earlier batches of its partition."""
+    rules = () if policy.rules is None else policy.rules.rules
+    return policy.fix is Fix.PREVIOUS or any(isinstance(named.rule, MonotonicTime) for named in rules)
+
+
 class CannotBeValidated(PipelineError):
     """A dependency of a rule does not respond, so the records cannot be validated; the text gives a fix."""
 
 
 class PartitionValidator:
-    """Validates the batches of one partition in order, because some policies depend on earlier batches."""
+    """Validates the batches of one partition in order, because some policies depend on earlier batches (`looks_back`).
+    A batch may be validated several times, as of several moments, if the policy does not. `bounds_age`: whether records
+    may be too old.
+    """
 
     def __init__(self, of: TopicPartition, rulebook: Rulebook, limits: ValidationLimits) -> None:
         self._of = of
@@ -92,6 +103,8 @@ class PartitionValidator:
         self._limits = limits
         self._decompressor = Decompressor()
         self._previous = PreviousTimes()
+        self.looks_back = looks_back(self._policy)
+        self.bounds_age = self._policy.before_max_ms != LONG_MAX
 
     def validate(self, batch: StoredBatch, now_ms: int) -> ValidatedRequest:
         """Return the verdict on a batch, at PLACE, as if it were a request of its own. Raises CannotBeValidated."""

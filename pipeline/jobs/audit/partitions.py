@@ -1,10 +1,11 @@
-"""Validates partitions in several tasks each, each batch as of its append time or of one given moment.
+"""Validates partitions in several tasks each, each batch as of the range of its append or of one given moment.
 
-The partition's clock is estimated first, from a reading of all its chunks, because later records help to date earlier
-ones. Then each chunk is validated by its part of the clock. If a policy depends on earlier batches, one task validates
-the whole partition in order.
+The ranges are estimated first (`append_times`), from a reading of all chunks of a partition, because later records help
+to date earlier ones. Then each chunk is validated by its part of them. If a policy depends on earlier batches, one task
+validates the whole partition in order.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -13,11 +14,10 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from sluicegate.pipeline.jobs.audit.findings import DDL, Findings
-from sluicegate.pipeline.jobs.audit.partition_validator import PartitionValidator
-from sluicegate.pipeline.jobs.audit.policies import Policies, looks_back
-from sluicegate.pipeline.jobs.profile.clock import Clock
-from sluicegate.pipeline.jobs.profile.damage import partition_clock
+from sluicegate.pipeline.jobs.audit.findings import DDL, Appended, Findings, Perhaps, bad_records, timed_reason
+from sluicegate.pipeline.jobs.audit.partition_validator import PartitionValidator, looks_back
+from sluicegate.pipeline.jobs.audit.policies import Policies
+from sluicegate.pipeline.jobs.profile.append_times import AppendTimes, append_times, append_times_from
 from sluicegate.pipeline.jobs.profile.reading import SCHEMA, Reading, count_timestamps
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.kafka.fetching import StoredBatch
@@ -25,9 +25,11 @@ from sluicegate.pipeline.source.chunks import Chunk, cut, over_partitions, read_
 from sluicegate.pipeline.source.options import SourceOptions
 from sluicegate.pipeline.source.tasks import begin_task, over, tasks_at_most
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME
+from sluicegate.validation.verdict import Reason
 
-MomentOf = Callable[[StoredBatch], int]
-"""Returns ms since 1970."""
+RangeOf = Callable[[StoredBatch], Appended]
+"""Returns when a batch was appended."""
+_AFTER_ALL = 2**62
 _MILLISECONDS = re.compile(r"\d{12,15}")
 
 
@@ -53,36 +55,27 @@ def moment_from(text: str, now_ms: int) -> int:
     return int((found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
-def always(moment_ms: int) -> MomentOf:
+def always(moment_ms: int) -> RangeOf:
     """Return the same moment for all batches."""
-    return lambda _batch: moment_ms
+    return lambda _batch: Appended(moment_ms, moment_ms, moment_ms)
 
 
-def when_appended(clock: Clock) -> MomentOf:
-    """Return the broker's time (LogAppendTime), or the partition's clock at the batch's last record: a batch is sent
-    when its last record was added.
-    """
-    offsets, times = clock.offsets, clock.times
+def when_appended(times: AppendTimes) -> RangeOf:
+    """Return the broker's time (LogAppendTime), or the partition's range at the batch."""
 
-    def moment(batch: StoredBatch) -> int:
+    def appended(batch: StoredBatch) -> Appended:
         header = batch.header
         if header is not None and header.attributes & LOG_APPEND_TIME:
-            return header.max_timestamp
-        behind = int(np.searchsorted(offsets, batch.last_offset, side="right"))
-        if behind == 0:
-            return int(times[0])
-        before = int(times[behind - 1])
-        if behind == len(offsets):
-            return before
-        gone = batch.last_offset - int(offsets[behind - 1])
-        return before + (int(times[behind]) - before) * gone // int(offsets[behind] - offsets[behind - 1])
+            return Appended(header.max_timestamp, header.max_timestamp, header.max_timestamp)
+        place = np.array([batch.last_offset], np.int64)
+        return Appended(*(int(find(place)[0]) for find in (times.earliest, times.latest, times.next_step)))
 
-    return moment
+    return appended
 
 
 Rows = list[pa.RecordBatch]
-_CLOCKS_DDL = "number int, offsets array<bigint>, times array<bigint>"
-_CLOCKS = pa.schema([("number", pa.int32()), ("offsets", pa.list_(pa.int64())), ("times", pa.list_(pa.int64()))])
+_TIMES_DDL = "number int, append_times string"
+_TIMES = pa.schema([("number", pa.int32()), ("append_times", pa.string())])
 
 
 def validated_rows(
@@ -117,28 +110,27 @@ def validated_rows(
         spark,
         alone,
         lambda chunk: chunk.size,
-        lambda chunk: audit(chunk, when_appended(_clock(read(chunk), now_ms))),
+        lambda chunk: audit(chunk, when_appended(_times(read(chunk), now_ms))),
         DDL,
     )
     if not large:
         return at_once
     chunks = [chunk for its in large for chunk in validated_in(its)]
-    clocks = over_partitions(
-        spark, large, read, SCHEMA, lambda whole, found: [_clocks(_clock(found, now_ms), whole, chunks)], _CLOCKS_DDL
+    times = over_partitions(
+        spark, large, read, SCHEMA, lambda whole, found: [_parts(_times(found, now_ms), whole, chunks)], _TIMES_DDL
     )
-    dealt = clocks.repartition(min(len(chunks), tasks_at_most(spark)))
-    in_chunks = dealt.mapInArrow(lambda batches: _by_their_clocks(batches, chunks, audit), DDL)
+    dealt = times.repartition(min(len(chunks), tasks_at_most(spark)))
+    in_chunks = dealt.mapInArrow(lambda batches: _by_their_times(batches, chunks, audit), DDL)
     return at_once.union(in_chunks) if alone else in_chunks
 
 
-def _auditor(options: SourceOptions, policies: Policies, samples: int | None) -> Callable[[Chunk, MomentOf], Rows]:
-    def audit_chunk(chunk: Chunk, moment_of: MomentOf) -> Rows:
+def _auditor(options: SourceOptions, policies: Policies, samples: int | None) -> Callable[[Chunk, RangeOf], Rows]:
+    def audit_chunk(chunk: Chunk, range_of: RangeOf) -> Rows:
         of = chunk.whole.of
         validator, findings = PartitionValidator(of, policies.rulebook(), policies.limits), Findings(of, samples)
 
         def take(batch: StoredBatch) -> None:
-            moment = moment_of(batch)
-            findings.add(batch, validator.validate(batch, moment), moment)
+            add_validated(findings, validator, batch, range_of(batch))
 
         found: Rows = findings.table(read_chunk(options, chunk, take)).to_batches()
         return found
@@ -146,32 +138,47 @@ def _auditor(options: SourceOptions, policies: Policies, samples: int | None) ->
     return audit_chunk
 
 
-def _clock(found: pa.Table, now_ms: int) -> Clock:
-    clock = partition_clock(Reading.of(found).rows, now_ms)
-    return clock if clock is not None else Clock.fixed_at(now_ms)
+def add_validated(findings: Findings, validator: PartitionValidator, batch: StoredBatch, appended: Appended) -> None:
+    """Validate a batch and add the result: violations that hold for its whole range, and records that only one end of
+    the range makes bad.
+
+    Ahead is certain as of the latest append, behind as of the earliest. A batch of both kinds is validated as of the
+    latest one.
+    """
+    validated = validator.validate(batch, appended.earliest_ms)
+    is_range = appended.earliest_ms < appended.latest_ms and not validator.looks_back
+    if is_range and timed_reason(validated) is Reason.TIMESTAMP_AFTER:
+        certain = validator.validate(batch, appended.latest_ms)
+        perhaps = Perhaps(Reason.TIMESTAMP_AFTER, bad_records(validated) - bad_records(certain))
+        findings.add(batch, certain, appended, perhaps)
+    elif is_range and validator.bounds_age:
+        other = validator.validate(batch, appended.latest_ms)
+        perhaps = Perhaps(Reason.TIMESTAMP_BEFORE, bad_records(other) - bad_records(validated))
+        findings.add(batch, validated, appended, perhaps)
+    else:
+        findings.add(batch, validated, appended)
 
 
-def _clocks(clock: Clock, whole: OffsetRange, chunks: Sequence[Chunk]) -> pa.RecordBatch:
-    """Return for each of the partition's chunks the part of the clock that dates its batches."""
+def _times(found: pa.Table, now_ms: int) -> AppendTimes:
+    return append_times(Reading.of(found).rows, now_ms)
+
+
+def _parts(times: AppendTimes, whole: OffsetRange, chunks: Sequence[Chunk]) -> pa.RecordBatch:
+    """Return for each of the partition's chunks its part of the ranges."""
     its = [(number, chunk) for number, chunk in enumerate(chunks) if chunk.whole == whole]
-    rows = [{"number": number} | _part(clock, chunk) for number, chunk in its]
-    return pa.RecordBatch.from_pylist(rows, _CLOCKS)
+    rows = [{"number": number, "append_times": json.dumps(_part(times, chunk).as_json())} for number, chunk in its]
+    return pa.RecordBatch.from_pylist(rows, _TIMES)
 
 
-def _part(clock: Clock, chunk: Chunk) -> dict[str, list[int]]:
-    """Return the clock from the last point at or before the chunk to the first after it."""
-    first = max(int(np.searchsorted(clock.offsets, chunk.start, side="right")) - 1, 0)
-    end = len(clock.offsets)
-    if chunk.end < chunk.whole.end:
-        end = int(np.searchsorted(clock.offsets, chunk.end - 1, side="right")) + 1
-    return {"offsets": clock.offsets[first:end].tolist(), "times": clock.times[first:end].tolist()}
+def _part(times: AppendTimes, chunk: Chunk) -> AppendTimes:
+    """Return the ranges that date the chunk's batches; the last one may end after the chunk."""
+    return times.part(chunk.start, chunk.end if chunk.end < chunk.whole.end else _AFTER_ALL)
 
 
-def _by_their_clocks(
-    batches: Iterable[pa.RecordBatch], chunks: Sequence[Chunk], audit: Callable[[Chunk, MomentOf], Rows]
+def _by_their_times(
+    batches: Iterable[pa.RecordBatch], chunks: Sequence[Chunk], audit: Callable[[Chunk, RangeOf], Rows]
 ) -> Iterator[pa.RecordBatch]:
     begin_task()
     for batch in batches:
-        for number, offsets, times in zip(*batch.select(_CLOCKS.names).columns, strict=True):
-            clock = Clock(*(column.values.to_numpy() for column in (offsets, times)))
-            yield from audit(chunks[number.as_py()], when_appended(clock))
+        for number, text in zip(*(batch[name].to_pylist() for name in _TIMES.names), strict=True):
+            yield from audit(chunks[number], when_appended(append_times_from(json.loads(text))))

@@ -13,9 +13,8 @@ from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.from_keys import compile_policies
-from sluicegate.validation.policy import Fix, TopicPolicy, ValidationLimits
+from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.rulebook import Rulebook
-from sluicegate.validation.rules.built_in import MonotonicTime
 from sluicegate.validation.rules.rule import Side
 from sluicegate.validation.rules.schemas.schema_expression import SchemaOfRecord
 
@@ -72,12 +71,6 @@ def policies_of(config: Config, settings: Mapping[str, ClusterSettings]) -> Poli
         ),
         settings,
     )
-
-
-def looks_back(policy: TopicPolicy) -> bool:
-    """Return whether the verdict on a batch depends on earlier batches of its partition."""
-    rules = () if policy.rules is None else policy.rules.rules
-    return policy.fix is Fix.PREVIOUS or any(isinstance(named.rule, MonotonicTime) for named in rules)
 
 
 def left_out(config: Config) -> list[str]:

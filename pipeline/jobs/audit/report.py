@@ -24,10 +24,11 @@ from sluicegate.pipeline.topics import in_a_sentence as left_out
 
 _SUMS = ("batches", "records", "bad_records")
 _COUNTS = ("batches", "records", "bad records")
-_FOUND = ("verdict", "reason", *_COUNTS, "first hour", "last hour")
+_FOUND = ("verdict", "reason", *_COUNTS, "from hour", "to hour, at most")
 _AT_REST = (
-    "A broker rejects whole batches, so not all of their records are bad. Times are validated as of the estimated "
-    "append of each batch, unless --as-of was given."
+    "A broker rejects whole batches, so not all of their records are bad. Times are validated as of the append of each "
+    "batch, unless --as-of was given. Brokers do not store it, so it is a range; the verdict perhaps counts times that "
+    "are out of bounds for a part of it only."
 )
 
 

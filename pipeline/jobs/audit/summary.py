@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sluicegate.pipeline.jobs.audit.findings import GOOD, MASK, UNCHECKED, VERDICTS, RowKind
+from sluicegate.pipeline.jobs.audit.findings import GOOD, MASK, PERHAPS, UNCHECKED, VERDICTS, RowKind
 from sluicegate.validation.rules.rule import Mode
 
 _SUMS = ("batches", "records", "bad_records")
@@ -54,6 +54,13 @@ def in_a_sentence(topics: Mapping[str, Mapping[str, Any]]) -> str:
         count = _records(topics, (verdict,))
         if count:
             parts.append(f"{_share(count, records)} are in batches that {words}")
+    perhaps = _by([row for topic in topics.values() for row in topic["findings"]], ("verdict", "reason"))
+    for row in perhaps:
+        if row["verdict"] == PERHAPS:
+            parts.append(
+                f"{_share(row['bad_records'], records)} are perhaps out of bounds ({row['reason']}): brokers do not "
+                "store when these records were appended"
+            )
     unchecked = _records(topics, (UNCHECKED,))
     if unchecked:
         parts.append(f"{_share(unchecked, records)} are in topics without checks (checks: none)")

@@ -4,7 +4,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sluicegate.pipeline.jobs.profile.damage import Damage, assess
+from sluicegate.pipeline.jobs.profile.append_times import append_times
+from sluicegate.pipeline.jobs.profile.damage import AT_MOST, NO_DAMAGE, OF_DOUBT, Damage, ReadAgain, assess
 from sluicegate.pipeline.jobs.profile.kinds import LikelyUnits
 from sluicegate.pipeline.jobs.profile.reading import NOTE_TYPES, Reading, unreadable_row
 from sluicegate.pipeline.kafka.cluster import OffsetRange
@@ -29,12 +30,16 @@ KEYS = (
     "timestamp_type",
     "ahead_beyond_ms",
     "behind_beyond_ms",
+    "hour_until",
+    "ahead_at_most_ms",
+    "behind_at_most_ms",
     "likely_unit",
 )
 SUMS = ("records", "null_keys", "bytes", "batches", "stored_bytes")
 DDL = (
     "topic string, partition int, hour bigint, damage string, producer_id bigint, codec string, timestamp_type int, "
-    "ahead_beyond_ms bigint, behind_beyond_ms bigint, likely_unit string, records bigint, null_keys bigint, "
+    "ahead_beyond_ms bigint, behind_beyond_ms bigint, hour_until bigint, ahead_at_most_ms bigint, "
+    "behind_at_most_ms bigint, likely_unit string, records bigint, null_keys bigint, "
     "bytes bigint, batches bigint, stored_bytes bigint, earliest bigint, latest bigint, gone_from bigint, "
     "gone_to bigint, unreadable_from bigint, unreadable_to bigint, unreadable_batches bigint, unreadable_bytes bigint, "
     "why string"
@@ -45,34 +50,52 @@ IS_CELL = "records IS NOT NULL"
 """Other rows describe deleted ranges (`gone_from`) or unreadable batches (`why`)."""
 _NO_CELLS = pa.schema([("topic", pa.string()), ("partition", pa.int32()), *NOTE_TYPES.items()])
 _GUESSED = (Damage.IMPLAUSIBLE.value, Damage.FUTURE.value)
+_BOUNDED = (NO_DAMAGE, *OF_DOUBT.values())
+_SIDES = {
+    "ahead": "ahead_beyond_ms",
+    "behind": "behind_beyond_ms",
+    "ahead_at_most": "ahead_at_most_ms",
+    "behind_at_most": "behind_at_most_ms",
+}
 _STEPS = np.array([0, *LADDER_MS], np.int64)
 
 
 def cells_of(
-    wanted: OffsetRange, reading: Reading, now_ms: int, after_max_ms: int, before_max_ms: int | None
+    wanted: OffsetRange,
+    reading: Reading,
+    now_ms: int,
+    after_max_ms: int,
+    before_max_ms: int | None,
+    read_again: ReadAgain | None = None,
 ) -> pa.Table:
     """Return a whole partition's counts as cells, and a row without records for each range that is gone or
-    unreadable.
+    unreadable. `read_again`: see `assess`.
     """
-    cells = added_up(assess(reading.rows, now_ms, after_max_ms, before_max_ms), now_ms)
+    times = append_times(reading.rows, now_ms)
+    cells = added_up(assess(reading.rows, times, after_max_ms, before_max_ms, read_again), now_ms, after_max_ms)
     where = {"topic": wanted.of.topic, "partition": wanted.of.partition}
     notes = [where | {"gone_from": first, "gone_to": end - 1} for first, end in reading.gone]
     notes += [where | unreadable_row(each) for each in reading.unreadable]
     return pa.concat_tables([cells, pa.Table.from_pylist(notes, _NO_CELLS)], promote_options="default")
 
 
-def added_up(rows: pa.Table, now_ms: int) -> pa.Table:
+def added_up(rows: pa.Table, now_ms: int, after_max_ms: int) -> pa.Table:
     """Aggregate assessed rows by `KEYS`.
 
     `likely_unit`: the unit in which implausible and future times were perhaps written, else null.
 
-    `ahead_beyond_ms`: the largest bound of the ladder by which records are ahead of their append, 0 if they are within
-    all; `behind_beyond_ms` likewise. -1 (no timestamp) is beyond none: no limit rejects it.
+    `ahead_beyond_ms`: the largest bound of the ladder by which records are certainly ahead of their append, 0 if they
+    are within all; `behind_beyond_ms` likewise, by the earliest append. `ahead_at_most_ms`, `behind_at_most_ms`: by
+    which they may be. -1 (no timestamp) is beyond none: no limit rejects it.
     """
     validated = (rows["earliest"].to_numpy() != NO_TIMESTAMP) | (rows["latest"].to_numpy() != NO_TIMESTAMP)
-    for side in ("ahead", "behind"):
-        beyond = _beyond(np.where(validated, rows[side].to_numpy(), 0))
-        rows = rows.append_column(f"{side}_beyond_ms", pa.array(beyond))
+    codes = rows["damage"].to_numpy()
+    beyond = {side: _beyond(np.where(validated, rows[side].to_numpy(), 0)) for side in _SIDES}
+    for side, of in (("ahead", (Damage.FUTURE.value,)), ("ahead_at_most", AT_MOST[Damage.FUTURE.value])):
+        is_open = np.isin(codes, _BOUNDED)
+        beyond[side][is_open] = _as_decided(beyond[side], np.isin(codes, of), after_max_ms)[is_open]
+    for side, column in _SIDES.items():
+        rows = rows.append_column(column, pa.array(beyond[side]))
     rows = rows.append_column("likely_unit", _likely_units(rows, now_ms))
     grouped = rows.group_by(list(KEYS)).aggregate(
         [*((name, "sum") for name in SUMS), ("earliest", "min"), ("latest", "max")]
@@ -87,6 +110,16 @@ def _likely_units(rows: pa.Table, now_ms: int) -> pa.Array:
     guessed = np.flatnonzero(np.isin(rows["damage"].to_numpy(), _GUESSED))
     found[guessed] = LikelyUnits(now_ms).names(rows["earliest"].to_numpy()[guessed])
     return pa.array(found, pa.string())
+
+
+def _as_decided(beyond: NDArray[np.int64], is_beyond: NDArray[np.bool_], bound_ms: int) -> NDArray[np.int64]:
+    """Return the steps in agreement with what was decided for each record about a bound, if the ladder has it: a row's
+    distance is that of its largest time.
+    """
+    place = int(np.searchsorted(_STEPS, bound_ms))
+    if place in (0, len(_STEPS)) or _STEPS[place] != bound_ms:
+        return beyond
+    return np.where(is_beyond, np.maximum(beyond, bound_ms), np.minimum(beyond, _STEPS[place - 1]))
 
 
 def _beyond(distances: NDArray[np.int64]) -> NDArray[np.int64]:

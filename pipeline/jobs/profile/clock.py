@@ -1,4 +1,5 @@
-"""Estimates when records were appended. A broker does not store this time.
+"""A partition's clock: the likeliest append time of each record, which a repair writes if a record has no usable time.
+How far it can be wrong is the subject of `append_times`, which decides what is damaged.
 
 In the order of a partition's offsets, sound times increase; a time that is ahead or late deviates from its neighbours.
 So a partition's clock is the non-decreasing function that fits its plausible times best (times within ten minutes count
@@ -17,8 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-_SKEW_MS = 60_000
-_COARSE_MS = 10 * 60_000
+SKEW_MS = 60_000
+COARSE_MS = 10 * 60_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +91,12 @@ def clock_of(
     now_ms: int,
 ) -> Clock | None:
     """Return a clock from rows of plausible times in any order; None if none is before now."""
-    usable = np.flatnonzero(latest <= now_ms + _SKEW_MS)
+    usable = np.flatnonzero(latest <= now_ms + SKEW_MS)
     if not len(usable):
         return None
     order = usable[np.lexsort((earliest[usable], first_offsets[usable]))]
     # Healthy producers differ by minutes, so a decrease only counts above that.
-    chain = order[fitted(earliest[order] // _COARSE_MS, weights[order])]
+    chain = order[fitted(earliest[order] // COARSE_MS, weights[order])]
     offsets = np.concatenate((first_offsets[chain], last_offsets[chain]))
     times = np.concatenate((earliest[chain], latest[chain]))
     by_offset = np.lexsort((times, offsets))

@@ -1,20 +1,24 @@
-"""Classifies rows of timestamp counts by their estimated append."""
+"""Classifies rows of timestamp counts by the range in which they were appended (`append_times`)."""
 
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sluicegate.pipeline.jobs.profile.append_times import HOUR_MS, AppendTimes, Doubt, difference
 from sluicegate.pipeline.jobs.profile.clock import Clock, clock_of
 from sluicegate.pipeline.jobs.profile.kinds import Kind, in_milliseconds, is_plausible_time
+from sluicegate.pipeline.jobs.profile.timestamp_counts import DOUBTS_FROM, DoubtsOf
+from sluicegate.pipeline.source.chunks import BLOCK_OFFSETS
 
-_HOUR_MS = 3_600_000
+_BY_BROKER = 1
 
 
 class Damage(StrEnum):
-    """FUTURE: more than after.max ahead of the estimated append. PAST: more than before.max behind it. IMPLAUSIBLE:
-    before the epoch.
+    """FUTURE: more than after.max ahead of the append, whenever that was. PAST: more than before.max behind it.
+    IMPLAUSIBLE: before the epoch.
     """
 
     SECONDS = "seconds"
@@ -27,36 +31,120 @@ class Damage(StrEnum):
     PAST = "past"
 
 
+class Perhaps(StrEnum):
+    """Times that are damaged for a part of the range in which they were appended."""
+
+    FUTURE = "maybe_future"
+    PAST = "maybe_past"
+    EITHER = "maybe_either"
+
+
 NO_DAMAGE = "none"
 _OF_KIND = [NO_DAMAGE, *(Damage[kind.name].value for kind in Kind if kind is not Kind.MILLISECONDS)]
+OF_DOUBT = {
+    Doubt.FUTURE: Damage.FUTURE.value,
+    Doubt.PAST: Damage.PAST.value,
+    Doubt.MAYBE_FUTURE: Perhaps.FUTURE.value,
+    Doubt.MAYBE_PAST: Perhaps.PAST.value,
+    Doubt.MAYBE_EITHER: Perhaps.EITHER.value,
+}
+_NAMES = np.array([*_OF_KIND, *OF_DOUBT.values()], dtype="O")  # OF_DOUBT begins with the doubt 1
+AT_MOST = {
+    Damage.FUTURE.value: (Damage.FUTURE.value, Perhaps.FUTURE.value, Perhaps.EITHER.value),
+    Damage.PAST.value: (Damage.PAST.value, Perhaps.PAST.value, Perhaps.EITHER.value),
+}
+"""The codes whose records may have this damage."""
+
+ReadAgain = Callable[[int, int, DoubtsOf], pa.Table]
+"""Returns the rows of the partition's batches that end in [start, end), separated by their `Doubt`."""
 
 
-def assess(rows: pa.Table, now_ms: int, after_max_ms: int, before_max_ms: int | None) -> pa.Table:
-    """Assess rows by the clock that they give; if they give none, by the moment of reading."""
-    clock = partition_clock(rows, now_ms)
-    return assess_by(clock if clock is not None else Clock.fixed_at(now_ms), rows, after_max_ms, before_max_ms)
+def assess(
+    rows: pa.Table,
+    times: AppendTimes,
+    after_max_ms: int,
+    before_max_ms: int | None,
+    read_again: ReadAgain | None = None,
+) -> pa.Table:
+    """Add to each row of a partition's counts its `damage`, the `hour` (ms) of its earliest append, the end of the hour
+    of its latest one by the partition's own times (`hour_until`), and the distances (ms) from its append:
+    `ahead` and `behind` are the least possible ones, `ahead_at_most` and `behind_at_most` the largest.
 
-
-def assess_by(clock: Clock, rows: pa.Table, after_max_ms: int, before_max_ms: int | None) -> pa.Table:
-    """Add to each row of a partition's counts its `damage`, the estimated `hour` (ms) of its append, and its distance
-    (ms) `ahead` of or `behind` that append.
+    A row that a bound divides is read again, if possible, and divided. Otherwise its middle decides.
     """
-    number = {name: rows[name].to_numpy() for name in ("kind", "earliest", "latest", "first_offset", "last_offset")}
-    begun, ended = clock.at(number["first_offset"]), clock.at(number["last_offset"])
-    appended = begun + (ended - begun) // 2
-    # A row spans at most a minute; if it crosses a bound, its middle decides.
-    middle = number["earliest"] // 2 + number["latest"] // 2
-    in_ms = number["kind"] == Kind.MILLISECONDS
-    damage = np.array(_OF_KIND, dtype="O")[number["kind"]]
-    damage[in_ms & (middle > saturated(appended, after_max_ms))] = Damage.FUTURE.value
-    if before_max_ms is not None:
-        damage[in_ms & (middle < saturated(appended, -before_max_ms))] = Damage.PAST.value
-    return (
-        rows.append_column("hour", pa.array(appended // _HOUR_MS * _HOUR_MS))
-        .append_column("damage", pa.array(damage, pa.string()))
-        .append_column("ahead", pa.array(difference(number["latest"], begun)))
-        .append_column("behind", pa.array(difference(ended, number["earliest"])))
+    bounds = (after_max_ms, before_max_ms)
+    rows = _divided(rows, times, bounds, read_again)
+    earliest, latest, first, last = (
+        rows[name].to_numpy() for name in ("earliest", "latest", "first_place", "last_place")
     )
+    kinds, stamped = rows["kind"].to_numpy().astype(np.int32), _is_by_broker(rows)
+    if read_again is None:
+        _add_doubts(kinds, stamped, times.doubts(earliest // 2 + latest // 2, last, *bounds))
+    begun, ended, until, step = (
+        times.earliest(first), times.earliest(last), times.latest(last), times.next_step(last),
+    )  # fmt: skip
+    begun, ended, step = np.where(stamped, (earliest, latest, latest), (begun, ended, step))
+    hour = (begun + (ended - begun) // 2) // HOUR_MS * HOUR_MS
+    hour_until = np.where(step - begun <= HOUR_MS, hour, step // HOUR_MS * HOUR_MS)
+    distances = {
+        "ahead": difference(latest, until),
+        "behind": difference(begun, earliest),
+        "ahead_at_most": difference(latest, begun),
+        "behind_at_most": difference(until, earliest),
+    }
+    rows = rows.set_column(rows.schema.get_field_index("kind"), "kind", pa.array(kinds))
+    rows = rows.append_column("hour", pa.array(hour)).append_column("hour_until", pa.array(hour_until))
+    rows = rows.append_column("damage", pa.array(_NAMES[kinds], pa.string()))
+    for name, distance in distances.items():
+        rows = rows.append_column(name, pa.array(np.where(stamped, 0, distance)))
+    return rows
+
+
+def _add_doubts(kinds: NDArray[np.int32], stamped: NDArray[np.bool_], doubts: NDArray[np.int8]) -> None:
+    """Change the kinds of producers' times in milliseconds that have a doubt."""
+    doubted = (kinds == Kind.MILLISECONDS) & ~stamped & (doubts > 0)
+    kinds[doubted] = doubts[doubted] + DOUBTS_FROM
+
+
+def _divided(
+    rows: pa.Table, times: AppendTimes, bounds: tuple[int, int | None], read_again: ReadAgain | None
+) -> pa.Table:
+    """Return rows of one doubt each, in kinds above `DOUBTS_FROM`."""
+    if read_again is None or not len(rows):
+        return rows
+    corners = [
+        times.doubts(rows[time].to_numpy(), rows[place].to_numpy(), *bounds)
+        for time in ("earliest", "latest")
+        for place in ("first_place", "last_place")
+    ]
+    kinds, stamped = rows["kind"].to_numpy().astype(np.int32), _is_by_broker(rows)
+    is_divided = (kinds == Kind.MILLISECONDS) & ~stamped & (np.ptp(corners, axis=0) > 0)
+    blocks = rows["block"].to_numpy()
+    again = np.unique(blocks[is_divided])
+    _add_doubts(kinds, stamped, corners[0])
+    rows = rows.set_column(rows.schema.get_field_index("kind"), "kind", pa.array(kinds))
+    kept = [rows.filter(pa.array(~np.isin(blocks, again)))]
+    for first, end in _runs(again):
+        start, stop = (block * BLOCK_OFFSETS for block in (first, end))
+        kept.append(read_again(start, stop, lambda found, place: _doubts_at(times, found, place, bounds)))
+    return pa.concat_tables(kept)
+
+
+def _doubts_at(
+    times: AppendTimes, found: NDArray[np.int64], place: int, bounds: tuple[int, int | None]
+) -> NDArray[np.int8]:
+    return times.doubts(found, np.full(len(found), place, np.int64), *bounds)
+
+
+def _runs(blocks: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Yield adjacent blocks as [first, end)."""
+    for run in np.split(blocks, np.flatnonzero(np.diff(blocks) > 1) + 1):
+        if len(run):
+            yield int(run[0]), int(run[-1]) + 1
+
+
+def _is_by_broker(rows: pa.Table) -> NDArray[np.bool_]:
+    return np.asarray(rows["timestamp_type"].to_numpy() == _BY_BROKER)
 
 
 def partition_clock(rows: pa.Table, now_ms: int) -> Clock | None:
@@ -66,16 +154,3 @@ def partition_clock(rows: pa.Table, now_ms: int) -> Clock | None:
     first, last, weights = (rows[name].to_numpy()[plausible] for name in ("first_offset", "last_offset", "records"))
     earliest, latest = (in_milliseconds(rows[name].to_numpy(), kinds)[plausible] for name in ("earliest", "latest"))
     return clock_of(first, last, earliest, latest, weights, now_ms)
-
-
-def difference(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return left - right, saturated at int64's bounds."""
-    plain = left - right
-    overflown = ((left ^ right) & (left ^ plain)) < 0
-    bounds = np.where(left < 0, np.iinfo(np.int64).min, np.iinfo(np.int64).max)
-    return np.where(overflown, bounds, plain)
-
-
-def saturated(times: NDArray[np.int64], by: int) -> NDArray[np.int64]:
-    """Return times + by, saturated at int64's bounds."""
-    return difference(times, np.full(len(times), -by, np.int64))

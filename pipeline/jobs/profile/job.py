@@ -14,8 +14,8 @@ from pyspark.sql import functions as f
 
 from sluicegate.pipeline.jobs.profile import reading, report
 from sluicegate.pipeline.jobs.profile.cells import DDL, HOURS, IS_CELL, LADDER_MS, SUMS, cells_of
-from sluicegate.pipeline.jobs.profile.damage import NO_DAMAGE, Damage
-from sluicegate.pipeline.jobs.profile.reading import UNREADABLE, Reading, count_timestamps
+from sluicegate.pipeline.jobs.profile.damage import AT_MOST, NO_DAMAGE, Damage, Perhaps
+from sluicegate.pipeline.jobs.profile.reading import UNREADABLE, Reading, count_timestamps, reader_again
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.source.chunks import Chunk, cut, over_partitions
@@ -38,7 +38,7 @@ def with_fewer_producers(cells: DataFrame, columns: Sequence[str]) -> tuple[Data
     left_out = {topic: n - _MOST_PRODUCERS for topic, n in counts.items() if n > _MOST_PRODUCERS}
     if not left_out:
         return cells, left_out
-    damaged = f.sum(f.when(f.col("damage") != NO_DAMAGE, f.col("records")).otherwise(0))
+    damaged = f.sum(f.when(f.col("damage").isin(*_CERTAIN), f.col("records")).otherwise(0))
     worst = Window.partitionBy("topic").orderBy(f.desc("damaged"), f.desc("records"), *columns)
     ranked = cells.groupBy("topic", *columns).agg(damaged.alias("damaged"), f.sum("records").alias("records"))
     kept = ranked.withColumn("rank", f.row_number().over(worst)).where(f.col("rank") <= _MOST_PRODUCERS)
@@ -47,10 +47,12 @@ def with_fewer_producers(cells: DataFrame, columns: Sequence[str]) -> tuple[Data
     return marked.withColumns(cleared).drop("kept"), left_out
 
 
+_DISTANCES = ("ahead_beyond_ms", "behind_beyond_ms", "ahead_at_most_ms", "behind_at_most_ms")
 _OF_PRODUCER = ("producer_id", "codec", "timestamp_type")
 _GONE = ("partition", "gone_from", "gone_to")
 _UNREADABLE = ("partition", *UNREADABLE)
-_SOUND = (NO_DAMAGE, Damage.PAST.value)
+_SOUND = (NO_DAMAGE, Damage.PAST.value, Perhaps.PAST.value)
+_CERTAIN = frozenset(damage.value for damage in Damage)
 
 
 def cells(
@@ -68,8 +70,9 @@ def cells(
         return count_timestamps(options, chunk, now_ms, epoch_ms)
 
     def finish(whole: OffsetRange, found: pa.Table) -> list[pa.RecordBatch]:
+        again = reader_again(options, whole, now_ms, epoch_ms)
         rows: list[pa.RecordBatch] = cells_of(
-            whole, Reading.of(found), now_ms, after_max_ms, before_max_ms
+            whole, Reading.of(found), now_ms, after_max_ms, before_max_ms, again
         ).to_batches()
         return rows
 
@@ -95,7 +98,8 @@ def profile(
     broken = [row.asDict() for row in found.where("why IS NOT NULL").select("topic", *_UNREADABLE).collect()]
     held, left_out = with_fewer_producers(found.where(IS_CELL), _OF_PRODUCER)
     rows = (
-        held.groupBy("topic", *_OF_PRODUCER, "damage", "ahead_beyond_ms", "behind_beyond_ms", "likely_unit")
+        held.withColumn("is_dated", f.col("hour") == f.col("hour_until"))
+        .groupBy("topic", *_OF_PRODUCER, "damage", *_DISTANCES, "likely_unit", "is_dated")
         .agg(*(f.sum(n).alias(n) for n in SUMS), f.min("earliest").alias("earliest"), f.max("latest").alias("latest"))
         .collect()
     )
@@ -126,6 +130,10 @@ def _topic(rows: list[dict[str, Any]]) -> dict[str, Any]:
         "timestamp_min": min((row["earliest"] for row in rows), default=None),
         "timestamp_max": max((row["latest"] for row in rows), default=None),
         "damage": {d.value: sum(row["records"] for row in rows if row["damage"] == d.value) for d in Damage},
+        "damage_at_most": {
+            name: sum(row["records"] for row in rows if row["damage"] in codes) for name, codes in AT_MOST.items()
+        },
+        "undated": sum(row["records"] for row in rows if not row["is_dated"]),
         "likely_units": _likely_units(rows),
         "producers": _producers(rows),
         "bounds": _bounds(rows),
@@ -152,26 +160,36 @@ def _producers(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         entry = found.setdefault(tuple(producer.values()), producer | {"records": 0, "bytes": 0, "damage": {}})
         entry["records"] += row["records"]
         entry["bytes"] += row["bytes"]
-        if row["damage"] != NO_DAMAGE:
+        if row["damage"] in _CERTAIN:
             entry["damage"][row["damage"]] = entry["damage"].get(row["damage"], 0) + row["records"]
     return sorted(found.values(), key=lambda entry: (-entry["records"], *(entry[name] for name in _OF_PRODUCER)))
 
 
 def _bounds(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return how many records are beyond each bound; `sound_beyond` excludes damaged ones."""
+    """Return how many records are beyond each bound: certainly (`beyond`) and perhaps (`at_most`). `sound_beyond`:
+    records without damage that are beyond it by the nearest append that their topic shows.
+    """
     found = []
     for side in ("ahead", "behind"):
-        counts: dict[tuple[int, bool], int] = {}
-        for row in rows:
-            place = (row[f"{side}_beyond_ms"], row["damage"] in _SOUND)
-            counts[place] = counts.get(place, 0) + row["records"]
+        nearest = "ahead_at_most_ms" if side == "ahead" else "behind_beyond_ms"
+        sound = [row for row in rows if row["damage"] in _SOUND]
+        counts = {
+            "beyond": _by_step(rows, f"{side}_beyond_ms"),
+            "at_most": _by_step(rows, f"{side}_at_most_ms"),
+            "sound_beyond": _by_step(sound, nearest),
+        }
         for bound in LADDER_MS:
-            total, sound = (
-                sum(n for (beyond, is_sound), n in counts.items() if beyond >= bound and (is_sound or not only_sound))
-                for only_sound in (False, True)
-            )
-            found.append({"side": side, "bound_ms": bound, "beyond": total, "sound_beyond": sound})
+            sums = {name: sum(n for step, n in its.items() if step >= bound) for name, its in counts.items()}
+            found.append({"side": side, "bound_ms": bound, **sums})
     return found
+
+
+def _by_step(rows: list[dict[str, Any]], column: str) -> dict[int, int]:
+    """Count records by the bound in a column."""
+    counts: dict[int, int] = {}
+    for row in rows:
+        counts[row[column]] = counts.get(row[column], 0) + row["records"]
+    return counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +223,7 @@ def run_profile(
     return Profile(summary, hours, (*report.went_meanwhile(summary), *report.unreadable(summary)))
 
 
-_NOT_KEPT = ("gone_from", "gone_to", *UNREADABLE, "likely_unit")
+_NOT_KEPT = ("gone_from", "gone_to", *UNREADABLE, "likely_unit", "hour_until", "ahead_at_most_ms", "behind_at_most_ms")
 
 
 def keep_profile(tables: Tables, hours: DataFrame, topics: Sequence[str]) -> None:

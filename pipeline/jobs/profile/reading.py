@@ -2,7 +2,7 @@
 chunks.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sluicegate.pipeline.jobs.profile import timestamp_counts
-from sluicegate.pipeline.jobs.profile.timestamp_counts import TimestampCounts
+from sluicegate.pipeline.jobs.profile.timestamp_counts import DoubtsOf, TimestampCounts
+from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.kafka.fetching import StoredBatch
 from sluicegate.pipeline.source.chunks import Chunk, Gone, joined, read_chunk
 from sluicegate.pipeline.source.decoding import (
@@ -87,12 +88,13 @@ def count_timestamps(
     now_ms: int,
     epoch_ms: int | None = None,
     large_bytes: int = _NOTHING_IS_LARGE,
+    doubts_of: DoubtsOf | None = None,
 ) -> pa.Table:
     """Read a chunk; return a table for `Reading.of`. Deleted ranges and unreadable batches are skipped and reported.
-    Raises TopicTrouble and BrokerUnreachable.
+    `doubts_of`: see `TimestampCounts`. Raises TopicTrouble and BrokerUnreachable.
     """
     whole, largest = chunk.whole, 0
-    decoder, rows = BatchDecoder(), TimestampCounts(whole, now_ms, epoch_ms)
+    decoder, rows = BatchDecoder(), TimestampCounts(whole, now_ms, epoch_ms, doubts_of)
     broken = Stretches()
 
     def take(batch: StoredBatch) -> None:
@@ -111,3 +113,15 @@ def count_timestamps(
 
     gone = read_chunk(options, chunk, take)
     return Reading(rows.table(), gone, largest, tuple(broken.found)).as_table()
+
+
+def reader_again(
+    options: SourceOptions, whole: OffsetRange, now_ms: int, epoch_ms: int | None
+) -> Callable[[int, int, DoubtsOf], pa.Table]:
+    """Return how `damage.assess` reads a part of a partition again. Raises what `count_timestamps` raises."""
+
+    def read_again(start: int, end: int, doubts_of: DoubtsOf) -> pa.Table:
+        part = Chunk(whole, max(start, whole.start), min(end, whole.end))
+        return Reading.of(count_timestamps(options, part, now_ms, epoch_ms, doubts_of=doubts_of)).rows
+
+    return read_again

@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql import functions as f
 
 from sluicegate.pipeline.jobs.profile.cells import HOURS, IS_CELL
-from sluicegate.pipeline.jobs.profile.damage import NO_DAMAGE, Damage
+from sluicegate.pipeline.jobs.profile.damage import AT_MOST, NO_DAMAGE, Damage, Perhaps
 from sluicegate.pipeline.jobs.profile.reading import unreadable_of
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.page import Section, Table, page
@@ -15,6 +15,7 @@ from sluicegate.pipeline.report.plots import Plot, bars, over_time, share_beyond
 from sluicegate.pipeline.report.wording import (
     WORST,
     Conclusion,
+    between,
     counted,
     counts_in_words,
     cut,
@@ -38,7 +39,15 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     if not records:
         return Conclusion(f"{where} holds no records." if len(topics) == 1 else f"{where} hold no records.", "Nothing.")
     kinds = {d.value: sum(topic["damage"][d.value] for topic in topics.values()) for d in Damage}
+    at_most = {name: sum(topic["damage_at_most"][name] for topic in topics.values()) for name in AT_MOST}
     damaged = sum(kinds.values())
+    perhaps = _perhaps(kinds, at_most)
+    if not damaged and perhaps:
+        return Conclusion(
+            f"No timestamp of {counted(records, 'record')} in {where} is certainly wrong.{perhaps}",
+            "Look at the producers whose times contradict their neighbours: either these are ahead, or the others are "
+            "late (a replay, a backfill). The proxy's violation events name clients from now on.",
+        )
     if not damaged:
         return Conclusion(
             f"All timestamps of {counted(records, 'record')} in {where} are sound.",
@@ -53,7 +62,7 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     found = (
         f"{share(damaged, records)} of {counted(records, 'record')} in {where} have a wrong timestamp "
         f"({counts_in_words(kinds)}); {share(its, damaged)} of those come from one producer{of}, "
-        f"{producer_name(producer)}."
+        f"{producer_name(producer)}.{perhaps}"
     )
     repaired = "" if not any(kinds[kind] for kind in _REPAIRED) else ", and repair shows a clean copy"
     return Conclusion(
@@ -61,6 +70,15 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
         "Fix that producer first: clients' names are not stored with records, but the proxy's violation events have "
         f"them. advise recommends limits that reject such records{repaired}.",
     )
+
+
+def _perhaps(damage: Mapping[str, int], at_most: Mapping[str, int]) -> str:
+    """Return a sentence about the damages whose number is a range; nothing if there is none."""
+    ranges = {name: most for name, most in at_most.items() if most > damage[name]}
+    if not ranges:
+        return ""
+    counts = counts_in_words({name: damage[name] for name in ranges}, ranges)
+    return f" Not known exactly, because brokers do not store when these records were appended: {counts}."
 
 
 def producer_name(producer: Mapping[str, Any]) -> str:
@@ -75,6 +93,7 @@ def worst_first(topics: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 _HOUR_MS = 3_600_000
+_BY_BROKER = 1
 _MOST_BARS = 400
 _DAMAGES = [damage.value for damage in Damage]
 
@@ -112,10 +131,15 @@ def console_table(summary: dict[str, Any]) -> ConsoleTable:
     shown, rest = cut(worst_first(summary["topics"]), "summary.json")
     topics = ((name, summary["topics"][name]) for name in shown)
     rows = [
-        (name, its["records"], its["null_keys"], its["bytes"], *(its["damage"][d] for d in _DAMAGES))
+        (name, its["records"], its["null_keys"], its["bytes"], *(_count(its, d) for d in _DAMAGES))
         for name, its in topics
     ]
     return ConsoleTable("Profile", ("topic", "records", "null keys", "bytes", *_DAMAGES), rows, rest)
+
+
+def _count(topic: Mapping[str, Any], damage: str) -> int | str:
+    least = topic["damage"][damage]
+    return between(least, topic["damage_at_most"].get(damage, least))
 
 
 def remarks(summary: dict[str, Any]) -> list[str]:
@@ -164,16 +188,16 @@ def _section(results: Results, name: str, topic: dict[str, Any]) -> Section:
     producers = sorted(topic["producers"], key=lambda producer: -_damaged(producer))
     damage = Table(
         "Damaged timestamps",
-        ("kind", "records", "share"),
-        [(kind, n, f"{100 * n / topic['records']:.4f} %") for kind, n in topic["damage"].items()],
+        ("kind", "records", "share (at least)"),
+        [(kind, _count(topic, kind), f"{100 * n / topic['records']:.4f} %") for kind, n in topic["damage"].items()],
     )
     units = Table(
         "Likely units of implausible and future times", ("unit", "records"), list(topic["likely_units"].items())
     )
     return Section(
         name,
-        owner_in_words(topic),
-        plots=[_over_time(results, name), _distances(topic), _by_producer(producers)],
+        " ".join(part for part in (owner_in_words(topic), _about_hours(topic)) if part),
+        plots=[*_over_time(results, name), _distances(topic), _by_producer(producers)],
         tables=[damage, *([units] if units.rows else []), _producers_table(producers)],
     )
 
@@ -204,25 +228,49 @@ def _damaged(producer: dict[str, Any]) -> int:
     return sum(producer["damage"].values())
 
 
-def _over_time(results: Results, topic: str) -> Plot:
-    rows = results.read_table(HOURS).where(f.col("topic") == topic).where(IS_CELL)
+def _over_time(results: Results, topic: str) -> list[Plot]:
+    """Return a plot of the records that are dated to the hour; none if no record is."""
+    rows = results.read_table(HOURS).where(f.col("topic") == topic).where(IS_CELL).where("hour = hour_until")
     found = rows.groupBy("hour", "damage").agg(f.sum("records").alias("records")).orderBy("hour").collect()
+    if not found:
+        return []
     first, last = found[0]["hour"], found[-1]["hour"]
     unit = max(1, -(-((last - first) // _HOUR_MS + 1) // _MOST_BARS)) * _HOUR_MS
     counts: dict[str, dict[int, int]] = defaultdict(lambda: defaultdict(int))
     for row in found:
         counts[row["damage"]][row["hour"] // unit * unit] += row["records"]
     times = sorted({time for series in counts.values() for time in series})
-    series = {d: [counts[d][time] for time in times] for d in (NO_DAMAGE, *_DAMAGES) if d in counts}
-    return over_time(times, series, "Records by estimated append", unit)
+    series = {d: [counts[d][time] for time in times] for d in (NO_DAMAGE, *_DAMAGES, *Perhaps) if d in counts}
+    return [over_time(times, series, "Records by the hour of their neighbours' times", unit)]
+
+
+def _about_hours(topic: Mapping[str, Any]) -> str:
+    """Return how the plot over time is to be read."""
+    if all(producer["timestamp_type"] == _BY_BROKER for producer in topic["producers"]):
+        return ""
+    shown = topic["records"] - topic["undated"]
+    of = f"{shown:,} of {counted(topic['records'], 'record')}" if topic["undated"] else "all records"
+    rest = (
+        f" The times around the other {topic['undated']:,} stand still, repeat or contradict each other for more than "
+        "an hour, so they have no hour."
+        if topic["undated"]
+        else ""
+    )
+    return (
+        f"By hour: {of}. Brokers do not store when records were appended, so an hour is that of the records' own "
+        f"times; in a topic that was copied or backfilled, it is the hour in which they were first written.{rest}"
+    )
 
 
 def _distances(topic: dict[str, Any]) -> Plot:
-    sides = {"ahead": "ahead of append", "behind": "behind append"}
     series = {
-        label: [bound["beyond"] / topic["records"] for bound in topic["bounds"] if bound["side"] == side]
-        for side, label in sides.items()
+        f"{side} {of}": [bound["beyond"] / topic["records"] for bound in topic["bounds"] if bound["side"] == side]
+        for side, of in (("ahead", "of append"), ("behind", "append"))
     }
+    for side in ("ahead", "behind"):
+        its = [bound for bound in topic["bounds"] if bound["side"] == side]
+        if any(bound["at_most"] > bound["beyond"] for bound in its):
+            series[f"{side}, perhaps"] = [bound["at_most"] / topic["records"] for bound in its]
     bounds = [duration(bound["bound_ms"]) for bound in topic["bounds"] if bound["side"] == "ahead"]
     return share_beyond(bounds, series, "Share beyond each bound")
 

@@ -10,6 +10,7 @@ A block's rows depend on nothing outside it. So a partition that is aggregated i
 one (`sluicegate.pipeline.source.chunks`).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -41,6 +42,7 @@ _LAST_PLAUSIBLE = max(UNITS)
 _DIGITS_APART = 100  # more than there are likely units
 _UNLIKE_AT_MOST, _TRIED_AGAIN_AFTER = 2, 64
 _TIMESTAMP, _KEY_SIZE, _VALUE_SIZE = 1, 3, 5
+_BY_BROKER = 1
 
 SCHEMA = pa.schema(
     [
@@ -59,8 +61,16 @@ SCHEMA = pa.schema(
         ("latest", pa.int64()),
         ("first_offset", pa.int64()),
         ("last_offset", pa.int64()),
+        ("first_place", pa.int64()),
+        ("last_place", pa.int64()),
+        ("block", pa.int64()),
     ]
 )
+"""`first_place`, `last_place`: the base offsets of the first and the last batch."""
+DoubtsOf = Callable[[NDArray[np.int64], int], NDArray[np.int8]]
+"""Returns the `Doubt` of each time of a batch with this base offset."""
+DOUBTS_FROM = len(Kind) - 1
+"""A kind above this is that of a time in milliseconds with a `Doubt`: the sum of both."""
 
 
 @dataclass(slots=True)
@@ -74,6 +84,9 @@ class _Row:
     latest: int
     first_offset: int
     last_offset: int
+    first_place: int
+    last_place: int
+    block: int
 
 
 class _Columns(NamedTuple):
@@ -85,6 +98,7 @@ class _Columns(NamedTuple):
     offsets: NDArray[np.int64]
     key_sizes: NDArray[np.int64]
     sizes: NDArray[np.int64]
+    places: NDArray[np.int64]
 
 
 _Producer = tuple[int, str, int]
@@ -95,11 +109,15 @@ _Key = tuple[int, int, int, int, str, int]
 
 class TimestampCounts:
     """Counts the records of some blocks of a partition by timestamp. `whole`: the range that all tasks read of it.
+    `doubts_of`: separates records by their `Doubt`, in kinds above `DOUBTS_FROM`.
 
     Enter and add batches in order.
     """
 
-    def __init__(self, whole: OffsetRange, now_ms: int, epoch_ms: int | None = None) -> None:
+    def __init__(
+        self, whole: OffsetRange, now_ms: int, epoch_ms: int | None = None, doubts_of: DoubtsOf | None = None
+    ) -> None:
+        self._doubts_of = doubts_of
         self._whole = whole
         blocks = (whole.end - 1) // BLOCK_OFFSETS - whole.start // BLOCK_OFFSETS + 1
         self._far_at_most = _MOST_EXACT_ROWS // max(blocks, 1)
@@ -126,6 +144,8 @@ class TimestampCounts:
     @property
     def expects_alike(self) -> bool:
         """Return whether to try `add_alike` for the next batch: if recent ones succeeded, and now and then."""
+        if self._doubts_of is not None:
+            return False
         return self._unlike < _UNLIKE_AT_MOST or self._unlike % _TRIED_AGAIN_AFTER == 0
 
     def add_alike(self, facts: BatchFacts, totals: Totals, last_offset: int) -> bool:
@@ -145,6 +165,9 @@ class TimestampCounts:
             totals.latest,
             facts.base_offset,
             last_offset,
+            facts.base_offset,
+            facts.base_offset,
+            self._block,
         )
         self._put((self._around, 0, minute, *_producer_of(facts)), row)
         return True
@@ -177,7 +200,18 @@ class TimestampCounts:
             minutes[odd] = self._shapes_of(times[odd])
         facts = batch.facts
         counts_batch = (1, facts.size) if first == 0 else (0, 0)  # a batch's bytes count with its first records
-        self._add_groups(_producer_of(facts), _Columns(kinds, minutes, times, offsets, key_sizes, sizes), counts_batch)
+        self._add_doubts(kinds, times, facts)
+        places = np.full(len(times), facts.base_offset, np.int64)
+        columns = _Columns(kinds, minutes, times, offsets, key_sizes, sizes, places)
+        self._add_groups(_producer_of(facts), columns, counts_batch)
+
+    def _add_doubts(self, kinds: NDArray[np.int8], times: NDArray[np.int64], facts: BatchFacts) -> None:
+        """Change the kinds of times of a producer that are perhaps or certainly ahead or behind."""
+        if self._doubts_of is None or facts.timestamp_type == _BY_BROKER:
+            return
+        doubts = self._doubts_of(times, facts.base_offset)
+        doubted = (kinds == Kind.MILLISECONDS) & (doubts != 0)
+        kinds[doubted] = doubts[doubted] + DOUBTS_FROM
 
     def _add_later(self, batch: DecodedBatch, first: int, last: int) -> None:
         """Collect plausible records of several minutes until their block ends: aggregating a hundred small unordered
@@ -188,8 +222,10 @@ class TimestampCounts:
         sizes = np.maximum(rows[_KEY_SIZE], 0) + np.maximum(rows[_VALUE_SIZE], 0)
         minutes = rows[_TIMESTAMP] // MINUTE_MS
         kinds = np.zeros(last - first, np.int8)
+        self._add_doubts(kinds, rows[_TIMESTAMP], batch.facts)
+        places = np.full(last - first, batch.facts.base_offset, np.int64)
         kept = self._pending.setdefault(_producer_of(batch.facts), [])
-        kept.append(_Columns(kinds, minutes, rows[_TIMESTAMP], rows[0], rows[_KEY_SIZE], sizes))
+        kept.append(_Columns(kinds, minutes, rows[_TIMESTAMP], rows[0], rows[_KEY_SIZE], sizes, places))
         if first == 0:
             producer = _producer_of(batch.facts)
             count, filled = self._pending_batches.get(producer, (0, 0))
@@ -217,11 +253,14 @@ class TimestampCounts:
             groups.most(columns.times),
             groups.first_of(columns.offsets),
             groups.last_of(columns.offsets),
+            groups.first_of(columns.places),
+            groups.last_of(columns.places),
+            np.full(len(groups.sizes), self._block, np.int64),
         )
         rows = zip(*(column.tolist() for column in found), strict=True)
-        for kind, minute, records, null_keys, filled, earliest, latest, first_offset, last_offset in rows:
+        for kind, minute, records, null_keys, filled, *numbers in rows:
             self._note(minute if kind <= _LAST_PLAUSIBLE else self._now_minute + 1)
-            row = _Row(records, null_keys, filled, *batches, earliest, latest, first_offset, last_offset)
+            row = _Row(records, null_keys, filled, *batches, *numbers)
             batches = (0, 0)
             self._put((self._around, kind, minute, *producer), row)
 
@@ -254,6 +293,8 @@ class TimestampCounts:
         # Collected records may precede those that were added directly.
         row.first_offset = min(row.first_offset, more.first_offset)
         row.last_offset = max(row.last_offset, more.last_offset)
+        row.first_place = min(row.first_place, more.first_place)
+        row.last_place = max(row.last_place, more.last_place)
 
     def _close(self) -> None:
         self._add_pending()

@@ -1,12 +1,12 @@
 """Computes the correct timestamp of a damaged record.
 
 A number in another unit is converted, unless the result is ahead of both its append and the moment of reading. Zero and
-negative times, and times ahead of the moment of reading, become the estimated append time. Times before the moment of
-reading may be sound, whatever the clock shows; they and implausible times are rewritten only if requested by name.
-Other times stay.
+negative times, and times that are ahead whenever they were appended, become the estimated append time. Times that are
+ahead only for a part of the range of their append may be sound; they and implausible times are rewritten only if
+requested by name. Other times stay.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -14,16 +14,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sluicegate.pipeline.jobs.profile.append_times import AppendTimes, Doubt, saturated
 from sluicegate.pipeline.jobs.profile.clock import Clock
-from sluicegate.pipeline.jobs.profile.damage import Damage, saturated
+from sluicegate.pipeline.jobs.profile.damage import Damage, Perhaps
 from sluicegate.pipeline.jobs.profile.kinds import UNITS, Kind, Kinds, in_milliseconds
 from sluicegate.pipeline.jobs.repair.settings import Retention
 
-NAMES = ("", *(Damage[kind.name].value for kind in Kind if kind is not Kind.MILLISECONDS), Damage.FUTURE.value)
-_FUTURE = len(Kind)
+DAMAGES = (*(Damage[kind.name].value for kind in Kind if kind is not Kind.MILLISECONDS), Damage.FUTURE.value)
+NAMES = ("", *DAMAGES, Perhaps.FUTURE.value)
+_FUTURE, _MAYBE_FUTURE = len(Kind), len(Kind) + 1
 _TIMELESS = [Kind.ZERO, Kind.NEGATIVE, _FUTURE]
 BY_NAME_ONLY = (Damage.FUTURE.value, Damage.IMPLAUSIBLE.value)
-"""Damages with possibly sound times: rewritten only on request, except future ones ahead of the moment of reading."""
+"""Damages with possibly sound times: rewritten only on request, except times that are certainly ahead."""
+_ALSO = {Damage.FUTURE.value: Perhaps.FUTURE.value}
 
 
 class RepairHeader(StrEnum):
@@ -55,7 +58,7 @@ class Rules:
 @dataclass(frozen=True, slots=True)
 class Corrections:
     """For each record: `kinds`, an index into `NAMES` (0: none), the timestamp `after`, whether it was `solved`, and
-    whether its time may be sound: not ahead of the moment of reading, not zero, negative or in another unit.
+    whether its time may be sound: not certainly ahead, not zero, negative or in another unit.
     """
 
     kinds: NDArray[np.int8]
@@ -65,30 +68,38 @@ class Corrections:
 
 
 def correct(
-    timestamps: NDArray[np.int64], offsets: NDArray[np.int64], clock: Clock | None, rules: Rules
+    timestamps: NDArray[np.int64], offsets: NDArray[np.int64], clock: Clock | None, times: AppendTimes, rules: Rules
 ) -> Corrections:
-    """Correct records of one partition in order. A clock of None: no neighbour dates their append."""
+    """Correct records of one partition in order. `times`: the ranges of their appends. `clock`: the times that are
+    written; None: no neighbour dates their append.
+    """
     kinds = Kinds(rules.now_ms, rules.epoch_ms).of(timestamps)
     after = timestamps.copy()
-    # Without a clock only times ahead of now are known to be future, and no better time is known.
-    appended = clock.at(offsets) if clock is not None else np.full(len(offsets), rules.now_ms, np.int64)
-    latest = saturated(appended, rules.after_max_ms)
-    kinds[(kinds == Kind.MILLISECONDS) & (timestamps > latest)] = _FUTURE
+    doubts = times.doubts(timestamps, offsets, rules.after_max_ms, None)
+    in_ms = kinds == Kind.MILLISECONDS
+    kinds[in_ms & (doubts == Doubt.FUTURE)] = _FUTURE
+    kinds[in_ms & (doubts == Doubt.MAYBE_FUTURE)] = _MAYBE_FUTURE
     solved = np.zeros(len(timestamps), np.bool_)
-    may_be_sound = (kinds == Kind.IMPLAUSIBLE) | ((kinds == _FUTURE) & (timestamps <= rules.now_ms))
+    may_be_sound = (kinds == Kind.IMPLAUSIBLE) | (kinds == _MAYBE_FUTURE)
     if not kinds.any():
         return Corrections(kinds, after, solved, may_be_sound)
     meant = in_milliseconds(timestamps, kinds)
-    in_unit = np.isin(kinds, list(UNITS)) & (meant <= np.maximum(latest, rules.now_ms))
+    # Without a clock, no better time than the moment of reading is known.
+    appended = clock.at(offsets) if clock is not None else np.full(len(offsets), rules.now_ms, np.int64)
+    in_unit = np.isin(kinds, list(UNITS)) & (meant <= np.maximum(saturated(appended, rules.after_max_ms), rules.now_ms))
     after[in_unit], solved[in_unit] = meant[in_unit], True
     if clock is not None:
-        timeless = np.isin(kinds, _TIMELESS) & ~may_be_sound
-        for name in rules.rewrite:
+        timeless = np.isin(kinds, _TIMELESS)
+        for name in _with_doubts(rules.rewrite):
             timeless |= kinds == NAMES.index(name)
         after[timeless], solved[timeless] = appended[timeless], True
-    kept = np.isin(kinds, [NAMES.index(name) for name in rules.keep])
+    kept = np.isin(kinds, [NAMES.index(name) for name in _with_doubts(rules.keep)])
     after[kept], solved[kept] = timestamps[kept], False
     return Corrections(kinds, after, solved, may_be_sound)
+
+
+def _with_doubts(damages: Iterable[str]) -> list[str]:
+    return [name for damage in damages for name in (damage, _ALSO.get(damage)) if name is not None]
 
 
 def clock_from(value: Mapping[str, Any] | None) -> Clock | None:

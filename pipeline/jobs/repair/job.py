@@ -11,7 +11,7 @@ from pyspark.sql import functions as f
 
 from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.jobs.repair import report, rights
-from sluicegate.pipeline.jobs.repair.correction import BY_NAME_ONLY, NAMES, Rules
+from sluicegate.pipeline.jobs.repair.correction import BY_NAME_ONLY, DAMAGES, Rules
 from sluicegate.pipeline.jobs.repair.listing import before_and_after, damaged, odd_headers_in, unreadable_batches
 from sluicegate.pipeline.jobs.repair.obstacles import (
     what_cannot_be_read,
@@ -212,7 +212,7 @@ class Repair:
 
 def check_damages(keep: Collection[str], rewrite: Collection[str]) -> None:
     """Raises NoSuchDamage."""
-    for given, known in ((keep, NAMES[1:]), (rewrite, BY_NAME_ONLY)):
+    for given, known in ((keep, DAMAGES), (rewrite, BY_NAME_ONLY)):
         unknown = set(given) - set(known)
         if unknown:
             raise NoSuchDamage(f"unknown damage {', '.join(sorted(unknown))}; expected one of {', '.join(known)}")

@@ -53,7 +53,7 @@ def damaged(spark: SparkSession, topics: Topics, plan: Plan) -> DataFrame:
 def _damaged(batch: pa.RecordBatch, plan: PartitionPlan) -> pa.RecordBatch:
     """Return the rows of one Arrow batch."""
     before, offsets = batch["timestamp"].to_numpy(), batch["offset"].to_numpy()
-    found = correct(before, offsets, plan.clock, plan.rules)
+    found = correct(before, offsets, plan.clock, plan.times, plan.rules)
     odd = have_odd_headers(batch["headers_binary"])
     places = np.flatnonzero(found.kinds.astype(np.bool_) | odd)
     kept = batch.take(pa.array(places))

@@ -6,12 +6,18 @@ from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from typing import Any
 
+from sluicegate.pipeline.errors import PipelineError
+from sluicegate.pipeline.jobs.profile.append_times import AppendTimes, append_times_from
 from sluicegate.pipeline.jobs.profile.clock import Clock
 from sluicegate.pipeline.jobs.repair.correction import Rules, clock_as_plan, clock_from
 from sluicegate.pipeline.jobs.repair.settings import Retention
 from sluicegate.pipeline.jobs.repair.survey import Contents, Survey
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.source.decoding import Unreadable
+
+
+class PlanTooOld(PipelineError):
+    """The plan lacks what this release needs; the text gives a fix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +31,7 @@ class PartitionPlan:
     contents: Contents
     codec: str
     clock: Clock | None
+    times: AppendTimes
     rules: Rules
 
 
@@ -70,6 +77,7 @@ class Plan:
                         "contents": _as_plan(each.contents),
                         "codec": each.codec,
                         "clock": clock_as_plan(each.clock),
+                        "append_times": each.times.as_json(),
                     }
                     for each in self.partitions
                 ],
@@ -78,8 +86,13 @@ class Plan:
 
 
 def plan_from(text: str) -> Plan:
-    """Return the plan of `Plan.as_json`."""
+    """Return the plan of `Plan.as_json`. Raises PlanTooOld."""
     value = json.loads(text)
+    if any("append_times" not in each for each in value["partitions"]):
+        raise PlanTooOld(
+            "the plan was made by an earlier release, which estimated append times otherwise: make a new one with "
+            "another --out and --to, or finish it with that release"
+        )
     rules = Rules(
         value["now_ms"],
         value["after_max_ms"],
@@ -97,6 +110,7 @@ def plan_from(text: str) -> Plan:
             _contents_from(each["contents"]),
             each["codec"],
             clock_from(each["clock"]),
+            append_times_from(each["append_times"]),
             rules,
         )
         for each in value["partitions"]
@@ -114,10 +128,10 @@ def make_plan(
     assumed = None if rules.assume_ms is None else Clock.fixed_at(rules.assume_ms)
     partitions = []
     for each in ranges:
-        found = surveys.get(each.of, Survey(each.start, Contents(), "none", None))
+        found = surveys.get(each.of, Survey(each.start, Contents(), "none", None, AppendTimes.between(0, rules.now_ms)))
         clock = found.clock if found.clock is not None else assumed
-        source = replace(each, start=found.start)
-        partitions.append(PartitionPlan(source, targets[each.of.topic], found.contents, found.codec, clock, rules))
+        source, to = replace(each, start=found.start), targets[each.of.topic]
+        partitions.append(PartitionPlan(source, to, found.contents, found.codec, clock, found.times, rules))
     return Plan(targets, tuple(partitions), rules)
 
 

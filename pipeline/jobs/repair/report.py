@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sluicegate.pipeline.jobs.profile.damage import Damage
+from sluicegate.pipeline.jobs.profile.damage import Damage, Perhaps
 from sluicegate.pipeline.jobs.profile.kinds import UNITS
 from sluicegate.pipeline.jobs.repair.correction import Rules
 from sluicegate.pipeline.report.console import ConsoleTable
@@ -30,12 +30,15 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     topics = summary["topics"].values()
     records = sum(topic["records"] for topic in topics)
     repaired, left = (added_up(topics, what) for what in ("repaired", "undiagnosed"))
+    perhaps = left.pop(Perhaps.FUTURE.value, 0)
     changed, stay = sum(repaired.values()), sum(left.values())
     verb = "have" if summary["applied"] else "would have"
     of = f" ({counts_in_words(repaired)})" if changed else ""
     rest = f"; {counted(stay, 'damaged one')} {'is' if stay == 1 else 'are'} left as they are" if stay else ""
+    if perhaps:
+        rest += f"; {perhaps:,} are perhaps ahead, which is not known exactly, and are left as they are"
     found = f"{share(changed, records)} of {counted(records, 'record')} {verb} another timestamp{of}{rest}."
-    return Conclusion(found, _to_do(summary, changed + stay))
+    return Conclusion(found, _to_do(summary, changed + stay + perhaps))
 
 
 def _to_do(summary: Mapping[str, Any], damaged: int) -> str:
@@ -130,7 +133,9 @@ def why_left(row: dict[str, Any], rules: Rules) -> str | None:
         guess = f"the example is perhaps {unit}" if unit else "no unit fits the example"
         return f"left as it is: before --epoch, {guess}; --rewrite {damage} sets the append time"
     if row["may_be_sound"]:
-        return f"left as it is: not ahead of the moment of reading, so it may be sound; --rewrite {damage} changes it"
+        return (
+            "left as it is: ahead of its neighbours, or these are late, so it may be sound; --rewrite future changes it"
+        )
     if damage in {unit.value for unit in UNITS.values()}:
         return "left as it is: even converted, it is ahead of the moment of reading"
     return "left as it is: the partition has no usable time; --assume-ms MS sets one"
@@ -147,7 +152,7 @@ def first_lines(summary: dict[str, Any]) -> list[str]:
         remarks(summary)[0],
         f"{sum(repaired.values()) - sound:,} damaged ones {would}, of {records:,} records in all{_in_words(repaired)}.",
         *(
-            [f"{sum(left.values()):,} damaged ones are left as they are{_in_words(left)}; the table gives reasons."]
+            [f"{sum(left.values()):,} others are left as they are{_in_words(left)}; the table gives reasons."]
             if left
             else ()
         ),
@@ -159,7 +164,7 @@ def remarks(summary: dict[str, Any]) -> list[str]:
     """Return sentences about sound-looking changes, warnings and obstacles."""
     sound = _sound_looking(summary)
     would = "have changed" if summary["applied"] else "would change"
-    why = " (their times are not ahead of the moment of reading; requested by --rewrite)" if sound else ""
+    why = " (their times are not certainly ahead; requested by --rewrite)" if sound else ""
     return [
         f"{sound:,} sound-looking records {would}{why}.",
         *(f"Warning: {warning}." for warning in summary["warnings"]),

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline.jobs.profile import reading
+from sluicegate.pipeline.jobs.profile.append_times import AppendTimes, append_times, append_times_from
 from sluicegate.pipeline.jobs.profile.clock import Clock, simplified
 from sluicegate.pipeline.jobs.profile.damage import partition_clock
 from sluicegate.pipeline.jobs.profile.kinds import Kind, in_milliseconds
@@ -26,7 +27,8 @@ from sluicegate.pipeline.topics import Topics
 
 _DDL = (
     "topic string, partition int, codec string, records bigint, null_keys bigint, largest bigint, outdated bigint, "
-    "start bigint, may_shrink boolean, unreadable string, offsets array<bigint>, times array<bigint>"
+    "start bigint, may_shrink boolean, unreadable string, offsets array<bigint>, times array<bigint>, "
+    "append_times string"
 )
 
 
@@ -48,13 +50,14 @@ class Contents:
 @dataclass(frozen=True, slots=True)
 class Survey:
     """`start`: start of the range, after what retention deleted meanwhile. `clock`: None if there is no usable time.
-    `codec`: that of most records.
+    `codec`: that of most records. `times`: the ranges of the appends.
     """
 
     start: int
     contents: Contents
     codec: str
     clock: Clock | None
+    times: AppendTimes
 
 
 def survey(
@@ -95,6 +98,7 @@ def survey(
             "partition": wanted.of.partition,
             "codec": by_codec["codec"][0].as_py() if len(by_codec) else "none",
             "start": start,
+            "append_times": json.dumps(append_times(rows, rules.now_ms).without_hours().as_json()),
         }
         plan = clock_as_plan(None if clock is None else simplified(clock, MINUTE_MS)) or {}
         counts = asdict(contents) | {"unreadable": json.dumps([asdict(each) for each in held.unreadable])}
@@ -111,6 +115,7 @@ def survey(
             ),
             row.codec,
             clock_from(None if row.offsets is None else row.asDict()),
+            append_times_from(json.loads(row.append_times)),
         )
         for row in rows
     }
@@ -137,5 +142,6 @@ _SCHEMA = pa.schema(
         ("unreadable", pa.string()),
         ("offsets", pa.list_(pa.int64())),
         ("times", pa.list_(pa.int64())),
+        ("append_times", pa.string()),
     ]
 )

@@ -93,7 +93,7 @@ class _Writer:
 
     def _produce(self, rows: pa.RecordBatch) -> None:
         timestamps, offsets = rows["timestamp"].to_numpy(), rows["offset"].to_numpy()
-        found = correct(timestamps, offsets, self._plan.clock, self._plan.rules)
+        found = correct(timestamps, offsets, self._plan.clock, self._plan.times, self._plan.rules)
         columns = [rows[name].to_pylist() for name in ("key", "value", "headers_binary")]
         corrected = found.solved & (found.after != timestamps)
         numbers = (

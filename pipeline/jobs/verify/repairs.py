@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from sluicegate.pipeline.jobs.profile.damage import Damage
+from sluicegate.pipeline.jobs.profile.damage import Damage, Perhaps
 from sluicegate.pipeline.jobs.repair.correction import NAMES, correct
 from sluicegate.pipeline.jobs.repair.plan import Plan
 from sluicegate.pipeline.kafka.cluster import TopicPartition
@@ -19,7 +19,13 @@ _EARLIEST_MS = 788_918_400_000  # 1995: earlier times do not date a topic
 _HOUR_MS = 3_600_000
 _MINUTE_MS = 60_000
 _PLACE = ["partition", "offset", "origin_partition", "origin_offset"]
-_TIMELESS = (Damage.ZERO.value, Damage.NEGATIVE.value, Damage.FUTURE.value, Damage.IMPLAUSIBLE.value)
+_TIMELESS = (
+    Damage.ZERO.value,
+    Damage.NEGATIVE.value,
+    Damage.FUTURE.value,
+    Damage.IMPLAUSIBLE.value,
+    Perhaps.FUTURE.value,
+)
 
 
 def unit_is_wrong() -> Column:
@@ -88,7 +94,9 @@ def not_as_planned(ours: DataFrame, plan: Plan, source: str) -> DataFrame:
 
 
 def _wrong(rows: pa.RecordBatch, planned: Any) -> NDArray[np.bool_]:
-    found = correct(rows["original"].to_numpy(), rows["origin_offset"].to_numpy(), planned.clock, planned.rules)
+    found = correct(
+        *(rows["original"].to_numpy(), rows["origin_offset"].to_numpy()), planned.clock, planned.times, planned.rules
+    )
     kinds = np.array(NAMES, dtype="O")[found.kinds]
     right = (found.after == rows["timestamp"].to_numpy()) & (kinds == rows["repair"].to_numpy(zero_copy_only=False))
     return np.asarray(~right)

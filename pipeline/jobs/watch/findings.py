@@ -32,6 +32,7 @@ def as_row(finding: Finding, batch: str, told_at: int) -> dict[str, Any]:
         "before": finding.before,
         "records": finding.records,
         "hour": finding.hour,
+        "hour_until": finding.hour_until,
     }
 
 
@@ -42,8 +43,12 @@ def in_a_line(row: dict[str, Any]) -> str:
 
 
 def hour_of(row: dict[str, Any]) -> str:
-    """Return the hour: `2026-11-24 09:00`."""
-    return datetime.fromtimestamp(row["hour"] / 1000, UTC).strftime("%Y-%m-%d %H:00")
+    """Return the hour: `2026-11-24 09:00`, or `between 2026-11-24 09:00 and 2026-11-25 13:00`."""
+    first, last = (
+        datetime.fromtimestamp(hour / 1000, UTC).strftime("%Y-%m-%d %H:00")
+        for hour in (row["hour"], row.get("hour_until", row["hour"]))  # findings of earlier releases have one hour
+    )
+    return first if first == last else f"between {first} and {last}"
 
 
 def producer_name(row: dict[str, Any]) -> str:

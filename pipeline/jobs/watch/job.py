@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from sluicegate.pipeline.jobs.audit.policies import Policies
-from sluicegate.pipeline.jobs.profile.damage import NO_DAMAGE, Damage
+from sluicegate.pipeline.jobs.profile.damage import AT_MOST, NO_DAMAGE, Damage
 from sluicegate.pipeline.jobs.watch import findings
 from sluicegate.pipeline.jobs.watch.producers import About, Distance, Occurrence, Producers
 from sluicegate.pipeline.jobs.watch.progress import Progress, note_sent, progress_in
@@ -51,6 +51,7 @@ _KNOWN_BY = (
     *("verdict", "reason", "rule"),
 )
 _SOUND = (NO_DAMAGE, Damage.PAST.value)
+_DAMAGES = frozenset(damage.value for damage in Damage)
 _MOST_RECENT, _MOST_OWED = 100, 1000
 
 _MarkKey = tuple[str, int, About, str]
@@ -230,7 +231,12 @@ def _added_up(cells: DataFrame) -> dict[str, list[dict[str, Any]]]:
         .when(f.col("what") == UNREADABLE, f.col("batches"))
         .otherwise(f.col("last_offset") - f.col("first_offset") + 1)
     )
-    hours = (f.min("hour").alias("first_hour"), f.max("hour").alias("last_hour"))
+    hours = (
+        f.min("hour").alias("first_hour"),
+        f.min("hour_until").alias("first_until"),
+        f.max("hour").alias("last_hour"),
+        f.max("hour_until").alias("last_until"),
+    )
     found: dict[str, list[dict[str, Any]]] = {what: [] for what in COLUMNS}
     for row in cells.groupBy("what", *_KNOWN_BY).agg(f.sum(counted).alias("counted"), *hours).collect():
         found[row.what].append(row.asDict())  # a Row searches its names for each field
@@ -243,7 +249,7 @@ def _occurrences(sums: dict[str, list[dict[str, Any]]]) -> tuple[list[Occurrence
     hours: dict[_SideKey, int] = {}
     for row in sums[HOURS]:
         topic, producer_id = row["topic"], row["producer_id"]
-        if row["damage"] != NO_DAMAGE:
+        if row["damage"] in _DAMAGES:
             _mark(marks, (topic, producer_id, About.DAMAGE, row["damage"]), row)
         for side in (About.AHEAD, About.BEHIND):
             side_key = (topic, producer_id, side)
@@ -263,11 +269,13 @@ def _occurrences(sums: dict[str, list[dict[str, Any]]]) -> tuple[list[Occurrence
 
 def _mark(marks: dict[_MarkKey, Occurrence], what: _MarkKey, row: dict[str, Any]) -> None:
     known = marks.get(what)
-    first, last, records = row["first_hour"], row["last_hour"], row["counted"]
+    first, last = (row["first_hour"], row["first_until"]), (row["last_hour"], row["last_until"])
+    records = row["counted"]
     if known is not None:
-        first, last = min(first, known.first_hour), max(last, known.last_hour)
+        first = min(first[0], known.first_hour), min(first[1], known.first_until)
+        last = max(last[0], known.last_hour), max(last[1], known.last_until)
         records += known.records
-    marks[what] = Occurrence(*what, records=records, first_hour=first, last_hour=last)
+    marks[what] = Occurrence(*what, records, *first, *last)
 
 
 def _added(topics: dict[str, dict[str, Any]], sums: dict[str, list[dict[str, Any]]]) -> dict[str, dict[str, Any]]:
@@ -275,8 +283,12 @@ def _added(topics: dict[str, dict[str, Any]], sums: dict[str, list[dict[str, Any
     for row in sums[HOURS]:
         topic, damage = found.setdefault(row["topic"], _nothing()), row["damage"]
         topic["records"] += row["counted"]
-        if damage != NO_DAMAGE:
+        if damage in _DAMAGES:
             topic["damage"][damage] = topic["damage"].get(damage, 0) + row["counted"]
+        at_most = topic.setdefault("damage_at_most", {})  # progress of earlier releases has none
+        for name, codes in AT_MOST.items():
+            if damage in codes:
+                at_most[name] = at_most.get(name, 0) + row["counted"]
     for row in sums[VIOLATIONS]:
         violations = found.setdefault(row["topic"], _nothing())["violations"]
         violations[row["reason"]] = violations.get(row["reason"], 0) + row["counted"]
@@ -288,4 +300,4 @@ def _added(topics: dict[str, dict[str, Any]], sums: dict[str, list[dict[str, Any
 
 
 def _nothing() -> dict[str, Any]:
-    return {"records": 0, "damage": {}, "violations": {}, "gone": 0, "unreadable": 0}
+    return {"records": 0, "damage": {}, "damage_at_most": {}, "violations": {}, "gone": 0, "unreadable": 0}

@@ -1,7 +1,8 @@
 """The known state of each producer, so that each beginning, change and end is reported once.
 
 A producer is an id in a topic; clients without idempotence share the id -1. A mark of a producer is a damage or a
-violation. It begins when it is first seen, and has ended when its producer has written for a while without it. A
+violation. It begins when it is first seen, and has ended when its producer has written for a while without it, whenever
+in their ranges (`append_times`) the last record with it and the last one without it were appended. A
 producer's distance is the largest bound of the profile's ladder that half of its sound records exceed.
 """
 
@@ -39,7 +40,9 @@ class Change(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """The number of `records` of a producer with a mark (`what`) in one batch, in these hours (ms)."""
+    """The number of `records` of a producer with a mark (`what`) in one batch. The first of them was appended between
+    the hours (ms) `first_hour` and `first_until`, the last between `last_hour` and `last_until`.
+    """
 
     topic: str
     producer_id: int
@@ -47,7 +50,9 @@ class Occurrence:
     what: str
     records: int
     first_hour: int
+    first_until: int
     last_hour: int
+    last_until: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +70,9 @@ class Distance:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A finding to report. `hour` (ms): when it was first seen, or last if it has ended."""
+    """A finding to report. `hour` (ms): when it was first seen, or last if it has ended; at the latest in
+    `hour_until`.
+    """
 
     topic: str
     producer_id: int
@@ -75,6 +82,7 @@ class Finding:
     before: str
     records: int
     hour: int
+    hour_until: int
 
 
 @dataclass(slots=True)
@@ -130,14 +138,14 @@ class Producers:
         marks = known.marks.setdefault(seen.about, {})
         before = sorted(marks)
         is_new = seen.what not in marks
-        marks[seen.what] = max(marks.get(seen.what, 0), seen.last_hour)
+        marks[seen.what] = max(marks.get(seen.what, 0), seen.last_until)
         if not is_new:
             return []
         # A producer usually has one damage at a time, so another one is a change. Violations are independent.
         changed = seen.about is About.DAMAGE and before
         change = (Change.CHANGED, ", ".join(before)) if changed else (Change.BEGAN, "")
         about = (seen.topic, seen.producer_id, seen.about)
-        return [Finding(*about, change[0], seen.what, change[1], seen.records, seen.first_hour)]
+        return [Finding(*about, change[0], seen.what, change[1], seen.records, seen.first_hour, seen.first_until)]
 
     def _take_distance(self, distance: Distance) -> list[Finding]:
         known = self._of(distance.topic, distance.producer_id, distance.last_hour)
@@ -153,13 +161,14 @@ class Producers:
         change = Change.BEGAN if not before else Change.CHANGED if step else Change.ENDED
         was = _words(before) if before is not None else ""
         about = (distance.topic, distance.producer_id, distance.side)
-        return [Finding(*about, change, _words(step), was, total, distance.last_hour)]
+        return [Finding(*about, change, _words(step), was, total, distance.last_hour, distance.last_hour)]
 
     def _ended(self, producer: tuple[str, int]) -> list[Finding]:
         known, found = self._known[producer], []
         for about, marks in known.marks.items():
             for what in [what for what, hour in sorted(marks.items()) if hour < known.last_hour - self._quiet_ms]:
-                found.append(Finding(*producer, About(about), Change.ENDED, what, "", 0, marks.pop(what)))
+                last = marks.pop(what)
+                found.append(Finding(*producer, About(about), Change.ENDED, what, "", 0, last, last))
         return found
 
     def _forget(self) -> None:

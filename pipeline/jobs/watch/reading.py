@@ -1,8 +1,8 @@
 """Plans and reads the chunks of a batch of a watch: aggregates as a profile, and validates as an audit.
 
 A chunk is a range of each partition, and the moments between which it was appended. Records after the end that the
-watch saw last were appended since. So a watch that has caught up knows what a profile has to estimate. Its clock is the
-profile's, limited to these moments. Executors read the chunks.
+watch saw last were appended since. So a watch that has caught up knows what a profile has to estimate. Its ranges of
+append times are the profile's, limited to these moments. Executors read the chunks.
 """
 
 import time
@@ -11,18 +11,17 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from sluicegate.pipeline.errors import PipelineError
-from sluicegate.pipeline.jobs.audit.findings import MASK, Findings, RowKind
+from sluicegate.pipeline.jobs.audit.findings import MASK, PERHAPS, Findings, RowKind
 from sluicegate.pipeline.jobs.audit.partition_validator import PartitionValidator
-from sluicegate.pipeline.jobs.audit.partitions import when_appended
+from sluicegate.pipeline.jobs.audit.partitions import add_validated, when_appended
 from sluicegate.pipeline.jobs.audit.policies import Policies
+from sluicegate.pipeline.jobs.profile.append_times import AppendTimes, append_times
 from sluicegate.pipeline.jobs.profile.cells import added_up
-from sluicegate.pipeline.jobs.profile.clock import Clock
-from sluicegate.pipeline.jobs.profile.damage import assess_by, partition_clock
-from sluicegate.pipeline.jobs.profile.reading import Reading, count_timestamps
+from sluicegate.pipeline.jobs.profile.damage import assess
+from sluicegate.pipeline.jobs.profile.reading import Reading, count_timestamps, reader_again
 from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition, TopicUnknown
 from sluicegate.pipeline.kafka.fetching import StoredBatch
 from sluicegate.pipeline.source.chunks import Chunk as SourceChunk
@@ -55,12 +54,9 @@ class Chunk:
     after_ms: int
     until_ms: int
 
-    def clock(self, estimated: Clock | None) -> Clock:
-        """Return the clock, limited to the chunk's moments. `estimated`: the clock from its records, which may be wrong
-        as a whole.
-        """
-        clock = estimated if estimated is not None else Clock.fixed_at(self.until_ms)
-        return Clock(clock.offsets, np.clip(clock.times, self.after_ms, self.until_ms))
+    def limited(self, estimated: AppendTimes) -> AppendTimes:
+        """Return the ranges that the records show, limited to the chunk's moments."""
+        return estimated.within(self.after_ms, self.until_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,11 +142,11 @@ COLUMNS = {
     UNREADABLE: "topic, partition, hour, first_offset, last_offset, batches, stored_bytes, why",
 }
 DDL = (
-    "what string, topic string, partition int, hour bigint, damage string, producer_id bigint, codec string, "
-    "timestamp_type int, ahead_beyond_ms bigint, behind_beyond_ms bigint, records bigint, null_keys bigint, "
-    "bytes bigint, batches bigint, stored_bytes bigint, earliest bigint, latest bigint, verdict string, reason string, "
-    "rule string, bad_records bigint, first_offset bigint, last_offset bigint, "
-    "why string"
+    "what string, topic string, partition int, hour bigint, hour_until bigint, damage string, "
+    "producer_id bigint, codec string, timestamp_type int, ahead_beyond_ms bigint, behind_beyond_ms bigint, "
+    "records bigint, null_keys bigint, bytes bigint, batches bigint, stored_bytes bigint, earliest bigint, "
+    "latest bigint, verdict string, reason string, rule string, bad_records bigint, first_offset bigint, "
+    "last_offset bigint, why string"
 )
 _TYPES = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64()}
 SCHEMA = pa.schema([(name, _TYPES[kind]) for name, kind in (field.split() for field in DDL.split(", "))])
@@ -176,34 +172,36 @@ def reader(
     def read(chunk: Chunk) -> list[pa.RecordBatch]:
         wanted, now_ms = chunk.wanted, chunk.until_ms
         reading = Reading.of(count_timestamps(options, _whole(wanted), now_ms, bounds.epoch_ms))
-        clock = chunk.clock(partition_clock(reading.rows, now_ms))
-        cells = added_up(assess_by(clock, reading.rows, bounds.after_max_ms, bounds.before_max_ms), now_ms)
+        times = chunk.limited(append_times(reading.rows, now_ms))
+        again = reader_again(options, wanted, now_ms, bounds.epoch_ms)
+        assessed = assess(reading.rows, times, bounds.after_max_ms, bounds.before_max_ms, again)
+        cells = added_up(assessed, now_ms, bounds.after_max_ms)
         found = [_laid_out(cells, HOURS), _gone(chunk, reading.gone), _unreadable(chunk, reading.unreadable)]
         if policies is not None:
-            found.append(_laid_out(_validated(options, chunk, policies, clock), VIOLATIONS))
+            found.append(_laid_out(_validated(options, chunk, policies, times), VIOLATIONS))
         rows: list[pa.RecordBatch] = pa.concat_tables(found).to_batches()
         return rows
 
     return read
 
 
-def _validated(options: SourceOptions, chunk: Chunk, policies: Policies, clock: Clock) -> pa.Table:
-    """Return violations, without fields that a proxy masks: hashed ones look the same. A batch in two chunks is
-    validated with the later one. Deleted ranges are reported by the first reading.
+def _validated(options: SourceOptions, chunk: Chunk, policies: Policies, times: AppendTimes) -> pa.Table:
+    """Return violations, without uncertain ones, and without fields that a proxy masks: hashed ones look the same. A
+    batch in two chunks is validated with the later one. Deleted ranges are reported by the first reading.
     """
-    wanted, moment_of = chunk.wanted, when_appended(clock)
+    wanted, appended = chunk.wanted, when_appended(times)
     validator = PartitionValidator(wanted.of, policies.rulebook(), policies.limits)
     findings = Findings(wanted.of, samples=0)
 
     def take(batch: StoredBatch) -> None:
         if batch.last_offset < wanted.end:
-            moment = moment_of(batch)
-            findings.add(batch, validator.validate(batch, moment), moment)
+            add_validated(findings, validator, batch, appended(batch))
 
     read_chunk(options, _whole(wanted), take)
     rows = findings.table(())
     is_finding = pa.compute.equal(rows["what"], RowKind.FINDINGS.value)
-    return rows.filter(pa.compute.and_(is_finding, pa.compute.not_equal(rows["verdict"], MASK)))
+    is_left_out = pa.compute.is_in(rows["verdict"], pa.array([MASK, PERHAPS]))
+    return rows.filter(pa.compute.and_(is_finding, pa.compute.invert(is_left_out)))
 
 
 def _whole(wanted: OffsetRange) -> SourceChunk:
@@ -226,7 +224,7 @@ def _unreadable(chunk: Chunk, found: Sequence[Unreadable]) -> pa.Table:
 
 def _laid_out(rows: pa.Table, what: str) -> pa.Table:
     """Return rows with all columns of `SCHEMA`; missing ones are null."""
-    count, wanted = len(rows), {name.strip() for name in COLUMNS[what].split(",")}
+    count, wanted = len(rows), {"hour_until", *(name.strip() for name in COLUMNS[what].split(","))}
     columns = [
         pa.array([what] * count)
         if field.name == "what"

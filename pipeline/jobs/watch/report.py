@@ -56,7 +56,7 @@ def write_report(results: Results, summary: Mapping[str, Any], now_ms: int) -> N
             printable(name),
             topic["records"],
             sum(topic["damage"].values()),
-            counts_in_words(topic["damage"]),
+            counts_in_words(_damage(topic), topic.get("damage_at_most", {})),
             printable(counts_in_words(topic["violations"])),
             topic["gone"],
             topic.get("unreadable", 0),
@@ -81,6 +81,13 @@ def _findings(summary: Mapping[str, Any]) -> Table:
     ]
     of = f"The last {WORST}; all are in the table watch_findings." if len(newest) > WORST else ""
     return Table(of, _FOUND, rows)
+
+
+def _damage(topic: Mapping[str, Any]) -> dict[str, int]:
+    """Return the counts by damage, with 0 for those that only may be there."""
+    counts: dict[str, int] = dict.fromkeys(topic.get("damage_at_most", {}), 0)
+    counts |= topic["damage"]
+    return counts
 
 
 def _plots(topics: list[tuple[str, Any]]) -> list[Any]:

@@ -1,0 +1,259 @@
+"""When were the records of a partition appended? The one estimate that profile, advise, audit, repair and watch share.
+
+A broker stores this moment only with LogAppendTime. Otherwise records carry their producers' times, which may be late
+(replays, backfills, copies of other topics), ahead, constant or invented. So the estimate is a range for each batch,
+and not a moment.
+
+**Certain.** Records are appended in the order of their offsets, and before the moment of reading. A time that the
+broker set (LogAppendTime) is the moment itself: an upper bound of all earlier offsets and a lower bound of all later
+ones. `latest` follows from these facts alone. So a record that is too far ahead of `latest` is certainly ahead.
+
+**Estimated.** A sound time is not later than its append, however late it is. So the append is at or after every sound
+time at an earlier or equal offset. Which times are sound is not known; two records that contradict each other (a later
+time before an earlier one) show that the first is ahead or the second late. `earliest` is the running maximum of the
+times that remain if being ahead costs a record's weight once and being late three times (`clock.fitted`): the lowest
+explanation of which not more than three quarters need to be wrong. Late records, backfills and copies leave `earliest`
+below the append, whatever their order. If the fitted times run on through the moment of reading, without a gap of an
+hour, all of them are ahead, and `earliest` is moved back by as much as they exceed it.
+
+**So** a record counts as ahead or behind only if the whole range says so. If only a part of the range does, it is
+counted apart, as perhaps ahead or behind (`Doubt`), and figures are ranges. The truth is within the range, except:
+
+- if more than three quarters of the neighbouring records are ahead alike, and the partition ends before they reach the
+  moment of reading, nothing shows it: they look sound;
+- within `step_ms`, a minute (for a partition that spans more than a month, a 50,000th of its span).
+
+**Hours.** A record is dated to the hour only if its range by the partition's own times is no longer than an hour: from
+`earliest` to the next step (`next_step`), also that of the opposite explanation, in which being ahead costs three
+times. Times that stand still, repeat or contradict each other date nothing. Copied and backfilled topics show the hours
+of the records' own times, which reports call so.
+"""
+
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sluicegate.pipeline.jobs.profile.clock import COARSE_MS, SKEW_MS, fitted
+from sluicegate.pipeline.jobs.profile.kinds import in_milliseconds, is_plausible_time
+
+Int64s = NDArray[np.int64]
+HOUR_MS = 3_600_000
+_MINUTE_MS = 60_000
+_MOST_STEPS = 50_000
+_BY_BROKER = 1
+_UNKNOWN_MS = 0
+_NOTHING = np.empty(0, np.int64)
+
+
+class Doubt(IntEnum):
+    """How a time relates to the range of its append. `MAYBE_...`: only a part of the range says so."""
+
+    NONE = 0
+    FUTURE = 1
+    PAST = 2
+    MAYBE_FUTURE = 3
+    MAYBE_PAST = 4
+    MAYBE_EITHER = 5
+
+
+@dataclass(frozen=True, slots=True)
+class AppendTimes:
+    """The range (ms) in which each record was appended, by its offset; it is the same for all records of a batch.
+
+    `offsets`, `times`: steps of the lower bound; each holds from its offset on, the base offset of a batch.
+    `known_offsets`, `known`: moments that the broker stored, at or after the append of all offsets up to theirs.
+    `likely_offsets`, `likely`: the steps of the opposite explanation, for hours. All ascend. `until_ms`: the moment of
+    reading. `step_ms`: the accuracy of the steps.
+    """
+
+    offsets: Int64s
+    times: Int64s
+    known_offsets: Int64s
+    known: Int64s
+    likely_offsets: Int64s
+    likely: Int64s
+    until_ms: int
+    step_ms: int
+
+    @classmethod
+    def between(cls, earliest_ms: int, until_ms: int) -> "AppendTimes":
+        """Return the same range for all offsets."""
+        always = (np.zeros(1, np.int64), np.full(1, earliest_ms, np.int64))
+        return cls(*always, *(_NOTHING,) * 4, until_ms, _MINUTE_MS)
+
+    def without_hours(self) -> "AppendTimes":
+        """Return the same without what only hours need."""
+        return replace(self, likely_offsets=_NOTHING, likely=_NOTHING)
+
+    def earliest(self, places: Int64s) -> Int64s:
+        """Return the lower bound at these offsets."""
+        steps = np.searchsorted(self.offsets, places, side="right") - 1
+        return np.asarray(self.times[np.maximum(steps, 0)])
+
+    def latest(self, places: Int64s) -> Int64s:
+        """Return the upper bound."""
+        bounds = np.append(self.known, self.until_ms)
+        return np.asarray(bounds[np.searchsorted(self.known_offsets, places, side="left")])
+
+    def next_step(self, places: Int64s) -> Int64s:
+        """Return the next step of either explanation, whichever is later, at most the upper bound."""
+        found = self.earliest(places)
+        for offsets, times in ((self.offsets, self.times), (self.likely_offsets, self.likely)):
+            if len(offsets):
+                steps = np.append(times, self.until_ms)
+                found = np.maximum(found, steps[np.searchsorted(offsets, places, side="right")])
+        later: Int64s = np.minimum(found, self.latest(places))
+        return later
+
+    def within(self, after_ms: int, until_ms: int) -> "AppendTimes":
+        """Return the range if all records were appended between two moments."""
+        clipped = {name: np.clip(getattr(self, name), after_ms, until_ms) for name in ("times", "known", "likely")}
+        return replace(self, **clipped, until_ms=until_ms)
+
+    def part(self, first: int, end: int) -> "AppendTimes":
+        """Return what the offsets [first, end) need."""
+        steps, likely = (_around(offsets, first, end) for offsets in (self.offsets, self.likely_offsets))
+        begin = int(np.searchsorted(self.known_offsets, first, side="left"))
+        known = slice(begin, int(np.searchsorted(self.known_offsets, end - 1, side="left")) + 1)
+        return replace(
+            self,
+            offsets=self.offsets[steps],
+            times=self.times[steps],
+            known_offsets=self.known_offsets[known],
+            known=self.known[known],
+            likely_offsets=self.likely_offsets[likely],
+            likely=self.likely[likely],
+        )
+
+    def doubts(self, times: Int64s, places: Int64s, after_max_ms: int, before_max_ms: int | None) -> NDArray[np.int8]:
+        """Return the `Doubt` of each time of a producer; `places`: an offset of its batch."""
+        earliest, latest = self.earliest(places), self.latest(places)
+        found = np.zeros(len(times), np.int8)
+        found[times > saturated(earliest, max(after_max_ms, self.step_ms))] = Doubt.MAYBE_FUTURE
+        if before_max_ms is not None:
+            may_be_past = times < saturated(latest, -before_max_ms)
+            found[may_be_past & (found == Doubt.NONE)] = Doubt.MAYBE_PAST
+            found[may_be_past & (found == Doubt.MAYBE_FUTURE)] = Doubt.MAYBE_EITHER
+            found[times < saturated(earliest, -before_max_ms)] = Doubt.PAST
+        found[times > saturated(latest, after_max_ms)] = Doubt.FUTURE
+        return found
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the form for `append_times_from`."""
+        arrays = {name: getattr(self, name).tolist() for name in _ARRAYS}
+        return arrays | {"until_ms": self.until_ms, "step_ms": self.step_ms}
+
+
+_ARRAYS = ("offsets", "times", "known_offsets", "known", "likely_offsets", "likely")
+
+
+def _around(offsets: Int64s, first: int, end: int) -> slice:
+    """Return the steps from the last at or before `first` to the first at or after `end`."""
+    low = max(int(np.searchsorted(offsets, first, side="right")) - 1, 0)
+    return slice(low, int(np.searchsorted(offsets, end - 1, side="right")) + 1)
+
+
+def append_times_from(value: dict[str, Any]) -> AppendTimes:
+    """Return the ranges of `AppendTimes.as_json`."""
+    arrays = {name: np.array(value[name], np.int64) for name in _ARRAYS}
+    return AppendTimes(**arrays, until_ms=value["until_ms"], step_ms=value["step_ms"])
+
+
+def append_times(rows: pa.Table, until_ms: int) -> AppendTimes:
+    """Estimate the ranges of a partition from its timestamp counts, in any order. `until_ms`: the moment of reading."""
+    known_offsets, known = _known(rows, until_ms)
+    stamped = rows["timestamp_type"].to_numpy() == _BY_BROKER
+    by_broker = (rows["last_place"].to_numpy()[stamped], rows["earliest"].to_numpy()[stamped])
+    lowest, likely = _believed(rows, until_ms)
+    step_ms = _step(np.concatenate((lowest[1], by_broker[1])))
+    offsets, times = (np.append(of_producers, its) for of_producers, its in zip(lowest, by_broker, strict=True))
+    if not len(offsets):
+        return AppendTimes.between(_UNKNOWN_MS, until_ms)
+    offsets, times = _steps(offsets, times, step_ms, until_ms)
+    of_likely = _steps(*likely, step_ms, until_ms)
+    found = AppendTimes(offsets, times, known_offsets, known, *of_likely, until_ms, step_ms)
+    return replace(found, times=np.minimum(times, found.latest(offsets))) if len(known) else found
+
+
+def _steps(offsets: Int64s, times: Int64s, step_ms: int, until_ms: int) -> tuple[Int64s, Int64s]:
+    """Return the running maximum of the times, in whole steps: the offset of each step, and its time."""
+    by_offset = np.lexsort((times, offsets))
+    steps = np.minimum(np.maximum.accumulate(times[by_offset]) // step_ms * step_ms, until_ms)
+    is_new = np.append(True, steps[1:] != steps[:-1])[: len(steps)]
+    return offsets[by_offset][is_new], steps[is_new]
+
+
+def _known(rows: pa.Table, until_ms: int) -> tuple[Int64s, Int64s]:
+    """Return the last offset of each minute that the broker's own times (LogAppendTime) show, and its end."""
+    its = rows["timestamp_type"].to_numpy() == _BY_BROKER
+    places, latest = (rows[name].to_numpy()[its] for name in ("last_offset", "latest"))
+    by_place = np.lexsort((latest, places))
+    times = np.minimum.accumulate(latest[by_place][::-1])[::-1]  # the broker's clock may have been set back
+    minutes = -(-times // _MINUTE_MS)
+    is_last = np.append(minutes[1:] != minutes[:-1], True)[: len(minutes)]
+    return places[by_place][is_last], np.minimum(minutes[is_last] * _MINUTE_MS, until_ms)
+
+
+_Points = tuple[Int64s, Int64s]
+"""Offsets and times."""
+
+
+def _believed(rows: pa.Table, until_ms: int) -> tuple[_Points, _Points]:
+    """Return the producers' times that are not ahead by the lowest explanation, and by the opposite one, in which being
+    ahead costs three times.
+    """
+    kinds = rows["kind"].to_numpy().astype(np.int8)
+    votes = is_plausible_time(kinds) & (rows["timestamp_type"].to_numpy() != _BY_BROKER)
+    first, last, weights = (rows[name].to_numpy()[votes] for name in ("first_place", "last_place", "records"))
+    earliest, latest = (in_milliseconds(rows[name].to_numpy(), kinds)[votes] for name in ("earliest", "latest"))
+    order = np.lexsort((earliest, first))
+    values = earliest[order] // COARSE_MS
+
+    def points(chain: Int64s) -> _Points:
+        offsets = np.concatenate((first[chain], last[chain]))
+        times = np.concatenate((earliest[chain], latest[chain]))
+        is_before = times <= until_ms + SKEW_MS
+        return offsets[is_before], times[is_before] - _ahead(times, until_ms)
+
+    # Fitted from the end and upside down, being late costs three times.
+    lowest = order[len(order) - 1 - fitted(-values[::-1], weights[order][::-1])]
+    usable = values <= (until_ms + SKEW_MS) // COARSE_MS
+    if len(lowest) == len(order):
+        return points(lowest), (_NOTHING, _NOTHING)
+    return points(lowest), points(order[usable][fitted(values[usable], weights[order][usable])])
+
+
+def _ahead(times: Int64s, until_ms: int) -> int:
+    """Return by how much (ms) fitted times run on beyond the moment of reading, up to a gap of an hour."""
+    ordered = np.unique(times)
+    beyond = ordered[ordered > until_ms + SKEW_MS]
+    before = ordered[ordered <= until_ms + SKEW_MS]
+    if not len(beyond) or not len(before):
+        return 0
+    run = np.append(before[-1:], beyond)
+    gaps = np.flatnonzero(np.diff(run) > HOUR_MS)
+    end = int(gaps[0]) if len(gaps) else len(run) - 1
+    return max(int(run[end]) - until_ms, 0)
+
+
+def _step(times: Int64s) -> int:
+    """Return the accuracy for times (ms), such that there are not too many steps."""
+    span_ms = int(np.ptp(times)) if len(times) else 0
+    return max(-(-span_ms // (_MOST_STEPS * _MINUTE_MS)), 1) * _MINUTE_MS
+
+
+def difference(left: Int64s, right: Int64s) -> Int64s:
+    """Return left - right, saturated at int64's bounds."""
+    plain = left - right
+    overflown = ((left ^ right) & (left ^ plain)) < 0
+    bounds = np.where(left < 0, np.iinfo(np.int64).min, np.iinfo(np.int64).max)
+    return np.where(overflown, bounds, plain)
+
+
+def saturated(times: Int64s, by: int) -> Int64s:
+    """Return times + by, saturated at int64's bounds."""
+    return difference(times, np.full(len(times), -by, np.int64))

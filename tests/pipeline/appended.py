@@ -1,0 +1,94 @@
+"""Topics with known append times and times of every kind: the stamps, and when each record was appended."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+
+HOUR, MINUTE = 3_600_000, 60_000
+SPAN = 30 * HOUR
+BATCH = 20
+"""Records that are appended at the same moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stamped:
+    """The records of a partition: their times, and when each was appended (ms)."""
+
+    times: list[int]
+    appended: list[int]
+
+    def future(self, after_max_ms: int) -> int:
+        """The records that are really so far ahead."""
+        return sum(time > at + after_max_ms for time, at in zip(self.times, self.appended, strict=True))
+
+    def past(self, before_max_ms: int) -> int:
+        """The records that are really so far behind."""
+        return sum(time < at - before_max_ms for time, at in zip(self.times, self.appended, strict=True))
+
+
+def _live(count: int, end_ms: int, span_ms: int = SPAN) -> list[int]:
+    """Append times that are spread evenly, in batches."""
+    return [end_ms - span_ms + span_ms * min(i // BATCH * BATCH + BATCH, count) // count for i in range(count)]
+
+
+def _constant(at: list[int], _now: int) -> Stamped:
+    return Stamped([at[0]] * len(at), at)
+
+
+def _repeated(at: list[int], _now: int) -> Stamped:
+    return Stamped([time // (6 * HOUR) * 6 * HOUR for time in at], at)
+
+
+def _shuffled(at: list[int], _now: int) -> Stamped:
+    return Stamped(Random(1).sample(at, len(at)), at)
+
+
+def _shuffled_by_a_loader(at: list[int], now: int) -> Stamped:
+    return Stamped(Random(1).sample(at, len(at)), _live(len(at), now, 5 * MINUTE))
+
+
+def _some_ahead(at: list[int], _now: int) -> Stamped:
+    return Stamped([time + 6 * HOUR if i // BATCH % 10 == 3 else time for i, time in enumerate(at)], at)
+
+
+def _most_ahead(at: list[int], _now: int) -> Stamped:
+    return Stamped([time + 6 * HOUR if i // BATCH % 10 < 6 else time for i, time in enumerate(at)], at)
+
+
+def _all_ahead(at: list[int], _now: int) -> Stamped:
+    return Stamped([time + 5 * HOUR for time in at], at)
+
+
+def _jittered(at: list[int], _now: int) -> Stamped:
+    random = Random(1)
+    return Stamped([time + random.randint(-2 * HOUR, 2 * HOUR) for time in at], at)
+
+
+def _backfilled(at: list[int], now: int) -> Stamped:
+    third = len(at) // 3
+    old = [now - 900 * 24 * HOUR + i * MINUTE for i in range(third)]
+    return Stamped([*at[:third], *old, *at[2 * third :]], at)
+
+
+def _mirrored(at: list[int], now: int) -> Stamped:
+    return Stamped(at, _live(len(at), now, 5 * MINUTE))
+
+
+KINDS: dict[str, Callable[[list[int], int], Stamped]] = {
+    "sound": lambda at, _now: Stamped(at, at),
+    "constant": _constant,
+    "repeated": _repeated,
+    "shuffled": _shuffled,
+    "shuffled by a loader": _shuffled_by_a_loader,
+    "a tenth ahead": _some_ahead,
+    "most ahead": _most_ahead,
+    "all ahead": _all_ahead,
+    "jittered": _jittered,
+    "backfilled": _backfilled,
+    "mirrored": _mirrored,
+}
+
+
+def stamped(kind: str, count: int, now_ms: int) -> Stamped:
+    """So many records that were appended in the thirty hours before now; those of loaders in its last five minutes."""
+    return KINDS[kind](_live(count, now_ms), now_ms)

@@ -1,0 +1,130 @@
+"""What is known of when records were appended, beside the truth."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from sluicegate.pipeline.jobs.profile.append_times import AppendTimes, append_times
+from sluicegate.pipeline.jobs.profile.damage import AT_MOST, assess
+from sluicegate.pipeline.jobs.profile.timestamp_counts import DoubtsOf, TimestampCounts
+from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
+from sluicegate.pipeline.kafka.fetching import StoredBatch
+from sluicegate.pipeline.source.decoding import BatchDecoder
+from sluicegate.protocol.records.record_batch import RecordBatch
+from tests.pipeline.appended import BATCH, HOUR, KINDS, MINUTE, stamped
+from tests.wire.batches import LZ4, Rec, batch
+
+NOW = 1_795_000_000_000
+RECORDS = 6_000
+LOG_APPEND_TIME = 8
+
+
+class Partition:
+    """A partition of batches with these times. `by_broker`: when a broker that stores it appended each record."""
+
+    def __init__(self, times: list[int], by_broker: dict[int, int] | None = None) -> None:
+        self._times = times
+        self._by_broker = by_broker or {}
+        self.rows = self.read()
+
+    def read(self, doubts_of: DoubtsOf | None = None) -> pa.Table:
+        whole = OffsetRange(TopicPartition("t", 0), 0, len(self._times))
+        counts, decoder = TimestampCounts(whole, NOW, None, doubts_of), BatchDecoder()
+        for offset in range(0, len(self._times), BATCH):
+            records = [Rec(t) for t in self._times[offset : offset + BATCH]]
+            stamp = self._by_broker.get(offset)
+            stamps = {} if stamp is None else {"attributes": LOG_APPEND_TIME | LZ4, "max_timestamp": stamp}
+            data = memoryview(batch(records, LZ4, base_offset=offset, **stamps))
+            stored = StoredBatch(data, 0, len(data), offset, offset + len(records) - 1, RecordBatch(data, 0, len(data)))
+            counts.enter(stored.last_offset)
+            counts.add(decoder.decode(stored), 0, len(self._times))
+        return counts.table()
+
+    def damage(self, after_max_ms: int, before_max_ms: int) -> dict[str, tuple[int, int]]:
+        """Return the least and the largest number of records with each damage."""
+        times = append_times(self.rows, NOW)
+        rows = assess(self.rows, times, after_max_ms, before_max_ms, lambda _start, _end, its: self.read(its))
+        counts: dict[str, int] = {}
+        for row in rows.to_pylist():
+            counts[row["damage"]] = counts.get(row["damage"], 0) + row["records"]
+        assert sum(counts.values()) == len(self._times)
+        return {name: (counts.get(name, 0), sum(counts.get(code, 0) for code in AT_MOST[name])) for name in AT_MOST}
+
+    def dated(self) -> set[int]:
+        """Return the hours to which records are dated."""
+        rows = assess(self.rows, append_times(self.rows, NOW), HOUR, None)
+        return {row["hour"] for row in rows.to_pylist() if row["hour"] == row["hour_until"]}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("bound_ms", [HOUR, 2 * HOUR, 90 * MINUTE + 1])
+def test_the_truth_is_within_the_range(kind: str, bound_ms: int) -> None:
+    written = stamped(kind, RECORDS, NOW)
+    partition = Partition(written.times)
+
+    found = partition.damage(bound_ms, bound_ms)
+
+    for damage, truth in (("future", written.future(bound_ms)), ("past", written.past(bound_ms))):
+        least, most = found[damage]
+        assert least <= truth <= most
+    if kind not in ("shuffled", "most ahead"):  # with nothing earlier to compare with, the first times ahead look sound
+        earliest = append_times(partition.rows, NOW).earliest(np.arange(RECORDS))
+        assert (earliest <= np.array(written.appended)).all()
+
+
+@pytest.mark.parametrize("kind", ["sound", "constant", "repeated", "mirrored"])
+def test_times_that_never_contradict_each_other_are_certainly_not_ahead(kind: str) -> None:
+    assert Partition(stamped(kind, RECORDS, NOW).times).damage(HOUR, HOUR)["future"] == (0, 0)
+
+
+@pytest.mark.parametrize("kind", ["constant", "repeated", "shuffled", "jittered"])
+def test_times_that_say_nothing_about_the_hour_date_nothing(kind: str) -> None:
+    assert Partition(stamped(kind, RECORDS, NOW).times).dated() == set()
+
+
+def test_sound_times_are_dated_to_their_hours() -> None:
+    written = stamped("sound", RECORDS, NOW)
+
+    assert Partition(written.times).dated() == {time // HOUR * HOUR for time in written.appended}
+
+
+def test_live_records_beside_a_backfill_are_not_dated_by_it() -> None:
+    written = stamped("backfilled", RECORDS, NOW)
+
+    assert Partition(written.times).dated() <= {time // HOUR * HOUR for time in written.appended}
+
+
+def test_a_future_far_ahead_of_reading_is_a_count() -> None:
+    written = stamped("sound", RECORDS, NOW)
+    ahead = [time + 48 * HOUR if i % 7 == 0 else time for i, time in enumerate(written.times)]
+
+    truth = len(range(0, RECORDS, 7))
+    assert Partition(ahead).damage(HOUR, HOUR)["future"] == (truth, truth)
+
+
+def test_one_record_ahead_at_the_end_does_not_put_others_in_doubt() -> None:
+    written = stamped("sound", RECORDS, NOW)
+
+    assert Partition([*written.times[:-1], NOW + 48 * HOUR]).damage(HOUR, HOUR)["future"] == (1, 1)
+
+
+def test_times_that_the_broker_stored_bound_their_neighbours() -> None:
+    """A topic whose type of times was changed: what was appended before is known not to be later."""
+    written = stamped("a tenth ahead", RECORDS, NOW)
+    by_broker = {offset: written.appended[offset] for offset in range(0, RECORDS, 10 * BATCH)}
+
+    found = Partition(written.times, by_broker).damage(HOUR, HOUR)
+
+    assert found["future"] == (written.future(HOUR),) * 2
+    assert found["past"] == (0, 0)
+
+
+def test_a_watch_knows_more_than_the_records_show() -> None:
+    places = np.arange(3)
+    shown = AppendTimes.between(0, NOW)
+
+    found = shown.within(NOW - 5 * MINUTE, NOW - MINUTE)
+
+    assert found.earliest(places).tolist() == [NOW - 5 * MINUTE] * 3
+    assert found.latest(places).tolist() == [NOW - MINUTE] * 3
+    assert found.doubts(np.array([NOW, NOW + 2 * HOUR, NOW - 2 * HOUR]), places, HOUR, HOUR).tolist() == [0, 1, 2]
