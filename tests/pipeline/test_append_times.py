@@ -15,7 +15,7 @@ from tests.pipeline.appended import BATCH, HOUR, KINDS, MINUTE, stamped
 from tests.wire.batches import LZ4, Rec, batch
 
 NOW = 1_795_000_000_000
-RECORDS = 6_000
+RECORDS = 3_000
 LOG_APPEND_TIME = 8
 
 

@@ -43,11 +43,15 @@ class Partition:
         return correct(self.times, np.arange(len(self.times)), self.clock, self.appended, given)
 
     def damage(self) -> dict[str, int]:
-        rows = assess(self._rows, self.appended, HOUR, None).group_by("damage").aggregate([("records", "sum")]).to_pylist()
+        rows = (
+            assess(self._rows, self.appended, HOUR, None).group_by("damage").aggregate([("records", "sum")]).to_pylist()
+        )
         return {row["damage"]: row["records_sum"] for row in rows}
 
     def hours(self) -> dict[int, int]:
-        rows = assess(self._rows, self.appended, HOUR, None).group_by("hour").aggregate([("records", "sum")]).to_pylist()
+        rows = (
+            assess(self._rows, self.appended, HOUR, None).group_by("hour").aggregate([("records", "sum")]).to_pylist()
+        )
         return {row["hour"]: row["records_sum"] for row in rows}
 
 

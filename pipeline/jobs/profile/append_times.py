@@ -208,23 +208,26 @@ def _believed(rows: pa.Table, until_ms: int) -> tuple[_Points, _Points]:
     """
     kinds = rows["kind"].to_numpy().astype(np.int8)
     votes = is_plausible_time(kinds) & (rows["timestamp_type"].to_numpy() != _BY_BROKER)
-    first, last, weights = (rows[name].to_numpy()[votes] for name in ("first_place", "last_place", "records"))
+    first, last, records = (rows[name].to_numpy()[votes] for name in ("first_place", "last_place", "records"))
     earliest, latest = (in_milliseconds(rows[name].to_numpy(), kinds)[votes] for name in ("earliest", "latest"))
-    order = np.lexsort((earliest, first))
-    values = earliest[order] // COARSE_MS
+    # A row of several batches votes at both ends: between them, others may have contradicted it.
+    ends = last > first
+    places, times = np.concatenate((first, last[ends])), np.concatenate((earliest, latest[ends]))
+    weights = np.concatenate((np.where(ends, -(-records // 2), records), -(-records[ends] // 2)))
+    order = np.lexsort((times, places))
+    places, times, weights = places[order], times[order], weights[order]
+    values = times // COARSE_MS
 
     def points(chain: Int64s) -> _Points:
-        offsets = np.concatenate((first[chain], last[chain]))
-        times = np.concatenate((earliest[chain], latest[chain]))
-        is_before = times <= until_ms + SKEW_MS
-        return offsets[is_before], times[is_before] - _ahead(times, until_ms)
+        is_before = times[chain] <= until_ms + SKEW_MS
+        return places[chain][is_before], times[chain][is_before] - _ahead(times[chain], until_ms)
 
     # Fitted from the end and upside down, being late costs three times.
-    lowest = order[len(order) - 1 - fitted(-values[::-1], weights[order][::-1])]
-    usable = values <= (until_ms + SKEW_MS) // COARSE_MS
-    if len(lowest) == len(order):
+    lowest = len(values) - 1 - fitted(-values[::-1], weights[::-1])
+    usable = np.flatnonzero(values <= (until_ms + SKEW_MS) // COARSE_MS)
+    if len(lowest) == len(values):
         return points(lowest), (_NOTHING, _NOTHING)
-    return points(lowest), points(order[usable][fitted(values[usable], weights[order][usable])])
+    return points(lowest), points(usable[fitted(values[usable], weights[usable])])
 
 
 def _ahead(times: Int64s, until_ms: int) -> int:
