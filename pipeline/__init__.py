@@ -33,10 +33,12 @@ if TYPE_CHECKING:
     from sluicegate.pipeline.jobs.watch.outcome import Watched
     from sluicegate.pipeline.kafka.cluster import TopicTrouble
     from sluicegate.pipeline.kafka.connection import BrokerUnreachable, LoginRejected
+    from sluicegate.pipeline.parameters import BadParameter
     from sluicegate.pipeline.source.datasource import TopicSource
 
 __all__ = [
     "Audit",
+    "BadParameter",
     "BrokerUnreachable",
     "DeadLetter",
     "FailOnInvalidTimestamp",
@@ -74,6 +76,7 @@ __all__ = [
 ]
 _MODULES = {
     "Audit": "jobs.audit.job",
+    "BadParameter": "parameters",
     "BrokerUnreachable": "kafka.connection",
     "DeadLetter": "jobs.replay.dead_letter",
     "FailOnInvalidTimestamp": "jobs.extract.extractors",

@@ -10,9 +10,13 @@ command prints.
 librdkafka's names and values for TLS and SASL. Executors need sluicegate, installed or as the zip that `make executors`
 builds.
 
-Before any work begins, every function may raise BadOption and BadSetting for invalid options, BadSelection if no topic
-matches, TopicTrouble, BrokerUnreachable, LoginRejected, NoSession for a session of Spark Connect, BadFolder for `out`,
-and FolderInUse if another run uses `out`. Spark's own exceptions pass through.
+Words that the command takes are accepted too: a word of an enumeration, `append` or a date for `as_of_ms`, `10y` or a
+date for `epoch_ms`, `all` for `samples`.
+
+Before any work begins, every function may raise BadParameter for an argument that it does not take, BadOption and
+BadSetting for invalid options, BadSelection if no topic matches, TopicTrouble, BrokerUnreachable, LoginRejected,
+NoSession for a session of Spark Connect, BadFolder for `out`, and FolderInUse if another run uses `out`. Spark's own
+exceptions pass through.
 """
 
 import os
@@ -30,7 +34,7 @@ from sluicegate.pipeline.jobs.audit.job import Audit, run_audit
 from sluicegate.pipeline.jobs.profile.job import Profile, run_profile
 from sluicegate.pipeline.jobs.repair import job as repairing
 from sluicegate.pipeline.jobs.repair.correction import Rules
-from sluicegate.pipeline.jobs.repair.job import Repair, check_damages, propose_repair, write_repair
+from sluicegate.pipeline.jobs.repair.job import Repair, propose_repair, write_repair
 from sluicegate.pipeline.jobs.repair.settings import CLEAN, Retention
 from sluicegate.pipeline.jobs.replay.job import Replay, propose_replay, write_replay
 from sluicegate.pipeline.jobs.replay.request import FixTimes, ReplayRequest, replay_request
@@ -41,17 +45,19 @@ from sluicegate.pipeline.jobs.watch.job import OFFSETS_A_BATCH, Watching
 from sluicegate.pipeline.jobs.watch.outcome import Watched, policies_for, watch_in, watched
 from sluicegate.pipeline.jobs.watch.reading import Bounds
 from sluicegate.pipeline.jobs.watch.webhook import webhook_at
+from sluicegate.pipeline.parameters import BadParameter, checked
 from sluicegate.pipeline.policy_file import owners_of
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.running import now_in_ms
 from sluicegate.pipeline.source.datasource import TopicSource
 from sluicegate.pipeline.spark import check_driver
 from sluicegate.pipeline.tables import Tables, format_named, table_location, tables_in
-from sluicegate.pipeline.topics import Topics, in_a_sentence
+from sluicegate.pipeline.topics import Topics, in_a_sentence, only_names
 
 _HOUR_MS = 3_600_000
 
 
+@checked
 def profile(
     spark: SparkSession,
     bootstrap: str,
@@ -79,6 +85,7 @@ def profile(
     return replace(found, warnings=(*warnings, *found.warnings))
 
 
+@checked
 def audit(
     spark: SparkSession,
     bootstrap: str,
@@ -110,6 +117,7 @@ def audit(
     return replace(found, warnings=(*warnings, *found.warnings))
 
 
+@checked
 def plan_repair(
     spark: SparkSession,
     bootstrap: str,
@@ -131,13 +139,14 @@ def plan_repair(
     `to`: name of the clean topic; {topic} stands for the source. `keep`: damages that stay. `rewrite`: `future` or
     `implausible`, rewritten although such times may be sound. `assume_ms`: append time (ms since 1970) for partitions
     without any usable time. `skip_unreadable`: leave unreadable batches out of the clean topic; the table `unreadable`
-    keeps their bytes. `after_max_ms` and `epoch_ms`: see `profile`. Raises NoSuchDamage, CannotWrite for an invalid
+    keeps their bytes. `after_max_ms` and `epoch_ms`: see `profile`. Raises CannotWrite for an invalid
     name of a clean topic, and RepairBegun if a repair was begun in `out`.
     """
     rules = _rules(after_max_ms, keep, rewrite, epoch_ms, retention, assume_ms, skip_unreadable)
-    return _repaired(propose_repair, spark, _topics(bootstrap, topics, settings), out, to, rules)
+    return _repaired(propose_repair, spark, _named(bootstrap, topics, settings), out, to, rules)
 
 
+@checked
 def repair(
     spark: SparkSession,
     bootstrap: str,
@@ -161,9 +170,10 @@ def repair(
     which names all obstacles, before anything is written.
     """
     rules = _rules(after_max_ms, keep, rewrite, epoch_ms, retention, assume_ms, skip_unreadable)
-    return _repaired(write_repair, spark, _topics(bootstrap, topics, settings), out, to, rules)
+    return _repaired(write_repair, spark, _named(bootstrap, topics, settings), out, to, rules)
 
 
+@checked
 def plan_replay(
     spark: SparkSession,
     bootstrap: str,
@@ -181,14 +191,15 @@ def plan_replay(
 
     `topics` hold dead letters. With `findings`, the folder of an audit made with `samples=None`, they are the topics
     that were audited. `fix`: now, clamp, previous or unit; overrides the file's `fix` for bad times. `by`: your
-    function as `module:function`, importable on executors. Raises ValueError for an unknown `fix`; ConfigError,
+    function as `module:function`, importable on executors. Raises ConfigError,
     RuleUnusable and NoFunction for invalid arguments; NoFindings for `findings`; FunctionFails and CannotBeValidated if
     a record cannot be decided.
     """
     request = _request(policies, fix, by, headers, findings)
-    return _replayed(propose_replay, spark, _topics(bootstrap, topics, settings), out, request)
+    return _replayed(propose_replay, spark, _named(bootstrap, topics, settings), out, request)
 
 
+@checked
 def replay(
     spark: SparkSession,
     bootstrap: str,
@@ -208,9 +219,10 @@ def replay(
     errors, and CannotWrite.
     """
     request = _request(policies, fix, by, headers, findings)
-    return _replayed(write_replay, spark, _topics(bootstrap, topics, settings), out, request)
+    return _replayed(write_replay, spark, _named(bootstrap, topics, settings), out, request)
 
 
+@checked
 def verify(
     spark: SparkSession,
     bootstrap: str,
@@ -225,19 +237,20 @@ def verify(
     """Compare two topics, ignoring the repairs that `target` declares.
 
     `plan`: folder of the repair that wrote `target`; the comparison ends where its plan ends and applies its rules.
-    `skip_unreadable`: skip batches that cannot be read. Raises ValueError if both topics are the same, and NotThePlan
+    `skip_unreadable`: skip batches that cannot be read. Raises NotThePlan
     if `plan` is about other topics or missing.
     """
     if source == target:
-        raise ValueError(f"verify compares two topics, and both are {source}")
-    warnings = _topics(bootstrap, (source, target), settings).open_transactions()
+        raise BadParameter(f"target: expected another topic than source, found {target!r} for both")
+    warnings = _named(bootstrap, (source, target), settings).open_transactions()
     with _results(spark, out, "verify") as results:
         made_by = verifying.plan_in(Results(spark, str(plan)), source, target) if plan is not None else None
-        source_topic = replace(_topics(bootstrap, source, settings), skip_unreadable=skip_unreadable)
+        source_topic = replace(_named(bootstrap, source, settings), skip_unreadable=skip_unreadable)
         found = run_verify(spark, source_topic, target, results, now_in_ms(), made_by)
     return replace(found, warnings=tuple(warnings))
 
 
+@checked
 def watch(
     spark: SparkSession,
     bootstrap: str,
@@ -320,7 +333,6 @@ def _rules(
     assume_ms: int | None,
     skip_unreadable: bool,
 ) -> Rules:
-    check_damages(keep, rewrite)
     options = (frozenset(keep), assume_ms, frozenset(rewrite), epoch_ms, retention, skip_unreadable)
     return Rules(now_in_ms(), after_max_ms, *options)
 
@@ -332,6 +344,12 @@ def _kept(spark: SparkSession, where: str | Path | None, form: str) -> Tables | 
 def _topics(bootstrap: str, names: str | Sequence[str], settings: Mapping[str, str] | None) -> Topics:
     given = (names,) if isinstance(names, str) else tuple(dict.fromkeys(names))
     return Topics(bootstrap, given, dict(settings or {}))
+
+
+def _named(bootstrap: str, names: str | Sequence[str], settings: Mapping[str, str] | None) -> Topics:
+    """Return topics without patterns, for jobs that write or compare. Raises BadSelection."""
+    found = _topics(bootstrap, names, settings)
+    return replace(found, names=only_names(found.names).names)
 
 
 @contextmanager

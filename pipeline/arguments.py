@@ -1,12 +1,11 @@
 """Command-line options that several jobs share, and their parsing."""
 
-import re
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from sluicegate.pipeline.moments import DEFAULT_EPOCH, BadEpoch, epoch_ms_from
 from sluicegate.pipeline.running import end
 from sluicegate.pipeline.tables import (
     BadTables,
@@ -46,44 +45,7 @@ SkipUnreadable = Annotated[
     bool,
     typer.Option("--skip-unreadable", help="Skip batches that cannot be read, such as those with a wrong CRC."),
 ]
-AFTER_MAX_MS, EPOCH = 3_600_000, "10y"
-
-
-_DAY_MS = 86_400_000
-_DAYS = {"y": 365, "d": 1}
-_BACK = re.compile(r"(\d{1,5})([yd])")
-_DATES = ("%Y", "%Y-%m", "%Y-%m-%d")
-_LEAST_MS = 31 * _DAY_MS
-_DEFAULT = "10y"
-
-
-class BadEpoch(ValueError):
-    """The value of --epoch is invalid; the text lists valid ones."""
-
-
-def epoch_ms_from(text: str, now_ms: int) -> int | None:
-    """Return --epoch in ms since 1970; None for the default, ten years before now. Raises BadEpoch."""
-    if text == _DEFAULT:
-        return None
-    found = _moment(text, now_ms)
-    if found is None or not _LEAST_MS <= found < now_ms:
-        raise BadEpoch(
-            f"--epoch: expected how far back (10y, 3650d) or a date (2016, 2016-11-30) between February 1970 and now, "
-            f"found {text!r}"
-        )
-    return found
-
-
-def _moment(text: str, now_ms: int) -> int | None:
-    back = _BACK.fullmatch(text)
-    if back is not None:
-        return now_ms - int(back[1]) * _DAYS[back[2]] * _DAY_MS
-    for form in _DATES:
-        try:
-            return int(datetime.strptime(text, form).replace(tzinfo=UTC).timestamp() * 1000)
-        except ValueError:
-            continue
-    return None
+AFTER_MAX_MS, EPOCH = 3_600_000, DEFAULT_EPOCH
 
 
 def epoch_ms_of(text: str, now_ms: int) -> int | None:

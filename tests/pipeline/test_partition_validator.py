@@ -13,11 +13,12 @@ import pytest
 from sluicegate.pipeline.jobs.audit import partition_validator
 from sluicegate.pipeline.jobs.audit.findings import Appended, Findings
 from sluicegate.pipeline.jobs.audit.partition_validator import PLACE, CannotBeValidated, PartitionValidator, as_sent
-from sluicegate.pipeline.jobs.audit.partitions import BadMoment, moment_from, when_appended
+from sluicegate.pipeline.jobs.audit.partitions import when_appended
 from sluicegate.pipeline.jobs.audit.policies import policies_of
 from sluicegate.pipeline.jobs.profile.append_times import AppendTimes
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch, stored_batches
+from sluicegate.pipeline.moments import BadMoment, moment_from
 from sluicegate.pipeline.topics import Topics
 from sluicegate.protocol.records.record_batch import RecordBatch
 from sluicegate.validation.policy import Fix, TimestampType, TopicPolicy, ValidationLimits

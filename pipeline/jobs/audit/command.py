@@ -19,26 +19,8 @@ from sluicegate.pipeline.arguments import (
     TopicPatterns,
     table_location_option,
 )
+from sluicegate.pipeline.moments import APPEND, BadMoment, moment_from
 from sluicegate.pipeline.running import SparkAt, end, now_in_ms, selected_topics, session_for, show, show_json
-
-_ALL = "all"
-_MOST = 1000
-
-
-class BadSamples(ValueError):
-    """The value of --samples is invalid; the text lists valid ones."""
-
-
-def samples_from(text: str) -> int | None:
-    """Return --samples; None for `all`. Raises BadSamples."""
-    if text == _ALL:
-        return None
-    if text.isascii() and text.isdigit() and len(text) <= len(str(_MOST)) and int(text) <= _MOST:
-        return int(text)
-    raise BadSamples(f"--samples {text}: expected a number from 0 to {_MOST}, or {_ALL}")
-
-
-_APPEND = "append"
 
 
 def audit(
@@ -52,7 +34,7 @@ def audit(
         typer.Option(
             metavar="WHEN", help="Validate times as of this moment: append (estimated), now, 2026-11-30T12:00:00Z."
         ),
-    ] = _APPEND,
+    ] = APPEND,
     events: Annotated[
         str | None, typer.Option(metavar="PATH", help="Files of the proxy's violation events, which name clients.")
     ] = None,
@@ -71,20 +53,23 @@ def audit(
     from sluicegate.config.loading import ConfigError, load_file
     from sluicegate.pipeline.jobs.audit import report
     from sluicegate.pipeline.jobs.audit.job import run_audit
-    from sluicegate.pipeline.jobs.audit.partitions import BadMoment, moment_from
     from sluicegate.pipeline.jobs.audit.policies import policies_of
+    from sluicegate.pipeline.parameters import Unfit, samples_from
     from sluicegate.pipeline.tables import tables_in
     from sluicegate.validation.rules.rule import RuleUnusable
 
     now_ms = now_in_ms()
     kept = table_location_option(tables, form)
     try:
-        as_of_ms = None if as_of == _APPEND else moment_from(as_of, now_ms)
+        as_of_ms = None if as_of == APPEND else moment_from(as_of, now_ms)
         loaded = load_file(policies, os.environ)
         configuration, contracts = loaded.config, loaded.source.contracts
-        kept_samples = samples_from(samples)
+        try:
+            kept_samples = samples_from(samples)
+        except Unfit as error:
+            end(f"--samples {samples}: expected {error}")
         policies_of(configuration, {}).rulebook()  # fails before Spark starts if a rule cannot be built
-    except (BadMoment, BadSamples, ConfigError, RuleUnusable) as error:
+    except (BadMoment, ConfigError, RuleUnusable) as error:
         end(str(error))
     topics = selected_topics(bootstrap, topic, all_topics, config)
     with session_for("audit", topics, out, SparkAt(master, spark_log), kept) as (spark, results):

@@ -6,9 +6,7 @@ validates the whole partition in order.
 """
 
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime
 
 import numpy as np
 import pyarrow as pa
@@ -30,29 +28,6 @@ from sluicegate.validation.verdict import Reason
 RangeOf = Callable[[StoredBatch], Appended]
 """Returns when a batch was appended."""
 _AFTER_ALL = 2**62
-_MILLISECONDS = re.compile(r"\d{12,15}")
-
-
-class BadMoment(ValueError):
-    """The value of --as-of is invalid; the text lists valid ones."""
-
-
-def moment_from(text: str, now_ms: int) -> int:
-    """Return --as-of in ms since 1970: `now`, such a number, or a date with or without a time (UTC by default). Raises
-    BadMoment.
-    """
-    if text == "now":
-        return now_ms
-    if _MILLISECONDS.fullmatch(text):
-        return int(text)
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        raise BadMoment(
-            f"--as-of: expected now, a date (2026-11-30), a moment (2026-11-30T12:00:00Z) or milliseconds since 1970, "
-            f"found {text!r}"
-        ) from None
-    return int((found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
 def always(moment_ms: int) -> RangeOf:

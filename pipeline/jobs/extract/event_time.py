@@ -46,8 +46,13 @@ def with_event_time(
 
     The progress of each micro-batch reports them as observed metrics: `skipped`, `read`, and `partitions`, a list of
     (topic, partition, skipped). `frame` needs the columns topic, partition, offset and timestamp of the raw source.
-    Default extractor: FailOnInvalidTimestamp.
+    Default extractor: FailOnInvalidTimestamp. Raises BadParameter.
     """
+    from sluicegate.pipeline.parameters import checked_value  # noqa: PLC0415  # executors need none of it
+
+    frame = checked_value("frame", frame, is_optional=False)
+    extractor = checked_value("extractor", extractor, is_optional=True)
+    too_late = checked_value("too_late", too_late, is_optional=False)
     skipped_partitions = f.when(f.col(_SKIPPED) > 0, f.struct(*_PARTITION, f.col(_SKIPPED).alias("skipped")))
     observed = _with_times(frame, extractor, too_late).observe(
         SKIPPED_METRIC,

@@ -1,0 +1,254 @@
+"""Checks the arguments of the jobs' functions before any work begins: each parameter of each function is declared here.
+
+A value is either of the declared kind, and then the function gets it in one form (an enumeration's word becomes its
+member), or it raises BadParameter, which names the parameter, what it takes and what was found.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence, Set
+from enum import StrEnum
+from functools import wraps
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from sluicegate.pipeline.errors import PipelineError
+from sluicegate.pipeline.jobs.extract.extractors import TimestampExtractor, TooLate
+from sluicegate.pipeline.jobs.repair.correction import BY_NAME_ONLY, DAMAGES
+from sluicegate.pipeline.jobs.repair.settings import Retention
+from sluicegate.pipeline.jobs.replay.request import FixTimes
+from sluicegate.pipeline.jobs.replay.writing import Headers
+from sluicegate.pipeline.moments import APPEND, BadEpoch, BadMoment, epoch_ms_from, is_epoch, moment_from
+from sluicegate.pipeline.running import now_in_ms
+from sluicegate.pipeline.tables import TableFormat
+from sluicegate.protocol.integers import LONG_MAX
+
+Check = Callable[[Any], Any]
+"""Returns the value that the function gets. Raises Unfit."""
+P = ParamSpec("P")
+R = TypeVar("R")
+_SHOWN_CHARACTERS = 80
+_SECRET = frozenset({"settings", "webhook"})
+_MOST_SAMPLES = 1000
+ALL_SAMPLES = "all"
+_LEAST_MOMENT_MS, _MOST_MOMENT_MS = 10**11, 10**15 - 1
+
+
+class BadParameter(PipelineError, ValueError):
+    """An argument of a job's function is invalid; the text says what it takes."""
+
+
+class Unfit(Exception):
+    """A value is not of the declared kind; the text says what is expected."""
+
+
+def checked(function: Callable[P, R]) -> Callable[P, R]:
+    """Check all arguments of a job's function by `CHECKS`. Raises TypeError, when it is defined, for a parameter that
+    is not declared.
+    """
+    signature = inspect.signature(function)
+    undeclared = signature.parameters.keys() - CHECKS.keys()
+    if undeclared:
+        raise TypeError(f"{function.__name__}: declare its parameters {sorted(undeclared)} in {__name__}.CHECKS")
+
+    @wraps(function)
+    def with_checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        given = signature.bind(*args, **kwargs)
+        for name, value in given.arguments.items():
+            is_optional = signature.parameters[name].default is None
+            given.arguments[name] = checked_value(name, value, is_optional=is_optional)
+        return function(*given.args, **given.kwargs)
+
+    return with_checked
+
+
+def checked_value(name: str, value: Any, *, is_optional: bool) -> Any:
+    """Return the value that a function gets for its parameter of that name. `is_optional`: whether None is valid.
+    Raises BadParameter.
+    """
+    if value is None and is_optional:
+        return None
+    try:
+        return CHECKS[name](value)
+    except Unfit as error:
+        kind = f"a value of type {type(value).__name__}"
+        found = "None" if value is None else f"{value!r}" if name not in _SECRET and _is_short(value) else kind
+        none = ", or None" if is_optional else ""
+        raise BadParameter(f"{name}: expected {error}{none}, found {found}") from None
+
+
+def _is_short(value: Any) -> bool:
+    return isinstance(value, str | int | float | list | tuple | Path) and len(repr(value)) <= _SHOWN_CHARACTERS
+
+
+def samples_from(value: Any) -> int | None:
+    """Return the number of samples; None for all. Raises Unfit."""
+    if value is None or value == ALL_SAMPLES:
+        return None
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= len(str(_MOST_SAMPLES)):
+        value = int(value)
+    if _is_integer(value) and 0 <= value <= _MOST_SAMPLES:
+        return int(value)
+    raise Unfit(f"a number from 0 to {_MOST_SAMPLES}, or {ALL_SAMPLES}")
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _session(value: Any) -> Any:
+    if not callable(getattr(value, "createDataFrame", None)):
+        raise Unfit("a Spark session")
+    return value
+
+
+def _frame(value: Any) -> Any:
+    if not callable(getattr(value, "withColumn", None)):
+        raise Unfit("a DataFrame of the raw source")
+    return value
+
+
+def _text(what: str) -> Check:
+    def check(value: Any) -> str:
+        if not isinstance(value, str) or not value.strip():
+            raise Unfit(what)
+        return str(value)
+
+    return check
+
+
+def _path(what: str) -> Check:
+    def check(value: Any) -> str:
+        if not isinstance(value, str | Path) or not str(value).strip():
+            raise Unfit(what)
+        return str(value)
+
+    return check
+
+
+def _number(least: int, what: str) -> Check:
+    def check(value: Any) -> int:
+        if not _is_integer(value) or not least <= value <= LONG_MAX:
+            raise Unfit(f"{what}, from {least} on")
+        return int(value)
+
+    return check
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise Unfit("True or False")
+    return value
+
+
+def _word(kind: type[StrEnum]) -> Check:
+    def check(value: Any) -> StrEnum:
+        if isinstance(value, str) and value in list(kind):
+            return kind(value)
+        raise Unfit(f"one of {', '.join(kind)}")
+
+    return check
+
+
+def _words(known: Sequence[str]) -> Check:
+    def check(value: Any) -> tuple[str, ...]:
+        given = (value,) if isinstance(value, str) else value
+        if not isinstance(given, Sequence | Set) or not all(isinstance(word, str) and word in known for word in given):
+            raise Unfit(f"some of {', '.join(known)}")
+        return tuple(str(word) for word in given)
+
+    return check
+
+
+def _topics(value: Any) -> tuple[str, ...]:
+    given = (value,) if isinstance(value, str) else value
+    if not isinstance(given, list | tuple) or not given:
+        raise Unfit("a topic's name, or a list of names")
+    if not all(isinstance(name, str) and name.strip() and "," not in name for name in given):
+        raise Unfit("a topic's name, or a list of names, each a text without commas")
+    return tuple(dict.fromkeys(given))
+
+
+def _bootstrap(value: Any) -> str:
+    parts = value.split(",") if isinstance(value, str) else ()
+    addresses = [part.strip().rpartition(":") for part in parts if part.strip()]
+    if not addresses or not all(host and port.isascii() and port.isdigit() for host, _, port in addresses):
+        raise Unfit("host:port of one or several brokers, separated by commas")
+    return str(value)
+
+
+def _settings(value: Any) -> dict[str, str]:
+    if not isinstance(value, Mapping) or not all(isinstance(each, str) for pair in value.items() for each in pair):
+        raise Unfit("a mapping of librdkafka's names to texts")
+    return dict(value)
+
+
+def _epoch(value: Any) -> int | None:
+    now_ms = now_in_ms()
+    if isinstance(value, str):
+        try:
+            return epoch_ms_from(value, now_ms)
+        except BadEpoch:
+            pass
+    elif _is_integer(value) and is_epoch(value, now_ms):
+        return int(value)
+    raise Unfit("milliseconds since 1970, 10y, 3650d, or a date (2016, 2016-11-30), between February 1970 and now")
+
+
+def _as_of(value: Any) -> int | None:
+    if value == APPEND and isinstance(value, str):
+        return None
+    if isinstance(value, str):
+        try:
+            return moment_from(value, now_in_ms())
+        except BadMoment:
+            pass
+    elif _is_integer(value) and _LEAST_MOMENT_MS <= value <= _MOST_MOMENT_MS:
+        return int(value)
+    raise Unfit(f"milliseconds since 1970 (12 to 15 digits), {APPEND}, now, a date, or a moment (2026-11-30T12:00:00Z)")
+
+
+def _extractor(value: Any) -> TimestampExtractor:
+    if isinstance(value, type) or not callable(getattr(value, "extract", None)):
+        raise Unfit("an object with the method extract(record, previous)")
+    found: TimestampExtractor = value
+    return found
+
+
+_FILE = _path("the path of the proxy's configuration file")
+_FOLDER = _path("the path of a folder")
+_MS = "a number of milliseconds"
+CHECKS: Mapping[str, Check] = {
+    "spark": _session,
+    "bootstrap": _bootstrap,
+    "topics": _topics,
+    "source": _text("a topic's name"),
+    "target": _text("a topic's name"),
+    "out": _FOLDER,
+    "settings": _settings,
+    "policies": _FILE,
+    "after_max_ms": _number(0, _MS),
+    "before_max_ms": _number(0, _MS),
+    "epoch_ms": _epoch,
+    "as_of_ms": _as_of,
+    "assume_ms": _number(1, "milliseconds since 1970"),
+    "tables": _path("the path of a folder, or catalog:NAME.NAMESPACE"),
+    "tables_format": _word(TableFormat),
+    "events": _path("the path of files with violation events"),
+    "samples": samples_from,
+    "to": _text("the name of a topic, in which {topic} stands for the source"),
+    "keep": _words(DAMAGES),
+    "rewrite": _words(BY_NAME_ONLY),
+    "retention": _word(Retention),
+    "skip_unreadable": _flag,
+    "fix": _word(FixTimes),
+    "by": _text("module:function"),
+    "headers": _word(Headers),
+    "findings": _path("the folder of an audit"),
+    "plan": _path("the folder of a repair"),
+    "quiet_hours": _number(1, "a number of hours"),
+    "offsets_a_batch": _number(1, "a number of offsets"),
+    "webhook": _text("the address of a webhook"),
+    "frame": _frame,
+    "extractor": _extractor,
+    "too_late": _word(TooLate),
+}
