@@ -13,9 +13,8 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as f
 
 from sluicegate.pipeline import Audit, Profile, Repair, Verification, audit, plan_repair, profile, repair, verify
-from sluicegate.pipeline.jobs.repair.job import NoSuchDamage
 from sluicegate.pipeline.kafka.cluster import TopicTrouble
-from sluicegate.pipeline.source.options import BadOption
+from sluicegate.pipeline.parameters import BadParameter
 from tests.integration.topics import create_topic
 from tests.pipeline.commands import run, summary
 from tests.pipeline.polluted import DAY, HOUR, RECORDS, UNLIMITED, Polluted, Polluter
@@ -154,11 +153,13 @@ def test_invalid_arguments_are_reported_before_any_work_begins(
 ) -> None:
     with pytest.raises(TopicTrouble, match="there is no topic 'nosuch' on this cluster"):
         profile(spark, kafka_bootstrap, "nosuch", tmp_path / "out")
-    with pytest.raises(BadOption, match=r"kafka\.bootstrap\.servers: expected host:port, found 'nowhere'"):
+    with pytest.raises(
+        BadParameter, match=r"bootstrap: expected host:port of one or several brokers.*, found 'nowhere'"
+    ):
         profile(spark, "nowhere", "t", tmp_path / "out")
-    with pytest.raises(ValueError, match="verify compares two topics, and both are t"):
+    with pytest.raises(BadParameter, match="target: expected another topic than source, found 't' for both"):
         verify(spark, kafka_bootstrap, "t", "t", tmp_path / "out")
-    with pytest.raises(NoSuchDamage, match="unknown damage nanos; expected one of seconds, microseconds, nanoseconds"):
+    with pytest.raises(BadParameter, match="keep: expected some of seconds, microseconds, nanoseconds"):
         plan_repair(spark, kafka_bootstrap, "t", tmp_path / "out", keep=["nanos"])
     assert not (tmp_path / "out").exists()
 

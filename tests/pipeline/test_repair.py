@@ -1,9 +1,11 @@
 """From a polluted topic to a clean one, as a user does it, killed in the middle."""
 
+import re
 import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import OFFSET_INVALID, Consumer, KafkaException, Producer, TopicCollection, TopicPartition
@@ -12,9 +14,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
+from sluicegate.pipeline import plan_repair, repair
 from sluicegate.pipeline.jobs.repair import job
 from sluicegate.pipeline.jobs.repair.correction import Rules
-from sluicegate.pipeline.jobs.repair.target import group_of
+from sluicegate.pipeline.jobs.repair.plan import make_plan
+from sluicegate.pipeline.jobs.repair.target import _collisions, group_of
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
 from sluicegate.pipeline.writing.record_writers import CannotWrite
@@ -172,9 +176,56 @@ def test_a_topic_with_other_records_is_not_written_to(kafka_bootstrap: str, tmp_
     other = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=20, span_ms=HOUR)
     about = ("--bootstrap", kafka_bootstrap, "--topic", polluted.topic, "--to", other.topic)
 
+    dry = run("repair", *about, "--out", str(tmp_path), status=1)
     output = run("repair", *about, "--out", str(tmp_path), "--apply", status=1)
 
+    assert f"This would stop --apply: {other.topic} has records that no repair wrote" in dry
     assert f"{other.topic} has records that no repair wrote" in output
+
+
+@pytest.mark.parametrize(
+    ("there", "settings", "obstacle"),
+    [
+        ("{topic}_clean", {}, "{clean} cannot be used: .*collides"),
+        ("{clean}", {"partitions": 3}, "{clean} has 3 partitions and {topic} 1; the order of records would change"),
+        (
+            "{clean}",
+            {"message.timestamp.before.max.ms": "60000"},
+            "{clean} has message.timestamp.before.max.ms=60000, and would reject records of {topic} whose times are",
+        ),
+        ("{clean}", {"message.timestamp.type": "LogAppendTime"}, "{clean} has message.timestamp.type=LogAppendTime"),
+    ],
+)
+def test_a_dry_run_reports_a_clean_topic_that_apply_could_not_write(
+    spark: SparkSession,
+    kafka_bootstrap: str,
+    tmp_path: Path,
+    there: str,
+    settings: dict[str, Any],
+    obstacle: str,
+) -> None:
+    """The first one exists under a name that the brokers take for the same as that of the clean topic."""
+    polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=20, span_ms=HOUR)
+    names = {"topic": polluted.topic, "clean": f"{polluted.topic}.clean"}
+    config = {name: value for name, value in settings.items() if name != "partitions"}
+    topic = NewTopic(there.format(**names), settings.get("partitions", 1), 1, config=config)
+    (made,) = AdminClient({"bootstrap.servers": kafka_bootstrap}).create_topics([topic]).values()
+    made.result(30)
+
+    found = plan_repair(spark, kafka_bootstrap, polluted.topic, tmp_path, to="{topic}.clean")
+
+    (message,) = found.obstacles
+    assert re.search(obstacle.format(**names), message)
+    with pytest.raises(CannotWrite, match="nothing was written"):
+        repair(spark, kafka_bootstrap, polluted.topic, tmp_path, to="{topic}.clean")
+
+
+def test_clean_topics_that_collide_with_each_other_are_obstacles() -> None:
+    plan = make_plan([], {"a.b": "a.b-clean", "a_b": "a_b-clean", "c": "c-clean"}, {}, Rules(now_ms(), HOUR))
+
+    (message,) = _collisions(plan.targets.values())
+
+    assert message.startswith("a.b-clean and a_b-clean collide")
 
 
 def test_the_dry_run_finds_obstacles_of_apply(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:

@@ -18,13 +18,20 @@ from sluicegate.pipeline.jobs.repair.obstacles import (
     what_is_gone,
     what_is_left_out,
     what_retention_takes,
+    what_targets_do_to_times,
     what_targets_reject,
     zeros_that_stay,
 )
 from sluicegate.pipeline.jobs.repair.plan import PartitionPlan, Plan, make_plan, plan_from
 from sluicegate.pipeline.jobs.repair.report import why_left
 from sluicegate.pipeline.jobs.repair.survey import survey
-from sluicegate.pipeline.jobs.repair.target import log_starts, prepare, source_settings, target_settings
+from sluicegate.pipeline.jobs.repair.target import (
+    log_starts,
+    prepare,
+    source_settings,
+    target_settings,
+    what_stops_at_targets,
+)
 from sluicegate.pipeline.jobs.repair.writing import Written, write_partition
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.results import Results
@@ -123,13 +130,24 @@ def listed(spark: SparkSession, topics: Topics, results: Results, plan: Plan) ->
         *zeros_that_stay(found),
         *what_cannot_be_read(plan),
         *what_targets_reject(plan, sources, there),
+        *what_targets_do_to_times(plan, there, _range_of(found)),
     ]
     if not plan.begun:
         obstacles += what_is_gone(plan, log_starts(plan, topics), {})
+        obstacles += what_stops_at_targets(plan, topics) if changes or plan.leaves_out else []
     results.write_table(UNREADABLE, unreadable_batches(spark, topics, plan))
     odd = odd_headers_in(found)
     warnings = [*what_retention_takes(plan, sources, there), *what_is_left_out(plan), *map(str, odd)]
     return Listing(changes, obstacles, warnings, frozenset(each.of for each in odd))
+
+
+def _range_of(found: DataFrame) -> dict[str, tuple[int, int]]:
+    """Return the earliest and the latest time that damaged records would have in each clean topic, by source."""
+    rows = found.where(f.col("damage").isNotNull()).groupBy("topic")
+    return {
+        row.topic: (row.earliest, row.latest)
+        for row in rows.agg(f.min("after").alias("earliest"), f.max("after").alias("latest")).collect()
+    }
 
 
 def check_no_obstacles(listing: Listing) -> None:

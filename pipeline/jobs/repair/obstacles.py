@@ -9,11 +9,14 @@ from sluicegate.pipeline.jobs.repair.plan import PartitionPlan, Plan
 from sluicegate.pipeline.jobs.repair.settings import Retention, TopicSettings
 from sluicegate.pipeline.report.wording import cut
 from sluicegate.pipeline.writing.record_writers import ROOM_BYTES
+from sluicegate.protocol.integers import LONG_MAX
 
 _ZERO = (
     "would keep a timestamp of 0, which cannot be written; if the partition has no usable time, set one with "
     "--assume-ms MS, and do not --keep zero"
 )
+
+_UNLIMITED = LONG_MAX
 
 
 def zeros_that_stay(listed: DataFrame) -> list[str]:
@@ -74,6 +77,37 @@ def what_targets_reject(
                 f"{there.largest_message:,}: set its max.message.bytes to {each.contents.largest + ROOM_BYTES}, or use "
                 "another --to"
             )
+    return found
+
+
+def what_targets_do_to_times(
+    plan: Plan, targets: Mapping[str, TopicSettings], damaged: Mapping[str, tuple[int, int]]
+) -> list[str]:
+    """Return existing clean topics that would replace times, or reject some. `damaged`: by source topic, the earliest
+    and the latest time (ms) of its damaged records after the repair.
+    """
+    found = []
+    for name, to in plan.targets.items():
+        there = targets.get(to)
+        if there is None:
+            continue
+        if there.values.get("message.timestamp.type") == "LogAppendTime":
+            found.append(f"{to} has message.timestamp.type=LogAppendTime, which replaces all times: set CreateTime")
+            continue
+        its = [each.contents for each in plan.partitions if each.to == to and each.contents.records]
+        earliest = min([each.earliest for each in its if each.earliest] + [*damaged.get(name, ())][:1], default=None)
+        latest = max([each.latest for each in its if each.latest] + [*damaged.get(name, ())][1:], default=None)
+        limits = {"before": there.limit_ms("before"), "after": there.limit_ms("after")}
+        distances = {
+            "before": 0 if earliest is None else plan.rules.now_ms - earliest,
+            "after": 0 if latest is None else latest - plan.rules.now_ms,
+        }
+        found += [
+            f"{to} has message.timestamp.{side}.max.ms={limits[side]}, and would reject records of {name} whose times "
+            f"are {distances[side]} ms {'old' if side == 'before' else 'ahead'}: set it to {_UNLIMITED}"
+            for side in limits
+            if distances[side] > limits[side]
+        ]
     return found
 
 

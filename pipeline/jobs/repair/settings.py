@@ -52,6 +52,12 @@ class TopicSettings:
         age = int(self.values["retention.ms"])
         return age if age >= 0 and "delete" in self.values["cleanup.policy"] else None
 
+    def limit_ms(self, side: str) -> int:
+        """Return how far (ms) a time may be `before` or `after` its append."""
+        name = f"message.timestamp.{side}.max.ms"
+        old = "message.timestamp.difference.max.ms"  # brokers before 3.6
+        return int(self.values.get(name, self.values.get(old, _LONG_MAX)))
+
     @property
     def is_compacted(self) -> bool:
         """Return whether records need keys."""

@@ -13,7 +13,7 @@ from sluicegate.pipeline.jobs.profile import reading
 from sluicegate.pipeline.jobs.profile.append_times import AppendTimes, append_times, append_times_from
 from sluicegate.pipeline.jobs.profile.clock import Clock, simplified
 from sluicegate.pipeline.jobs.profile.damage import partition_clock
-from sluicegate.pipeline.jobs.profile.kinds import Kind, in_milliseconds
+from sluicegate.pipeline.jobs.profile.kinds import Kind, in_milliseconds, is_plausible_time
 from sluicegate.pipeline.jobs.profile.reading import Reading, count_timestamps
 from sluicegate.pipeline.jobs.profile.timestamp_counts import MINUTE_MS
 from sluicegate.pipeline.jobs.repair.correction import Rules, clock_as_plan, clock_from
@@ -27,8 +27,8 @@ from sluicegate.pipeline.topics import Topics
 
 _DDL = (
     "topic string, partition int, codec string, records bigint, null_keys bigint, largest bigint, outdated bigint, "
-    "start bigint, may_shrink boolean, unreadable string, offsets array<bigint>, times array<bigint>, "
-    "append_times string"
+    "earliest bigint, latest bigint, start bigint, may_shrink boolean, unreadable string, offsets array<bigint>, "
+    "times array<bigint>, append_times string"
 )
 
 
@@ -36,7 +36,8 @@ _DDL = (
 class Contents:
     """The contents of a range: `records`, `null_keys` among them, and `outdated` ones whose corrected times exceed the
     source's retention.ms. `largest`: bytes of the largest record, 0 if none may be too large. `may_shrink`: the source
-    is compacted, so records may be gone at the next reading. `unreadable` batches are not counted.
+    is compacted, so records may be gone at the next reading. `unreadable` batches are not counted. `earliest`,
+    `latest`: times (ms) of the records without damage and of those in another unit, 0 if there are none.
     """
 
     records: int = 0
@@ -45,6 +46,8 @@ class Contents:
     largest: int = 0
     may_shrink: bool = False
     unreadable: tuple[Unreadable, ...] = ()
+    earliest: int = 0
+    latest: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,7 @@ def survey(
             held.largest,
             its.is_compacted,
             held.unreadable,
+            *_span(rows, rules.now_ms + rules.after_max_ms),
         )
         start = max([wanted.start, *(end for first, end in held.gone if first == wanted.start)])
         found = {
@@ -112,6 +116,7 @@ def survey(
             Contents(
                 *(row.records, row.null_keys, row.outdated, row.largest, row.may_shrink),
                 tuple(Unreadable(**each) for each in json.loads(row.unreadable)),
+                *(row.earliest, row.latest),
             ),
             row.codec,
             clock_from(None if row.offsets is None else row.asDict()),
@@ -119,6 +124,15 @@ def survey(
         )
         for row in rows
     }
+
+
+def _span(rows: pa.Table, latest_ms: int) -> tuple[int, int]:
+    """Return the range of times that stay, or that are converted; later ones are certainly ahead, and listed."""
+    kinds = rows["kind"].to_numpy().astype(np.int8)
+    times = in_milliseconds(rows["latest"].to_numpy(), kinds)
+    usable = is_plausible_time(kinds) & (times <= latest_ms)
+    earliest, latest = (in_milliseconds(rows[name].to_numpy(), kinds)[usable] for name in ("earliest", "latest"))
+    return (int(earliest.min()), int(latest.max())) if len(earliest) else (0, 0)
 
 
 def _before(rows: pa.Table, clock: Clock | None, moment_ms: int) -> int:
@@ -131,7 +145,7 @@ def _before(rows: pa.Table, clock: Clock | None, moment_ms: int) -> int:
     return int(rows["records"].to_numpy()[times < moment_ms].sum())
 
 
-_NUMBERS = ("records", "null_keys", "largest", "outdated", "start")
+_NUMBERS = ("records", "null_keys", "largest", "outdated", "earliest", "latest", "start")
 _SCHEMA = pa.schema(
     [
         ("topic", pa.string()),

@@ -1,7 +1,7 @@
 """Creates the clean topic like the polluted one, or checks an existing one before anything is written."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -19,6 +19,13 @@ from sluicegate.pipeline.writing.record_writers import CannotWrite
 from sluicegate.protocol.messages.fetch import EARLIEST
 
 _PAUSE_SECONDS = 0.2
+_NO_RIGHT = frozenset(
+    {
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.GROUP_AUTHORIZATION_FAILED,
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    }
+)
 _WHAT_IS_COMMITTED = {"isolation.level": "read_committed", "enable.partition.eof": True, "enable.auto.commit": False}
 
 
@@ -49,6 +56,55 @@ def source_settings(topics: Topics) -> dict[str, TopicSettings]:
         raise CannotWrite(f"{', '.join(topics.names)}: {error.args[0].str()}") from error
 
 
+def what_stops_at_targets(plan: Plan, topics: Topics) -> list[str]:
+    """Return what would stop `prepare`: clean topics that cannot be created (the brokers are asked, without creating
+    anything), have another number of partitions, collide with each other, or were written by others. Missing rights are
+    not among them; `rights.lacking` names these.
+    """
+    client = topics.for_librdkafka
+    admin = AdminClient(client)
+    found = _collisions(plan.targets.values())
+    try:
+        there = admin.list_topics(timeout=SECONDS).topics
+    except KafkaException as error:
+        raise CannotWrite(error.args[0].str()) from error
+    for source, to in plan.targets.items():
+        try:
+            metadata = until_known(partial(_metadata, admin, source))
+            if to not in there:
+                _create(admin, plan, source, to, metadata, only_validate=True)
+                continue
+            found += _other_partitions(to, there[to], source, metadata)
+            progress = _checked_ours(plan, client, source, to, _target(admin, to).group_id)
+            found += [progress] if isinstance(progress, str) else []
+        except KafkaException as error:
+            if error.args[0].code() not in _NO_RIGHT:
+                found.append(f"{to} cannot be used: {error.args[0].str()}; use another --to, or change the topic")
+    return found
+
+
+def _collisions(targets: Iterable[str]) -> list[str]:
+    """Return clean topics of which only one can be created: Kafka's metrics have the same name for . and _."""
+    by_name: dict[str, list[str]] = {}
+    for to in targets:
+        by_name.setdefault(to.replace(".", "_"), []).append(to)
+    return [
+        f"{' and '.join(sorted(its))} collide, because Kafka's metrics have the same name for . and _: repair their "
+        "sources separately, with another --to"
+        for its in by_name.values()
+        if len(its) > 1
+    ]
+
+
+def _other_partitions(to: str, there: Any, source: str, metadata: Any) -> list[str]:
+    if len(there.partitions) == len(metadata.partitions):
+        return []
+    return [
+        f"{to} has {len(there.partitions)} partitions and {source} {len(metadata.partitions)}; the order of records "
+        "would change: use another --to, or delete it"
+    ]
+
+
 def prepare(plan: Plan, topics: Topics) -> dict[str, Target]:
     """Create missing clean topics. Raises CannotWrite if one has records that this plan did not write."""
     client = topics.for_librdkafka
@@ -59,15 +115,15 @@ def prepare(plan: Plan, topics: Topics) -> dict[str, Target]:
             metadata = until_known(partial(_metadata, admin, source))
             if to not in there:
                 _create(admin, plan, source, to, metadata)
-            elif len(there[to].partitions) != len(metadata.partitions):
-                raise CannotWrite(
-                    f"{to} has {len(there[to].partitions)} partitions and {source} {len(metadata.partitions)}; "
-                    "the order of records would change"
-                )
+            elif other := _other_partitions(to, there[to], source, metadata):
+                raise CannotWrite(other[0])
         found = {to: _target(admin, to) for to in plan.targets.values()}
         reached: dict[str, int] = {}
         for source, to in plan.targets.items():
-            reached |= _checked_ours(plan, client, source, to, found[to].group_id)
+            progress = _checked_ours(plan, client, source, to, found[to].group_id)
+            if isinstance(progress, str):
+                raise CannotWrite(progress)
+            reached |= progress
         gone = what_is_gone(plan, log_starts(plan, topics), reached)
         if gone:
             way = "with another --out and --to" if reached else "by a dry run"
@@ -93,11 +149,15 @@ def group_of(target: str, topic_id: str) -> str:
     return f"sluicegate-repair.{target}.{topic_id}"
 
 
-def _create(admin: AdminClient, plan: Plan, source: str, to: str, metadata: Any) -> None:
+def _create(
+    admin: AdminClient, plan: Plan, source: str, to: str, metadata: Any, *, only_validate: bool = False
+) -> None:
+    """Create a clean topic, or ask whether it could be created. Raises KafkaException."""
     largest = max((each.contents.largest for each in plan.partitions if each.to == to), default=0)
     settings = settings_of(admin, source).for_clean(plan.rules.retention, largest)
     replicas = len(metadata.partitions[0].replicas)
-    (made,) = admin.create_topics([NewTopic(to, len(metadata.partitions), replicas, config=settings)]).values()
+    topic = NewTopic(to, len(metadata.partitions), replicas, config=settings)
+    (made,) = admin.create_topics([topic], validate_only=only_validate).values()
     try:
         made.result(SECONDS)
     except KafkaException as error:
@@ -112,18 +172,18 @@ def log_starts(plan: Plan, topics: Topics) -> dict[str, int]:
     return {str(of): offset for of, offset in found.items()}
 
 
-def _checked_ours(plan: Plan, client: Mapping[str, str], source: str, to: str, group_id: str) -> dict[str, int]:
-    """Return the progress of a source's partitions, by partition name."""
+def _checked_ours(plan: Plan, client: Mapping[str, str], source: str, to: str, group_id: str) -> dict[str, int] | str:
+    """Return the progress of a source's partitions, by partition name; or why the clean topic is not this plan's."""
     mine: list[PartitionPlan] = [each for each in plan.partitions if each.source.of.topic == source]
     with group(group_id, client) as consumer:
         begun = progress_in(consumer, [each.source.of for each in mine])
     if any(found.plan_id != plan.plan_id for found in begun.values()):
-        raise CannotWrite(
+        return (
             f"{to} was begun by another plan, and two plans must not share a topic: continue in that plan's --out, use "
             f"another --to, or delete {to}"
         )
     if not begun and _holds_records(client, to, group_id):
-        raise CannotWrite(f"{to} has records that no repair wrote; use another --to, or delete it")
+        return f"{to} has records that no repair wrote; use another --to, or delete it"
     return {str(of): found.reached for of, found in begun.items()}
 
 

@@ -1,0 +1,102 @@
+"""One set of topics with known append times through profile, advise, audit, repair and watch: their figures are equal,
+and the truth is within them.
+"""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from sluicegate.pipeline import api
+from sluicegate.pipeline.jobs.advise.job import advice_of, summary_of
+from sluicegate.pipeline.jobs.watch import reading
+from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.topics import Topics
+from tests.integration.topics import create_topic
+from tests.pipeline.appended import BATCH, HOUR, KINDS, Stamped, stamped
+from tests.pipeline.polluted import UNLIMITED
+from tests.pipeline.repairs import now_ms
+from tests.wire.batches import LZ4, Rec, batch
+from tests.wire.raw_client import RawClient, topic_data
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.long,
+]
+RECORDS = 600
+POLICIES = """
+upstream: {{bootstrap: ["{bootstrap}"], topic_settings: false}}
+listen: {{bootstrap: "127.0.0.1:19092"}}
+topics:
+  - {{match: "*", after.max: 1h}}
+"""
+Figures = dict[str, tuple[int, int]]
+"""The least and the largest number of records ahead, by kind of times."""
+
+
+def written(bootstrap: str, now: int, records: int) -> dict[str, tuple[str, Stamped]]:
+    """Write a topic for each kind of times; return the kind and the records of each topic."""
+    found = {}
+    with RawClient(bootstrap.split(",", maxsplit=1)[0]) as client:
+        for kind in KINDS:
+            topic, its = create_topic(bootstrap, UNLIMITED, 1), stamped(kind, records, now)
+            for start in range(0, records, BATCH):
+                data = batch([Rec(time) for time in its.times[start : start + BATCH]], LZ4)
+                client.produce(9, [topic_data(topic, (0, data))])
+            found[topic] = (kind, its)
+    return found
+
+
+def figures(spark: SparkSession, bootstrap: str, topics: list[str], out: Path, now: int) -> dict[str, Figures]:
+    """Return the number of records ahead that each job reports, by topic."""
+    file = out / "policies.yaml"
+    file.write_text(POLICIES.format(bootstrap=bootstrap))
+    profiled = api.profile(spark, bootstrap, topics, out / "profile").summary["topics"]
+    all_topics = Topics(bootstrap, tuple(topics))
+    advice = advice_of(all_topics, Results(spark, str(out / "profile")), 0)
+    advised = summary_of(advice, all_topics, 0)[0]["topics"]
+    audited = api.audit(spark, bootstrap, topics, out / "audit", file).summary["topics"]
+    repaired = api.plan_repair(spark, bootstrap, topics, out / "repair").summary["changes"]
+    watched = api.watch(spark, bootstrap, topics, out / "watch").summary["topics"]
+
+    def audit_of(name: str) -> tuple[int, int]:
+        its = audited[name]["findings"]
+        certain, perhaps = (
+            sum(row["bad_records"] for row in its if row["verdict"] == v) for v in ("reject", "perhaps")
+        )
+        return certain, certain + perhaps
+
+    def repair_of(name: str) -> tuple[int, int]:
+        its: dict[str, Any] = {row["damage"]: row["records"] for row in repaired if row["topic"] == name}
+        return its.get("future", 0), its.get("future", 0) + its.get("maybe_future", 0)
+
+    return {
+        "profile": {name: (its["damage"]["future"], its["damage_at_most"]["future"]) for name, its in profiled.items()},
+        "advise": {name: (its["kafka_4_rejected"], its["kafka_4_rejected_at_most"]) for name, its in advised.items()},
+        "audit": {name: audit_of(name) for name in topics},
+        "repair": {name: repair_of(name) for name in topics},
+        "watch": {
+            name: (its["damage"].get("future", 0), its["damage_at_most"].get("future", 0))
+            for name, its in watched.items()
+        },
+    }
+
+
+def test_jobs_agree_and_the_truth_is_within_their_figures(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = now_ms()
+    topics = written(kafka_bootstrap, now, RECORDS)
+    monkeypatch.setattr(api, "now_in_ms", lambda: now)
+    monkeypatch.setattr(reading, "time", SimpleNamespace(time_ns=lambda: now * 1_000_000))
+
+    found = figures(spark, kafka_bootstrap, list(topics), tmp_path, now)
+
+    for topic, (kind, its) in topics.items():
+        each = {job: of[topic] for job, of in found.items()}
+        assert set(each.values()) == {each["profile"]}, (kind, each)
+        least, most = each["profile"]
+        assert least <= its.future(HOUR) <= most, kind
