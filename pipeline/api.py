@@ -47,6 +47,7 @@ from sluicegate.pipeline.jobs.watch.reading import Bounds
 from sluicegate.pipeline.jobs.watch.webhook import webhook_at
 from sluicegate.pipeline.parameters import BadParameter, checked
 from sluicegate.pipeline.policy_file import owners_of
+from sluicegate.pipeline.progress_line import shown_in_notebook
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.running import now_in_ms
 from sluicegate.pipeline.source.datasource import TopicSource
@@ -359,5 +360,5 @@ def _results(spark: SparkSession, out: str | Path, job: str) -> Iterator[Results
     spark.dataSource.register(TopicSource)
     results = Results(spark, str(out))
     results.make()
-    with lock_folder(results, job):
+    with lock_folder(results, job), shown_in_notebook(spark, job):
         yield results

@@ -1,4 +1,4 @@
-"""One line on the terminal that shows how many offsets a job has read.
+"""One line on the terminal, or below the cell of a notebook, that shows how many offsets a job has read.
 
 It counts offsets and not tasks, because a large partition is only a few tasks. Executors send their counts
 (`sluicegate.pipeline.kafka.read_offsets`).
@@ -9,7 +9,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from secrets import token_hex
 from typing import Any, TextIO
@@ -88,6 +88,29 @@ class _Line:
                 self._is_there = False
 
 
+class _Display:
+    """A line below the cell of a notebook, which is updated in place."""
+
+    def __init__(self, display: Callable[..., Any]) -> None:
+        self._handle = display({"text/plain": ""}, raw=True, display_id=True)
+
+    def show(self, text: str) -> None:
+        self._handle.update({"text/plain": text}, raw=True)
+
+    def erase(self) -> None:
+        self.show("")
+
+
+def _notebook() -> Callable[..., Any] | None:
+    """Return how a notebook's kernel displays; None outside of one."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    if shell is None or getattr(shell, "kernel", None) is None:
+        return None
+    found: Callable[..., Any] = sys.modules["IPython.display"].display
+    return found
+
+
 class _Erasing:
     """A stream to the same terminal that erases the line before it writes."""
 
@@ -110,13 +133,36 @@ def plan(offsets: int) -> None:
 
 
 @contextmanager
+def shown_in_notebook(spark: SparkSession, job: str) -> Iterator[None]:
+    """Show the job's progress below the cell of a notebook while the block runs."""
+    display = _notebook()
+    if display is None:
+        yield
+        return
+    with _counted(spark, job, _Display(display)):
+        yield
+
+
+@contextmanager
 def shown(spark: SparkSession, job: str) -> Iterator[None]:
     """Show the job's progress while the block runs, if standard error is a terminal."""
     if not sys.stderr.isatty():
         yield
         return
+    line = _Line(sys.stderr)
+    with (
+        redirect_stdout(_Erasing(sys.stdout, line)),
+        redirect_stderr(_Erasing(sys.stderr, line)),
+        _counted(spark, job, line),
+    ):
+        yield
+
+
+@contextmanager
+def _counted(spark: SparkSession, job: str, line: _Line | _Display) -> Iterator[None]:
+    """Receive the counts of a job's tasks and show them on a line, while the block runs."""
     token, context = token_hex(8), spark.sparkContext
-    line, ended, reading = _Line(sys.stderr), threading.Event(), ReadOffsets(token)
+    ended, reading = threading.Event(), ReadOffsets(token)
     with ExitStack() as stack:
         receiver = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
         is_here = str(context.master).startswith("local[") or context.master == "local"
@@ -125,8 +171,6 @@ def shown(spark: SparkSession, job: str) -> Iterator[None]:
         receiver.settimeout(_EVERY_SECONDS)
         context.setLocalProperty(PROPERTY, json.dumps([host, receiver.getsockname()[1], token]))
         thread = threading.Thread(target=_listen, args=(receiver, reading, line, job, ended), daemon=True)
-        stack.enter_context(redirect_stdout(_Erasing(sys.stdout, line)))
-        stack.enter_context(redirect_stderr(_Erasing(sys.stderr, line)))
         thread.start()
         _Current.reading = reading
         try:
@@ -138,7 +182,9 @@ def shown(spark: SparkSession, job: str) -> Iterator[None]:
             line.erase()
 
 
-def _listen(receiver: socket.socket, reading: ReadOffsets, line: _Line, job: str, ended: threading.Event) -> None:
+def _listen(
+    receiver: socket.socket, reading: ReadOffsets, line: _Line | _Display, job: str, ended: threading.Event
+) -> None:
     shown_at, shown_done = time.monotonic(), 0
     while not ended.is_set():
         try:

@@ -31,7 +31,7 @@ POLICIES = """
 upstream: {{bootstrap: ["{bootstrap}"], topic_settings: false}}
 listen: {{bootstrap: "127.0.0.1:19092"}}
 topics:
-  - {{match: "*", after.max: 1h}}
+  - {{match: "*", message.timestamp.after.max.ms: 3600000}}
 """
 Figures = dict[str, tuple[int, int]]
 """The least and the largest number of records ahead, by kind of times."""

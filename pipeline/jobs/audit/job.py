@@ -24,6 +24,9 @@ from sluicegate.pipeline.jobs.audit.policies import Policies, left_out, policies
 from sluicegate.pipeline.jobs.audit.summary import topic_summary
 from sluicegate.pipeline.jobs.repair.settings import settings_of
 from sluicegate.pipeline.policy_file import owners_of
+from sluicegate.pipeline.report.console import ConsoleTable
+from sluicegate.pipeline.report.notebook import Shown
+from sluicegate.pipeline.report.wording import Conclusion
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.source.chunks import joined
 from sluicegate.pipeline.source.options import source_options
@@ -204,8 +207,8 @@ def clients_of(spark: SparkSession, path: str, topics: tuple[str, ...]) -> dict[
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Audit:
+@dataclass(frozen=True, slots=True, repr=False)
+class Audit(Shown):
     """`summary`: contents of summary.json. `batches`, `findings` and `rehearsed`: counts by topic, partition, hour (ms)
     and producer. `samples`: bad records. `gone`: offsets that retention deleted before they were read. `warnings`: a
     sentence for each omission.
@@ -218,6 +221,14 @@ class Audit:
     samples: DataFrame
     gone: DataFrame
     warnings: tuple[str, ...]
+
+    def conclusion(self) -> Conclusion:
+        """See `Shown`."""
+        return report.conclusion(self.summary)
+
+    def table(self) -> ConsoleTable:
+        """See `Shown`."""
+        return report.console_table(self.summary)
 
 
 def run_audit(

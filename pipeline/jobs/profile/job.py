@@ -17,6 +17,9 @@ from sluicegate.pipeline.jobs.profile.cells import DDL, HOURS, IS_CELL, LADDER_M
 from sluicegate.pipeline.jobs.profile.damage import AT_MOST, NO_DAMAGE, Damage, Perhaps
 from sluicegate.pipeline.jobs.profile.reading import UNREADABLE, Reading, count_timestamps, reader_again
 from sluicegate.pipeline.kafka.cluster import OffsetRange
+from sluicegate.pipeline.report.console import ConsoleTable
+from sluicegate.pipeline.report.notebook import Shown
+from sluicegate.pipeline.report.wording import Conclusion
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.source.chunks import Chunk, cut, over_partitions
 from sluicegate.pipeline.source.options import source_options
@@ -192,8 +195,8 @@ def _by_step(rows: list[dict[str, Any]], column: str) -> dict[int, int]:
     return counts
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+@dataclass(frozen=True, slots=True, repr=False)
+class Profile(Shown):
     """`summary`: contents of summary.json. `hours`: the table of that name, rows by topic, partition and hour (ms).
     `warnings`: a sentence for each omission.
     """
@@ -201,6 +204,14 @@ class Profile:
     summary: dict[str, Any]
     hours: DataFrame
     warnings: tuple[str, ...]
+
+    def conclusion(self) -> Conclusion:
+        """See `Shown`."""
+        return report.conclusion(self.summary)
+
+    def table(self) -> ConsoleTable:
+        """See `Shown`."""
+        return report.console_table(self.summary)
 
 
 def run_profile(

@@ -34,6 +34,9 @@ from sluicegate.pipeline.jobs.repair.target import (
 )
 from sluicegate.pipeline.jobs.repair.writing import Written, write_partition
 from sluicegate.pipeline.kafka.cluster import TopicPartition
+from sluicegate.pipeline.report.console import ConsoleTable
+from sluicegate.pipeline.report.notebook import Shown
+from sluicegate.pipeline.report.wording import Conclusion
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.source.tasks import over
 from sluicegate.pipeline.topics import Topics
@@ -214,8 +217,8 @@ class NoSuchDamage(ValueError):
     """An unknown damage, or one without the requested treatment; the text lists the valid ones."""
 
 
-@dataclass(frozen=True, slots=True)
-class Repair:
+@dataclass(frozen=True, slots=True, repr=False)
+class Repair(Shown):
     """`summary`: contents of summary.json. `repairs`: a row for each damaged record, before and after, with `solved` if
     it changes. `undiagnosed`: those that stay. `obstacles`: a sentence for each reason that prevents the writing.
     `warnings`: the clean topics' retention, and omissions.
@@ -226,6 +229,14 @@ class Repair:
     undiagnosed: DataFrame
     obstacles: tuple[str, ...]
     warnings: tuple[str, ...]
+
+    def conclusion(self) -> Conclusion:
+        """See `Shown`."""
+        return report.conclusion(self.summary)
+
+    def table(self) -> ConsoleTable:
+        """See `Shown`."""
+        return report.table_of(self.summary)
 
 
 def check_damages(keep: Collection[str], rewrite: Collection[str]) -> None:

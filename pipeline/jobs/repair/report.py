@@ -81,6 +81,11 @@ def console_table(changes: list[dict[str, Any]], applied: bool) -> ConsoleTable:
     return ConsoleTable(title, _HEADS, _rows(shown), rest)
 
 
+def table_of(summary: Mapping[str, Any]) -> ConsoleTable:
+    """Return the table of a summary."""
+    return console_table(summary["changes"], summary["applied"])
+
+
 def write_report(results: Results, summary: dict[str, Any], now_ms: int) -> None:
     """Write the report with one section for each topic."""
     sections = []

@@ -19,6 +19,9 @@ from sluicegate.pipeline.jobs.replay.progress import Run, as_committed, as_settl
 from sluicegate.pipeline.jobs.replay.request import ReplayRequest, replay_policies
 from sluicegate.pipeline.jobs.replay.writing import Headers, PartitionPlan, Written, write_back
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
+from sluicegate.pipeline.report.console import ConsoleTable
+from sluicegate.pipeline.report.notebook import Shown
+from sluicegate.pipeline.report.wording import Conclusion
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.source.tasks import over
 from sluicegate.pipeline.topics import Topics
@@ -208,8 +211,8 @@ def _as_dicts(rows: DataFrame) -> list[dict[str, Any]]:
     return [row.asDict(recursive=True) for row in rows.collect()]
 
 
-@dataclass(frozen=True, slots=True)
-class Replay:
+@dataclass(frozen=True, slots=True, repr=False)
+class Replay(Shown):
     """`summary`: contents of summary.json. `replays`: a row for each record that is written back, before and after.
     `left`: the others with the reason. `warnings`: a sentence for each.
     """
@@ -218,6 +221,14 @@ class Replay:
     replays: DataFrame
     left: DataFrame
     warnings: tuple[str, ...]
+
+    def conclusion(self) -> Conclusion:
+        """See `Shown`."""
+        return report.conclusion(self.summary)
+
+    def table(self) -> ConsoleTable:
+        """See `Shown`."""
+        return report.console_table(self.summary)
 
 
 def propose_replay(spark: SparkSession, topics: Topics, results: Results, request: ReplayRequest) -> Replay:

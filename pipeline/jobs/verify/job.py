@@ -31,6 +31,9 @@ from sluicegate.pipeline.jobs.verify.repairs import (
     unit_is_wrong,
     wrongly_converted,
 )
+from sluicegate.pipeline.report.console import ConsoleTable
+from sluicegate.pipeline.report.notebook import Shown
+from sluicegate.pipeline.report.wording import Conclusion
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
 
@@ -211,8 +214,8 @@ def _numbered(rows: DataFrame, side: str) -> DataFrame:
     return held.withColumn("copy", f.row_number().over(alike))
 
 
-@dataclass(frozen=True, slots=True)
-class Verification:
+@dataclass(frozen=True, slots=True, repr=False)
+class Verification(Shown):
     """`is_same`: whether both topics have the same records, ignoring declared repairs. `summary`: contents of
     summary.json. `differences`: by partition and offset of either topic; None if there are none. `warnings`: a sentence
     for each omission.
@@ -222,6 +225,14 @@ class Verification:
     summary: dict[str, Any]
     differences: DataFrame | None
     warnings: tuple[str, ...] = ()
+
+    def conclusion(self) -> Conclusion:
+        """See `Shown`."""
+        return report.conclusion(self.summary)
+
+    def table(self) -> ConsoleTable:
+        """See `Shown`."""
+        return report.console_table(self.summary)
 
 
 def run_verify(

@@ -8,18 +8,20 @@ from pyspark.sql import DataFrame, SparkSession
 from sluicegate.config.model import Config
 from sluicegate.pipeline.jobs.audit.job import cluster_settings
 from sluicegate.pipeline.jobs.audit.policies import Policies, policies_of
-from sluicegate.pipeline.jobs.watch import findings
+from sluicegate.pipeline.jobs.watch import findings, report
 from sluicegate.pipeline.jobs.watch.job import FINDINGS, Watch, Watching
 from sluicegate.pipeline.jobs.watch.progress import stream_id
 from sluicegate.pipeline.jobs.watch.reading import COLUMNS, DDL, GONE, HOURS, VIOLATIONS
 from sluicegate.pipeline.jobs.watch.webhook import Webhook
+from sluicegate.pipeline.report.notebook import Shown
+from sluicegate.pipeline.report.wording import Conclusion
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.tables import TableLocation, Tables, tables_in
 from sluicegate.pipeline.topics import Topics
 
 
-@dataclass(frozen=True, slots=True)
-class Watched:
+@dataclass(frozen=True, slots=True, repr=False)
+class Watched(Shown):
     """`summary`: contents of summary.json. `new`: findings of this call, as rows. Other fields are the tables of all
     batches; sum their counts by topic and hour. `warnings`: a sentence for each omission.
     """
@@ -31,6 +33,10 @@ class Watched:
     findings: DataFrame
     gone: DataFrame
     warnings: tuple[str, ...]
+
+    def conclusion(self) -> Conclusion:
+        """See `Shown`."""
+        return report.conclusion(self.summary)
 
 
 def policies_for(topics: Topics, config: Config | None) -> tuple[Policies | None, list[str]]:
