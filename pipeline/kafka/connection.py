@@ -2,25 +2,20 @@
 
 import socket
 import ssl
-from typing import Any
 
 from sluicegate.pipeline.errors import PipelineError
-from sluicegate.pipeline.kafka.settings import PROTOCOLS, ClientSettings, Login
-from sluicegate.pipeline.kafka.tokens import Bearer, TokenEndpointUnreachable, TokenRejected, token_of
+from sluicegate.pipeline.kafka.settings import PROTOCOLS, ClientSettings
+from sluicegate.pipeline.kafka.tokens import Bearer, forget_token, token_of
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.fetch_response import VERSION as FETCH_VERSION
 from sluicegate.protocol.fetch_response import FetchedPartition, fetched_partition
 from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header, response_body_at
+from sluicegate.protocol.login import LoginExchange, LoginRequest, PasswordLogin, TokenLogin
+from sluicegate.protocol.login import LoginRejected as RejectedByBroker
 from sluicegate.protocol.messages.fetch import FETCH_REQUEST
-from sluicegate.protocol.messages.handshake import (
-    API_VERSIONS_RESPONSE,
-    SASL_AUTHENTICATE_REQUEST,
-    SASL_AUTHENTICATE_RESPONSE,
-    SASL_HANDSHAKE_REQUEST,
-    SASL_HANDSHAKE_RESPONSE,
-)
+from sluicegate.protocol.messages.handshake import API_VERSIONS_RESPONSE
 from sluicegate.protocol.messages.schema import MessageSchema, Value
 
 _CLIENT_ID = "sluicegate-spark"
@@ -28,8 +23,6 @@ _SIZE_BYTES = 4
 _FIRST_BUFFER_BYTES = 64 * 1024
 _MAX_RESPONSE_BYTES = 1 << 30
 _MAX_RESPONSE_BEFORE_LOGIN_BYTES = 1 << 20  # a TLS alert parsed as a size is 352 MB
-_HANDSHAKE_VERSION = 1
-_AUTHENTICATE_VERSION = 0
 _BEFORE_LOGIN = (ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE)
 
 Address = tuple[str, int]
@@ -126,9 +119,7 @@ class BrokerConnection:
         try:
             return schema.parse_start(response, version)[0]
         except MalformedMessage as error:
-            raise BrokerUnreachable(
-                f"{self._name} responds, but not like a Kafka broker ({error}){self._hint}"
-            ) from error
+            raise self._not_kafka(error) from error
 
     def _ask(self, key: int, version: int, body: bytes) -> memoryview:
         api = APIS[key]
@@ -157,51 +148,35 @@ class BrokerConnection:
             filled += count
         return view
 
-    def _log_in(self, login: Login | Bearer) -> None:
+    def _log_in(self, login: PasswordLogin | Bearer) -> None:
         if isinstance(login, Bearer):
             self._log_in_with_token(login)
-            return
-        self._handshake(login.mechanism)
-        if login.mechanism == "PLAIN":
-            self._authenticate(f"\0{login.username}\0{login.password}".encode())
-            return
-        from scramp import ScramClient, ScramException  # noqa: PLC0415  # slow import, needed by few clusters
-
-        scram = ScramClient([login.mechanism], login.username, login.password)
-        try:
-            scram.set_server_first(self._authenticate(scram.get_client_first().encode()).decode())
-            scram.set_server_final(self._authenticate(scram.get_client_final().encode()).decode())
-        except ScramException as error:
-            raise LoginRejected(f"{self._name}: {error}") from error
+        else:
+            self._exchange(login)
 
     def _log_in_with_token(self, login: Bearer) -> None:
-        """RFC 7628: a broker that rejects the token first sends the reason, and ends the exchange after a lone
-        separator.
-        """
+        from sluicegate.proxy.tokens.cache import TokenMissing  # noqa: PLC0415  # few clusters need it
+
         try:
             token = token_of(login)
-        except TokenEndpointUnreachable as error:
-            raise BrokerUnreachable(str(error)) from error
-        except TokenRejected as error:
-            raise LoginRejected(str(error)) from error
-        self._handshake("OAUTHBEARER")
-        extensions = "".join(f"\1{name}={value}" for name, value in login.extensions)
-        if why := self._authenticate(f"n,,\1auth=Bearer {token.value}{extensions}\1\1".encode()):
-            self._authenticate(b"\1")
-            raise LoginRejected(f"{self._name}: {why.decode(errors='replace')}")
+        except TokenMissing as error:
+            raise (BrokerUnreachable if error.is_temporary else LoginRejected)(str(error)) from error
+        try:
+            self._exchange(TokenLogin(token.value, login.extensions))
+        except LoginRejected:
+            forget_token(login, token)
+            raise
 
-    def _handshake(self, mechanism: str) -> None:
-        body = SASL_HANDSHAKE_REQUEST.build({"mechanism": mechanism}, _HANDSHAKE_VERSION)
-        response = self._ask(ApiKey.SASL_HANDSHAKE, _HANDSHAKE_VERSION, body)
-        handshake = self._parsed(SASL_HANDSHAKE_RESPONSE, response, _HANDSHAKE_VERSION)
-        if handshake["error_code"]:
-            offered = ", ".join(handshake["mechanisms"]) or "nothing"
-            raise LoginRejected(f"{self._name} does not support {mechanism}, only {offered}")
+    def _exchange(self, login: PasswordLogin | TokenLogin) -> None:
+        exchange = LoginExchange(login)
+        request: LoginRequest | None = exchange.first()
+        try:
+            while request is not None:
+                request = exchange.after(self._ask(request.key, request.version, request.body))
+        except RejectedByBroker as error:
+            raise LoginRejected(f"{self._name}: {error}") from error
+        except MalformedMessage as error:
+            raise self._not_kafka(error) from error
 
-    def _authenticate(self, token: bytes) -> bytes:
-        body = SASL_AUTHENTICATE_REQUEST.build({"auth_bytes": token}, _AUTHENTICATE_VERSION)
-        response = self._ask(ApiKey.SASL_AUTHENTICATE, _AUTHENTICATE_VERSION, body)
-        value: dict[str, Any] = self._parsed(SASL_AUTHENTICATE_RESPONSE, response, _AUTHENTICATE_VERSION)
-        if value["error_code"]:
-            raise LoginRejected(f"{self._name}: {value['error_message'] or 'the broker gives no reason'}")
-        return bytes(value["auth_bytes"])
+    def _not_kafka(self, error: MalformedMessage) -> BrokerUnreachable:
+        return BrokerUnreachable(f"{self._name} responds, but not like a Kafka broker ({error}){self._hint}")

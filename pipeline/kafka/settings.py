@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.kafka.tokens import Bearer, for_librdkafka
+from sluicegate.protocol.login import PasswordLogin
 
 _REFERENCE = re.compile(r"\$\{(env|file|directory):([^}]*)\}")
 _MOST_BYTES = 64 * 1024
@@ -93,15 +94,6 @@ class BadSetting(PipelineError):
 
 
 @dataclass(frozen=True, slots=True)
-class Login:
-    """A SASL login."""
-
-    mechanism: str
-    username: str
-    password: str = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
 class ClientSettings:
     """Checked settings. They are sent to Spark's executors, so paths must exist there."""
 
@@ -111,7 +103,7 @@ class ClientSettings:
     key_file: str | None = None
     key_password: str | None = field(default=None, repr=False)
     verify_hostname: bool = True
-    login: Login | Bearer | None = None
+    login: PasswordLogin | Bearer | None = None
     timeout_seconds: float = 30.0
 
     @property
@@ -196,7 +188,7 @@ def _followed(given: Mapping[str, str]) -> dict[str, str]:
         raise BadSetting(str(error)) from error
 
 
-def _login(given: Mapping[str, str]) -> Login | Bearer:
+def _login(given: Mapping[str, str]) -> PasswordLogin | Bearer:
     mechanism = given.get("sasl.mechanism", "")
     if mechanism not in _MECHANISMS:
         raise BadSetting(f"sasl.mechanism: expected one of {', '.join(_MECHANISMS)}, found {mechanism!r}")
@@ -205,7 +197,7 @@ def _login(given: Mapping[str, str]) -> Login | Bearer:
     for name in ("sasl.username", "sasl.password"):
         if name not in given:
             raise BadSetting(f"{mechanism} needs {name}")
-    return Login(mechanism, given["sasl.username"], given["sasl.password"])
+    return PasswordLogin(mechanism, given["sasl.username"], given["sasl.password"])
 
 
 def _bearer(given: Mapping[str, str]) -> Bearer:

@@ -14,9 +14,10 @@ from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header, read_correlation_id, response_body_at
+from sluicegate.protocol.login import LoginNotOffered, LoginRejected
 from sluicegate.protocol.messages.handshake import API_VERSIONS_RESPONSE
 from sluicegate.protocol.messages.schema import MessageSchema, Value
-from sluicegate.proxy.cluster.broker_login import LoginNotOffered, LoginNotTried, LoginRejected, log_in
+from sluicegate.proxy.cluster.broker_login import LoginNotTried, log_in
 from sluicegate.proxy.cluster.response_bodies import BrokerResponse, read_response
 from sluicegate.proxy.network.happy_eyeballs import NEXT_BROKER_SECONDS, AllFailed, happy_eyeballs
 from sluicegate.proxy.network.tls.contexts import TlsContext

@@ -146,13 +146,15 @@ def _addresses(host: str, port: int) -> Iterator[tuple[int, tuple[str, int]]]:
 _UNKNOWN_ISSUER = frozenset({18, 19, 20, 21})
 
 
-def http_failure_message(error: Exception, seconds: float) -> str:
-    """Return why a request failed, for operators, without text of the peer. `seconds`: the timeout that applied."""
+def http_failure_message(error: Exception, seconds: float, ca_key: str = "tls.ca_file") -> str:
+    """Return why a request failed, for operators, without text of the peer. `seconds`: the timeout that applied;
+    `ca_key`: the configuration key of the CAs.
+    """
     if isinstance(error, TooLarge):
         return f"it sent {error}"
     if isinstance(error, TimeoutError):
         return f"no response within {seconds:g} s"
-    return _of_tls(error) if isinstance(error, ssl.SSLError) else _of_connection(error)
+    return _of_tls(error, ca_key) if isinstance(error, ssl.SSLError) else _of_connection(error)
 
 
 def _of_connection(error: Exception) -> str:
@@ -175,9 +177,9 @@ _WORDS = (
 )
 
 
-def _of_tls(error: ssl.SSLError) -> str:
+def _of_tls(error: ssl.SSLError, ca_key: str) -> str:
     if isinstance(error, ssl.SSLCertVerificationError) and error.verify_code in _UNKNOWN_ISSUER:
-        return f"{tls_failure_message(error)}; name its CA in tls.ca_file"
+        return f"{tls_failure_message(error)}; name its CA in {ca_key}"
     if error.reason == "WRONG_VERSION_NUMBER":
         return "it does not speak TLS: use http: in its url, or another port"
     if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):

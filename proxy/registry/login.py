@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from sluicegate.config.values.password import Password, PasswordUnreadable
-from sluicegate.proxy.network.oauth import NoTokenGranted, TokenCache
+from sluicegate.proxy.tokens.cache import TokenCache, TokenMissing
 
 
 class LoginMissing(Exception):
@@ -94,7 +94,7 @@ class OauthLogin:
         """Return the headers to add; blocks for `seconds` at most. Raises LoginMissing."""
         try:
             self._sent = self._tokens.current(seconds)
-        except NoTokenGranted as error:
+        except TokenMissing as error:
             raise LoginMissing(str(error)) from error
         return {"Authorization": f"Bearer {self._sent}"}
 

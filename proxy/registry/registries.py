@@ -7,7 +7,6 @@ from time import monotonic
 
 from sluicegate.config.registries import Registry
 from sluicegate.config.tls import ServerTls
-from sluicegate.proxy.network.oauth import TokenCache, TokenEndpoint
 from sluicegate.proxy.network.tls.contexts import BadTlsFiles, TlsContext, context_for_server
 from sluicegate.proxy.registry.apicurio_api import ApicurioApi
 from sluicegate.proxy.registry.aws_login import AwsLogin
@@ -21,6 +20,8 @@ from sluicegate.proxy.registry.login import BasicLogin, BearerLogin, Login, Oaut
 from sluicegate.proxy.registry.schema_compiler import SchemaCompiler, compile_inline
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
+from sluicegate.proxy.tokens.cache import TokenCache
+from sluicegate.proxy.tokens.endpoint import TokenEndpoint, configured_client
 from sluicegate.validation.rules.schemas.framing import ApicurioFraming, ConfluentFraming, Framing, GlueFraming
 from sluicegate.validation.rules.schemas.wire_format import IdKind
 
@@ -92,7 +93,7 @@ def _login_of(name: str, section: Registry) -> Login | None:
     if section.username is not None:
         return BasicLogin(section.username, section.password_of(path))
     if section.oauth is not None:
-        return OauthLogin(TokenCache(TokenEndpoint(section.oauth, f"{path}.oauth").fetch))
+        return OauthLogin(TokenCache(TokenEndpoint(configured_client(section.oauth, f"{path}.oauth")).fetch))
     return BearerLogin(section.token_of(path)) if section.has_token else None
 
 

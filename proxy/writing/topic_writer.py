@@ -14,8 +14,9 @@ from sluicegate.config.extras import OR_IMAGE
 from sluicegate.config.tls import UpstreamTls
 from sluicegate.config.upstream import Sasl, Upstream
 from sluicegate.config.values.password import PasswordUnreadable
-from sluicegate.proxy.cluster.own_token import TokenMissing, own_token
 from sluicegate.proxy.network.tls.contexts import MemoryFiles
+from sluicegate.proxy.tokens.cache import TokenMissing
+from sluicegate.proxy.tokens.own_token import own_token
 
 Header = tuple[str, bytes | None]
 Settings = dict[str, str | int | bool]

@@ -1,6 +1,8 @@
 """Tokens by client credentials: from endpoints that grant them, reject them, and misbehave."""
 
+import socket
 from base64 import b64encode
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,8 @@ import pytest
 from sluicegate.config.oauth import OauthClient
 from sluicegate.config.tls import ServerTls
 from sluicegate.config.values.password import SecretText
-from sluicegate.proxy.network.oauth import GrantedToken, NoTokenGranted, TokenCache, TokenEndpoint
+from sluicegate.proxy.tokens.cache import GrantedToken, TokenCache, TokenMissing
+from sluicegate.proxy.tokens.endpoint import TokenEndpoint, configured_client
 from tests.broker.certificates import Authority
 from tests.pipeline.bearers import CLIENT, SECRET, token_endpoint
 from tests.registry.stand_in import StandIn, said
@@ -20,8 +23,8 @@ def keys(url: str, secret: str = SECRET, tls: ServerTls | None = None) -> OauthC
 
 def failure_of(client: OauthClient, seconds: float = 5) -> str:
     """Return the message of a request that fails; it names the endpoint and shows no secret."""
-    with pytest.raises(NoTokenGranted) as raised:
-        TokenEndpoint(client, "registries.main.oauth").fetch(seconds)
+    with pytest.raises(TokenMissing) as raised:
+        TokenEndpoint(configured_client(client, "registries.main.oauth")).fetch(seconds)
     for hidden in (SECRET, b64encode(f"{CLIENT}:{SECRET}".encode()).decode(), "swordfish"):
         assert hidden not in f"{raised.value} {raised.value.__cause__}"
     assert str(raised.value).startswith(f"token endpoint {client.token_url}: ")
@@ -47,7 +50,7 @@ def test_a_token_is_granted_and_the_secret_file_is_read_for_each_request(tmp_pat
         file.write_text(f"{SECRET}\n")
         there.lasts_seconds = 90
 
-        granted = TokenEndpoint(client, "o").fetch()
+        granted = TokenEndpoint(configured_client(client, "o")).fetch()
 
         assert granted == GrantedToken(there.given[0], 90_000)
         assert there.asked[-1] == {"grant_type": ["client_credentials"], "scope": ["read write"]}
@@ -63,6 +66,12 @@ def test_a_token_is_granted_and_the_secret_file_is_read_for_each_request(tmp_pat
         ("200 OK", b"[" * 20_000, "no valid access_token"),
         ("200 OK", b'{"access_token": "t", "expires_in": 0}', "no valid expires_in"),
         ("200 OK", b'{"access_token": "t", "expires_in": NaN}', "no valid expires_in"),
+        ("200 OK", b'{"access_token": "t", "expires_in": -3600}', "no valid expires_in"),
+        ("200 OK", b'{"access_token": "t", "expires_in": "-3600"}', "no valid expires_in"),
+        ("200 OK", b'{"access_token": "t", "expires_in": "0"}', "no valid expires_in"),
+        ("200 OK", b'{"access_token": "t", "expires_in": "soon"}', "no valid expires_in"),
+        ("200 OK", b'{"access_token": "t", "expires_in": true}', "no valid expires_in"),
+        ("200 OK", b'{"access_token": "t", "expires_in": null}', "no valid expires_in"),
         ("200 OK", b" " * 100_000, "it sent a response of more than 65536 bytes"),
         ("302 Found", b"", "redirects (HTTP 302), which is not followed"),
         (
@@ -89,12 +98,18 @@ def test_an_endpoint_that_is_slow_or_absent() -> None:
 
 @pytest.mark.parametrize(
     ("stated", "lifetime_ms"),
-    [("", 300_000), (', "expires_in": "3599"', 3_599_000), (', "expires_in": 1e300', 2_592_000_000)],
+    [
+        ("", 300_000),
+        (', "expires_in": "3599"', 3_599_000),
+        (', "expires_in": 0.5', 500),
+        (', "expires_in": 1e300', 2_592_000_000),
+        (', "expires_in": "9999999999999999"', 2_592_000_000),
+    ],
 )
 def test_a_lifetime_may_be_missing_a_text_or_long(stated: str, lifetime_ms: int) -> None:
     body = f'{{"access_token": "t"{stated}}}'.encode()
     with StandIn(lambda client, _: client.sendall(said("200 OK", body))) as there:
-        assert TokenEndpoint(keys(there.url), "o").fetch() == GrantedToken("t", lifetime_ms)
+        assert TokenEndpoint(configured_client(keys(there.url), "o")).fetch() == GrantedToken("t", lifetime_ms)
 
 
 def test_a_token_is_replaced_before_it_expires_and_kept_in_an_outage() -> None:
@@ -103,7 +118,7 @@ def test_a_token_is_replaced_before_it_expires_and_kept_in_an_outage() -> None:
     def fetch(_: float) -> GrantedToken:
         granted[0] += 1
         if not is_up[0]:
-            raise NoTokenGranted("down")
+            raise TokenMissing("down")
         return GrantedToken(f"t{granted[0]}", 100_000)
 
     cache = TokenCache(fetch, lambda: now[0])
@@ -116,7 +131,7 @@ def test_a_token_is_replaced_before_it_expires_and_kept_in_an_outage() -> None:
     now[0] = 160
     assert [cache.current(), cache.current(), granted[0]] == ["t2", "t2", 3]  # one attempt, then a pause
     now[0] = 180
-    with pytest.raises(NoTokenGranted):
+    with pytest.raises(TokenMissing):
         cache.current()
     is_up[0] = True
     assert cache.current() == "t5"
@@ -124,3 +139,72 @@ def test_a_token_is_replaced_before_it_expires_and_kept_in_an_outage() -> None:
     assert cache.current() == "t5"
     cache.forget("t5")
     assert cache.current() == "t6"
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "pause"),
+    [
+        ("429 Too Many Requests", (), 1),
+        ("429 Too Many Requests", ("Retry-After: 7",), 7),
+        ("429 Too Many Requests", ("Retry-After: 99999999999999999999",), 300),
+        ("429 Too Many Requests", ("Retry-After: -5",), 1),
+        ("429 Too Many Requests", ("Retry-After: soon",), 1),
+        ("429 Too Many Requests", ("Retry-After: Fri, 31 Dec 1999 23:59:59 GMT",), 0),
+        ("429 Too Many Requests", ("Retry-After: Fri, 31 Dec 2199 23:59:59 GMT",), 300),
+        ("429 Too Many Requests", ("Retry-After: Fri, 99 Dec 99999999999 23:59:59 GMT",), 1),
+        ("503 Service Unavailable", ("Retry-After: 12",), 12),
+        ("503 Service Unavailable", (), 0),
+    ],
+)
+def test_a_busy_endpoint_says_when_to_ask_again(status: str, headers: tuple[str, ...], pause: float) -> None:
+    answering = StandIn(lambda client, _: client.sendall(said(status, b"", *headers)))
+    with answering as there, pytest.raises(TokenMissing) as raised:
+        TokenEndpoint(configured_client(keys(there.url), "o")).fetch()
+
+    assert raised.value.is_temporary
+    assert f"it fails (HTTP {status[:3]})" in str(raised.value)
+    assert raised.value.retry_after_seconds == pause
+
+
+@pytest.mark.parametrize("status", ["400 Bad Request", "401 Unauthorized", "302 Found"])
+def test_a_rejection_is_permanent(status: str) -> None:
+    with StandIn(lambda client, _: client.sendall(said(status))) as there, pytest.raises(TokenMissing) as raised:
+        TokenEndpoint(configured_client(keys(there.url), "o")).fetch()
+
+    assert not raised.value.is_temporary
+
+
+def test_an_endpoint_is_left_alone_for_as_long_as_it_asks() -> None:
+    now, statuses = [0.0], ["429 Busy", "200 OK", "429 Busy", "200 OK"]
+
+    def respond(client: socket.socket, _: bytes) -> None:
+        client.sendall(said(statuses.pop(0), b'{"access_token": "t", "expires_in": 100}', "Retry-After: 20"))
+
+    with StandIn(respond) as there:
+        cache = TokenCache(TokenEndpoint(configured_client(keys(there.url), "o")).fetch, lambda: now[0])
+        for second in (0, 1, 19.9):
+            now[0] = second
+            with pytest.raises(TokenMissing, match=r"HTTP 429\); it is asked again after 20 s") as raised:
+                cache.current()
+            assert raised.value.retry_after_seconds == 20 - second
+        assert len(there.heads) == 1
+        now[0] = 20
+        assert cache.current() == "t"
+        now[0] = 100  # the token is replaced after 80 of its 100 seconds
+        assert [cache.current(), cache.current()] == ["t", "t"]
+        assert len(there.heads) == 3
+        now[0] = 119.9
+        assert cache.current() == "t"
+        assert len(there.heads) == 3
+        now[0] = 120
+        assert cache.current() == "t"
+        assert len(there.heads) == 4
+
+
+def test_a_query_of_the_endpoints_url_is_sent() -> None:
+    """RFC 6749, 3.2: the endpoint's URL may have one; the pipeline's settings allow it."""
+    with StandIn(lambda client, _: client.sendall(said("200 OK", b'{"access_token": "t"}'))) as there:
+        client = replace(configured_client(keys(there.url), "o"), token_url=f"{there.url}/token?tenant=a")
+        TokenEndpoint(client).fetch()
+
+    assert there.heads[0].startswith(b"POST /token?tenant=a HTTP/1.1")

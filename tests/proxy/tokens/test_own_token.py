@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from sluicegate.config.upstream import Sasl
-from sluicegate.proxy.cluster.own_token import TokenMissing, own_token
+from sluicegate.proxy.tokens.cache import TokenMissing
+from sluicegate.proxy.tokens.own_token import own_token
 from tests.config.reading import problems
 from tests.pipeline.bearers import token
 

@@ -1,4 +1,4 @@
-"""Tokens for the proxy's own OAUTHBEARER logins (`upstream.sasl`)."""
+"""Tokens for OAUTHBEARER logins: of `upstream.sasl`, and from files that another process refreshes."""
 
 import base64
 import binascii
@@ -10,18 +10,15 @@ from functools import lru_cache
 
 from sluicegate.config.oauth import OauthClient
 from sluicegate.config.upstream import Sasl
-from sluicegate.config.values.password import PasswordUnreadable
-from sluicegate.proxy.network.oauth import NoTokenGranted, TokenCache, TokenEndpoint
+from sluicegate.config.values.password import Password, PasswordUnreadable
+from sluicegate.proxy.tokens.cache import TokenCache, TokenMissing
+from sluicegate.proxy.tokens.endpoint import TokenEndpoint, configured_client
 
 _LEGAL = re.compile(r"[\x21-\x7e]+")
 _FILE_SECONDS = 300.0
 """How long a token from a file is used by a client that keeps it; then the file is read again."""
 _LEAST_SECONDS = 1.0
 _MOST_ENDPOINTS = 8
-
-
-class TokenMissing(Exception):
-    """There is no valid token; the text says where it should come from and why it does not, never a secret."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +32,14 @@ class Token:
 def own_token(sasl: Sasl, seconds: float) -> Token:
     """Return a valid token; blocks for `seconds` at most if it requests one. Raises TokenMissing."""
     if sasl.oauth is None:
-        return _token_in_file(sasl)
-    granted = _granted(sasl.oauth)
-    try:
-        value = granted.current(seconds)
-    except NoTokenGranted as error:
-        raise TokenMissing(str(error)) from error
-    return Token(value, time.time() + max(_LEAST_SECONDS, granted.seconds_left()))
+        return token_in_file(sasl.current_token)
+    return cached_token(_granted(sasl.oauth), seconds)
+
+
+def cached_token(tokens: TokenCache, seconds: float) -> Token:
+    """Return a valid token of a token endpoint; blocks for `seconds` at most for a request. Raises TokenMissing."""
+    value = tokens.current(seconds)
+    return Token(value, time.time() + max(_LEAST_SECONDS, tokens.seconds_left()))
 
 
 def forget_token(sasl: Sasl, token: Token) -> None:
@@ -53,29 +51,23 @@ def forget_token(sasl: Sasl, token: Token) -> None:
 @lru_cache(maxsize=_MOST_ENDPOINTS)
 def _granted(oauth: OauthClient) -> TokenCache:
     """Return the tokens of one client, which all of this process's connections share."""
-    return TokenCache(TokenEndpoint(oauth, "upstream.sasl.oauth").fetch)
+    return TokenCache(TokenEndpoint(configured_client(oauth, "upstream.sasl.oauth")).fetch)
 
 
-def _token_in_file(sasl: Sasl) -> Token:
+def token_in_file(source: Password) -> Token:
+    """Return the token in a file, which is read each time. Raises TokenMissing if there is none or it has expired."""
     try:
-        value = checked(sasl.current_token.get().strip(), f"upstream.sasl.token_file: {sasl.token_file}")
+        value = source.get().strip()
     except PasswordUnreadable as error:
         raise TokenMissing(str(error)) from error
+    if _LEGAL.fullmatch(value) is None:
+        raise TokenMissing(f"{source.key}: {source.file} has no valid token")
     now = time.time()
     expires = _expiry_in(value)
     if expires is not None and expires <= now:
-        raise TokenMissing(
-            f"upstream.sasl.token_file: the token in {sasl.token_file} expired {now - expires:.0f} s ago; its process "
-            "has to replace it"
-        )
+        ago = f"{now - expires:.0f} s ago"
+        raise TokenMissing(f"{source.key}: the token in {source.file} expired {ago}; its process has to replace it")
     return Token(value, min(now + _FILE_SECONDS, now + _FILE_SECONDS if expires is None else expires))
-
-
-def checked(value: object, where: str) -> str:
-    """Return a token that can be sent. Raises TokenMissing."""
-    if not isinstance(value, str) or _LEGAL.fullmatch(value) is None:
-        raise TokenMissing(f"{where} has no valid token")
-    return value
 
 
 def _expiry_in(value: str) -> float | None:

@@ -1,0 +1,84 @@
+"""A cached access token, which is replaced before it expires."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import inf
+from time import monotonic
+
+TOKEN_SECONDS = 10.0
+"""Default timeout of a token request as a whole."""
+# Share of a lifetime after which a token is replaced, and the pause after a failure to replace it.
+_USED_SHARE = 0.8
+_RETRY_SECONDS = 5.0
+
+
+class TokenMissing(Exception):
+    """There is no valid token; the text says where it should come from and why it does not, never a secret.
+
+    `is_temporary`: a retry may help, but not within `retry_after_seconds`.
+    """
+
+    def __init__(self, reason: str, *, is_temporary: bool = False, retry_after_seconds: float = 0.0) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.is_temporary = is_temporary
+        self.retry_after_seconds = retry_after_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class GrantedToken:
+    """An access token and its lifetime at the time of the request."""
+
+    value: str = field(repr=False)
+    lifetime_ms: int
+
+
+class TokenCache:
+    """Caches a token and replaces it before it expires. Thread-safe. `now`: a monotonic clock in seconds."""
+
+    def __init__(self, fetch: Callable[[float], GrantedToken], now: Callable[[], float] = monotonic) -> None:
+        self._fetch = fetch
+        self._now = now
+        self._lock = threading.Lock()
+        self._token = ""
+        self._replace_at = self._ends_at = self._ask_at = -inf
+        self._failure = TokenMissing("no token has been requested")
+
+    def current(self, seconds: float = TOKEN_SECONDS) -> str:
+        """Return a valid token; blocks for `seconds` at most if it requests one. Raises TokenMissing.
+
+        If a token cannot be replaced, it is returned until it expires. While the endpoint has asked for a pause
+        (Retry-After), its last failure is raised again without a request.
+        """
+        with self._lock:
+            asked_at = self._now()
+            if asked_at < self._replace_at:
+                return self._token
+            if asked_at < self._ask_at:
+                left = self._ask_at - asked_at
+                raise TokenMissing(self._failure.reason, is_temporary=True, retry_after_seconds=left)
+            try:
+                granted = self._fetch(seconds)
+            except TokenMissing as error:
+                self._failure, now = error, self._now()
+                self._ask_at = now + error.retry_after_seconds
+                if now >= self._ends_at:
+                    raise
+                self._replace_at = min(max(now + _RETRY_SECONDS, self._ask_at), self._ends_at)
+                return self._token
+            lifetime = granted.lifetime_ms / 1000
+            self._token = granted.value
+            self._replace_at, self._ends_at = asked_at + _USED_SHARE * lifetime, asked_at + lifetime
+            return self._token
+
+    def seconds_left(self) -> float:
+        """Return how long the current token may still be kept by a client: until it is replaced here."""
+        with self._lock:
+            return self._replace_at - self._now()
+
+    def forget(self, token: str) -> None:
+        """Forget a token that a server has rejected; the next call requests another one."""
+        with self._lock:
+            if token == self._token:
+                self._replace_at = self._ends_at = -inf

@@ -1,0 +1,162 @@
+"""A client's side of a login, message by message. The bytes are the examples of the RFCs."""
+
+import base64
+import hashlib
+import hmac
+from functools import partial
+
+import pytest
+import scramp
+
+from sluicegate.protocol.api import ApiKey
+from sluicegate.protocol.errors import MalformedMessage
+from sluicegate.protocol.login import (
+    LoginExchange,
+    LoginNotOffered,
+    LoginRejected,
+    LoginRequest,
+    PasswordLogin,
+    TokenLogin,
+    TokenNotAccepted,
+)
+from sluicegate.protocol.messages.handshake import (
+    SASL_AUTHENTICATE_REQUEST,
+    SASL_AUTHENTICATE_RESPONSE,
+    SASL_HANDSHAKE_REQUEST,
+    SASL_HANDSHAKE_RESPONSE,
+)
+
+
+def offers(*mechanisms: str, code: int = 0) -> bytes:
+    return SASL_HANDSHAKE_RESPONSE.build({"error_code": code, "mechanisms": list(mechanisms)}, 1)
+
+
+def reply(content: bytes = b"", code: int = 0, message: str | None = None) -> bytes:
+    return SASL_AUTHENTICATE_RESPONSE.build(
+        {"error_code": code, "error_message": message, "auth_bytes": content}, 0
+    )  # fmt: skip
+
+
+def sent(request: LoginRequest | None) -> bytes:
+    assert request is not None
+    assert (request.key, request.version) == (ApiKey.SASL_AUTHENTICATE, 0)
+    return bytes(SASL_AUTHENTICATE_REQUEST.parse(request.body, 0)["auth_bytes"])
+
+
+def begun(login: PasswordLogin | TokenLogin) -> tuple[LoginExchange, bytes]:
+    """Return an exchange after the handshake, and its first message."""
+    exchange = LoginExchange(login)
+    handshake = exchange.first()
+    assert (handshake.key, handshake.version) == (ApiKey.SASL_HANDSHAKE, 1)
+    assert SASL_HANDSHAKE_REQUEST.parse(handshake.body, 1)["mechanism"] == login.mechanism
+    return exchange, sent(exchange.after(offers(login.mechanism)))
+
+
+def test_plain_sends_name_and_password_at_once() -> None:
+    exchange, message = begun(PasswordLogin("PLAIN", "tim", "tanstaaftanstaaf"))  # RFC 4616, 4
+
+    assert message == b"\0tim\0tanstaaftanstaaf"
+    assert exchange.after(reply()) is None
+
+
+def test_scram_is_the_example_of_rfc_7677(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scramp, "ScramClient", partial(scramp.ScramClient, c_nonce="rOprNGfwEbeRWgbNEkqO"))
+    nonce = "rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0"
+    exchange, message = begun(PasswordLogin("SCRAM-SHA-256", "user", "pencil"))
+
+    assert message == b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO"
+    final = sent(exchange.after(reply(f"r={nonce},s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096".encode())))
+    assert final == f"c=biws,r={nonce},p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=".encode()
+    assert exchange.after(reply(b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=")) is None
+
+
+@pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_a_server_that_does_not_know_the_password_is_rejected(mechanism: str) -> None:
+    exchange, message = begun(PasswordLogin(mechanism, "user", "pencil"))
+    nonce = message.decode().rpartition("r=")[2] + "more"
+    salt = base64.b64encode(bytes(16)).decode()
+    exchange.after(reply(f"r={nonce},s={salt},i=4096".encode()))
+    forged = base64.b64encode(hmac.new(b"other", b"m", hashlib.sha512).digest()[:32]).decode()
+
+    with pytest.raises(LoginRejected, match=f"^{mechanism}: "):
+        exchange.after(reply(f"v={forged}".encode()))
+
+
+def test_too_many_hashes_are_not_computed() -> None:
+    exchange, message = begun(PasswordLogin("SCRAM-SHA-256", "user", "pencil"))
+    nonce = message.decode().rpartition("r=")[2] + "more"
+
+    with pytest.raises(LoginRejected, match="wants 5000000 hashes of the password, over 1000000"):
+        exchange.after(reply(f"r={nonce},s=W22ZaJ0SNY7soEsUEjb6gQ==,i=5000000".encode()))
+
+
+def test_a_token_is_sent_with_extensions() -> None:
+    exchange, message = begun(TokenLogin("vF9dft4qmT", (("host", "a"), ("port", "1"))))  # as RFC 7628, 4.1
+
+    assert message == b"n,,\x01auth=Bearer vF9dft4qmT\x01host=a\x01port=1\x01\x01"
+    assert exchange.after(reply()) is None
+
+
+@pytest.mark.parametrize(
+    "end", [reply(code=58, message="Authentication failed"), reply()], ids=["Kafka", "a broker that ends quietly"]
+)
+def test_the_reason_of_a_rejected_token_is_reported(end: bytes) -> None:
+    """RFC 7628, 3.2.3: the client sends a lone separator after the reason."""
+    exchange, _ = begun(TokenLogin("planted"))
+
+    assert sent(exchange.after(reply(b'{"status":"invalid_token"}\n\x01'))) == b"\x01"
+    with pytest.raises(TokenNotAccepted) as raised:
+        exchange.after(end)
+
+    assert str(raised.value) == 'the broker does not accept the token: {"status":"invalid_token"}??'
+
+
+def test_a_token_that_is_rejected_at_once() -> None:
+    exchange, _ = begun(TokenLogin("planted"))
+
+    with pytest.raises(TokenNotAccepted, match=r"^no such key$"):
+        exchange.after(reply(code=58, message="no such key"))
+
+
+def test_a_mechanism_that_the_broker_does_not_offer() -> None:
+    exchange = LoginExchange(PasswordLogin("PLAIN", "u", "p"))
+    exchange.first()
+
+    with pytest.raises(LoginRejected, match=r"^the broker does not offer PLAIN, but GSSAPI, OAUTHBEARER$"):
+        exchange.after(offers("GSSAPI", "OAUTHBEARER", code=33))
+
+
+def test_a_broker_without_logins() -> None:
+    exchange = LoginExchange(PasswordLogin("PLAIN", "u", "p"))
+    exchange.first()
+
+    with pytest.raises(LoginNotOffered):
+        exchange.after(offers(code=34))
+
+
+@pytest.mark.parametrize(
+    ("message", "words"), [("x" * 5000, "x" * 300), ("a\nb\x1b[31m", "a?b?[31m"), (None, "no reason")]
+)
+def test_a_brokers_text_is_shortened_and_printable(message: str | None, words: str) -> None:
+    exchange, _ = begun(PasswordLogin("PLAIN", "u", "planted"))
+
+    with pytest.raises(LoginRejected) as raised:
+        exchange.after(reply(code=58, message=message))
+
+    assert words in str(raised.value)
+    assert len(str(raised.value)) <= 300
+
+
+@pytest.mark.parametrize("response", [b"", b"\0", b"\0\0\xff"])
+def test_half_a_response_is_malformed(response: bytes) -> None:
+    exchange, _ = begun(PasswordLogin("PLAIN", "u", "p"))
+
+    with pytest.raises(MalformedMessage, match="SaslAuthenticate"):
+        exchange.after(response)
+
+
+def test_no_secret_is_shown() -> None:
+    held = [PasswordLogin("PLAIN", "u", "planted"), TokenLogin("planted")]
+
+    assert "planted" not in repr(held)
+    assert "planted" not in repr(LoginRequest(ApiKey.SASL_AUTHENTICATE, 0, b"planted"))
