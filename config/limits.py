@@ -52,7 +52,7 @@ class Limits:
     )
     rule_memory_bytes: RuleMemory = described(
         "memory of the rules process beyond its libraries; each worker has one such process if its rules need one, and "
-        "a second one after the first costly evaluation",
+        "a second one for 30 s after a costly evaluation",
         default=268_435_456,
         formerly="rule_memory",
     )

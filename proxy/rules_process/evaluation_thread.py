@@ -4,6 +4,7 @@ If an evaluation exceeds its CPU time or memory, the process is replaced, the ev
 is served after all others for a while.
 """
 
+import math
 import threading
 from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future
@@ -73,13 +74,24 @@ class Evaluation:
 
 
 class EvaluationThread:
-    """Starts with the first evaluation, or with `want`, and so does the process."""
+    """Starts with the first evaluation, or with `want`, and so does the process.
 
-    def __init__(self, limits: RuleLimits, reports: RulesReports, start: Start, now: Callable[[], float]) -> None:
+    The process ends after `idle_seconds` without an evaluation, and starts again with the next one.
+    """
+
+    def __init__(
+        self,
+        limits: RuleLimits,
+        reports: RulesReports,
+        start: Start,
+        now: Callable[[], float],
+        idle_seconds: float = math.inf,
+    ) -> None:
         self._limits = limits
         self._reports = reports
         self._start = start
         self._now = now
+        self._idle_seconds = idle_seconds
         self._changed = threading.Condition()
         self._turns: FairQueue[Evaluation] = FairQueue()
         self._accounts: dict[Hashable, Account] = {}
@@ -176,6 +188,9 @@ class EvaluationThread:
         process = self._process
         if process is None:
             return
+        if self._last is not None and self._now() - self._last[1] >= self._idle_seconds:
+            self._end_idle_process()
+            return
         try:
             process.look()
         except Ended as ended:
@@ -183,6 +198,12 @@ class EvaluationThread:
             self._let_go()
             if not self._closed:
                 self._reports.replaced(str(ended))
+
+    def _end_idle_process(self) -> None:
+        with self._changed:
+            if not self._turns:
+                self._kinds = frozenset()
+                self._let_go()
 
     def _next(self) -> Evaluation | None:
         """Return the next evaluation, or None."""
@@ -199,7 +220,7 @@ class EvaluationThread:
 
     @property
     def _lacks_kinds(self) -> bool:
-        return self._process is None or not self._kinds <= self._process.kinds
+        return not self._kinds <= (frozenset() if self._process is None else self._process.kinds)
 
     def _settle(self, evaluation: Evaluation) -> None:
         """Run an evaluation and set the result of its future."""

@@ -38,6 +38,8 @@ _TURN_SECONDS = 30.0
 _MOST_SECONDS = 240.0
 # The CPU time after which an evaluation is costly: a hundred times that of ordinary rules.
 _SLICE_SECONDS = 0.05
+# The process for costly evaluations ends after this time without one.
+_IDLE_SECONDS = 30.0
 
 
 class RulesProcess:
@@ -55,8 +57,8 @@ class RulesProcess:
         self._wait_budget = wait_budget
         reports = reports if reports is not None else NoRulesReports()
         self._thread = EvaluationThread(limits, reports, start, now)
-        # A process for costly evaluations, of which others wait for a slice at most. It starts with the first.
-        self._costly = EvaluationThread(limits, reports, start, now)
+        # A process for costly evaluations, of which others wait for a slice at most. It exists while there are some.
+        self._costly = EvaluationThread(limits, reports, start, now, _IDLE_SECONDS)
 
     def prepare(self, kinds: frozenset[Kind]) -> None:
         """Start the process, unless it is running, with the libraries for rules of these kinds."""

@@ -14,6 +14,7 @@ from sluicegate.proxy.rules_process.messages import Kind, Operation, Specificati
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.scheduling.wait_budget import CpuTime, MayNotWaitHere, WaitBudget
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
+from tests.broker.eventually import eventually
 from tests.proxy.rules_process.processes import is_alive
 from tests.proxy.rules_process.slow_rules import install
 from tests.proxy.rules_process.test_rules_process import CHAIN, DOES, Seen, schema
@@ -119,3 +120,17 @@ def test_a_client_with_cheap_records_does_not_wait_for_forty_with_costly_ones(pr
     # Alone, one costly evaluation takes a second of CPU time: 40 of them would end before those 200.
     assert ended <= 20, f"{ended} costly evaluations ended within the {waited:.1f} s of 200 cheap ones"
     assert {outcome.result() for outcome in outcomes} <= {"TooCostly", "Outage"}
+
+
+def test_the_process_for_costly_evaluations_ends_when_there_are_none(
+    process: RulesProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process._costly, "_idle_seconds", 0.2)
+    assert does(process, "spin 0.1", "a", CpuTime.REST) is None
+    pid = process._costly.pid
+    assert pid is not None
+
+    eventually(lambda: process._costly.pid is None)
+
+    assert not is_alive(pid)
+    assert does(process, "bad", "a", CpuTime.REST) == "is bad"

@@ -3,7 +3,6 @@
 Jobs burn CPU time here, and waits are measured in it: a busy machine changes nothing.
 """
 
-import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import wait
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from sluicegate.proxy.scheduling.validation_thread import MOST_HELD_BYTES, Job, 
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 from sluicegate.validation.in_force import PolicyMemo
 from sluicegate.validation.validated_request import ValidatedRequest
+from tests.broker.eventually import eventually
 from tests.wire.raw_client import produce_body
 
 SECONDS = 120.0
@@ -91,15 +91,6 @@ def submit(burner: Burner, thread: ValidationThread) -> Callable[..., Job]:
         return job
 
     return submitted
-
-
-def eventually(condition: Callable[[], bool]) -> None:
-    pause = threading.Event()
-    for _ in range(int(SECONDS / 0.001)):
-        if condition():
-            return
-        pause.wait(0.001)
-    raise AssertionError("it did not happen")
 
 
 @pytest.mark.parametrize("connections", [9, 40])
