@@ -46,7 +46,7 @@ from sluicegate.proxy.workers.messages import (
     WorkerSnapshot,
 )
 from sluicegate.proxy.workers.worker import run_worker
-from sluicegate.proxy.workers.worker_process import WorkerProcess, Workers, choose_socket_folder
+from sluicegate.proxy.workers.worker_process import WorkerLauncher, WorkerProcess, Workers, choose_socket_folder
 from sluicegate.proxy.workers.worker_reports import WorkerReports
 from sluicegate.validation.origins import NOWHERE
 from sluicegate.validation.rulebook import Suspended
@@ -98,6 +98,7 @@ class Supervisor:
         self._cannot_start: str | None = None
         self._for_workers = config
         self._mark = new_mark()
+        self._launcher = WorkerLauncher()
 
     async def start(self) -> None:
         """Start every worker and wait until each takes connections. Raises CannotStart."""
@@ -209,7 +210,7 @@ class Supervisor:
         worker.inbox = Inbox(here, f"inbox-of-worker-{index}", self._loop.call_soon_threadsafe, on_message, ended)
 
     def _on_message(self, worker: WorkerProcess, message: Message) -> None:
-        worker.last_message_at = time.monotonic()
+        worker.last_message_at, worker.unanswered = time.monotonic(), 0
         match message:
             case Started():
                 worker.takes_connections = True
@@ -272,6 +273,7 @@ class Supervisor:
             self.status.beat()
             self._enforcement.end_due()
             report_failing(self.status, Condition.EVENTS_LOST, self._pushes)
-            self._reports.request()
+            self._launcher.look()
+            self._reports.request_regularly()
             self._reports.update_status()
             await asyncio.sleep(_REPORT_SECONDS)

@@ -2,12 +2,16 @@
 
 import asyncio
 import os
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
+
+import structlog
 
 from sluicegate.proxy.server.startup import CannotStart
 from sluicegate.proxy.workers.messages import Inbox, Outbox, Report
@@ -17,7 +21,8 @@ from sluicegate.proxy.workers.messages import Inbox, Outbox, Report
 class WorkerProcess:
     """A process, the pipe to it, and its last messages; times in seconds, monotonic.
 
-    `compiled` and `adopted`: numbers of reloads; `problem`: why it could not compile the last one.
+    `unanswered`: regular requests for a report since its last message. `compiled` and `adopted`: numbers of reloads;
+    `problem`: why it could not compile the last one.
     """
 
     index: int
@@ -28,6 +33,7 @@ class WorkerProcess:
     last_message_at: float
     inbox: Inbox | None = None
     takes_connections: bool = False
+    unanswered: int = 0
     compiled: int = 0
     problem: str | None = None
     adopted: int = 0
@@ -91,6 +97,28 @@ class Workers:
             async with asyncio.timeout(seconds):
                 while not all(map(done, self)):
                     await self.next_change()
+
+
+class WorkerLauncher:
+    """The process that forks workers (multiprocessing's fork server). It may end while the workers run."""
+
+    def __init__(self) -> None:
+        self._log = structlog.get_logger("sluicegate")
+
+    def look(self) -> None:
+        """Log the end of the process, and start it again, so that it is ready for the next worker."""
+        pid: int | None = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]  # it has no other name
+        if pid is None or sys.platform == "darwin":  # which has no waitid
+            return
+        ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)  # multiprocessing collects it
+        if ended is not None:
+            self._log.error(
+                "worker launcher ended, restarting",
+                process=pid,
+                code=ended.si_status,
+                advice="workers that run are not affected; a code of 9 is usually the system's out-of-memory kill",
+            )
+            forkserver.ensure_running()
 
 
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108  # a folder in it has a random name

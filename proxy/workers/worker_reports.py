@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from sluicegate.proxy.live.live_state import LiveState
 
 _FRESH_SECONDS = 2.0
-# Reports are requested every second.
-_SILENT_SECONDS = 5.0
-_STUCK_SECONDS = 10.0
+# Of reports that are requested every second. A supervisor that is stopped itself requests none meanwhile.
+_SILENT_REPORTS = 5
+_STUCK_REPORTS = 10
 
 
 class WorkerReports:
@@ -51,6 +51,13 @@ class WorkerReports:
         for worker in self._workers:
             if not worker.outbox.is_behind:
                 worker.outbox.send(Command.REPORT)
+
+    def request_regularly(self) -> None:
+        """Request a report from each worker, once a second, and count those that a worker owes."""
+        for worker in self._workers:
+            if worker.takes_connections:
+                worker.unanswered += 1
+        self.request()
 
     def received(self, worker: WorkerProcess, message: Report | WorkerSnapshot) -> None:
         """Store a worker's message."""
@@ -78,7 +85,7 @@ class WorkerReports:
         """
         now = time.monotonic()
         started = [worker for worker in self._workers if worker.takes_connections]
-        silent = {worker.index for worker in started if now - worker.last_message_at > _SILENT_SECONDS}
+        silent = {worker.index for worker in started if worker.unanswered > _SILENT_REPORTS}
         reports = {
             worker.index: worker.report
             for worker in self._workers
@@ -95,8 +102,8 @@ class WorkerReports:
             Condition.WORKER_SILENT,
             {f"worker {worker.index}": _silence_of(worker) for worker in started if worker.index in silent},
         )
-        are_stuck = started and all(now - worker.last_message_at > _STUCK_SECONDS for worker in started)
-        stuck = f"no worker has reported for {_STUCK_SECONDS:.0f} s" if are_stuck else None
+        are_stuck = started and all(worker.unanswered > _STUCK_REPORTS for worker in started)
+        stuck = f"no worker has reported for {_STUCK_REPORTS} s" if are_stuck else None
         self._status.set(Condition.EVENT_LOOP_STUCK, stuck)
 
     def snapshot(self) -> Snapshot:
@@ -151,7 +158,7 @@ class WorkerReports:
 
 def _silence_of(worker: WorkerProcess) -> str:
     return (
-        f"worker {worker.index} (process {worker.process.pid}) has not reported for more than {_SILENT_SECONDS:.0f} s: "
+        f"worker {worker.index} (process {worker.process.pid}) has not reported for more than {_SILENT_REPORTS} s: "
         "its clients may wait, and its figures are missing or old"
     )
 

@@ -31,7 +31,7 @@ from tests.integration.secure_brokers import Guarded, proxy_for
 from tests.integration.strict_broker import topic_on
 from tests.integration.test_produce import leader_of
 from tests.integration.test_quarantine import client_of, patient
-from tests.integration.test_workers import workers_of
+from tests.integration.test_workers import children_of, workers_of
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.oracle.kafka_java import KAFKA_NEW, ROOT
 from tests.webui.browser import CHROMIUM
@@ -412,6 +412,22 @@ def test_the_port_of_one_broker_of_three_is_taken(
         proxy.stop()
 
 
+def _is_started_again(proxy: ProxyProcess) -> None:
+    """Kill the process that forks workers: a line says so, and the workers run on."""
+    assert proxy.process is not None
+    before = workers_of(proxy)
+    (launcher,) = [child for child in children_of(proxy.process.pid) if children_of(child)]
+    os.kill(launcher, signal.SIGKILL)
+    assert '"code": 9' in proxy.wait_for_line("worker launcher ended, restarting")
+    os.kill(before[0], signal.SIGKILL)
+    eventually(lambda: len(workers_of(proxy)) == 1, 60, "another worker of another launcher")
+    eventually(lambda: proxy.metric("sluicegate_workers") == 3, 60, "three workers")
+    for worker in before[1:]:
+        os.kill(worker, signal.SIGTERM)
+    eventually(lambda: len(workers_of(proxy)) == 3, 60, "workers of the new launcher alone")
+    eventually(lambda: proxy.metric("sluicegate_workers") == 3, 60, "three workers")
+
+
 def test_one_worker_of_three_is_stopped(kafka_bootstrap: str, tmp_path: Path, web_ui: "Page | None") -> None:
     proxy = ProxyProcess(tmp_path, kafka_bootstrap, {"workers": 3})
     try:
@@ -431,6 +447,7 @@ def test_one_worker_of_three_is_stopped(kafka_bootstrap: str, tmp_path: Path, we
         ends(proxy, "worker_silent")
         eventually(lambda: proxy.get("/readyz") == (200, "serving\n"), 30, "no other condition")
 
+        _is_started_again(proxy)
         for worker in workers_of(proxy):
             os.kill(worker, signal.SIGSTOP)
         eventually(lambda: proxy.get("/livez")[0] == 503, 30, "a proxy that is to be restarted")

@@ -23,10 +23,11 @@ class Proxy:
         self.status = Status()
         self.reports = WorkerReports(self.workers, self.status, Counters())
 
-    def add(self, index: int, seconds_ago: float, *conditions: ActiveCondition) -> WorkerProcess:
+    def add(self, index: int, seconds_ago: int, *conditions: ActiveCondition) -> WorkerProcess:
         process: Any = SimpleNamespace(pid=100 + index)
-        at = time.monotonic() - seconds_ago
+        at = time.monotonic()
         worker = WorkerProcess(index, process, cast(Any, None), cast(Any, None), at, at, takes_connections=True)
+        worker.unanswered = seconds_ago
         worker.report = Report(cast(Any, None), conditions, {})
         self.workers.add(worker)
         return worker
@@ -64,7 +65,7 @@ async def test_a_silent_worker_that_reports_again_is_not_silent(proxy: Proxy) ->
     proxy.add(1, 0)
     assert proxy.active == [SILENT]
 
-    worker.last_message_at = time.monotonic()
+    worker.unanswered = 0
     assert proxy.active == []
 
 
