@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from sluicegate.config.section import default_of, is_section
 from sluicegate.config.source import Path
 from sluicegate.config.values.password import SecretText
+from sluicegate.config.values.quantity import Quantity
 
+_Note = TypeVar("_Note")
 _KEYS: dict[type[Any], tuple["Key", ...]] = {}
 
 
@@ -41,6 +43,18 @@ def unwrapped(annotation: Any) -> Any:
             annotation = get_args(annotation)[0]
         else:
             return annotation
+
+
+def note_of(annotation: Any, kind: type[_Note]) -> _Note | None:
+    """Return the first note of this type of an Annotated type, which may be optional; None if it has none."""
+    places = [getattr(part, "__metadata__", ()) for part in (annotation, *get_args(annotation))]
+    return next((note for notes in places for note in notes if isinstance(note, kind)), None)
+
+
+def takes_none(annotation: Any) -> bool:
+    """Return whether it is an optional number, for which the word `none` equals a missing key."""
+    quantity = note_of(annotation, Quantity)
+    return is_optional(annotation) and quantity is not None and quantity.none is None
 
 
 def is_optional(annotation: Any) -> bool:

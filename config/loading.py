@@ -12,13 +12,14 @@ from sluicegate.config.contracts.include import include_contracts
 from sluicegate.config.environment import apply_environment, override
 from sluicegate.config.files.topic_files import include_topics
 from sluicegate.config.files.yaml_source import read_file
-from sluicegate.config.keys import annotation_at, each_key_of, is_optional, item_of, keys_of, section_of
+from sluicegate.config.keys import annotation_at, each_key_of, is_optional, item_of, keys_of, section_of, takes_none
 from sluicegate.config.model import Config
 from sluicegate.config.reference.json_schema_kinds import Schema
 from sluicegate.config.remarks import hints_of, warnings_of
 from sluicegate.config.source import Path, Problem, Source
 from sluicegate.config.validation_words import problems_of
 from sluicegate.config.values.kinds import FILE_VERSION, NamesFile
+from sluicegate.config.values.quantity import is_none
 
 _Section = TypeVar("_Section")
 _VERSION = "version"
@@ -110,7 +111,7 @@ def _check_version(source: Source) -> None:
 
 
 def _without_nothing(value: Any, path: Path, source: Source) -> Any:
-    """Return the data without empty keys, as `topics:` with all its entries commented out.
+    """Return the data without empty keys, as `topics:` with all its entries commented out, and optional numbers `none`.
 
     An empty optional section, as `tls:`, is reported as a problem, because it is ambiguous.
     """
@@ -123,6 +124,8 @@ def _without_nothing(value: Any, path: Path, source: Source) -> Any:
     kept: dict[Any, Any] = {}
     for key, inner in value.items():
         wanted = keys_of(section).get(key)
+        if is_none(inner) and takes_none(wanted):
+            continue
         if inner is not None:
             kept[key] = _without_nothing(inner, (*path, key), source)
         elif wanted is None:

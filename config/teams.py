@@ -12,10 +12,10 @@ from sluicegate.config.rules import Rule, check_names
 from sluicegate.config.section import described, section
 from sluicegate.config.values.kinds import (
     MODES,
-    Bytes,
-    Milliseconds,
     Pattern,
+    SizeBound,
     Text,
+    TimeBound,
     TopicPattern,
     TopicPatternList,
     WrittenFileName,
@@ -128,10 +128,10 @@ class Floor:
         "pattern of topic names, as in `topics[].match`",
         misnomers=dict.fromkeys(("name", "topic", "pattern", "topics"), "match: {value}"),
     )
-    before_max_ms: Milliseconds | None = described(
+    before_max_ms: TimeBound | None = described(
         "the highest bound for the age of a record's timestamp", name="message.timestamp.before.max.ms", default=None
     )
-    after_max_ms: Milliseconds | None = described(
+    after_max_ms: TimeBound | None = described(
         "the highest bound for how far a record's timestamp may be in the future",
         name="message.timestamp.after.max.ms",
         default=None,
@@ -139,7 +139,7 @@ class Floor:
     cleanup_policy: Literal["compact"] | None = described(
         "`compact`: every record needs a key", name="cleanup.policy", default=None
     )
-    max_message_bytes: Bytes | None = described(
+    max_message_bytes: SizeBound | None = described(
         "the highest bound for the size of a batch", name="max.message.bytes", default=None
     )
     mode: Literal["reject", "observe"] | None = described(

@@ -19,12 +19,12 @@ from sluicegate.config.values.kinds import (
     MODES,
     OFF,
     ON,
-    Bytes,
     Candidates,
     Flag,
-    Milliseconds,
     Patterns,
     Percent,
+    SizeBound,
+    TimeBound,
     TopicName,
     TopicPattern,
 )
@@ -106,15 +106,15 @@ class TopicKeys:
         name="message.timestamp.type",
         default=None,
     )
-    before_max_ms: Milliseconds | None = described(
+    before_max_ms: TimeBound | None = described(
         "maximum age of a record's timestamp (KIP-937)", name="message.timestamp.before.max.ms", default=None
     )
-    after_max_ms: Milliseconds | None = described(
+    after_max_ms: TimeBound | None = described(
         "maximum distance of a record's timestamp into the future (KIP-937)",
         name="message.timestamp.after.max.ms",
         default=None,
     )
-    difference_max_ms: Milliseconds | None = described(
+    difference_max_ms: TimeBound | None = described(
         "deprecated (KIP-937): default of the two keys above if they are not set; logs a warning",
         name="message.timestamp.difference.max.ms",
         default=None,
@@ -124,7 +124,7 @@ class TopicKeys:
         name="cleanup.policy",
         default=None,
     )
-    max_message_bytes: Bytes | None = described("size of the largest batch", name="max.message.bytes", default=None)
+    max_message_bytes: SizeBound | None = described("size of the largest batch", name="max.message.bytes", default=None)
     checks: Literal["all", "none"] | None = described(
         "whether batches are validated; `none` forwards them unvalidated",
         default=None,

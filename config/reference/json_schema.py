@@ -7,11 +7,12 @@ import re
 from typing import Any
 
 from sluicegate.config.files.scopes import GRANTED, TOPICS
-from sluicegate.config.keys import each_key_of, is_optional, section_of
+from sluicegate.config.keys import each_key_of, is_optional, section_of, takes_none
 from sluicegate.config.loading import json_schema_of
 from sluicegate.config.model import Config
 from sluicegate.config.reference.json_schema_kinds import Schema
 from sluicegate.config.reference.page import Section, sections, words_of
+from sluicegate.config.values.quantity import NONE_SCHEMA
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _LINKS = (
@@ -66,6 +67,8 @@ def _describe(made: Schema, section: Section) -> None:
             held.pop("default", None)
         held["description"] = _plain(words_of(section.name, key))
         kinds = [kind for kind in held.pop("anyOf", None) or [_taken(held)] if kind != _NULL]
+        if takes_none(key.annotation):
+            kinds.append(NONE_SCHEMA)
         if not key.is_needed and not (is_optional(key.annotation) and section_of(key.annotation) is not None):
             kinds.append(_NULL)  # an empty key equals a missing one
         held |= kinds[0] if len(kinds) == 1 else {"anyOf": kinds}

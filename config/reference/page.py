@@ -6,9 +6,9 @@
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Any, get_args, get_origin
 
-from sluicegate.config.keys import Key, each_key_of, is_list, item_of, section_of, unwrapped
+from sluicegate.config.keys import Key, each_key_of, is_list, is_optional, item_of, note_of, section_of, unwrapped
 from sluicegate.config.model import Config
 from sluicegate.config.reference.json_schema_kinds import Takes
 from sluicegate.config.values.address import HostPort
@@ -17,7 +17,6 @@ from sluicegate.config.values.quantity import MILLISECONDS, SECONDS, Quantity
 
 _ENDLESS = 1_000_000_000
 _LISTS = {HostPort: "a list of `host:port`", int: "a list of ms, or of durations"}
-_Note = TypeVar("_Note")
 _HEAD = """# Configuration
 
 Generated from the model in `config/`: `python -m sluicegate.config.reference.page > docs/configuration.md`.
@@ -36,6 +35,9 @@ Generated from the model in `config/`: `python -m sluicegate.config.reference.pa
   `1h`, `1.5h`, `7d`.
 - **Sizes** are plain numbers of bytes, or have a unit: `kB`, `MB`, `GB`, `TB` (powers of 1000) or `KiB`, `MiB`, `GiB`,
   `TiB` (powers of 1024), as in `100MB`, `64KiB`.
+- **`none`** is no bound. For a bound of timestamps or of `max.message.bytes` it is a value like any other: in an entry
+  of `topics` it overrides `defaults`, and the cluster's own setting of the topic still applies. For any other number
+  that may be `none` it equals a missing key.
 - **Relative file names** start at the folder of the file that contains them: the configuration, or the file of
   `topic_files` with the topic. File names in variables and options start at the configuration's folder.
   `violations.file`, which is written, starts at the working directory of the proxy.
@@ -133,7 +135,7 @@ def _row(key: Key) -> str:
 
 def _takes(key: Key) -> str:
     kind = unwrapped(key.annotation)
-    quantity, takes = _note(key, Quantity), _note(key, Takes)
+    quantity, takes = note_of(key.annotation, Quantity), note_of(key.annotation, Takes)
     if takes is not None:
         return takes.words
     if get_origin(kind) is dict:
@@ -141,7 +143,7 @@ def _takes(key: Key) -> str:
     if get_origin(kind) is tuple:
         return _list(item_of(kind))
     if quantity is not None:
-        return _range(quantity)
+        return _range(quantity) + (", or `none`" if is_optional(key.annotation) else "")
     if kind is bool:
         return "`true` or `false`"
     if get_args(kind):
@@ -160,16 +162,11 @@ def _list(item: Any) -> str:
 
 
 def _range(quantity: Quantity) -> str:
-    if quantity in (MILLISECONDS, SECONDS):
-        return f"{'ms' if quantity is MILLISECONDS else 's'}, or a duration"
+    if quantity.units == MILLISECONDS.units or quantity is SECONDS:
+        return f"{'s' if quantity is SECONDS else 'ms'}, or a duration"
     if quantity.units:
         return "bytes, or a size" + (f"; at least {quantity.low}" if quantity.low > 1 else "")
     return f"a number from {quantity.low}" + (f" to {quantity.high}" if quantity.high < _ENDLESS else "")
-
-
-def _note(key: Key, kind: type[_Note]) -> _Note | None:
-    places = [getattr(part, "__metadata__", ()) for part in (key.annotation, *get_args(key.annotation))]
-    return next((note for notes in places for note in notes if isinstance(note, kind)), None)
 
 
 def _default(key: Key) -> str:

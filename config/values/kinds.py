@@ -1,7 +1,7 @@
 """The types of values, each with its bounds and its error message."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import ip_network
 from typing import Annotated, Any
 
@@ -12,6 +12,7 @@ from sluicegate.config.values.address import AdvertisedHost, BrokerAddress, List
 from sluicegate.config.values.password import SecretText
 from sluicegate.config.values.quantity import MILLISECONDS, SECONDS, Quantity, count, shown, size
 from sluicegate.config.values.topic_pattern import regular_expression_of
+from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.protocol.topic_name import is_legal_topic_name
 
 MAX_WORKERS = 64
@@ -24,6 +25,7 @@ _WORKERS = count(1, MAX_WORKERS)
 _FILE_VERSION = count(1, FILE_VERSION, "a version of the format")
 _PERCENT = count(0, 100, "a percentage")
 _BYTES = size(1)
+_TIME_BOUND, _SIZE_BOUND = replace(MILLISECONDS, none=LONG_MAX), replace(size(1), none=LONG_MAX)
 _SOME_BYTES = size(0)
 _FRAME_BYTES = size(1024)  # less would not let any client begin
 _RULE_MEMORY = size(16 << 20)  # less would not let any rule begin
@@ -133,6 +135,8 @@ WrittenFileName = Annotated[str, AfterValidator(_written_file_name), schema.sche
 Secret = Annotated[SecretText, BeforeValidator(_secret), schema.schema_note({**schema.TEXT, "writeOnly": True})]
 Flag = Annotated[bool, BeforeValidator(_flag), schema.schema_note(schema.FLAG)]
 Milliseconds = Annotated[int, BeforeValidator(MILLISECONDS.read), MILLISECONDS]
+TimeBound = Annotated[int, BeforeValidator(_TIME_BOUND.read), _TIME_BOUND]
+SizeBound = Annotated[int, BeforeValidator(_SIZE_BOUND.read), _SIZE_BOUND]
 Seconds = Annotated[float, BeforeValidator(SECONDS.read), SECONDS]
 Bytes = Annotated[int, BeforeValidator(_BYTES.read), _BYTES]
 FrameBytes = Annotated[int, BeforeValidator(_FRAME_BYTES.read), _FRAME_BYTES]
@@ -233,8 +237,10 @@ __all__ = [
     "RuleMemory",
     "Seconds",
     "Secret",
+    "SizeBound",
     "SomeBytes",
     "Text",
+    "TimeBound",
     "TopicName",
     "TopicPattern",
     "TopicPatternList",

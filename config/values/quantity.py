@@ -8,6 +8,7 @@ from typing import Any
 
 from sluicegate.protocol.integers import LONG_MAX
 
+NONE_SCHEMA = {"const": "none"}
 _DIGITS = r"\d[\d_]*(?:\.\d+)?"
 _NUMBER = re.compile(rf"([+-]?)({_DIGITS})\s*([A-Za-z]*)", re.ASCII)
 _MAX_TEXT = 40
@@ -23,7 +24,9 @@ _SIZES = {
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A kind of number: its name, its units, and its bounds (inclusive)."""
+    """A kind of number: its name, its units, and its bounds (inclusive). `none`: what the word `none` means, if it is
+    not the default of a key.
+    """
 
     what: str
     example: str
@@ -31,9 +34,12 @@ class Quantity:
     high: Decimal
     units: Mapping[str, Decimal] = field(default_factory=dict, hash=False)
     whole: bool = True
+    none: int | None = None
 
     def read(self, value: Any) -> int | float:
         """Return the number that a file, a variable or a program gives. Raises ValueError with the expected form."""
+        if self.none is not None and is_none(value):
+            return self.none
         amount = self._amount(value)
         if amount is None:
             raise ValueError(f"expected {self.what}, as {self.example}; found {shown(value)}")
@@ -50,7 +56,8 @@ class Quantity:
             "minimum": _json(self.low),
             "maximum": _json(self.high),
         }
-        return {"anyOf": [number, {"type": "string", "pattern": rf"^\s*{self._pattern()}\s*$"}]}
+        made = [number, {"type": "string", "pattern": rf"^\s*{self._pattern()}\s*$"}]
+        return {"anyOf": made if self.none is None else [*made, NONE_SCHEMA]}
 
     def json_schema_of_several(self, most: int) -> dict[str, Any]:
         """One, a list of them, or a text with commas between them."""
@@ -134,6 +141,11 @@ SECONDS = Quantity(
     _scaled(_DURATIONS_MS, _SECOND_MS),
     whole=False,
 )
+
+
+def is_none(value: Any) -> bool:
+    """Return whether a value is the word for no bound."""
+    return isinstance(value, str) and value.strip() == NONE_SCHEMA["const"]
 
 
 def duration_text(milliseconds: int) -> str:

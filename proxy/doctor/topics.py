@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 from sluicegate.config.model import Config
 from sluicegate.config.source import Path, Source
-from sluicegate.config.teams import Owner
+from sluicegate.config.teams import Floor, Owner
 from sluicegate.config.topics import Topic
 from sluicegate.config.values.quantity import duration_text
 from sluicegate.config.values.topic_pattern import exact_name_of
@@ -102,7 +102,7 @@ def differences(config: Config, settings: Mapping[str, ClusterSettings]) -> Iter
 
 def unused_entries(config: Config, names: Sequence[str], source: Source = NOWHERE) -> Iterator[Finding]:
     """Yield the entries of the configuration that apply to no topic of the cluster, with their places in `source`."""
-    sections = (("topics", config.topics), ("floor", config.floor))
+    sections: tuple[tuple[str, Sequence[Topic | Floor]], ...] = (("topics", config.topics), ("floor", config.floor))
     for section, entries in sections:
         patterns = TopicPatterns([entry.match for entry in entries])
         used = {patterns.first_match(name) for name in names}
@@ -158,7 +158,7 @@ def _differences(file: TopicPolicy, cluster: ClusterSettings, read: bool) -> Ite
             yield Level.NOTE, f"{both}: the file is stricter, and applies", ""
         elif not read:
             yield Level.WARNING, f"{both}: the broker rejects batches that the proxy forwards", _READ_IT
-        elif ours != nothing:
+        elif ours not in (nothing, LONG_MAX):
             advice = "raise it on the cluster, or lower it in the file"
             yield Level.WARNING, f"{both}, which is stricter and applies", advice
     if file.compacted and not cluster.compacted:

@@ -1,0 +1,98 @@
+"""The word `none` for numbers: no bound, in files, variables, the JSON Schema and the page of all keys."""
+
+import json
+
+import jsonschema_rs
+import pytest
+
+from sluicegate.config.keys import each_key_of, item_of, note_of, section_of, takes_none
+from sluicegate.config.model import Config
+from sluicegate.config.reference.json_schema import schema_of_file
+from sluicegate.config.reference.page import page
+from sluicegate.config.values.quantity import Quantity
+from sluicegate.protocol.integers import LONG_MAX
+from sluicegate.validation.cluster_settings import ClusterSettings
+from sluicegate.validation.from_keys import rulebook_of
+from tests.config.reading import SMALLEST, loaded, problems
+
+BEFORE, AFTER, BYTES = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms", "max.message.bytes"
+
+
+def every_section(section: type, path: tuple[str, ...] = ()) -> dict[type, tuple[str, ...]]:
+    """Return each section of the model, with a path to it."""
+    found = {section: path}
+    for key in each_key_of(section):
+        for inner in (section_of(key.annotation), section_of(item_of(key.annotation))):
+            if inner is not None:
+                found = every_section(inner, (*path, key.name)) | found
+    return found
+
+
+@pytest.mark.parametrize("key", [BEFORE, AFTER, "message.timestamp.difference.max.ms", BYTES])
+@pytest.mark.parametrize("word", ["none", "'none'", "9223372036854775807", "'9223372036854775807'"])
+def test_none_is_no_bound_of_a_topic_and_overrides_the_defaults(key: str, word: str) -> None:
+    config = loaded(
+        f"{SMALLEST}defaults: {{{key}: 7}}\ntopics: [{{match: free, {key}: {word}}}, {{match: bound}}]"
+    ).config
+    book = rulebook_of(config)
+    attribute = {BYTES: "max_message_bytes", AFTER: "after_max_ms"}.get(key, "before_max_ms")
+
+    assert getattr(book.of("bound"), attribute) == 7
+    assert getattr(book.of("free"), attribute) == LONG_MAX
+
+
+def test_the_clusters_own_bound_applies_to_a_topic_with_none() -> None:
+    words = f"{{match: t, {BEFORE}: none, {AFTER}: none, {BYTES}: none}}"
+    book = rulebook_of(loaded(f"{SMALLEST}topics: [{words}]").config)
+
+    policy = book.with_settings({"t": ClusterSettings(before_max_ms=5, after_max_ms=6, max_message_bytes=7)}).of("t")
+
+    assert (policy.before_max_ms, policy.after_max_ms, policy.max_message_bytes) == (5, 6, 7)
+
+
+def test_a_floor_with_none_has_no_bound() -> None:
+    text = f"{SMALLEST}floor: [{{match: '*', {AFTER}: none}}]\ntopics: [{{match: t, {AFTER}: 1h}}]"
+    assert rulebook_of(loaded(text).config).of("t").after_max_ms == 3_600_000
+
+
+def test_none_of_any_other_optional_number_equals_a_missing_key() -> None:
+    names = [key.name for key in each_key_of(type(loaded(SMALLEST).config.limits)) if takes_none(key.annotation)]
+    assert "max_connections" in names
+    text = "limits: {" + ", ".join(f"{name}: none" for name in names) + "}"
+
+    assert loaded(SMALLEST + text).config.limits == loaded(SMALLEST).config.limits
+    assert loaded(SMALLEST, SLUICEGATE__LIMITS__MAX_CONNECTIONS="none").config.limits.max_connections is None
+    rule = "rules: [{name: r, value: {required: true, max_size: none}}]"
+    assert loaded(f"{SMALLEST}topics: [{{match: t, {rule}}}]").config.topics[0].rules[0].value.max_size is None
+
+
+def test_a_number_that_is_never_none_rejects_the_word() -> None:
+    assert problems(SMALLEST + "limits: {max_in_flight: none}") == [
+        "c.yaml:3: limits.max_in_flight: expected a whole number, as 1; found 'none'"
+    ]
+
+
+def test_the_json_schema_and_the_page_offer_none_for_exactly_the_numbers_that_take_it() -> None:
+    whole = schema_of_file()
+    rows = page()
+    seen = 0
+    for section, path in every_section(Config).items():
+        properties = (whole if section is Config else whole["$defs"][section.__name__])["properties"]
+        for key in each_key_of(section):
+            quantity = note_of(key.annotation, Quantity)
+            if quantity is None or section_of(item_of(key.annotation)) is not None or item_of(key.annotation):
+                continue
+            offers = '{"const": "none"}' in json.dumps(properties[key.name])
+            assert offers == (takes_none(key.annotation) or quantity.none is not None), (path, key.name)
+            seen += offers
+    assert seen > 20
+    assert (
+        f"| `{AFTER}` | maximum distance of a record's timestamp into the future (KIP-937) | ms, or a duration, or "
+        in rows
+    )
+    text = {
+        "upstream": {"bootstrap": "h:1"},
+        "listen": {"bootstrap": "h:2"},
+        "defaults": {AFTER: "none", BYTES: "none"},
+    }
+    assert jsonschema_rs.validator_for(whole).is_valid(text)
