@@ -47,7 +47,7 @@ def configuration(found: list[dict[str, Any]], folder: Path) -> dict[str, Any]:
     return read
 
 
-@pytest.mark.parametrize("written", [str(LARGEST), "7d", EXACT, str(EXACT), 604_800_000])
+@pytest.mark.parametrize("written", [str(LARGEST), "none", "7d", EXACT, str(EXACT), 604_800_000])
 def test_a_number_arrives_as_it_was_written(written: str | int, tmp_path: Path) -> None:
     bound = {"message.timestamp.before.max.ms": written}
 
