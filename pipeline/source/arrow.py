@@ -3,6 +3,7 @@
 The columns are those of Spark's own Kafka source in its order, then those of the raw source.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -77,6 +78,8 @@ def ddl_of(columns: tuple[Column, ...]) -> str:
     return ", ".join(f"{column.name} {column.type}" for column in columns)
 
 
+_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}".encode()
 _KEY, _VALUE, _HEADERS = 2, 4, 6
 _NO_HEADERS_BYTES = 1
 _HEADERS_TYPES = {
@@ -213,7 +216,7 @@ class ArrowRows:
         ]
         if name == "headers":
             found = [
-                headers and [{**header, "key": header["key"].decode("utf-8", "replace")} for header in headers]
+                headers and [{**header, "key": _as_java_decodes(header["key"])} for header in headers]
                 for headers in found
             ]
         return pa.array(found, _HEADERS_TYPES[name])
@@ -223,6 +226,16 @@ class ArrowRows:
         if found is None:
             raise BrokenRecords(f"headers in the batch at offset {batch.facts.base_offset} are broken")
         return [{"key": name, "value": value} for name, value in found]
+
+
+def _as_java_decodes(name: bytes) -> str:
+    """Decode UTF-8 as Java's `String` does, and so as Spark's own source: it replaces half of a surrogate pair by one
+    character, where Python replaces each of its bytes.
+    """
+    try:
+        return name.decode()
+    except UnicodeDecodeError:
+        return _SURROGATE.sub(_REPLACEMENT, name).decode(errors="replace")
 
 
 def _repeated_text(text: str, count: int) -> pa.Array:
