@@ -14,8 +14,8 @@ from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.kafka.cluster import Cluster, ListedTopic, OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.connection import Address
 from sluicegate.pipeline.kafka.settings import ClientSettings, settings_for_librdkafka
-from sluicegate.pipeline.source.datasource import planned_ranges
 from sluicegate.pipeline.source.options import source_options
+from sluicegate.pipeline.source.ranges import planned_ranges
 from sluicegate.protocol.messages.fetch import LATEST
 
 ALL = "*"
@@ -114,7 +114,8 @@ _CRITICAL = 2
 @dataclass(frozen=True)
 class Topics:
     """`settings`: librdkafka's names and values. `left_out`: internal topics that a pattern matched. `skip_unreadable`:
-    skip batches that cannot be read instead of failing. `owners`: the owner of each topic that is known to have one.
+    skip batches that cannot be read instead of failing. `skip_gone`: continue after offsets that are gone. `owners`:
+    the owner of each topic that is known to have one.
     """
 
     bootstrap: str
@@ -122,6 +123,7 @@ class Topics:
     settings: dict[str, str] = field(default_factory=dict, repr=False)
     left_out: tuple[str, ...] = ()
     skip_unreadable: bool = False
+    skip_gone: bool = False
     owners: dict[str, str] = field(default_factory=dict)
 
     def owner(self, name: str) -> dict[str, str]:
@@ -133,6 +135,7 @@ class Topics:
         """Return options for the raw source and the sources built on it."""
         clients = {f"kafka.{name}": value for name, value in self.settings.items()}
         passing = {"failOnUnreadable": "false"} if self.skip_unreadable else {}
+        passing |= {"failOnDataLoss": "false"} if self.skip_gone else {}
         return {"kafka.bootstrap.servers": self.bootstrap, "subscribe": ",".join(self.names), **clients, **passing}
 
     @property

@@ -1,153 +1,147 @@
-"""Options of the data source; names are those of Spark's own Kafka source where it has the same option."""
+"""Options of the data source; names are those of Spark's own Kafka source where it has the same option.
 
-import json
+Each option of that source is supported, or rejected with what to write instead (`foreign_options`).
+"""
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from enum import StrEnum
 
-from sluicegate.pipeline.errors import PipelineError
-from sluicegate.pipeline.kafka.cluster import TopicPartition
+from sluicegate.pipeline.kafka.addresses import parse_addresses
 from sluicegate.pipeline.kafka.connection import Address
 from sluicegate.pipeline.kafka.settings import ClientSettings, client_settings
 from sluicegate.pipeline.source.arrow import Column, columns_named
+from sluicegate.pipeline.source.bounds import BadOption, Bound, bound_of
+from sluicegate.pipeline.source.foreign_options import instead_of
+from sluicegate.pipeline.source.subscription import Subscription, subscription_of
+from sluicegate.protocol.messages.fetch import EARLIEST, LATEST
 
 _CLIENT_PREFIX = "kafka."
-_NAMES = (
-    "kafka.bootstrap.servers",
-    "subscribe",
-    "columns",
-    "startingoffsets",
-    "endingoffsets",
-    "startingtimestamp",
-    "endingtimestamp",
-    "minpartitions",
-    "maxoffsetspertrigger",
-    "failondataloss",
-    "failonunreadable",
-    "isolation.level",
+_ISOLATION, _KAFKA_ISOLATION = "isolation.level", "kafka.isolation.level"
+_SPELLED = (
+    *("kafka.bootstrap.servers", "subscribe", "subscribePattern", "assign", "columns", "includeHeaders"),
+    *("startingOffsets", "endingOffsets", "startingTimestamp", "endingTimestamp"),
+    *("startingOffsetsByTimestamp", "endingOffsetsByTimestamp", "startingOffsetsByTimestampStrategy"),
+    *("minPartitions", "maxRecordsPerPartition", "maxOffsetsPerTrigger", "trigger"),
+    *("failOnDataLoss", "failOnUnreadable", _ISOLATION, _KAFKA_ISOLATION),
 )
-_SHOWN = {
-    "startingoffsets": "startingOffsets",
-    "endingoffsets": "endingOffsets",
-    "startingtimestamp": "startingTimestamp",
-    "endingtimestamp": "endingTimestamp",
-    "minpartitions": "minPartitions",
-    "maxoffsetspertrigger": "maxOffsetsPerTrigger",
-    "failondataloss": "failOnDataLoss",
-    "failonunreadable": "failOnUnreadable",
-}
-_EARLIEST, _LATEST = -2, -1
+_SHOWN = {name.lower(): name for name in _SPELLED}
+_OUTSIDE = "path"
+"""An option that Spark adds."""
 
 
-class BadOption(PipelineError, ValueError):
-    """An option is unknown or invalid; the text names it."""
+class Trigger(StrEnum):
+    """A stream's trigger, as the option of that name states it. Only releases before Spark 4.2 need it."""
 
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """Where reading starts or ends: `offset` (-2 earliest, -1 latest) for every partition, an offset for each partition
-    in `of`, or the first record at or after `timestamp` (ms).
-    """
-
-    offset: int
-    of: tuple[tuple[TopicPartition, int], ...] = ()
-    timestamp: int | None = None
+    PROCESSING_TIME = "processingtime"
+    AVAILABLE_NOW = "availablenow"
+    ONCE = "once"
 
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """All options, checked."""
+    """All options, checked. `most_records`: limit of offsets that one task reads. `max_offsets`: limit of a stream's
+    batch. `trigger`: None if it is not stated.
+    """
 
     bootstrap: tuple[Address, ...]
     settings: ClientSettings
-    topics: tuple[str, ...]
+    subscription: Subscription
     columns: tuple[Column, ...]
     start: Bound
     end: Bound
     min_partitions: int | None
+    most_records: int | None
     max_offsets: int | None
+    trigger: Trigger | None
     fail_on_data_loss: bool
     fail_on_unreadable: bool
     committed: bool
 
 
-def source_options(given: Mapping[str, str], starts_at: int = _EARLIEST) -> SourceOptions:
-    """Parse Spark's options; names are case-insensitive. Raises BadOption, BadSetting and UnknownColumn."""
+def source_options(given: Mapping[str, str], *, is_stream: bool = False) -> SourceOptions:
+    """Parse Spark's options; names are case-insensitive. A stream starts at the end by default. Raises BadOption,
+    BadSetting and UnknownColumn.
+    """
     options = {name.lower(): value for name, value in given.items()}
     clients = {}
     for name, value in options.items():
-        if name in _NAMES or name == "path":
+        if name in _SHOWN or name == _OUTSIDE:
             continue
+        advice = instead_of(name)
+        if advice is not None:
+            raise BadOption(f"the option {name} does not apply to this source: {advice}")
         if not name.startswith(_CLIENT_PREFIX):
-            near = get_close_matches(name, _NAMES, 1)
-            advice = f"; did you mean {_SHOWN.get(near[0], near[0])}?" if near else ""
-            raise BadOption(f"unknown option {name!r}{advice}")
+            near = get_close_matches(name, _SHOWN, 1)
+            raise BadOption(f"unknown option {name!r}" + (f"; did you mean {_SHOWN[near[0]]}?" if near else ""))
         clients[name.removeprefix(_CLIENT_PREFIX)] = value
-    topics = tuple(dict.fromkeys(t.strip() for t in options.get("subscribe", "").split(",") if t.strip()))
-    if not topics:
-        raise BadOption("the option subscribe is required: one or several topics, separated by commas")
-    isolation = options.get("isolation.level", "read_committed")
-    if isolation not in ("read_committed", "read_uncommitted"):
-        raise BadOption(f"isolation.level: expected read_committed or read_uncommitted, found {isolation!r}")
     return SourceOptions(
         _addresses(options.get("kafka.bootstrap.servers", "")),
         client_settings(clients),
-        topics,
-        columns_named(options.get("columns")),
-        _bound(options, "starting", starts_at),
-        _bound(options, "ending", _LATEST),
+        subscription_of(options),
+        _columns(options),
+        bound_of(options, "starting", LATEST if is_stream else EARLIEST, is_stream=is_stream),
+        bound_of(options, "ending", LATEST, is_stream=is_stream),
         _positive(options, "minpartitions"),
+        _positive(options, "maxrecordsperpartition"),
         _positive(options, "maxoffsetspertrigger"),
+        _trigger(options),
         _boolean(options, "failondataloss", default=True),
         _boolean(options, "failonunreadable", default=True),
-        isolation == "read_committed",
+        _is_committed(options),
     )
 
 
+def _columns(options: Mapping[str, str]) -> tuple[Column, ...]:
+    """`includeHeaders` applies if `columns` is not given."""
+    columns = columns_named(options.get("columns"))
+    if "includeheaders" not in options:
+        return columns
+    included = _boolean(options, "includeheaders", default=True)
+    if "columns" not in options:
+        return columns if included else tuple(each for each in columns if each.name != "headers")
+    if included != any(each.name.startswith("headers") for each in columns):
+        raise BadOption(f"includeHeaders={str(included).lower()} contradicts columns: omit it, and name the columns")
+    return columns
+
+
 def _addresses(text: str) -> tuple[Address, ...]:
-    found = []
-    for part in (chunk.strip() for chunk in text.split(",") if chunk.strip()):
-        host, colon, port = part.rpartition(":")
-        if not colon or not port.isdigit():
-            raise BadOption(f"kafka.bootstrap.servers: expected host:port, found {part!r}")
-        found.append((host.strip("[]"), int(port)))
+    try:
+        found = parse_addresses(text)
+    except ValueError as error:
+        raise BadOption(f"kafka.bootstrap.servers: {error}") from error
     if not found:
         raise BadOption("the option kafka.bootstrap.servers is required: host:port of one or several brokers")
-    return tuple(found)
+    return found
 
 
-def _bound(options: Mapping[str, str], which: str, default: int) -> Bound:
-    name = f"{which}offsets"
-    stamp = options.get(f"{which}timestamp")
-    if stamp is not None:
-        if not stamp.lstrip("-").isdigit():
-            raise BadOption(f"{which}Timestamp: expected a time in ms, found {stamp!r}")
-        return Bound(default, timestamp=int(stamp))
-    text = options.get(name)
+def _trigger(options: Mapping[str, str]) -> Trigger | None:
+    text = options.get("trigger")
     if text is None:
-        return Bound(default)
-    words = {"earliest": _EARLIEST, "latest": _LATEST}
-    if text.lower() in words:
-        return Bound(words[text.lower()])
+        return None
     try:
-        value = json.loads(text)
-        pairs = [
-            (TopicPartition(topic, int(partition)), int(offset))
-            for topic, offsets in value.items()
-            for partition, offset in offsets.items()
-        ]
-    except (ValueError, AttributeError, TypeError) as error:
-        raise BadOption(
-            f'{_SHOWN[name]}: expected earliest, latest or {{"topic": {{"0": 17, "1": -2}}}}, found {text!r}'
-        ) from error
-    return Bound(default, tuple(pairs))
+        return Trigger(text.lower())
+    except ValueError:
+        raise BadOption(f"trigger: expected processingTime, availableNow or once, found {text!r}") from None
+
+
+def _is_committed(options: Mapping[str, str]) -> bool:
+    """Return whether only committed records are read. Spark's own source reads uncommitted ones by default."""
+    given = {options[name].lower() for name in (_ISOLATION, _KAFKA_ISOLATION) if name in options}
+    if len(given) > 1:
+        raise BadOption(f"{_ISOLATION} and {_KAFKA_ISOLATION} differ: give one of them")
+    isolation = given.pop() if given else "read_committed"
+    if isolation not in ("read_committed", "read_uncommitted"):
+        raise BadOption(f"{_ISOLATION}: expected read_committed or read_uncommitted, found {isolation!r}")
+    return isolation == "read_committed"
 
 
 def _positive(options: Mapping[str, str], name: str) -> int | None:
     text = options.get(name)
     if text is None:
         return None
-    if not text.isdigit() or int(text) == 0:
+    if not text.isascii() or not text.isdigit() or int(text[:19]) == 0 or len(text) > 19:
         raise BadOption(f"{_SHOWN[name]}: expected a number above 0, found {text!r}")
     return int(text)
 

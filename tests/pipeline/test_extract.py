@@ -84,8 +84,8 @@ def by_kafka_streams(bootstrap: str, topic: str, extractor: str, folder: Path) -
 def stream(spark: SparkSession, bootstrap: str, topic: str, limit: int) -> DataFrame:
     options = {"kafka.bootstrap.servers": bootstrap, "subscribe": topic, "startingOffsets": "earliest"}
     columns = "topic,partition,offset,timestamp,key,value,headers"
-    reader = spark.readStream.format("sluicegate").options(**options, columns=columns, maxOffsetsPerTrigger=str(limit))
-    return reader.load()
+    limits = {"maxOffsetsPerTrigger": str(limit), "trigger": "processingTime"}
+    return spark.readStream.format("sluicegate").options(**options, **limits, columns=columns).load()
 
 
 def by_spark(frame: DataFrame, folder: Path, extractor: TimestampExtractor) -> Any:

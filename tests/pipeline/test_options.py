@@ -7,8 +7,9 @@ import pytest
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.settings import BadSetting, client_settings, read_settings
 from sluicegate.pipeline.source.arrow import UnknownColumn, columns_named
-from sluicegate.pipeline.source.datasource import split
-from sluicegate.pipeline.source.options import BadOption, source_options
+from sluicegate.pipeline.source.bounds import BadOption
+from sluicegate.pipeline.source.options import source_options
+from sluicegate.pipeline.source.ranges import split
 
 NEEDED = {"kafka.bootstrap.servers": "a:9092, [::1]:9093", "subscribe": "t, u"}
 
@@ -17,7 +18,7 @@ def test_defaults() -> None:
     options = source_options(NEEDED)
 
     assert options.bootstrap == (("a", 9092), ("::1", 9093))
-    assert options.topics == ("t", "u")
+    assert options.subscription.topics == ("t", "u")
     assert (options.start.offset, options.end.offset) == (-2, -1)
     assert options.committed
     assert options.fail_on_data_loss
@@ -26,7 +27,7 @@ def test_defaults() -> None:
 @pytest.mark.parametrize(
     ("given", "output"),
     [
-        ({"subscribe": " "}, "subscribe is required"),
+        ({"subscribe": " "}, "subscribePattern, assign is required .found none"),
         ({"kafka.bootstrap.servers": "a"}, "expected host:port, found 'a'"),
         ({"startingOffsets": "first"}, "expected earliest, latest or"),
         ({"endingOffsets": '{"t": 5}'}, "endingOffsets: expected"),

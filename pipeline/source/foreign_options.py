@@ -1,0 +1,81 @@
+"""Options of Spark's own Kafka source, and settings of Java's client, that this source does not have: each with what to
+write instead.
+
+The list of options is that of Spark's guide "Structured Streaming + Kafka Integration"; the settings are Kafka's own.
+"""
+
+_NO_GROUP = "this source reads without a consumer group, and needs no right to one: omit it"
+_NO_CACHE = "this source has no consumer to tune: omit it"
+_RETRIES = "failed requests are retried for 30 s, and kafka.socket.timeout.ms sets the timeout of one request: omit it"
+_TRIGGER = "set the trigger's interval instead (trigger(processingTime=...)), and omit it"
+_RAW = "keys and values are read as bytes: omit it, and decode the columns"
+_BOUNDS = "startingOffsets and the checkpoint determine where reading starts: omit it"
+_PEM = "certificates are files in PEM"
+_TIMEOUT = "use kafka.socket.timeout.ms"
+
+_OPTIONS = {
+    "groupidprefix": _NO_GROUP,
+    "kafkaconsumer.polltimeoutms": f"{_TIMEOUT} instead",
+    "fetchoffset.numretries": _RETRIES,
+    "fetchoffset.retryintervalms": _RETRIES,
+    "minoffsetspertrigger": _TRIGGER,
+    "maxtriggerdelay": _TRIGGER,
+    "topic": "this source only reads; to write, use Spark's format kafka",
+    "usedeprecatedoffsetfetching": "offsets are read without a consumer: omit it",
+}
+_CLIENT = {
+    "group.id": _NO_GROUP,
+    "group.instance.id": _NO_GROUP,
+    "group.protocol": _NO_GROUP,
+    "enable.auto.commit": "Spark's checkpoint keeps the offsets: omit it",
+    "auto.commit.interval.ms": "Spark's checkpoint keeps the offsets: omit it",
+    "auto.offset.reset": _BOUNDS,
+    "key.deserializer": _RAW,
+    "value.deserializer": _RAW,
+    "interceptor.classes": _RAW,
+    "allow.auto.create.topics": "this source never creates a topic: omit it",
+    "client.id": "the client id is sluicegate-spark: omit it",
+    "sasl.jaas.config": "use kafka.sasl.username and kafka.sasl.password (PLAIN, SCRAM) or kafka.sasl.oauthbearer.*",
+    "sasl.login.callback.handler.class": "use kafka.sasl.oauthbearer.*",
+    "sasl.client.callback.handler.class": "use kafka.sasl.username and kafka.sasl.password",
+    "sasl.kerberos.service.name": "Kerberos (GSSAPI) is not supported: use another mechanism",
+    "sasl.oauthbearer.scope.claim.name": "the broker reads claims: omit it",
+    "ssl.truststore.location": f"use kafka.ssl.ca.location; {_PEM}",
+    "ssl.truststore.certificates": f"write them to a file and use kafka.ssl.ca.location; {_PEM}",
+    "ssl.truststore.password": f"omit it; {_PEM} (kafka.ssl.ca.location)",
+    "ssl.truststore.type": f"omit it; {_PEM} (kafka.ssl.ca.location)",
+    "ssl.keystore.location": f"use kafka.ssl.certificate.location and kafka.ssl.key.location; {_PEM}",
+    "ssl.keystore.certificate.chain": f"write it to a file and use kafka.ssl.certificate.location; {_PEM}",
+    "ssl.keystore.key": f"write it to a file and use kafka.ssl.key.location; {_PEM}",
+    "ssl.keystore.password": f"use kafka.ssl.key.password; {_PEM}",
+    "ssl.keystore.type": f"omit it; {_PEM} (kafka.ssl.certificate.location)",
+    "request.timeout.ms": _TIMEOUT,
+    "default.api.timeout.ms": _TIMEOUT,
+    "session.timeout.ms": _NO_GROUP,
+    "heartbeat.interval.ms": _NO_GROUP,
+    "max.poll.interval.ms": _NO_GROUP,
+    "partition.assignment.strategy": _NO_GROUP,
+    "max.poll.records": "use maxOffsetsPerTrigger for the size of a batch, and minPartitions for that of a task",
+}
+_TUNING = (
+    *("fetch.min.bytes", "fetch.max.bytes", "fetch.max.wait.ms", "max.partition.fetch.bytes", "check.crcs"),
+    *("receive.buffer.bytes", "send.buffer.bytes", "connections.max.idle.ms", "metadata.max.age.ms"),
+    *("reconnect.backoff.ms", "reconnect.backoff.max.ms", "retry.backoff.ms", "retry.backoff.max.ms"),
+    *("socket.connection.setup.timeout.ms", "socket.connection.setup.timeout.max.ms", "client.dns.lookup"),
+    *("client.rack", "exclude.internal.topics", "metric.reporters", "metrics.num.samples", "metrics.sample.window.ms"),
+    *("metrics.recording.level", "auto.include.jmx.reporter", "enable.metrics.push", "security.providers"),
+    *("ssl.protocol", "ssl.provider", "ssl.enabled.protocols", "ssl.cipher.suites", "ssl.keymanager.algorithm"),
+    *("ssl.trustmanager.algorithm", "ssl.secure.random.implementation", "ssl.engine.factory.class"),
+)
+
+
+def instead_of(name: str) -> str | None:
+    """Return what to write instead of an option, by its lower-case name; None for an option that Spark's own source
+    does not have either.
+    """
+    if name in _OPTIONS:
+        return _OPTIONS[name]
+    client = name.removeprefix("kafka.")
+    if client == name:
+        return None
+    return _CLIENT.get(client, _NO_CACHE if client in _TUNING else None)

@@ -1,0 +1,177 @@
+"""Finds records that a stream or a job has not read and that no longer exist, by comparing its offsets with the
+cluster's.
+
+Offsets alone do not show that a topic was deleted and created again with as many records, so a checkpoint also has the
+ids of its topics. Brokers older than Kafka 2.8 have none.
+"""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sluicegate.pipeline.errors import PipelineError
+from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition, TopicUnknown
+from sluicegate.pipeline.source.subscription import Subscription
+from sluicegate.protocol.messages.fetch import EARLIEST, LATEST
+
+_IDS = "topic ids"
+"""Key of the ids in a checkpoint. No topic has this name, because a blank is not legal in one."""
+_MOST_SHOWN = 5
+
+StoredOffsets = dict[str, dict[str, Any]]
+"""{topic: {partition: offset}, "topic ids": {topic: id}}: the checkpoints of Spark's own source have the first part."""
+
+
+class LostOffsets(PipelineError):
+    """Records that were to be read no longer exist; the text has topic, partition and both offsets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """The offsets of all partitions that a stream has reached, and the ids of their topics if they are known."""
+
+    offsets: Mapping[TopicPartition, int]
+    ids: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, stored: StoredOffsets) -> "Position":
+        """Return the position of a checkpoint."""
+        offsets = {
+            TopicPartition(topic, int(partition)): offset
+            for topic, its in stored.items()
+            if topic != _IDS
+            for partition, offset in its.items()
+        }
+        return cls(offsets, stored.get(_IDS, {}))
+
+    def stored(self) -> StoredOffsets:
+        """Return the content of a checkpoint."""
+        found: StoredOffsets = {}
+        for of, offset in sorted(self.offsets.items()):
+            found.setdefault(of.topic, {})[str(of.partition)] = offset
+        ids = {name: its for name, its in sorted(self.ids.items()) if its and name in found}
+        return found | ({_IDS: ids} if ids else {})
+
+
+@dataclass(frozen=True, slots=True)
+class LogStates:
+    """First offset and end of each partition that exists, and the topics' ids; "" is unknown. The end counts open
+    transactions.
+    """
+
+    starts: Mapping[TopicPartition, int]
+    ends: Mapping[TopicPartition, int]
+    ids: Mapping[str, str]
+
+
+def existing_partitions(
+    cluster: Cluster, subscription: Subscription, *, must_exist: bool
+) -> tuple[list[TopicPartition], dict[str, str]]:
+    """Return the subscribed partitions and the ids of their topics. Raises BadOption, BrokerUnreachable, and with
+    `must_exist` TopicTrouble if a topic does not exist.
+    """
+    names = subscription.names(cluster)
+    if must_exist:
+        return subscription.partitions(cluster), cluster.topic_ids(names)
+    if not names:
+        return [], {}
+    try:
+        found = cluster.partitions(names)
+        ids = cluster.topic_ids(names)
+    except TopicUnknown:
+        ids = cluster.topic_ids(names)
+        found = cluster.partitions(ids) if ids else []
+    return [of for of in found if subscription.covers(of)], ids
+
+
+def log_states(cluster: Cluster, subscription: Subscription, *, must_exist: bool) -> LogStates:
+    """Return the states of the subscribed partitions. Raises what `existing_partitions` raises."""
+    partitions, ids = existing_partitions(cluster, subscription, must_exist=must_exist)
+    starts, ends = (cluster.offsets(partitions, at, committed=False) for at in (EARLIEST, LATEST))
+    return LogStates(starts, ends, ids)
+
+
+def is_another(known: Mapping[str, str], now: Mapping[str, str], topic: str) -> bool:
+    """Return whether the topic was created again since its id was `known`."""
+    return bool(known.get(topic) and now.get(topic) and known[topic] != now[topic])
+
+
+def planned(start: Position, end: Position, now: LogStates) -> tuple[list[OffsetRange], list[str]]:
+    """Return the ranges between two positions that exist, and a sentence for each partition that lost records."""
+    ranges, lost = [], []
+    for of in sorted({*start.offsets, *end.offsets}):
+        found, sentence = _planned(of, start, end, now)
+        if sentence is not None:
+            lost.append(f"{of}: {sentence}")
+        if found is not None and found.size > 0:
+            ranges.append(found)
+    return ranges, lost
+
+
+def _planned(
+    of: TopicPartition, start: Position, end: Position, now: LogStates
+) -> tuple[OffsetRange | None, str | None]:
+    begun, until = start.offsets.get(of), end.offsets.get(of)
+    if of not in now.ends or until is None or is_another(end.ids, now.ids, of.topic):
+        return None, _no_longer(of, begun, until, now)
+    first, last = now.starts[of], now.ends[of]
+    sentence = None
+    if begun is None:
+        begun = first
+        if first > 0:
+            sentence = f"the partition is new and begins at offset {first}, not 0: earlier records were deleted unread"
+    elif is_another(start.ids, now.ids, of.topic):
+        sentence = (
+            f"was read up to offset {begun}, and the topic was created again since (its id changed) and has offsets "
+            f"{first} to {last - 1}: records of the deleted topic from offset {begun} on are gone"
+        )
+        begun = first
+    elif begun > last:
+        sentence = (
+            f"was read up to offset {begun}, and ends at offset {last}: its broker lost records, or the topic was "
+            "created again"
+        )
+        begun = until = last
+    elif begun < first:
+        sentence = (
+            f"was read up to offset {begun}, and begins at offset {first}: offsets {begun} to {first - 1} are gone "
+            "(retention or deleted records)"
+        )
+        begun = first
+    if until > last and sentence is None:
+        sentence = f"the batch ends at offset {until}, and the log at {last}: offsets {last} to {until - 1} are gone"
+    return OffsetRange(of, begun, max(begun, min(until, last))), sentence
+
+
+def _no_longer(of: TopicPartition, begun: int | None, until: int | None, now: LogStates) -> str | None:
+    """Return why a partition cannot be read any more; None if nothing of it was to be read."""
+    if begun is None and until is None:
+        return None
+    if of.topic not in now.ids:
+        why = "the topic no longer exists, or is no longer subscribed"
+    elif of not in now.ends:
+        why = "the partition no longer exists, or is no longer subscribed: was the topic created again with fewer?"
+    elif until is None:
+        why = "the partition is no longer part of the batch"
+    else:
+        why = f"the topic was created again since (its id changed) and ends at offset {now.ends[of]}"
+    if until is None or until == begun:
+        return f"was read up to offset {begun}, and {why}: records from offset {begun} on are gone"
+    if begun is None:
+        return f"was to be read up to offset {until}, and {why}: records up to offset {until - 1} are gone"
+    return f"was read up to offset {begun}, and {why}: offsets {begun} to {until - 1} are gone"
+
+
+def report_losses(lost: Sequence[str], *, must_fail: bool) -> None:
+    """Warn about each sentence. Raises LostOffsets if losses end the query."""
+    if not lost:
+        return
+    if must_fail:
+        more = f"; and {len(lost) - _MOST_SHOWN:,} more partitions" if len(lost) > _MOST_SHOWN else ""
+        raise LostOffsets(
+            f"{'; '.join(lost[:_MOST_SHOWN])}{more}. With failOnDataLoss=false the query reports this and continues "
+            "with the records that exist"
+        )
+    for sentence in lost:
+        warnings.warn(f"{sentence}; continuing with what exists, because failOnDataLoss is false", stacklevel=2)

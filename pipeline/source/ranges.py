@@ -1,0 +1,99 @@
+"""Plans the ranges of offsets that a batch query reads, and cuts them for tasks."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+
+from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition
+from sluicegate.pipeline.source.bounds import BadOption, offsets_at
+from sluicegate.pipeline.source.losses import report_losses
+from sluicegate.pipeline.source.options import SourceOptions
+from sluicegate.protocol.messages.fetch import EARLIEST, LATEST
+
+Offsets = Mapping[TopicPartition, int]
+
+
+def planned_ranges(cluster: Cluster, options: SourceOptions) -> list[OffsetRange]:
+    """Return the ranges of a batch query, one for each partition. Raises BadOption, LostOffsets, TopicTrouble and
+    BrokerUnreachable.
+    """
+    partitions = options.subscription.partitions(cluster)
+    starts = checked_starts(cluster, options, partitions)
+    ends = _checked_ends(cluster, options, partitions)
+    for of in partitions:
+        if starts[of] > ends[of]:
+            raise BadOption(
+                f"{options.start.option}: {of} would be read from offset {starts[of]}, after its end at offset "
+                f"{ends[of]} ({options.end.option})"
+            )
+    return [OffsetRange(of, starts[of], ends[of]) for of in partitions if starts[of] < ends[of]]
+
+
+def checked_starts(cluster: Cluster, options: SourceOptions, partitions: Sequence[TopicPartition]) -> Offsets:
+    """Return where each partition starts. Offsets that a user named are compared with those that exist. Raises
+    BadOption, LostOffsets, TopicTrouble and BrokerUnreachable.
+    """
+    starts = offsets_at(cluster, options.start, partitions, committed=options.committed)
+    named = [of for of, offset in options.start.of if offset >= 0]
+    if not named:
+        return starts
+    first, last = (cluster.offsets(named, at, committed=False) for at in (EARLIEST, LATEST))
+    beyond = [of for of in named if starts[of] > last[of]]
+    report_losses(
+        [
+            f"{of}: {options.start.option} is offset {starts[of]}, and the log ends at offset {last[of]}"
+            for of in beyond
+        ],
+        must_fail=options.fail_on_data_loss,
+    )
+    gone = [of for of in named if starts[of] < first[of]]
+    report_losses(
+        [
+            f"{of}: {options.start.option} is offset {starts[of]}, and the log begins at offset {first[of]}: offsets "
+            f"{starts[of]} to {first[of] - 1} are gone (retention or deleted records)"
+            for of in gone
+        ],
+        must_fail=options.fail_on_data_loss,
+    )
+    return {**starts, **{of: last[of] for of in beyond}, **{of: first[of] for of in gone}}
+
+
+def _checked_ends(cluster: Cluster, options: SourceOptions, partitions: Sequence[TopicPartition]) -> Offsets:
+    ends = offsets_at(cluster, options.end, partitions, committed=options.committed)
+    named = [of for of, offset in options.end.of if offset >= 0]
+    if not named:
+        return ends
+    first, last = (cluster.offsets(named, at, committed=options.committed) for at in (EARLIEST, LATEST))
+    beyond = [of for of in named if ends[of] > last[of]]
+    before = [of for of in named if ends[of] < first[of]]
+    open_ones = " for readers of committed records" if options.committed else ""
+    report_losses(
+        [
+            f"{of}: {options.end.option} is offset {ends[of]}, and the log ends at offset {last[of]}{open_ones}"
+            for of in beyond
+        ],
+        must_fail=options.fail_on_data_loss,
+    )
+    report_losses(
+        [
+            f"{of}: {options.end.option} is offset {ends[of]}, and the log begins at offset {first[of]}: earlier "
+            "records are gone (retention or deleted records)"
+            for of in before
+        ],
+        must_fail=options.fail_on_data_loss,
+    )
+    return {**ends, **{of: last[of] for of in beyond}, **{of: first[of] for of in before}}
+
+
+def split(ranges: Iterable[OffsetRange], at_least: int | None, most_records: int | None = None) -> list[OffsetRange]:
+    """Split the larger ranges into pieces of similar size, so that there are at least `at_least`, each of at most
+    `most_records` offsets.
+    """
+    whole = list(ranges)
+    total = sum(each.size for each in whole)
+    share = total if at_least is None or len(whole) >= at_least else total / at_least
+    found: list[OffsetRange] = []
+    for each in whole:
+        count = max(1, round(each.size / share) if share else 1, -(-each.size // most_records) if most_records else 1)
+        cuts = [each.start + each.size * i // count for i in range(count + 1)]
+        found += [OffsetRange(each.of, start, end) for start, end in pairwise(cuts) if start < end]
+    return found

@@ -1,0 +1,151 @@
+"""Reads a stream of new records in batches; Spark keeps the positions in its checkpoint.
+
+A release of Spark since 4.2 states the limit of each batch, and with the trigger availableNow the end of the query
+(`stream_limits`). Earlier releases state neither: they run once and availableNow as a single batch, whose end they ask
+for in the same way. So maxOffsetsPerTrigger needs the option trigger there.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+import pyarrow as pa
+from pyspark import __version__ as spark_version
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+
+from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition
+from sluicegate.pipeline.kafka.cluster_pool import pooled_cluster
+from sluicegate.pipeline.source.bounds import BadOption
+from sluicegate.pipeline.source.losses import (
+    Position,
+    StoredOffsets,
+    existing_partitions,
+    is_another,
+    log_states,
+    planned,
+    report_losses,
+)
+from sluicegate.pipeline.source.options import SourceOptions, Trigger
+from sluicegate.pipeline.source.ranges import Offsets, checked_starts, split
+from sluicegate.pipeline.source.reading import read_rows
+from sluicegate.protocol.messages.fetch import EARLIEST, LATEST
+
+
+@dataclass
+class RangePartition(InputPartition):
+    """The range that one task reads."""
+
+    wanted: OffsetRange
+
+
+class TopicStream(DataSourceStreamReader):
+    """What readers for every release of Spark share."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+
+    def initialOffset(self) -> StoredOffsets:  # noqa: N802  # Spark's name
+        """Return the start of a query without a checkpoint."""
+        options = self._options
+        with pooled_cluster(options.bootstrap, options.settings) as cluster:
+            partitions, ids = existing_partitions(cluster, options.subscription, must_exist=True)
+            return Position(checked_starts(cluster, options, partitions), ids).stored()
+
+    def partitions(self, start: StoredOffsets, end: StoredOffsets) -> Sequence[RangePartition]:
+        """Return one range for each partition with new records, or as many as minPartitions. Raises LostOffsets if
+        records between the positions are gone.
+        """
+        if start == end:  # Spark gives a restarted query its position
+            return []
+        options = self._options
+        with pooled_cluster(options.bootstrap, options.settings) as cluster:
+            now = log_states(cluster, options.subscription, must_exist=False)
+        ranges, lost = planned(Position.parse(start), Position.parse(end), now)
+        report_losses(lost, must_fail=options.fail_on_data_loss)
+        return [RangePartition(each) for each in split(ranges, options.min_partitions, options.most_records)]
+
+    def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
+        """Return the records of one range; Spark passes None if there are no ranges."""
+        return read_rows(self._options, partition.wanted) if isinstance(partition, RangePartition) else iter(())
+
+    def commit(self, end: StoredOffsets) -> None:
+        """Do nothing: Spark keeps the checkpoint."""
+
+    def log_end(self) -> Position:
+        """Return the current end of all partitions. Raises TopicTrouble and BrokerUnreachable."""
+        options = self._options
+        with pooled_cluster(options.bootstrap, options.settings) as cluster:
+            partitions, ids = existing_partitions(cluster, options.subscription, must_exist=False)
+            return Position(cluster.offsets(partitions, LATEST, options.committed), ids)
+
+    def batch_end(self, begun: Position, end: Position, most: int | None) -> Position:
+        """Return the end of the batch that begins at `begun`: `end`, or at most so many offsets, shared by what each
+        partition has left, as Spark's own source does.
+        """
+        options = self._options
+        known = {of: at for of, at in begun.offsets.items() if not is_another(begun.ids, end.ids, of.topic)}
+        with pooled_cluster(options.bootstrap, options.settings) as cluster:
+            ends = {**end.offsets, **_still_there(cluster, known, end.offsets)}
+            new = [of for of in ends if of not in known]
+            if most is not None and new:
+                known |= cluster.offsets(new, EARLIEST, options.committed)
+        return Position(ends if most is None else _limited(known, ends, most), end.ids)
+
+
+class TopicStreamReader(TopicStream):
+    """Reads streams on releases before Spark 4.2, which do not state where a batch begins."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        super().__init__(options)
+        self._reached: Position | None = None
+
+    def latestOffset(self) -> StoredOffsets:  # noqa: N802  # Spark's name
+        """Return the end of the next batch: the log's end, or maxOffsetsPerTrigger after the previous batch."""
+        most, begun = self._most_offsets(), self._reached
+        if begun is None:
+            begun = Position({}) if most is None else Position.parse(self.initialOffset())
+        self._reached = self.batch_end(begun, self.log_end(), most)
+        return self._reached.stored()
+
+    def partitions(self, start: StoredOffsets, end: StoredOffsets) -> Sequence[RangePartition]:
+        """See `TopicStream`. After a restart this gives the reader its position."""
+        if self._reached is None:
+            self._reached = Position.parse(end)
+        return super().partitions(start, end)
+
+    def _most_offsets(self) -> int | None:
+        most, trigger = self._options.max_offsets, self._options.trigger
+        if most is not None and trigger is None:
+            raise BadOption(
+                f"maxOffsetsPerTrigger: Spark {spark_version} does not state a query's trigger, and with once or "
+                "availableNow the query would end after one batch of that size. Add the option trigger=processingTime "
+                "if the trigger has an interval; for once and availableNow, which are one batch here, omit "
+                "maxOffsetsPerTrigger, or use Spark 4.2 or later"
+            )
+        return most if trigger is Trigger.PROCESSING_TIME else None
+
+
+def stream_reader(options: SourceOptions) -> TopicStream:
+    """Return the reader for this release of Spark."""
+    if find_spec("pyspark.sql.streaming.datasource") is not None:
+        from sluicegate.pipeline.source.stream_limits import LimitedStreamReader  # noqa: PLC0415  # since Spark 4.2
+
+        return LimitedStreamReader(options)
+    return TopicStreamReader(options)
+
+
+def _still_there(cluster: Cluster, begun: Offsets, ends: Offsets) -> dict[TopicPartition, int]:
+    """Return the start of partitions that end before it only for readers of committed records, so that a stream that
+    read uncommitted ones does not go back.
+    """
+    behind = [of for of, end in ends.items() if end < begun.get(of, 0)]
+    written = cluster.offsets(behind, LATEST, committed=False) if behind else {}
+    return {of: begun[of] for of in behind if written[of] >= begun[of]}
+
+
+def _limited(begun: Offsets, ends: Offsets, most: int) -> Offsets:
+    left = {of: max(ends[of] - begun[of], 0) for of in ends}
+    total = sum(left.values())
+    if total <= most:
+        return ends
+    return {of: min(ends[of], begun[of] + -(-left[of] * most // total)) for of in ends}

@@ -1,0 +1,266 @@
+"""The options of Spark's own source: each reads the same rows as there, or is rejected with what to write instead."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from pyspark import __version__ as spark_version
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from sluicegate.pipeline.kafka.settings import BadSetting
+from sluicegate.pipeline.source.bounds import BadOption
+from sluicegate.pipeline.source.options import source_options
+from tests.integration.topics import UNVALIDATED, create_topic
+from tests.pipeline.test_raw_source import rows_of
+from tests.wire.batches import Rec, batch
+from tests.wire.raw_client import RawClient, topic_data
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+NEEDED = {"kafka.bootstrap.servers": "a:9092", "subscribe": "t"}
+# Of the guide "Structured Streaming + Kafka Integration" for Spark 4, and of the settings that it rejects itself.
+REJECTED = {
+    "kafka.group.id": "without a consumer group",
+    "groupIdPrefix": "without a consumer group",
+    "kafkaConsumer.pollTimeoutMs": "use kafka.socket.timeout.ms",
+    "fetchOffset.numRetries": "retried for 30 s",
+    "fetchOffset.retryIntervalMs": "retried for 30 s",
+    "minOffsetsPerTrigger": "the trigger's interval",
+    "maxTriggerDelay": "the trigger's interval",
+    "topic": "only reads",
+    "kafka.auto.offset.reset": "startingOffsets",
+    "kafka.key.deserializer": "read as bytes",
+    "kafka.value.deserializer": "read as bytes",
+    "kafka.enable.auto.commit": "checkpoint",
+    "kafka.interceptor.classes": "read as bytes",
+    "kafka.sasl.jaas.config": "kafka.sasl.username and kafka.sasl.password",
+    "kafka.ssl.truststore.location": "use kafka.ssl.ca.location",
+    "kafka.ssl.keystore.location": "use kafka.ssl.certificate.location",
+    "kafka.request.timeout.ms": "use kafka.socket.timeout.ms",
+    "kafka.fetch.max.bytes": "no consumer to tune",
+}
+SUPPORTED = {
+    "startingOffsets": "earliest",
+    "endingOffsets": "latest",
+    "startingTimestamp": "1",
+    "endingTimestamp": "1",
+    "startingOffsetsByTimestamp": '{"t": {"0": 1}}',
+    "endingOffsetsByTimestamp": '{"t": {"0": 1}}',
+    "startingOffsetsByTimestampStrategy": "latest",
+    "failOnDataLoss": "false",
+    "maxOffsetsPerTrigger": "5",
+    "minPartitions": "5",
+    "maxRecordsPerPartition": "5",
+    "includeHeaders": "true",
+    "kafka.isolation.level": "read_uncommitted",
+    "kafka.security.protocol": "PLAINTEXT",
+}
+
+
+@pytest.mark.parametrize("name", REJECTED)
+def test_an_option_that_does_not_apply_is_rejected_with_what_to_write_instead(name: str) -> None:
+    with pytest.raises(BadOption, match=f"the option {name.lower()} does not apply.*{REJECTED[name]}") as raised:
+        source_options(NEEDED | {name: "s3cret"})
+
+    assert "s3cret" not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", SUPPORTED)
+def test_an_option_that_applies_is_accepted(name: str) -> None:
+    source_options(NEEDED | {name: SUPPORTED[name]})
+
+
+@pytest.mark.parametrize(
+    ("given", "output"),
+    [
+        ({"assign": '{"t": [0]}'}, "is required .found subscribe and assign"),
+        ({"subscribe": "", "assign": '{"t": 0}'}, "assign: expected"),
+        ({"subscribe": "", "assign": '{"t": [-1]}'}, "assign: expected"),
+        ({"subscribe": "", "subscribePattern": "t(?=x)"}, "subscribePattern: .*look-around"),
+        ({"startingOffsets": "latest"}, "startingOffsets: latest reads nothing in a batch query"),
+        ({"endingOffsets": "earliest"}, "endingOffsets: earliest reads nothing in a batch query"),
+        ({"startingOffsets": '{"t": {"0": -1}}'}, "startingOffsets: -1 for t-0 reads nothing"),
+        ({"startingOffsets": '{"t": {"0": -5}}'}, "expected an offset, -1 .latest. or -2 .earliest. for t-0, found -5"),
+        ({"startingOffsets": '{"t": {"0": 1.5}}'}, "expected a 64-bit integer for t-0, found 1.5"),
+        ({"startingOffsets": '{"t": {"0": true}}'}, "expected a 64-bit integer for t-0"),
+        ({"startingOffsetsByTimestamp": "noon"}, "startingOffsetsByTimestamp: expected .* with times in ms"),
+        ({"startingOffsetsByTimestamp": '{"t": {"0": -2}}'}, "expected a time in ms of at least 0"),
+        ({"startingOffsetsByTimestampStrategy": "first"}, "expected error or latest"),
+        ({"startingTimestamp": "-1"}, "startingTimestamp: expected a time in ms"),
+        ({"includeHeaders": "true", "columns": "key"}, "includeHeaders=true contradicts columns"),
+        ({"isolation.level": "read_committed", "kafka.isolation.level": "read_uncommitted"}, "differ"),
+        ({"trigger": "hourly"}, "trigger: expected processingTime, availableNow or once"),
+        ({"maxRecordsPerPartition": "0"}, "maxRecordsPerPartition: expected a number above 0"),
+        ({"kafka.bootstrap.servers": "a:99999"}, "expected a port of 1 to 65535, found 'a:99999'"),
+        ({"kafka.bootstrap.servers": "a:9092,b:0"}, "expected a port of 1 to 65535, found 'b:0'"),
+        ({"kafka.bootstrap.servers": ":9092"}, "expected host:port"),
+        ({"kafka.bootstrap.servers": "::1:9092"}, "brackets around IPv6"),
+        ({"kafka.bootstrap.servers": "SSL://a:9092"}, "omit SSL://"),
+        ({"kafka.bootstrap.servers": "u:s3cret@a:9092"}, "without a user or password"),
+        ({"kafka.bootstrap.servers": f"a:{'9' * 5000}"}, "expected a port of 1 to 65535"),
+    ],
+)
+def test_invalid_values_are_reported(given: dict[str, str], output: str) -> None:
+    with pytest.raises(BadOption, match=output) as raised:
+        source_options(NEEDED | given)
+
+    assert "s3cret" not in str(raised.value)
+    assert len(str(raised.value)) < 500
+
+
+def test_an_unknown_client_setting_is_not_echoed() -> None:
+    with pytest.raises(BadSetting, match=r"unknown client setting 'sasl\.passwrd'") as raised:
+        source_options(NEEDED | {"kafka.sasl.passwrd": "s3cret"})
+
+    assert "s3cret" not in str(raised.value)
+
+
+own = pytest.mark.skipif(spark_version != "4.0.0", reason="Spark's own source is installed for 4.0.0")
+PLACE = ("topic", "partition", "offset")
+
+
+@pytest.fixture(scope="module")
+def middle() -> int:
+    return int(time.time() * 1000)
+
+
+@pytest.fixture(scope="module")
+def topic(kafka_bootstrap: str, middle: int) -> str:
+    """A topic of 300 records in three partitions, a second apart, the middle one now."""
+    found = create_topic(kafka_bootstrap, UNVALIDATED)
+    producer = Producer({"bootstrap.servers": kafka_bootstrap})
+    for i in range(300):
+        producer.produce(found, str(i), partition=i % 3, timestamp=middle - 150_000 + i * 1000)
+    assert producer.flush(30) == 0
+    return found
+
+
+def read(spark: SparkSession, source: str, bootstrap: str, options: dict[str, Any]) -> Any:
+    """Return the places of all rows, or the error."""
+    common = {"kafka.bootstrap.servers": bootstrap, "kafka.isolation.level": "read_committed"}
+    if source == "kafka":
+        common["kafkaConsumer.pollTimeoutMs"] = "2000"  # it waits two minutes for offsets that do not exist
+    try:
+        return rows_of(spark.read.format(source).options(**common, **options).load().select(*PLACE))
+    except Exception as error:
+        return error
+
+
+@own
+@pytest.mark.parametrize(
+    ("options", "rows"),
+    [
+        ({"subscribe": None}, 300),
+        ({"subscribePattern": "PREFIX.*"}, 300),
+        ({"assign": {None: [0, 2]}}, 200),
+        ({"subscribe": None, "startingOffsetsByTimestamp": {None: {"0": 0, "1": 0, "2": -1}}}, 200),
+        ({"subscribe": None, "endingOffsetsByTimestamp": {None: {"0": -60_000, "1": 0, "2": 0}}}, 130),
+        ({"subscribe": None, "startingTimestamp": 3_600_000}, None),
+        ({"subscribe": None, "startingTimestamp": 3_600_000, "startingOffsetsByTimestampStrategy": "latest"}, 0),
+        ({"subscribe": None, "startingOffsets": {None: {"0": 500, "1": 0, "2": 0}}}, None),
+        ({"subscribe": None, "startingOffsets": {None: {"0": 100, "1": 0, "2": 0}}}, 200),
+        ({"subscribe": None, "endingOffsets": {None: {"0": 500, "1": -1, "2": -1}}}, None),
+        ({"subscribe": None, "endingOffsets": {None: {"0": 500, "1": -1, "2": -1}}, "failOnDataLoss": "false"}, 300),
+        (
+            {
+                "subscribe": None,
+                "startingOffsets": {None: {"0": 50, "1": 0, "2": 0}},
+                "endingOffsets": {None: {"0": 20, "1": -1, "2": -1}},
+            },
+            None,
+        ),
+        ({"subscribe": None, "startingOffsets": "latest"}, None),
+        ({"subscribe": None, "maxRecordsPerPartition": "7"}, 300),
+    ],
+)
+def test_rows_are_those_of_sparks_own_source_and_so_are_errors(
+    options: dict[str, Any], rows: int | None, spark: SparkSession, kafka_bootstrap: str, topic: str, middle: int
+) -> None:
+    """None stands for the topic; times count from the middle, -1 is 150 seconds before."""
+    given = dict(options)
+    for name, value in options.items():
+        if value is None:
+            given[name] = topic
+        elif isinstance(value, dict):
+            its = value[None]
+            if "ByTimestamp" in name:
+                its = {p: middle - 150_000 if time == -1 else middle + time for p, time in its.items()}
+            given[name] = json.dumps({topic: its})
+        elif name == "startingTimestamp":
+            given[name] = str(middle + value)
+        elif name == "subscribePattern":
+            given[name] = value.replace("PREFIX", topic[:-2])
+
+    ours, theirs = (read(spark, source, kafka_bootstrap, given) for source in ("sluicegate", "kafka"))
+
+    if rows is None:
+        assert isinstance(theirs, Exception)
+        assert isinstance(ours, PySparkException), ours
+        assert "sluicegate.pipeline" in str(ours)
+    else:
+        assert ours == theirs
+        assert len(ours) == rows
+
+
+@pytest.mark.parametrize(
+    ("options", "output"),
+    [
+        ({"subscribePattern": "no-such-topic.*"}, "this login may see no topic that matches 'no-such-topic"),
+        ({"assign": '{"TOPIC": [0, 7]}'}, "assign: there is no partition TOPIC-7"),
+        ({"assign": '{"no-such-topic": [0]}'}, "there is no topic 'no-such-topic'"),
+    ],
+)
+def test_a_subscription_to_nothing_is_an_error(
+    options: dict[str, str], output: str, spark: SparkSession, kafka_bootstrap: str, topic: str
+) -> None:
+    """Spark's own source returns no rows."""
+    given = {name: value.replace("TOPIC", topic) for name, value in options.items()}
+
+    with pytest.raises(PySparkException, match=output.replace("TOPIC", topic)):
+        spark.read.format("sluicegate").option("kafka.bootstrap.servers", kafka_bootstrap).options(
+            **given
+        ).load().count()
+
+
+@own
+def test_names_of_headers_that_are_not_utf_8(spark: SparkSession, kafka_bootstrap: str) -> None:
+    """Java's decoder and Python's replace invalid bytes differently."""
+    topic = create_topic(kafka_bootstrap, UNVALIDATED, 1)
+    parts = (
+        b"\x80",
+        b"\xc0\x80",
+        b"\xc2",
+        b"\xe0\x80\x80",
+        b"\xe2\x82",
+        b"\xed\xa0\x80",
+        b"\xed\xbf",
+        b"\xed",
+        b"\xf0\x9f",
+    )
+    more = (
+        b"\xf0\x80\x80\x80",
+        b"\xf4\x90\x80\x80",
+        b"\xf5\x80\x80\x80",
+        b"\xf8\x88\x80\x80\x80",
+        b"\xff",
+        b"\xef\xbf\xbe",
+    )
+    names = [before + part + after for part in (*parts, *more) for before in (b"", b"a") for after in (b"", b"z", part)]
+    records = [Rec(1000, b"k", b"v", ((name, b"x"), (b"ok", None))) for name in names]
+    with RawClient(kafka_bootstrap.split(",", maxsplit=1)[0]) as client:
+        response: Any = client.produce(9, [topic_data(topic, (0, batch(records)))])
+    assert response["responses"][0]["partition_responses"][0]["error_code"] == 0
+    options = {"kafka.bootstrap.servers": kafka_bootstrap, "subscribe": topic, "includeHeaders": "true"}
+
+    ours, theirs = (
+        [row.headers for row in spark.read.format(source).options(**options).load().orderBy("offset").collect()]
+        for source in ("sluicegate", "kafka")
+    )
+
+    assert len(ours) == len(names)
+    assert ours == theirs

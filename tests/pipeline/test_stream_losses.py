@@ -1,0 +1,183 @@
+"""Streams whose checkpoint and topic no longer fit together: what is gone is an error or is reported, never skipped."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import TopicPartition as ClientPartition
+from confluent_kafka.admin import AdminClient
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+
+from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
+from sluicegate.pipeline.source.losses import LogStates, LostOffsets, Position, planned, report_losses
+from tests.integration.topics import create_topic
+from tests.pipeline.polluted import UNLIMITED
+from tests.pipeline.test_topics_that_go import delete, recreate, write
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+OF = TopicPartition("t", 0)
+
+
+def at(offset: int, topic_id: str = "a") -> Position:
+    return Position({OF: offset}, {"t": topic_id} if topic_id else {})
+
+
+def log(first: int, end: int, topic_id: str = "a") -> LogStates:
+    return LogStates({OF: first}, {OF: end}, {"t": topic_id})
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "now", "read", "output"),
+    [
+        (at(10), at(20), log(0, 20), (10, 20), None),
+        (at(10), at(20), log(0, 30), (10, 20), None),
+        (at(10, ""), at(20), log(0, 20), (10, 20), None),  # a checkpoint of an earlier release
+        (at(10), at(20), log(15, 20), (15, 20), "up to offset 10, and begins at offset 15: offsets 10 to 14 are gone"),
+        (at(10), at(20), log(25, 30), None, "up to offset 10, and begins at offset 25: offsets 10 to 24 are gone"),
+        (at(10), at(8), log(0, 8), None, "up to offset 10, and ends at offset 8"),
+        (at(10), at(20), log(0, 15), (10, 15), "the batch ends at offset 20, and the log at 15: offsets 15 to 19"),
+        (at(10), at(5, "b"), log(0, 5, "b"), (0, 5), "up to offset 10, and the topic was created again since"),
+        (
+            at(10),
+            at(10, "b"),
+            log(0, 10, "b"),
+            (0, 10),
+            "has offsets 0 to 9: records of the deleted topic from offset 10",
+        ),
+        (at(10), at(50, "b"), log(0, 50, "b"), (0, 50), "up to offset 10, and the topic was created again since"),
+        (at(10), at(20), log(0, 50, "b"), None, "ends at offset 50: offsets 10 to 19 are gone"),
+        (at(10), Position({}), LogStates({}, {}, {}), None, "up to offset 10, and the topic no longer exists"),
+        (
+            at(10),
+            Position({}),
+            LogStates({}, {}, {"t": "a"}),
+            None,
+            "up to offset 10, and the partition no longer exists",
+        ),
+        (at(10), at(20), LogStates({}, {}, {}), None, "the topic no longer exists.*offsets 10 to 19 are gone"),
+        (Position({}), at(20), log(5, 20), (5, 20), "the partition is new and begins at offset 5, not 0"),
+        (Position({}), at(20), log(0, 20), (0, 20), None),
+    ],
+)
+def test_positions_are_compared_with_the_log(
+    start: Position, end: Position, now: LogStates, read: tuple[int, int] | None, output: str | None
+) -> None:
+    ranges, lost = planned(start, end, now)
+
+    assert ranges == ([OffsetRange(OF, *read)] if read else [])
+    if output is None:
+        assert lost == []
+    else:
+        with pytest.raises(LostOffsets, match=f"^t-0: .*{output}"):
+            report_losses(lost, must_fail=True)
+        with pytest.warns(UserWarning, match=f"^t-0: .*{output}"):
+            report_losses(lost, must_fail=False)
+
+
+def test_a_checkpoint_keeps_offsets_as_sparks_own_source_does_and_ids_beside_them() -> None:
+    stored = Position({TopicPartition("t", 1): 7, OF: 5}, {"t": "a", "other": "b"}).stored()
+
+    assert stored == {"t": {"0": 5, "1": 7}, "topic ids": {"t": "a"}}
+    assert Position.parse(json.loads(json.dumps(stored))).stored() == stored
+    assert Position.parse({"t": {"0": 5}}) == Position({OF: 5})
+
+
+def run(spark: SparkSession, bootstrap: str, topic: str, folder: Path, **options: str) -> list[tuple[int, int]]:
+    """Read everything that exists now; return all partitions and offsets that the stream has read so far."""
+    frame = (
+        spark.readStream.format("sluicegate")
+        .option("kafka.bootstrap.servers", bootstrap)
+        .option("subscribe", topic)
+        .option("columns", "partition,offset")
+        .option("startingOffsets", "earliest")
+        .options(**options)
+        .load()
+    )
+    writer = frame.writeStream.format("parquet").option("path", str(folder / "out"))
+    query = writer.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True).start()
+    try:
+        query.awaitTermination()
+    finally:
+        query.stop()
+    rows = spark.read.schema("partition int, offset bigint").parquet(str(folder / "out")).collect()
+    return sorted((row.partition, row.offset) for row in rows)
+
+
+def _recreate_with(records: int) -> Callable[[str, str], None]:
+    def change(bootstrap: str, topic: str) -> None:
+        delete(bootstrap, topic)
+        recreate(bootstrap, topic)
+        write(bootstrap, topic, records)
+
+    return change
+
+
+def _delete_records(bootstrap: str, topic: str) -> None:
+    write(bootstrap, topic, 30)
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for deleted in admin.delete_records([ClientPartition(topic, 0, 50)]).values():
+        deleted.result(30)
+
+
+AGAIN = r"was read up to offset 30, and the topic was created again since \(its id changed\)"
+
+
+@pytest.mark.parametrize(
+    ("change", "output", "more"),
+    [
+        pytest.param(_recreate_with(20), f"{AGAIN} and has offsets 0 to 19", range(20), id="fewer"),
+        pytest.param(_recreate_with(30), f"{AGAIN} and has offsets 0 to 29", range(30), id="as_many"),
+        pytest.param(_recreate_with(40), f"{AGAIN} and has offsets 0 to 39", range(40), id="more"),
+        pytest.param(
+            _delete_records,
+            "was read up to offset 30, and begins at offset 50: offsets 30 to 49 are gone",
+            range(50, 60),
+            id="deleted_records",
+        ),
+        pytest.param(delete, "was read up to offset 30, and the topic no longer exists", range(0), id="deleted"),
+    ],
+)
+def test_a_stream_reports_what_its_checkpoint_lost(
+    change: Callable[[str, str], None],
+    output: str,
+    more: range,
+    spark: SparkSession,
+    kafka_bootstrap: str,
+    tmp_path: Path,
+) -> None:
+    topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
+    write(kafka_bootstrap, topic, 30)
+    before = [(0, offset) for offset in range(30)]
+    assert run(spark, kafka_bootstrap, topic, tmp_path) == before
+
+    change(kafka_bootstrap, topic)
+
+    with pytest.raises(StreamingQueryException, match=f"{topic}-0: {output}"):
+        run(spark, kafka_bootstrap, topic, tmp_path)
+    found = run(spark, kafka_bootstrap, topic, tmp_path, failOnDataLoss="false")
+    assert found == sorted([*before, *((0, offset) for offset in more)])
+
+
+def test_a_checkpoint_without_topic_ids_fails_by_its_offsets(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
+    write(kafka_bootstrap, topic, 30)
+    run(spark, kafka_bootstrap, topic, tmp_path)
+    (offsets,) = (tmp_path / "checkpoint" / "offsets").glob("0")
+    lines = offsets.read_text().splitlines()
+    stored: dict[str, Any] = json.loads(lines[-1])
+    assert stored.pop("topic ids")
+    offsets.write_text("\n".join([*lines[:-1], json.dumps(stored)]))
+    (tmp_path / "checkpoint" / "offsets" / ".0.crc").unlink()
+    _recreate_with(20)(kafka_bootstrap, topic)
+
+    with pytest.raises(StreamingQueryException, match=f"{topic}-0: was read up to offset 30, and ends at offset 20"):
+        run(spark, kafka_bootstrap, topic, tmp_path)

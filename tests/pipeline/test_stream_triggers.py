@@ -1,0 +1,80 @@
+"""Triggers and limits of a stream, beside Spark's own source."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark import __version__ as spark_version
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+
+from tests.integration.topics import UNVALIDATED, create_topic
+from tests.pipeline.test_raw_source import send
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+STATES_LIMITS = tuple(map(int, spark_version.split(".")[:2])) >= (4, 2)
+"""Spark states a query's trigger and limits since 4.2."""
+TRIGGERS: dict[str, dict[str, Any]] = {
+    "availableNow": {"availableNow": True},
+    "once": {"once": True},
+    "processingTime": {"processingTime": "0 seconds"},
+}
+BATCHES = {"availableNow": [150] * 4, "once": [600], "processingTime": [150] * 4}
+"""Of Spark's own source, which the first test compares where it is installed."""
+
+
+def batches(spark: SparkSession, bootstrap: str, topic: str, folder: Path, trigger: str, **options: str) -> list[int]:
+    """Return the number of records in each batch of 150 until everything is read."""
+    source = options.pop("source", "sluicegate")
+    reader = spark.readStream.format(source).option("kafka.bootstrap.servers", bootstrap).option("subscribe", topic)
+    bounds = {"startingOffsets": "earliest", "maxOffsetsPerTrigger": "150"}
+    frame = reader.options(**bounds, **options).load().select("partition", "offset")
+    writer = frame.writeStream.format("noop").option("checkpointLocation", str(folder / source / trigger))
+    query = writer.trigger(**TRIGGERS[trigger]).start()
+    try:
+        if trigger == "processingTime":
+            query.processAllAvailable()
+        else:
+            query.awaitTermination()
+    finally:
+        query.stop()
+    return [each["numInputRows"] for each in query.recentProgress if each["numInputRows"]]
+
+
+@pytest.fixture(scope="module")
+def topic(kafka_bootstrap: str) -> str:
+    """A topic of 600 records in three partitions."""
+    found = create_topic(kafka_bootstrap, UNVALIDATED)
+    send(kafka_bootstrap, found, 600)
+    return found
+
+
+@pytest.mark.skipif(spark_version != "4.0.0", reason="Spark's own source is installed for 4.0.0")
+@pytest.mark.parametrize("trigger", TRIGGERS)
+def test_sparks_own_source_limits_batches_so(
+    trigger: str, spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path
+) -> None:
+    assert batches(spark, kafka_bootstrap, topic, tmp_path, trigger, source="kafka") == BATCHES[trigger]
+
+
+@pytest.mark.parametrize("trigger", TRIGGERS)
+def test_every_trigger_reads_everything(
+    trigger: str, spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path
+) -> None:
+    found = batches(spark, kafka_bootstrap, topic, tmp_path, trigger, trigger=trigger)
+
+    one_batch = trigger == "availableNow" and not STATES_LIMITS
+    assert found == ([600] if one_batch else BATCHES[trigger])
+
+
+def test_a_limit_without_a_stated_trigger(
+    spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path
+) -> None:
+    if STATES_LIMITS:
+        assert batches(spark, kafka_bootstrap, topic, tmp_path, "availableNow") == BATCHES["availableNow"]
+        return
+    with pytest.raises(StreamingQueryException, match="Add the option trigger=processingTime"):
+        batches(spark, kafka_bootstrap, topic, tmp_path, "availableNow")
