@@ -41,6 +41,7 @@ from sluicegate.pipeline.jobs.replay.request import FixTimes, ReplayRequest, rep
 from sluicegate.pipeline.jobs.replay.writing import Headers
 from sluicegate.pipeline.jobs.verify import job as verifying
 from sluicegate.pipeline.jobs.verify.job import Verification, run_verify
+from sluicegate.pipeline.jobs.watch.denied import DeniedTopics
 from sluicegate.pipeline.jobs.watch.job import OFFSETS_A_BATCH, Watching
 from sluicegate.pipeline.jobs.watch.outcome import Watched, policies_for, watch_in, watched
 from sluicegate.pipeline.jobs.watch.reading import Bounds
@@ -282,7 +283,7 @@ def watch(
     kept = table_location(str(tables if tables is not None else out), format_named(tables_format))
     selected = _topics(bootstrap, topics, settings).selected()
     selected = replace(selected, owners=owners_of(config, selected.names))
-    warnings = [*in_a_sentence(selected.left_out), *selected.open_transactions()]
+    warnings = [*in_a_sentence(selected.left_out), *DeniedTopics(selected).checked().open_transactions()]
     with _results(spark, out, "watch") as results:
         validated_by, unread = policies_for(selected, config)
         bounds = Bounds(after_max_ms, before_max_ms, epoch_ms)

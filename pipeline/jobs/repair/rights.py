@@ -48,9 +48,12 @@ def for_clean_topics(topics: Topics, targets: Mapping[str, str]) -> list[Right]:
 def lacking(topics: Topics, rights: Iterable[Right]) -> list[str]:
     """Return a sentence for each right that the login lacks, with the ACL that grants it."""
     with topics.cluster() as cluster:
-        lacks = missing(cluster, rights)
-    principal = f"User:{topics.settings.get('sasl.username', _NO_NAME)}"
-    return [right.in_words(principal) for right in lacks]
+        return [in_words(topics, right) for right in missing(cluster, rights)]
+
+
+def in_words(topics: Topics, right: Right) -> str:
+    """Return what the login of these topics lacks, and the ACL that grants it."""
+    return right.in_words(f"User:{topics.settings.get('sasl.username', _NO_NAME)}")
 
 
 def check(lacks: Collection[str]) -> None:

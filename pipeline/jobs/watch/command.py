@@ -81,7 +81,9 @@ def watch(
 ) -> None:
     """Keep hourly tables of new records, and report when a producer's damage or distance begins or changes."""
     from sluicegate.config.loading import ConfigError, load_file
+    from sluicegate.pipeline.errors import PipelineError
     from sluicegate.pipeline.jobs.audit.policies import policies_of
+    from sluicegate.pipeline.jobs.watch.denied import DeniedTopics
     from sluicegate.pipeline.jobs.watch.job import Watching
     from sluicegate.pipeline.jobs.watch.outcome import policies_for, watch_in
     from sluicegate.pipeline.jobs.watch.reading import Bounds
@@ -99,7 +101,11 @@ def watch(
         end(str(error))
     topics = selected_topics(bootstrap, topic, all_topics, config)
     topics = replace(topics, owners=owners_of(configuration, topics.names))
-    with session_for("watch", topics, out, SparkAt(master, spark_log), kept, _RESUME) as (spark, results):
+    try:
+        readable = DeniedTopics(topics).checked()
+    except PipelineError as error:
+        end(str(error))
+    with session_for("watch", readable, out, SparkAt(master, spark_log), kept, _RESUME) as (spark, results):
         validated_by, warnings = policies_for(topics, configuration)
         for line in warnings:
             typer.echo(f"warning: {line}", err=True)

@@ -19,6 +19,7 @@ from pyspark.sql import functions as f
 from sluicegate.pipeline.jobs.audit.policies import Policies
 from sluicegate.pipeline.jobs.profile.damage import AT_MOST, NO_DAMAGE, Damage
 from sluicegate.pipeline.jobs.watch import findings
+from sluicegate.pipeline.jobs.watch.denied import DeniedTopics
 from sluicegate.pipeline.jobs.watch.producers import About, Distance, Occurrence, Producers
 from sluicegate.pipeline.jobs.watch.progress import Progress, note_sent, progress_in
 from sluicegate.pipeline.jobs.watch.reading import (
@@ -37,6 +38,7 @@ from sluicegate.pipeline.jobs.watch.reading import (
 )
 from sluicegate.pipeline.jobs.watch.report import write_report
 from sluicegate.pipeline.jobs.watch.webhook import Webhook
+from sluicegate.pipeline.kafka.cluster import TopicTrouble, TopicUnknown
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.tasks import over
@@ -93,6 +95,7 @@ class Watch:
         self._webhook = webhook
         self._progress = progress_in(results)
         self._is_unfinished = self._is_again = True
+        self._denied = DeniedTopics(watching.topics)
         self._deleted: set[str] = set()
         self._notices: list[str] = []
 
@@ -134,9 +137,9 @@ class Watch:
         return found
 
     def take_notices(self) -> list[str]:
-        """Return a sentence for each topic that was deleted or created again since the last call."""
+        """Return a sentence for each topic that was deleted, created again, denied or granted since the last call."""
         taken, self._notices = self._notices, []
-        return taken
+        return [*taken, *self._denied.take_notices()]
 
     def send_findings(self) -> str | None:
         """Send unsent findings to the webhook; return None, or why it failed."""
@@ -158,16 +161,24 @@ class Watch:
             "topics": {name: topics.owner(name) | self._progress.topics.get(name, _nothing()) for name in topics.names},
             "findings": self._progress.recent,
             "deleted": sorted(self._deleted),
+            "denied": self._denied.names,
         }
 
     def _read_new(self) -> tuple[DataFrame | None, PartitionStates, Sequence[Chunk]]:
         """Return the rows of new records (None if there are none) and the state of topics. If a topic is deleted
         meanwhile, the rows are dropped, because another topic of its name may have been read.
         """
-        topics = self._watching.topics
         while True:
-            states = read_states(topics)
-            self._learn(states.ids)
+            topics = self._denied.readable()
+            try:
+                states = read_states(topics)
+            except TopicUnknown:
+                raise
+            except TopicTrouble:
+                if not self._denied.find(topics):
+                    raise
+                continue
+            self._learn(topics, states.ids)
             chunks = states.chunks(self._progress.places, self._watching.at_most)
             if not chunks:
                 return None, states, chunks
@@ -176,16 +187,16 @@ class Watch:
             try:
                 cells = self._read(chunks)
             except PySparkException:
-                if ids_of(reads) == planned:
+                if not self._denied.find(reads) and ids_of(reads) == planned:
                     raise
             else:
                 if ids_of(reads) == planned:
                     return cells, states, chunks
 
-    def _learn(self, ids: Mapping[str, str]) -> None:
+    def _learn(self, topics: Topics, ids: Mapping[str, str]) -> None:
         """Update which topics exist and which were recreated."""
         known = self._progress.ids
-        for name in self._watching.topics.names:
+        for name in topics.names:
             if name not in ids:
                 if name not in self._deleted:
                     self._deleted.add(name)

@@ -77,6 +77,12 @@ class PartitionStates:
         """Return the new ranges, shared by what each partition has left if there are more than `at_most` offsets.
         Raises TopicChanged.
         """
+        for of, place in sorted(places.items()):
+            if of.topic in self.ids and of not in self.ends and place.offset > 0:
+                raise TopicChanged(
+                    f"{of} does not exist any more, and was read up to {place.offset}: the topic was recreated with "
+                    "fewer partitions. Watch it with another --out"
+                )
         left: list[tuple[OffsetRange, int]] = []
         for of, end in sorted(self.ends.items()):
             place = places.get(of, Place(self.starts[of], 0))

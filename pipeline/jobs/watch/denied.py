@@ -1,0 +1,73 @@
+"""Topics of a watch that its login may not read. The watch goes on with the others, and reads a topic again as soon as
+the login may.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from sluicegate.pipeline.jobs.repair.rights import in_words
+from sluicegate.pipeline.kafka.cluster import TopicTrouble, TopicUnknown
+from sluicegate.pipeline.kafka.rights import Operation, Resource, Right, missing
+from sluicegate.pipeline.topics import Topics
+
+
+class DeniedTopics:
+    """The topics of a watch that are denied now, each with the ACL that is missing."""
+
+    def __init__(self, topics: Topics) -> None:
+        self._topics = topics
+        self._denied: dict[str, str] = {}
+        self._notices: list[str] = []
+
+    @property
+    def names(self) -> list[str]:
+        """Return the denied topics."""
+        return sorted(self._denied)
+
+    def readable(self) -> Topics:
+        """Return the topics that are not denied, after another look at those that were. Raises TopicTrouble if all are,
+        and BrokerUnreachable.
+        """
+        if self._denied:
+            still = self._lacking(self._denied)
+            for name in sorted(set(self._denied) - set(still)):
+                self._notices.append(f"{name} may be read again")
+            self._denied = still
+        names = tuple(name for name in self._topics.names if name not in self._denied)
+        if not names:
+            raise TopicTrouble(f"this login may read none of the topics: {'; '.join(self._denied.values())}")
+        return replace(self._topics, names=names)
+
+    def find(self, topics: Topics) -> bool:
+        """Look which of the topics are denied, after an error; return whether there is a new one. Raises
+        BrokerUnreachable.
+        """
+        found = {name: why for name, why in self._lacking(topics.names).items() if name not in self._denied}
+        for name, why in sorted(found.items()):
+            self._notices.append(f"{name} cannot be read, and the other topics are watched without it. {why}")
+        self._denied |= found
+        return bool(found)
+
+    def checked(self) -> Topics:
+        """Return the topics that exist and may be read. Raises TopicTrouble, BrokerUnreachable and LoginRejected."""
+        while True:
+            topics = self.readable()
+            try:
+                topics.partitions()
+            except TopicUnknown:
+                raise
+            except TopicTrouble:
+                if not self.find(topics):
+                    raise
+            else:
+                return topics
+
+    def take_notices(self) -> list[str]:
+        """Return a sentence for each topic that was denied or granted since the last call."""
+        taken, self._notices = self._notices, []
+        return taken
+
+    def _lacking(self, names: Iterable[str]) -> dict[str, str]:
+        with self._topics.cluster() as cluster:
+            lacks = missing(cluster, [Right(Resource.TOPIC, name, Operation.READ) for name in names])
+        return {right.name: in_words(self._topics, right) for right in lacks}

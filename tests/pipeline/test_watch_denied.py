@@ -1,0 +1,50 @@
+"""A watch of several topics whose login may not read all of them, against a real authorizer."""
+
+import re
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from sluicegate.pipeline import TopicTrouble, watch
+from tests.broker.eventually import eventually
+from tests.integration.secure_brokers import Guarded, login
+from tests.pipeline.repairs import now_ms
+from tests.pipeline.test_rights import granted, topic_of
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+USER = "walter"
+GRANT = "kafka-acls --add --allow-principal User:walter --operation {} --topic {}"
+
+
+def test_a_watch_goes_on_without_denied_topics_until_they_are_granted(
+    spark: SparkSession, guarded: Guarded, tmp_path: Path
+) -> None:
+    admin, bootstrap = guarded.admin(), guarded.kafka.bootstrap
+    topics = ["watched-open", "watched-closed", "watched-described"]
+    for name, records in zip(topics, (10, 20, 30), strict=True):
+        topic_of(guarded, name, [now_ms()] * records)
+    settings = login(USER, "secret") | {"ssl.ca.location": str(guarded.authority.file)}
+    with pytest.raises(TopicTrouble, match="this login may read none of the topics: READ on topic watched-open"):
+        watch(spark, bootstrap, topics, tmp_path, settings=settings)
+    granted(admin, GRANT.format("Read", "watched-open"))
+    granted(admin, GRANT.format("Describe", "watched-described"))
+
+    def counts() -> tuple[dict[str, int], list[str], list[str]]:
+        found = watch(spark, bootstrap, topics, tmp_path, settings=settings)
+        records = {name: its["records"] for name, its in found.summary["topics"].items()}
+        return records, found.summary["denied"], [w for w in found.warnings if "cannot be read" in w]
+
+    eventually(lambda: counts()[0]["watched-open"] == 10, 120, "the records of the granted topic")
+    records, denied, warnings = counts()
+
+    assert records == {"watched-open": 10, "watched-closed": 0, "watched-described": 0}
+    assert denied == ["watched-closed", "watched-described"]
+    assert [re.sub(r" cannot.*", "", line) for line in warnings] == denied
+    for line in warnings:
+        granted(admin, line[line.index("kafka-acls") :])
+    eventually(lambda: counts()[1] == [], 120, "the rights to all topics")
+    assert counts()[0] == {"watched-open": 10, "watched-closed": 20, "watched-described": 30}
