@@ -2,6 +2,7 @@
 
 from sluicegate.pipeline.jobs.extract.progress import Progress, Reached
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
+from sluicegate.pipeline.source.losses import LogStates
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 
@@ -29,3 +30,25 @@ def test_the_highest_time_never_falls() -> None:
     progress = Progress().after({A: Reached(5, 9, 4, 1)}).after({A: Reached(8, 2, 3, 0)})
 
     assert progress.of[A] == Reached(8, 9, 7, 1)
+
+
+def test_what_is_gone_since_the_last_run_is_reported_and_passed_over() -> None:
+    progress = Progress(of={A: Reached(50, 9, 50), B: Reached(70, 3, 70)}, ids={"t": "x"})
+
+    same, lost = progress.resumed(LogStates({A: 0, B: 0}, {A: 60, B: 70}, {"t": "x"}))
+    assert (same.of, lost) == (progress.of, [])
+
+    later, lost = progress.resumed(LogStates({A: 55, B: 80}, {A: 60, B: 80}, {"t": "x"}))
+    assert [sentence[:45] for sentence in lost] == [
+        "t-0: was read up to offset 50, and begins at ",
+        "t-1: was read up to offset 70, and begins at ",
+    ]
+    assert later.of == {A: Reached(55, 9, 50), B: Reached(80, 3, 70)}
+
+    again, lost = progress.resumed(LogStates({A: 0}, {A: 90}, {"t": "y"}))
+    assert "the topic was created again since (its id changed) and has offsets 0 to 89" in lost[0]
+    assert lost[1].startswith("t-1: was read up to offset 70, and the partition no longer exists")
+    assert again.of[A] == Reached(0, 9, 50)
+    assert again.ids == {"t": "y"}
+    assert again.gone == tuple(lost)
+    assert again.resumed(LogStates({A: 0}, {A: 90}, {"t": "y"}))[1] == []  # it was reported

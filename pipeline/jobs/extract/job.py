@@ -13,7 +13,9 @@ from sluicegate.pipeline.jobs.extract.parquet_files import COLUMNS, DDL, Chunk, 
 from sluicegate.pipeline.jobs.extract.progress import Progress, Reached, progress_in
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.results import BadFolder, Results
+from sluicegate.pipeline.source.losses import log_states
 from sluicegate.pipeline.source.options import source_options
+from sluicegate.pipeline.source.subscription import Subscription
 from sluicegate.pipeline.source.tasks import over
 from sluicegate.pipeline.topics import Topics
 
@@ -25,14 +27,28 @@ class OtherExtraction(PipelineError):
     """The folder has records of other topics or another extractor; the text names them."""
 
 
+class RecordsGone(PipelineError):
+    """Records that follow the last run no longer exist; the text has topic, partition and both offsets."""
+
+
 def run(spark: SparkSession, topics: Topics, results: Results, extractor: BuiltIn, offsets_a_batch: int) -> None:
     """Process all records that exist now; batches of earlier runs are not repeated.
 
-    Raises OtherExtraction and BadFolder.
+    Raises OtherExtraction, BadFolder, and RecordsGone unless the topics' `skip_gone` is set.
     """
     folder = _output_folder(spark, results)
     _begin(topics, results, extractor)
-    there, progress = topics.ranges(), progress_in(results)
+    with topics.cluster() as cluster:
+        now = log_states(cluster, Subscription(topics.names), must_exist=True)
+    progress, lost = progress_in(results).resumed(now)
+    if lost and not topics.skip_gone:
+        raise RecordsGone(
+            f"{results.path('')}: {'; '.join(lost)}. Use another --out, or --skip-gone to continue with the records "
+            "that exist and to list this in summary.json"
+        )
+    if lost:
+        progress.keep(results)
+    there = topics.ranges()
     while wanted := progress.next_ranges(there, offsets_a_batch):
         progress = progress.after(_write(spark, topics, results, folder, extractor, progress, wanted))
         progress.keep(results)
@@ -105,4 +121,4 @@ def summary_of(topics: Topics, results: Results) -> dict[str, Any]:
         topic["partitions"][str(partition.partition)] = counts
         for name, count in counts.items():
             topic[name] += count
-    return {"job": "extract", "topics": found}
+    return {"job": "extract", "topics": found, "gone": list(progress_in(results).gone)}

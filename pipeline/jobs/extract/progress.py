@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from typing import Any
 
 from sluicegate.pipeline.jobs.extract.extractors import NO_TIME
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.source.losses import LogStates, Position, planned
 
 _FOLDER = "progress"
 
@@ -27,10 +28,14 @@ class Reached:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The progress after batch `number`; -1 before the first."""
+    """The progress after batch `number`; -1 before the first. `ids`: of the topics that offsets belong to, by name.
+    `gone`: a sentence for each partition whose records were lost before they were read.
+    """
 
     number: int = -1
     of: Mapping[TopicPartition, Reached] = field(default_factory=dict)
+    ids: Mapping[str, str] = field(default_factory=dict)
+    gone: tuple[str, ...] = ()
 
     @property
     def is_none(self) -> bool:
@@ -40,6 +45,18 @@ class Progress:
     def of_partition(self, partition: TopicPartition, first: int) -> Reached:
         """Return the partition's progress; `first`: the start of a new one."""
         return self.of.get(partition) or Reached(first)
+
+    def resumed(self, now: LogStates) -> tuple["Progress", list[str]]:
+        """Return the progress that continues with the records that exist now, and a sentence for each partition that
+        lost some since.
+        """
+        known = Position({of: its.offset for of, its in self.of.items()}, self.ids)
+        ends = Position({of: now.ends[of] for of in self.of if of in now.ends}, now.ids)
+        ranges, found = planned(known, ends, now)
+        lost = [sentence for sentence in found if sentence not in self.gone]
+        starts = {**ends.offsets, **{each.of: each.start for each in ranges}}
+        reached = {of: replace(its, offset=starts.get(of, its.offset)) for of, its in self.of.items()}
+        return replace(self, of=reached, ids={**self.ids, **now.ids}, gone=(*self.gone, *lost)), lost
 
     def next_ranges(self, there: Iterable[OffsetRange], at_most: int) -> list[OffsetRange]:
         """Return the next batch's ranges, shared by what each partition has left."""
@@ -58,12 +75,13 @@ class Progress:
             highest = max(before.highest, its.highest)
             counts = (getattr(before, name) + getattr(its, name) for name in ("records", "skipped", "too_late"))
             found[partition] = Reached(its.offset, highest, *counts)
-        return Progress(self.number + 1, found)
+        return replace(self, number=self.number + 1, of=found)
 
     def keep(self, results: Results) -> None:
         """Write the progress, from which a restarted run continues."""
         rows = [[p.topic, p.partition, *astuple(r)] for p, r in sorted(self.of.items())]
-        results.write_text(f"{_FOLDER}/{self.number}.json", json.dumps(rows) + "\n")
+        content = {"partitions": rows, "ids": self.ids, "gone": self.gone}
+        results.write_text(f"{_FOLDER}/{self.number}.json", json.dumps(content) + "\n")
 
 
 def progress_in(results: Results) -> Progress:
@@ -71,5 +89,8 @@ def progress_in(results: Results) -> Progress:
     numbers = [int(name.removesuffix(".json")) for name in results.names_in(_FOLDER) if name.endswith(".json")]
     if not numbers:
         return Progress()
-    rows: list[list[Any]] = json.loads(results.read_text(f"{_FOLDER}/{max(numbers)}.json"))
-    return Progress(max(numbers), {TopicPartition(t, p): Reached(*numbers) for t, p, *numbers in rows})
+    content: Any = json.loads(results.read_text(f"{_FOLDER}/{max(numbers)}.json"))
+    if isinstance(content, list):  # of an earlier release, which kept no ids
+        content = {"partitions": content, "ids": {}, "gone": []}
+    reached = {TopicPartition(t, p): Reached(*numbers) for t, p, *numbers in content["partitions"]}
+    return Progress(max(numbers), reached, content["ids"], tuple(content["gone"]))
