@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from sluicegate.pipeline import audit, profile, verify, watch
+from sluicegate.pipeline import audit, plan_repair, plan_replay, profile, repair, verify, watch
 from sluicegate.pipeline.jobs.watch.job import OFFSETS_A_BATCH, Watch, Watching
 from sluicegate.pipeline.jobs.watch.outcome import watch_in
 from sluicegate.pipeline.jobs.watch.reading import Bounds
@@ -18,6 +18,7 @@ from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.running import reason
 from sluicegate.pipeline.tables import format_named, table_location
+from sluicegate.pipeline.topic_ids import TopicRecreated
 from sluicegate.pipeline.topics import Topics
 from sluicegate.protocol.errors import ErrorCode
 from tests.broker.eventually import eventually
@@ -220,3 +221,27 @@ def test_a_topic_that_is_deleted_while_a_job_reads_it_is_one_line(
         jobs[job]()
 
     assert reason(str(raised.value)) == f"there is no topic {topic!r} on this cluster"
+
+
+def test_a_plan_and_an_audit_do_not_apply_to_a_topic_that_was_recreated_with_as_many_records(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
+    policies = tmp_path / "sluicegate.yaml"
+    policies.write_text(
+        f"upstream: {{bootstrap: ['{kafka_bootstrap}'], topic_settings: false}}\nlisten: {{bootstrap: '127.0.0.1:1'}}\n"
+        "defaults: {message.timestamp.after.max.ms: 3600000}\n"
+    )
+    write(kafka_bootstrap, topic, 30, unit=1000)
+    plan_repair(spark, kafka_bootstrap, topic, tmp_path / "repair")
+    audit(spark, kafka_bootstrap, topic, tmp_path / "audit", policies, samples=None)
+    delete(kafka_bootstrap, topic)
+    recreate(kafka_bootstrap, topic)
+    write(kafka_bootstrap, topic, 30, unit=1000)
+
+    with pytest.raises(TopicRecreated, match=rf"{topic} \(its id was \w+, and is \w+\). Make a new plan by a dry run"):
+        repair(spark, kafka_bootstrap, topic, tmp_path / "repair")
+    with pytest.raises(TopicRecreated, match=rf"{topic} \(its id was \w+, and is \w+\). Audit them again"):
+        plan_replay(
+            spark, kafka_bootstrap, topic, tmp_path / "replay", policies, fix="unit", findings=tmp_path / "audit"
+        )

@@ -31,6 +31,7 @@ from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.source.chunks import joined
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.tables import Tables, day_of
+from sluicegate.pipeline.topic_ids import keep_topic_ids, topic_ids
 from sluicegate.pipeline.topics import Topics
 from sluicegate.validation.cluster_settings import KEYS, ClusterSettings, settings_from
 
@@ -252,7 +253,9 @@ def run_audit(
     policies = policies_of(config, settings)
     if samples is None:
         policies = policies.describing_all()
+    ids = topic_ids(topics)
     summary = audit(spark, topics, results, config, policies, now_ms, as_of_ms, samples)
+    keep_topic_ids(results, ids)
     if events is not None:
         for name, clients in clients_of(spark, events, topics.names).items():
             summary["topics"][name]["clients"] = clients

@@ -39,6 +39,7 @@ from sluicegate.pipeline.report.notebook import Shown
 from sluicegate.pipeline.report.wording import Conclusion
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.source.tasks import over
+from sluicegate.pipeline.topic_ids import check_topic_ids, keep_topic_ids, topic_ids
 from sluicegate.pipeline.topics import Topics
 from sluicegate.pipeline.writing.record_writers import CannotWrite, Writing
 from sluicegate.pipeline.writing.transactions import wait_until_readable
@@ -91,7 +92,7 @@ def planned(spark: SparkSession, topics: Topics, results: Results, targets: dict
         raise RepairBegun(
             f"a repair was already begun in {results.path('')}: continue it with --apply, or use another --out"
         )
-    ranges = topics.ranges()
+    ids, ranges = topic_ids(topics), topics.ranges()
     sources, there = source_settings(topics), target_settings(topics, targets)
     room = {
         name: min(its.largest_message for its in (sources[name], there.get(to, sources[name])))
@@ -99,6 +100,7 @@ def planned(spark: SparkSession, topics: Topics, results: Results, targets: dict
     }
     plan = make_plan(ranges, targets, survey(spark, topics, ranges, rules, sources, room), rules)
     results.write_text(PLAN, plan.as_json())
+    keep_topic_ids(results, ids)
     return plan
 
 
@@ -270,6 +272,9 @@ def write_repair(
     needed = [*rights.for_reading(topics.names), *rights.for_clean_topics(topics, targets)]
     rights.check(rights.lacking(topics, needed))
     plan = kept_plan(results, targets, rules)
+    if plan is not None:
+        way = "Use another --out and --to" if plan.begun else "Make a new plan by a dry run"
+        check_topic_ids(results, topics, way)
     if plan is None:
         plan = planned(spark, topics, results, targets, rules)
     results.forget_summary()

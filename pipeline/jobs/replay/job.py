@@ -15,7 +15,15 @@ from sluicegate.pipeline.jobs.replay.decisions import Validation
 from sluicegate.pipeline.jobs.replay.letters import LetterSource
 from sluicegate.pipeline.jobs.replay.listing import decided
 from sluicegate.pipeline.jobs.replay.locations import Origins, dead_letter_location, listed_record_location, origins_of
-from sluicegate.pipeline.jobs.replay.progress import Run, as_committed, as_settled, groups_of, next_run, writing_of
+from sluicegate.pipeline.jobs.replay.progress import (
+    Remaining,
+    Run,
+    as_committed,
+    as_settled,
+    groups_of,
+    next_run,
+    writing_of,
+)
 from sluicegate.pipeline.jobs.replay.request import ReplayRequest, replay_policies
 from sluicegate.pipeline.jobs.replay.writing import Headers, PartitionPlan, Written, write_back
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
@@ -34,8 +42,8 @@ _WRITTEN = "to string, to_partition bigint, records bigint, last bigint"
 _MOST_LEFT = 200
 """Number of those in the summary; the table has all."""
 _PLACE = ("topic", "partition", "offset")
-LeftOf = Callable[[Topics, dict[str, str], Sequence[OffsetRange]], list[OffsetRange]]
-"""Returns the part of the ranges that is not replayed yet, by the groups of their progress."""
+LeftOf = Callable[[Topics, dict[str, str], Sequence[OffsetRange]], Remaining]
+"""Returns what is not replayed of the ranges, by the groups of their progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +102,14 @@ def _work(
     rights.check(rights.lacking(topics, map(rights.for_progress, groups.values())))
     unable = warnings_of(rights.lacking(topics, map(rights.for_transactions, groups.values())))
     run = next_run(results)
-    left = run.not_done(left_of(topics, groups, location.ranges), groups)
+    committed = left_of(topics, groups, location.ranges)
+    left = run.not_done(committed.ranges, groups)
     targets = location.targets(spark, left)
     unable += warnings_of(rights.lacking(topics, rights.for_writing(sorted(targets))))
     origins = origins_of(topics, targets)
     policies = replay_policies(request.config, origins.settings, request.fix)
     validation = Validation(policies, origins.partitions, request.by, request.now_ms)
-    warnings = (*unable, *origins.warnings, *location.passed_over(left))
+    warnings = (*unable, *committed.gone, *origins.warnings, *location.passed_over(left))
     return Work(
         topics, location.letters, groups, left, origins, validation, request.headers, run, location.called, warnings
     )

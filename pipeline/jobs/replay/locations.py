@@ -16,6 +16,7 @@ from sluicegate.pipeline.jobs.replay.listed_records import ListedRecords, listed
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.source.tasks import over
+from sluicegate.pipeline.topic_ids import check_topic_ids
 from sluicegate.pipeline.topics import Topics
 from sluicegate.pipeline.writing.record_writers import CannotWrite
 from sluicegate.validation.cluster_settings import ClusterSettings
@@ -50,8 +51,10 @@ def dead_letter_location(topics: Topics) -> Location:
 
 
 def listed_record_location(spark: SparkSession, topics: Topics, folder: str) -> Location:
-    """Records that the folder's audit lists; each goes back to its own topic. Raises NoFindings."""
-    listed = listed_in(Results(spark, folder), topics.names)
+    """Records that the folder's audit lists; each goes back to its own topic. Raises NoFindings and TopicRecreated."""
+    results = Results(spark, folder)
+    listed = listed_in(results, topics.names)
+    check_topic_ids(results, topics, "Audit them again")
     return Location(
         ListedRecords(topics.options, spark.sparkContext.broadcast(listed)),
         ranges_of(listed, topics.ranges()),

@@ -36,8 +36,18 @@ def groups_of(topics: Topics, begins: str = DEAD_LETTER_GROUP) -> dict[str, str]
         raise CannotWrite(f"{', '.join(topics.names)}: {error.args[0].str()}") from error
 
 
-def as_committed(topics: Topics, groups: Mapping[str, str], ranges: Sequence[OffsetRange]) -> list[OffsetRange]:
-    """Return the rest of the ranges without disturbing a running replay. Raises CannotWrite."""
+@dataclass(frozen=True, slots=True)
+class Remaining:
+    """The rest of the ranges, and a sentence for each partition with records that were deleted before a replay read
+    them.
+    """
+
+    ranges: list[OffsetRange]
+    gone: tuple[str, ...] = ()
+
+
+def as_committed(topics: Topics, groups: Mapping[str, str], ranges: Sequence[OffsetRange]) -> Remaining:
+    """Return what is left of the ranges without disturbing a running replay. Raises CannotWrite."""
     client = {**topics.for_librdkafka, "isolation.level": "read_uncommitted"}  # do not wait for open transactions
     found: dict[TopicPartition, Progress] = {}
     try:
@@ -46,12 +56,12 @@ def as_committed(topics: Topics, groups: Mapping[str, str], ranges: Sequence[Off
                 found |= progress_in(consumer, [each.of for each in ranges if each.of.topic == name])
     except KafkaException as error:
         raise CannotWrite(f"{', '.join(groups)}: {error.args[0].str()}") from error
-    return _left_of(ranges, {of: progress.reached for of, progress in found.items()})
+    return _left_of(ranges, {of: its.reached for of, its in found.items()}, is_whole=_is_whole(groups))
 
 
-def as_settled(topics: Topics, groups: Mapping[str, str], ranges: Sequence[OffsetRange]) -> list[OffsetRange]:
-    """Return the rest of the ranges after the transaction of a killed run is committed or aborted. A running replay is
-    fenced and ends. Raises CannotWrite.
+def as_settled(topics: Topics, groups: Mapping[str, str], ranges: Sequence[OffsetRange]) -> Remaining:
+    """Return what is left of the ranges after the transaction of a killed run is committed or aborted. A running replay
+    is fenced and ends. Raises CannotWrite.
     """
     reached: dict[TopicPartition, int] = {}
     for each in ranges:
@@ -59,7 +69,7 @@ def as_settled(topics: Topics, groups: Mapping[str, str], ranges: Sequence[Offse
             before = target.before()
             if before is not None:
                 reached[each.of] = before.reached
-    return _left_of(ranges, reached)
+    return _left_of(ranges, reached, is_whole=_is_whole(groups))
 
 
 def writing_of(
@@ -73,9 +83,27 @@ def writing_of(
     return Writing(groups[of.topic], largest_batch, "lz4", topics, "their topics", is_exact)
 
 
-def _left_of(ranges: Sequence[OffsetRange], reached: Mapping[TopicPartition, int]) -> list[OffsetRange]:
-    """Return the rest of every range, also if it is empty."""
-    return [replace(each, start=min(each.end, max(each.start, reached.get(each.of, 0)))) for each in ranges]
+def _is_whole(groups: Mapping[str, str]) -> bool:
+    """Return whether ranges are whole partitions; those of an audit begin and end at listed records."""
+    return not any(group_id.startswith(f"{LISTED_GROUP}.") for group_id in groups.values())
+
+
+def _left_of(ranges: Sequence[OffsetRange], reached: Mapping[TopicPartition, int], *, is_whole: bool) -> Remaining:
+    """Return the rest of every range, also if it is empty. Raises CannotWrite if a log ends before its progress."""
+    for each in ranges:
+        if reached.get(each.of, 0) > each.end and is_whole:
+            raise CannotWrite(
+                f"{each.of} was replayed up to offset {reached[each.of]}, and ends at offset {each.end}: its broker "
+                "lost records. Replay what is left from another topic, or delete the group of its progress"
+            )
+    gone = tuple(
+        f"{each.of} was replayed up to offset {reached[each.of]}, and begins at offset {each.start}: dead letters at "
+        f"offsets {reached[each.of]} to {each.start - 1} are gone (retention or deleted records)"
+        for each in ranges
+        if is_whole and 0 < reached.get(each.of, 0) < each.start
+    )
+    left = [replace(each, start=min(each.end, max(each.start, reached.get(each.of, 0)))) for each in ranges]
+    return Remaining(left, gone)
 
 
 _FOLDER = "runs"

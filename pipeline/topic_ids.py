@@ -1,0 +1,44 @@
+"""The ids of the topics that the results of a job are about.
+
+So a later run or job does not apply them to a topic of the same name that was created again, with however many records.
+"""
+
+import json
+from collections.abc import Mapping
+
+from sluicegate.pipeline.errors import PipelineError
+from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.topics import Topics
+
+_FILE = "topic_ids.json"
+
+
+class TopicRecreated(PipelineError):
+    """A topic was created again since results about it were written; the text has both ids and a fix."""
+
+
+def topic_ids(topics: Topics) -> dict[str, str]:
+    """Return the topics' ids by name; "" for brokers older than Kafka 2.8. Raises BrokerUnreachable."""
+    with topics.cluster() as cluster:
+        return cluster.topic_ids(topics.names)
+
+
+def keep_topic_ids(results: Results, ids: Mapping[str, str]) -> None:
+    """Write the ids that belong to the results."""
+    results.write_text(_FILE, json.dumps(ids) + "\n")
+
+
+def check_topic_ids(results: Results, topics: Topics, fix: str) -> None:
+    """Raises TopicRecreated if one of the topics has another id than in the results, which ends with `fix`. Results of
+    earlier releases have no ids.
+    """
+    if not results.has(_FILE):
+        return
+    kept: dict[str, str] = json.loads(results.read_text(_FILE))
+    now = topic_ids(topics)
+    others = [name for name in topics.names if kept.get(name) and now.get(name) and kept[name] != now[name]]
+    if others:
+        each = "; ".join(f"{name} (its id was {kept[name]}, and is {now[name]})" for name in others)
+        raise TopicRecreated(
+            f"{results.path('')} is about topics that were deleted and created again since: {each}. {fix}"
+        )
