@@ -7,6 +7,7 @@ A Python data source does not learn which columns a query uses, so the option `c
 """
 
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
@@ -17,7 +18,7 @@ from sluicegate.pipeline.source.arrow import ddl_of
 from sluicegate.pipeline.source.options import SourceOptions, source_options
 from sluicegate.pipeline.source.ranges import planned_ranges, split
 from sluicegate.pipeline.source.reading import read_rows
-from sluicegate.pipeline.source.stream import RangePartition, stream_reader
+from sluicegate.pipeline.source.stream import RangePartition, TopicStreamReader
 
 
 class TopicSource(DataSource):
@@ -38,7 +39,12 @@ class TopicSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  # Spark's name
         """Return the reader for spark.readStream, which starts at the end by default."""
-        return stream_reader(source_options(self.options, is_stream=True))
+        options = source_options(self.options, is_stream=True)
+        if find_spec("pyspark.sql.streaming.datasource") is None:
+            return TopicStreamReader(options)
+        from sluicegate.pipeline.source.stream_limits import LimitedStreamReader  # noqa: PLC0415  # since Spark 4.2
+
+        return LimitedStreamReader(options)
 
 
 class TopicReader(DataSourceReader):

@@ -7,7 +7,6 @@ for in the same way. So maxOffsetsPerTrigger needs the option trigger there.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 
 import pyarrow as pa
 from pyspark import __version__ as spark_version
@@ -123,15 +122,6 @@ class TopicStreamReader(TopicStream):
                 "maxOffsetsPerTrigger, or use Spark 4.2 or later"
             )
         return most if trigger is Trigger.PROCESSING_TIME else None
-
-
-def stream_reader(options: SourceOptions) -> TopicStream:
-    """Return the reader for this release of Spark."""
-    if find_spec("pyspark.sql.streaming.datasource") is not None:
-        from sluicegate.pipeline.source.stream_limits import LimitedStreamReader  # noqa: PLC0415  # since Spark 4.2
-
-        return LimitedStreamReader(options)
-    return TopicStreamReader(options)
 
 
 def _still_there(cluster: Cluster, begun: Offsets, ends: Offsets) -> dict[TopicPartition, int]:

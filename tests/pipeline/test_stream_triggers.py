@@ -26,16 +26,16 @@ BATCHES = {"availableNow": [150] * 4, "once": [600], "processingTime": [150] * 4
 """Of Spark's own source, which the first test compares where it is installed."""
 
 
-def batches(spark: SparkSession, bootstrap: str, topic: str, folder: Path, trigger: str, **options: str) -> list[int]:
+def batches(spark: SparkSession, bootstrap: str, topic: str, folder: Path, kind: str, **options: str) -> list[int]:
     """Return the number of records in each batch of 150 until everything is read."""
     source = options.pop("source", "sluicegate")
     reader = spark.readStream.format(source).option("kafka.bootstrap.servers", bootstrap).option("subscribe", topic)
     bounds = {"startingOffsets": "earliest", "maxOffsetsPerTrigger": "150"}
     frame = reader.options(**bounds, **options).load().select("partition", "offset")
-    writer = frame.writeStream.format("noop").option("checkpointLocation", str(folder / source / trigger))
-    query = writer.trigger(**TRIGGERS[trigger]).start()
+    writer = frame.writeStream.format("noop").option("checkpointLocation", str(folder / source / kind))
+    query = writer.trigger(**TRIGGERS[kind]).start()
     try:
-        if trigger == "processingTime":
+        if kind == "processingTime":
             query.processAllAvailable()
         else:
             query.awaitTermination()
