@@ -141,7 +141,7 @@ def over_time(times_ms: Sequence[int], series: Mapping[str, Sequence[int]], titl
         if name in _AREAS:
             axes.bar(middles, values, unit_ms / _DAY_MS, color=colour, label=SHOWN.get(name, name))
         else:
-            axes.plot(middles, values, marker="o", markersize=4, linewidth=1, color=colour, label=name)
+            axes.plot(middles, values, marker="o", markersize=4, linewidth=1, color=colour, label=SHOWN.get(name, name))
     axes.xaxis_date(tz=UTC)
     axes.set_yscale("symlog", linthresh=1)
     axes.set_ylabel("records")

@@ -96,7 +96,8 @@ def worst_first(topics: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 def cause_of(row: Mapping[str, Any]) -> str:
     """Return a finding's rule, or its reason."""
-    return f"rule {row['rule']}" if row["rule"] else str(row["reason"])
+    cause = f"rule {row['rule']}" if row["rule"] else str(row["reason"])
+    return f"{cause}, perhaps" if row.get("verdict") == PERHAPS else cause
 
 
 def _records(topics: Mapping[str, Mapping[str, Any]], verdicts: Iterable[str]) -> int:

@@ -179,9 +179,15 @@ def odd_units(summary: dict[str, Any]) -> list[str]:
 
 def _overview(name: str, topic: dict[str, Any]) -> tuple[Any, ...]:
     return (
-        *(name, topic["records"], sum(topic["damage"].values()), topic["null_keys"], topic["bytes"]),
+        *(name, topic["records"], _damaged_range(topic), topic["null_keys"], topic["bytes"]),
         *(topic["stored_bytes"], dated(topic["timestamp_min"]), dated(topic["timestamp_max"])),
     )
+
+
+def _damaged_range(topic: Mapping[str, Any]) -> int | str:
+    least = sum(topic["damage"].values())
+    more = sum(most - topic["damage"][name] for name, most in topic["damage_at_most"].items())
+    return between(least, min(least + more, topic["records"]))
 
 
 def _section(results: Results, name: str, topic: dict[str, Any]) -> Section:
