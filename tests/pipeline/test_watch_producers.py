@@ -1,6 +1,7 @@
 """Reports of a producer's damage or distance, from batch to batch."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from sluicegate.pipeline.jobs.watch.findings import as_row, in_a_line
@@ -41,6 +42,19 @@ def test_a_damage_begins_changes_and_ends() -> None:
     assert lines(known, damage("zero", 18)) == ["producer 7: damage seconds has ended, 1970-01-01 11:00"]
     assert lines(known, distances=(beyond({0: 40}, 25),)) == ["producer 7: damage zero has ended, 1970-01-01 18:00"]
     assert lines(known, damage("zero", 26)) == ["producer 7: damage zero began, 40 records, 1970-01-02 02:00"]
+
+
+def test_a_damage_whose_hour_is_not_known_has_not_ended() -> None:
+    """The first batch of a topic whose times stand still: the damage may have been written at its end."""
+    known = Producers(QUIET)
+    going_on = replace(damage("seconds", 2), first_until=40 * HOUR, last_until=40 * HOUR)
+
+    began = lines(known, going_on, distances=(beyond({0: 40}, 30),))
+
+    when = "between 1970-01-01 02:00 and 1970-01-02 16:00"
+    assert began == [f"producer 7: damage seconds began, 40 records, {when}"]
+    assert lines(known, distances=(beyond({0: 40}, 46),)) == []
+    assert lines(known, distances=(beyond({0: 40}, 47),)) == ["producer 7: damage seconds has ended, 1970-01-02 16:00"]
 
 
 def test_each_producer_is_known_by_itself_and_those_without_an_id_are_one() -> None:

@@ -123,7 +123,9 @@ def _by_producer(changes: list[dict[str, Any]]) -> Plot:
     damages = sorted({damage for producer in worst for damage in counts[producer]})
     series = {damage: [counts[producer][damage] for producer in worst] for damage in damages}
     of = f", the {len(worst)} producers with most of {len(counts):,}" if len(worst) < len(counts) else ""
-    return bars([f"producer {producer}" for producer in worst], series, f"Damaged records{of}", "records")
+    return bars(
+        [f"producer {producer}" for producer in worst], series, f"Damaged records, certainly or perhaps{of}", "records"
+    )
 
 
 def why_left(row: dict[str, Any], rules: Rules) -> str | None:

@@ -16,12 +16,18 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     topics = summary["topics"].values()
     records = sum(topic["records"] for topic in topics)
     damage = summed(topic["damage"] for topic in topics)
+    at_most = summed(topic.get("damage_at_most", {}) for topic in topics)
+    ranges = {name: most for name, most in at_most.items() if most > damage[name]}
     violations = summed(topic["violations"] for topic in topics)
     parts = [f"{share(damage.total(), records)} have a damaged timestamp ({counts_in_words(damage)})"] if damage else []
     parts += [f"{violations.total():,} break a policy ({printable(counts_in_words(violations))})"] if violations else []
     broken = sum(topic.get("unreadable", 0) for topic in topics)
     unread = f" Batches that cannot be read: {broken:,}; the table watch_unreadable names them." if broken else ""
-    found = f"Of {counted(records, 'record')}, " + (" and ".join(parts) if parts else "none is damaged") + f".{unread}"
+    none = "none is certainly damaged" if ranges else "none is damaged"
+    found = f"Of {counted(records, 'record')}, " + (" and ".join(parts) if parts else none) + f".{unread}"
+    if ranges:
+        counts = counts_in_words({name: damage[name] for name in ranges}, ranges)
+        found += f" Not known exactly, because brokers do not store when records were appended: {counts}."
     if not summary["findings"]:
         return Conclusion(found, "Nothing: no producer began or changed anything.")
     return Conclusion(found, f"Look at the newest finding: {printable(in_a_line(summary['findings'][-1]))}.")
