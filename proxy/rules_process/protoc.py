@@ -83,14 +83,13 @@ def _inputs(folder: Path, texts: Mapping[str, str]) -> list[str]:
         folder / _SOURCES,
         {name: with_marked_map_entries(text) for name, text in texts.items() if name not in encoded},
     )
-    arguments = [f"--proto_path={folder / _SOURCES}", *_well_known()]
-    if encoded:
-        files = import_module("google.protobuf.descriptor_pb2").FileDescriptorSet()
-        for file in encoded.values():
-            files.file.add().ParseFromString(file)
-        (folder / _ENCODED).write_bytes(files.SerializeToString())
-        arguments.append(f"--descriptor_set_in={folder / _ENCODED}")
-    return arguments
+    if not encoded:
+        return [f"--proto_path={folder / _SOURCES}", *_well_known()]
+    files = import_module("google.protobuf.descriptor_pb2").FileDescriptorSet()
+    for file in encoded.values():
+        files.file.add().ParseFromString(file)
+    (folder / _ENCODED).write_bytes(files.SerializeToString())
+    return [f"--proto_path={folder / _SOURCES}", *_well_known(folder / _ENCODED)]
 
 
 def _write_sources(folder: Path, texts: Mapping[str, str]) -> None:
@@ -113,9 +112,14 @@ def _write_sources(folder: Path, texts: Mapping[str, str]) -> None:
             raise SchemaUnusable(why) from None
 
 
-def _well_known() -> list[str]:
-    """Return the arguments to find the files that schemas import without a reference."""
-    arguments = [f"--proto_path={resources.files('sluicegate.validation.rules.protobuf') / 'imports'}"]
+def _well_known(*descriptor_sets: Path) -> list[str]:
+    """Return the arguments to find the files that schemas import without a reference, after those in
+    `descriptor_sets`.
+    """
+    imports = resources.files("sluicegate.validation.rules.protobuf") / "imports"
+    arguments = [f"--proto_path={imports}"]
+    all_sets = (*descriptor_sets, imports / "validate.binpb")  # the compiler takes the last option alone
+    arguments.append(f"--descriptor_set_in={os.pathsep.join(map(str, all_sets))}")
     for package in _OF_PACKAGES:
         found = _spec_of(package)
         arguments += [f"--proto_path={package.replace('.', '/')}={place}" for place in found]
