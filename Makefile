@@ -81,7 +81,7 @@ bench: setup kafka .bench/kroxylicious/.complete ## the proxy against a broker, 
 bench-scan bench-rules bench-instructions: setup kafka # against Kafka's validator; of one value; against bench/baseline.json
 	$(BIN)/python -m bench.$(@:bench-%=%)
 bench-pipeline: $(VENV)/.spark kafka .spark/.complete ## the pipeline against Spark's own source; writes docs/pipeline.md
-	$(BIN)/python -m bench.pipeline_speed
+	for part in bench.spark_sources bench.pipeline_speed; do $(BIN)/python -m $$part || exit 1; done
 
 # Libraries from Maven, one target at a time: two Mavens cannot share their cache. `brokers` has what `make test` starts.
 kafka: $(KAFKA_VERSIONS:%=.kafka/%/.complete) .kafka/jmx/.complete

@@ -52,6 +52,20 @@ def many_partitions(address: str, partitions: int, records_each: int) -> Pollute
     return PollutedTopic(topic, partitions * (records_each - bad), {"nanoseconds": partitions * bad})
 
 
+def sound_partitions(address: str, partitions: int, records_each: int) -> PollutedTopic:
+    """Sound records of 75 bytes in lz4 batches, the same in each partition, which both sources can read."""
+    topic = create_topic(address, _UNLIMITED, partitions, prefix="sound")
+    start = time.time_ns() // 1_000_000 - _HOUR_MS
+    sizes = [min(_A_BATCH, records_each - at) for at in range(0, records_each, _A_BATCH)]
+
+    def some(count: int) -> bytes:
+        return batch([Rec(start + i, b"k%d" % (i % 9), b"%064d" % i) for i in range(count)], LZ4)
+
+    made = {size: some(size) for size in set(sizes)}
+    _write(address, topic, ((partition, made[size]) for size in sizes for partition in range(partitions)))
+    return PollutedTopic(topic, partitions * records_each, {})
+
+
 def many_producers(address: str, partitions: int, producers: int, records_each: int) -> PollutedTopic:
     """Every producer has an id of its own, and every second one writes zeros besides."""
     topic = create_topic(address, _UNLIMITED, partitions, prefix="producers")

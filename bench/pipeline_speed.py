@@ -38,7 +38,7 @@ from tests.pipeline.session import LONG_LIVED, spark_session
 
 _PARTITIONS, _SIZE, _HOUR_MS = 4, 100, 3_600_000
 _A_PARTITION, _A_PRODUCER = 280, 5
-_OWN, _OWN_ROWS = "numbers, Spark's own", "full rows, Spark's own"
+_OWN = "numbers, Spark's own"
 _FILE = RESULTS / "pipeline_speed.json"
 
 
@@ -53,10 +53,8 @@ class Asked:
 
 
 _LINES = (
-    Asked("numbers, raw", "minimum, maximum and count of timestamps, sizes and null keys", _OWN, 3),
-    Asked("full rows, raw", "full rows", _OWN_ROWS, 2),
-    Asked("profile, read and added up", "what `profile` reads and adds up (to the numbers above)", _OWN, 4),
-    Asked("profile, the whole job", "the whole job `profile`, with its tables (to the numbers above)", _OWN, 3),
+    Asked("profile, read and added up", "what `profile` reads and adds up", _OWN, 4),
+    Asked("profile, the whole job", "the whole job `profile`, with its tables", _OWN, 3),
     Asked("extract, the whole job", "the whole job `extract`, with its files (at least 1.5 M)"),
 )
 
@@ -101,7 +99,7 @@ def with_pages(spark: SparkSession, address: str, topic: PollutedTopic, folder: 
     with measured(spark, "repair, dry run, with its page", topic, _PARTITIONS, found):
         plan = planned(spark, topics, results, {topic.name: f"{topic.name}-clean"}, Rules(now_ms, _HOUR_MS))
         listing = listed(spark, topics, results, plan)
-        summary = summary_of(plan, listing, None)
+        summary = summary_of(plan, listing, None, {})
         write_repair(results, summary, now_ms)
         results.write_summary(summary)
     repaired = summary["topics"][topic.name]["repaired"]
@@ -149,7 +147,7 @@ def main() -> None:
         "jobs": {label: [asdict(job) for job in its] for label, its in jobs.items()},
     }
     _FILE.write_text(json.dumps(found, indent=2) + "\n")
-    fill_in(PAGE, "speed", rates_table(*rates, asked.records, asked.rounds))
+    fill_in(PAGE, "speed", rates_table(rates[0], rates[1], asked.records, asked.rounds))
     fill_in(PAGE, "many", jobs_table(jobs))
 
 

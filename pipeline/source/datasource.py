@@ -16,9 +16,9 @@ from pyspark.sql.types import StructType
 from sluicegate.pipeline.kafka.cluster import Cluster
 from sluicegate.pipeline.source.arrow import ddl_of
 from sluicegate.pipeline.source.options import SourceOptions, source_options
-from sluicegate.pipeline.source.ranges import planned_ranges, split
-from sluicegate.pipeline.source.reading import read_rows
-from sluicegate.pipeline.source.stream import RangePartition, TopicStreamReader
+from sluicegate.pipeline.source.ranges import planned_ranges
+from sluicegate.pipeline.source.stream import TaskRanges, TopicStreamReader, rows_of_task
+from sluicegate.pipeline.source.task_ranges import ranges_of_tasks
 
 
 class TopicSource(DataSource):
@@ -53,13 +53,13 @@ class TopicReader(DataSourceReader):
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
 
-    def partitions(self) -> Sequence[RangePartition]:
-        """Return one range for each partition, or as many as minPartitions."""
+    def partitions(self) -> Sequence[TaskRanges]:
+        """Return the ranges of each task; many small partitions share tasks."""
         options = self._options
         with Cluster(options.bootstrap, options.settings) as cluster:
             ranges = planned_ranges(cluster, options)
-        return [RangePartition(each) for each in split(ranges, options.min_partitions, options.most_records)]
+        return [TaskRanges(its) for its in ranges_of_tasks(ranges, options.min_partitions, options.most_records)]
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
-        """Return the records of one range; Spark passes None if there are no ranges."""
-        return read_rows(self._options, partition.wanted) if isinstance(partition, RangePartition) else iter(())
+        """Return the records of a task's ranges, range by range; Spark passes None if there are no ranges."""
+        return rows_of_task(self._options, partition)

@@ -1,7 +1,6 @@
-"""Plans the ranges of offsets that a batch query reads, and cuts them for tasks."""
+"""Plans the ranges of offsets that a batch query reads."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
 
 from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition
 from sluicegate.pipeline.source.bounds import BadOption, offsets_at
@@ -82,18 +81,3 @@ def _checked_ends(cluster: Cluster, options: SourceOptions, partitions: Sequence
         must_fail=options.fail_on_data_loss,
     )
     return {**ends, **{of: last[of] for of in beyond}, **{of: first[of] for of in before}}
-
-
-def split(ranges: Iterable[OffsetRange], at_least: int | None, most_records: int | None = None) -> list[OffsetRange]:
-    """Split the larger ranges into pieces of similar size, so that there are at least `at_least`, each of at most
-    `most_records` offsets.
-    """
-    whole = list(ranges)
-    total = sum(each.size for each in whole)
-    share = total if at_least is None or len(whole) >= at_least else total / at_least
-    found: list[OffsetRange] = []
-    for each in whole:
-        count = max(1, round(each.size / share) if share else 1, -(-each.size // most_records) if most_records else 1)
-        cuts = [each.start + each.size * i // count for i in range(count + 1)]
-        found += [OffsetRange(each.of, start, end) for start, end in pairwise(cuts) if start < end]
-    return found

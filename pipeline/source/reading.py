@@ -11,7 +11,6 @@ from sluicegate.pipeline.kafka.fetching import DataLoss, stored_batches
 from sluicegate.pipeline.source.arrow import ArrowRows
 from sluicegate.pipeline.source.decoding import BatchDecoder, BrokenRecords, Unreadable, unreadable
 from sluicegate.pipeline.source.options import SourceOptions
-from sluicegate.pipeline.source.tasks import begin_task
 
 _ROWS = 64 * 1024
 _BYTES = 16 << 20
@@ -23,7 +22,6 @@ def read_rows(options: SourceOptions, wanted: OffsetRange) -> Iterator[pa.Record
 
     Raises DataLoss (unless allowed), BrokenRecords, TopicTrouble and BrokerUnreachable.
     """
-    begin_task()
     with pooled_cluster(options.bootstrap, options.settings) as cluster:
         while True:
             try:

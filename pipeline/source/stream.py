@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark import __version__ as spark_version
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
-from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition
+from sluicegate.pipeline.kafka.cluster import Cluster, TopicPartition
 from sluicegate.pipeline.kafka.cluster_pool import pooled_cluster
 from sluicegate.pipeline.source.bounds import BadOption
 from sluicegate.pipeline.source.losses import (
@@ -25,16 +25,26 @@ from sluicegate.pipeline.source.losses import (
     report_losses,
 )
 from sluicegate.pipeline.source.options import SourceOptions, Trigger
-from sluicegate.pipeline.source.ranges import Offsets, checked_starts, split
+from sluicegate.pipeline.source.ranges import Offsets, checked_starts
 from sluicegate.pipeline.source.reading import read_rows
+from sluicegate.pipeline.source.task_ranges import Ranges, ranges_of_tasks
+from sluicegate.pipeline.source.tasks import begin_task
 from sluicegate.protocol.messages.fetch import EARLIEST, LATEST
 
 
 @dataclass
-class RangePartition(InputPartition):
-    """The range that one task reads."""
+class TaskRanges(InputPartition):
+    """The ranges that one task reads."""
 
-    wanted: OffsetRange
+    ranges: Ranges
+
+
+def rows_of_task(options: SourceOptions, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
+    """Yield the records of a task's ranges, range by range; none for None."""
+    if isinstance(partition, TaskRanges):
+        begin_task()
+        for wanted in partition.ranges:
+            yield from read_rows(options, wanted)
 
 
 class TopicStream(DataSourceStreamReader):
@@ -50,9 +60,9 @@ class TopicStream(DataSourceStreamReader):
             partitions, ids = existing_partitions(cluster, options.subscription, must_exist=True)
             return Position(checked_starts(cluster, options, partitions), ids).stored()
 
-    def partitions(self, start: StoredOffsets, end: StoredOffsets) -> Sequence[RangePartition]:
-        """Return one range for each partition with new records, or as many as minPartitions. Raises LostOffsets if
-        records between the positions are gone.
+    def partitions(self, start: StoredOffsets, end: StoredOffsets) -> Sequence[TaskRanges]:
+        """Return the ranges of each task: all partitions with new records. Raises LostOffsets if records between the
+        positions are gone.
         """
         if start == end:  # Spark gives a restarted query its position
             return []
@@ -61,11 +71,11 @@ class TopicStream(DataSourceStreamReader):
             now = log_states(cluster, options.subscription, must_exist=False)
         ranges, lost = planned(Position.parse(start), Position.parse(end), now)
         report_losses(lost, must_fail=options.fail_on_data_loss)
-        return [RangePartition(each) for each in split(ranges, options.min_partitions, options.most_records)]
+        return [TaskRanges(its) for its in ranges_of_tasks(ranges, options.min_partitions, options.most_records)]
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
-        """Return the records of one range; Spark passes None if there are no ranges."""
-        return read_rows(self._options, partition.wanted) if isinstance(partition, RangePartition) else iter(())
+        """Return the records of a task's ranges, range by range; Spark passes None if there are no ranges."""
+        return rows_of_task(self._options, partition)
 
     def commit(self, end: StoredOffsets) -> None:
         """Do nothing: Spark keeps the checkpoint."""
@@ -106,7 +116,7 @@ class TopicStreamReader(TopicStream):
         self._reached = self.batch_end(begun, self.log_end(), most)
         return self._reached.stored()
 
-    def partitions(self, start: StoredOffsets, end: StoredOffsets) -> Sequence[RangePartition]:
+    def partitions(self, start: StoredOffsets, end: StoredOffsets) -> Sequence[TaskRanges]:
         """See `TopicStream`. After a restart this gives the reader its position."""
         if self._reached is None:
             self._reached = Position.parse(end)

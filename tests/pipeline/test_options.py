@@ -4,12 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.settings import BadSetting, client_settings, read_settings
 from sluicegate.pipeline.source.arrow import UnknownColumn, columns_named
 from sluicegate.pipeline.source.bounds import BadOption
 from sluicegate.pipeline.source.options import source_options
-from sluicegate.pipeline.source.ranges import split
 
 NEEDED = {"kafka.bootstrap.servers": "a:9092, [::1]:9093", "subscribe": "t, u"}
 
@@ -75,13 +73,3 @@ def test_client_settings_from_a_file(tmp_path: Path) -> None:
     file.write_text("security.protocol=ssl\nwhat\n")
     with pytest.raises(BadSetting, match="line 2: expected name=value"):
         read_settings(file)
-
-
-def test_large_partitions_are_cut_into_more_ranges() -> None:
-    small, large = (OffsetRange(TopicPartition("t", p), 10, 10 + size) for p, size in ((0, 100), (1, 900)))
-
-    chunks = split([small, large], 10)
-
-    assert chunks[0] == small
-    assert [(p.start, p.end) for p in chunks[1:]] == [(10 + 100 * i, 110 + 100 * i) for i in range(9)]
-    assert split([small, large], None) == [small, large]

@@ -116,6 +116,21 @@ def test_a_time_that_sparks_own_source_fails_on_is_read_as_it_is(spark: SparkSes
     assert found.latest == nanoseconds
 
 
+def test_small_partitions_share_tasks_and_keep_their_order(spark: SparkSession, kafka_bootstrap: str) -> None:
+    topic = create_topic(kafka_bootstrap, UNVALIDATED, 100)
+    for partition in range(100):
+        send(kafka_bootstrap, topic, 5, partition=partition)
+
+    ours, theirs = rows_of_both(spark, kafka_bootstrap, topic)
+    shared = raw(spark, kafka_bootstrap, topic, columns="partition,offset")
+    in_order = shared.collect()
+
+    assert len(ours) == 100 * 5
+    assert ours == theirs
+    assert shared.rdd.getNumPartitions() == 34  # three to each task
+    assert [(row.partition, row.offset) for row in in_order] == [(p, o) for p in range(100) for o in range(5)]
+
+
 def test_offsets_and_chunks(spark: SparkSession, kafka_bootstrap: str) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     send(kafka_bootstrap, topic, 900)
