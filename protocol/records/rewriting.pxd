@@ -42,6 +42,7 @@ cdef class RecordReader:
     cdef Py_ssize_t _before_last_at
     cdef Py_ssize_t _end
     cdef readonly Py_ssize_t index
+    cdef readonly int attributes
     cdef readonly int64_t timestamp
     cdef readonly int64_t key_size
     cdef readonly int64_t value_size

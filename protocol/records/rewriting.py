@@ -65,8 +65,8 @@ _NO_CHANGE = Change()
 class RecordReader:
     """Walks over the records; its attributes are those of the current record, sizes -1 for null.
 
-    `timestamp`: int64 ms. `is_watched`: the name of a header begins with one of `watched`. `window_bytes`: the largest
-    record that may span several pieces.
+    `attributes`: unused, so 0 from every known client. `timestamp`: int64 ms. `is_watched`: the name of a header begins
+    with one of `watched`. `window_bytes`: the largest record that may span several pieces.
     """
 
     def __init__(
@@ -89,6 +89,7 @@ class RecordReader:
         self._body = self._after_time = self._value_from = self._value_at = 0
         self._headers_from = self._headers_at = self._last_at = self._before_last_at = self._end = 0
         self.index = -1
+        self.attributes = 0
         self.timestamp = 0
         self.key_size = -1
         self.value_size = -1
@@ -124,7 +125,7 @@ class RecordReader:
         self._source = cursor.source
         self._body = cursor.position
         self._end = cursor.end
-        cursor.position += 1  # attributes, which are unused
+        cursor.position += 1  # attributes
         self.timestamp = _signed((self._base + cursor.varlong()) & _U64)
         self._after_time = cursor.position
         cursor.varint()  # offset delta
@@ -145,6 +146,7 @@ class RecordReader:
             self._read_headers(cursor, left)
         if cursor.failed or left < 0 or cursor.position != self._end:
             raise CannotRewrite("its payload is not exactly its records")
+        self.attributes = cursor.data[self._body]
 
     def _read_headers(self, cursor: Cursor, left: int) -> None:
         self._last_at = cursor.position

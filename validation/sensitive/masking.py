@@ -111,6 +111,8 @@ class _Masks:
     def __call__(self, read: RecordReader) -> Change | None:
         """Return the change of a record. Raises OverLimit if its masked value is too large."""
         self._budget.worked(_RECORD_WORK)
+        if read.attributes:
+            raise CannotRewrite("a record has attributes, which no client sets and no consumer reads")
         value, sensitive = read.value(), self._sensitive
         index, time = read.index, read.timestamp
         try:
