@@ -193,7 +193,8 @@ class MonotonicTime:
         if time == _NO_TIME:
             return None
         producer = (record.topic, record.partition, record.producer_id)
-        key = producer if record.producer_id >= 0 else (*producer, record.client.client_id, record.client.address)
+        sender = record.client.client_id, record.client.address
+        key = producer if record.producer_id >= 0 else (*producer, hash(sender))  # a client id may have 32 kB
         latest = self._latest.get(key)
         if latest is not None and time < latest:
             return f"its time is {latest - time} ms before that of a record that the same producer has sent before it"
