@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
+from sluicegate import __version__
 from sluicegate.protocol.records import scan
 
 _PACKAGES = ("protocol", "proxy", "validation")
 
-# A test compares it with pyproject.toml. importlib.metadata would load the email package: a megabyte.
-VERSION = "0.1.0"
+VERSION = __version__
 SCAN_IS_COMPILED: bool = scan.is_compiled()
 
 
