@@ -68,6 +68,7 @@ class ConfigFile:
         """
         self._is_unusable = True
         source = read_file(self._path)
+        source.content = None  # only that of included files is kept
         source.previous = previous
         try:
             loaded = load(source, os.environ, self._options, self._path.parent)
