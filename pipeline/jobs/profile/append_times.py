@@ -222,6 +222,8 @@ def _believed(rows: pa.Table, until_ms: int) -> tuple[_Points, _Points]:
         is_before = times[chain] <= until_ms + SKEW_MS
         return places[chain][is_before], times[chain][is_before] - _ahead(times[chain], until_ms)
 
+    if not (np.diff(values) < 0).any():  # nothing contradicts another
+        return points(np.arange(len(values))), (_NOTHING, _NOTHING)
     # Fitted from the end and upside down, being late costs three times.
     lowest = len(values) - 1 - fitted(-values[::-1], weights[::-1])
     usable = np.flatnonzero(values <= (until_ms + SKEW_MS) // COARSE_MS)
