@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 from sluicegate.protocol.framing import Disposition, FrameReader, frame_of
-from sluicegate.protocol.messages.fetch import FETCH_RESPONSE
+from tests.wire.fetch_response import FETCH_RESPONSE
 
 _MB = 1_000_000
 _PARTITIONS = 50

@@ -1,14 +1,10 @@
-"""Messages that read topics: Fetch and ListOffsets."""
+"""Messages that read topics: requests of Fetch, and ListOffsets."""
 
 from sluicegate.protocol.messages.schema import (
     INT8,
     INT16,
     INT32,
     INT64,
-    LEADER_ID_AND_EPOCH,
-    NO_LEADER,
-    NODE_ENDPOINTS,
-    RECORDS,
     STRING,
     UUID,
     ArrayOf,
@@ -27,8 +23,6 @@ from sluicegate.protocol.messages.schema import (
 #
 # The proxy offers clients at most v15 (`sluicegate.protocol.api`). The tools that read topics use the later versions.
 _FETCH_VERSIONS = range(0, 19)
-_FETCH_NO_EPOCH = {"epoch": -1, "end_offset": -1}
-_FETCH_NO_SNAPSHOT = {"end_offset": -1, "epoch": -1}
 _FETCH_NO_REPLICA = {"replica_id": -1, "replica_epoch": -1}
 UNKNOWN_HIGH_WATERMARK = 9223372036854775807
 
@@ -83,58 +77,6 @@ FETCH_REQUEST = MessageSchema(
     ),
     Field("rack_id", STRING, since=11, default=""),
 )
-
-FETCH_RESPONSE = MessageSchema(
-    "FetchResponse",
-    _FETCH_VERSIONS,
-    12,
-    Field("throttle_time_ms", INT32, since=1, default=0),
-    Field("error_code", INT16, since=7, default=0),
-    Field("session_id", INT32, since=7, default=0),
-    Field(
-        "responses",
-        array(
-            Field("topic", STRING, until=12),
-            Field("topic_id", UUID, since=13),
-            Field(
-                "partitions",
-                array(
-                    Field("partition_index", INT32),
-                    Field("error_code", INT16),
-                    Field("high_watermark", INT64),
-                    Field("last_stable_offset", INT64, since=4, default=-1),
-                    Field("log_start_offset", INT64, since=5, default=-1),
-                    Field(
-                        "diverging_epoch",
-                        struct(Field("epoch", INT32), Field("end_offset", INT64)),
-                        since=12,
-                        tag=0,
-                        default=_FETCH_NO_EPOCH,
-                    ),
-                    Field("current_leader", LEADER_ID_AND_EPOCH, since=12, tag=1, default=NO_LEADER),
-                    Field(
-                        "snapshot_id",
-                        struct(Field("end_offset", INT64), Field("epoch", INT32)),
-                        since=12,
-                        tag=2,
-                        default=_FETCH_NO_SNAPSHOT,
-                    ),
-                    Field(
-                        "aborted_transactions",
-                        array(Field("producer_id", INT64), Field("first_offset", INT64)),
-                        since=4,
-                        nullable_since=4,
-                        default=None,
-                    ),
-                    Field("preferred_read_replica", INT32, since=11, default=-1),
-                    Field("records", RECORDS, nullable_since=0),
-                ),
-            ),
-        ),
-    ),
-    Field("node_endpoints", NODE_ENDPOINTS, since=16, tag=0, default=[]),
-)
-
 
 # ListOffsets (key 2), versions 1 to 11.
 #

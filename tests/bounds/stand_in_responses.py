@@ -17,15 +17,15 @@ from sluicegate.protocol.messages.cluster import (
     METADATA_REQUEST,
     METADATA_RESPONSE,
 )
-from sluicegate.protocol.messages.fetch import FETCH_RESPONSE
 from sluicegate.protocol.messages.handshake import (
     API_VERSIONS_RESPONSE,
     SASL_AUTHENTICATE_RESPONSE,
     SASL_HANDSHAKE_RESPONSE,
 )
 from sluicegate.protocol.messages.schema import MessageSchema
-from sluicegate.protocol.messages.share import SHARE_ACKNOWLEDGE_RESPONSE, SHARE_FETCH_RESPONSE
 from tests.bounds.frames import int16, int32, sized_frame, uvarint
+from tests.wire.fetch_response import FETCH_RESPONSE
+from tests.wire.share_messages import SHARE_ACKNOWLEDGE_RESPONSE, SHARE_FETCH_RESPONSE
 
 PRODUCE, FETCH, METADATA, FIND_COORDINATOR, SASL_HANDSHAKE = 0, 1, 3, 10, 17
 API_VERSIONS, INIT_PRODUCER_ID, DESCRIBE_CONFIGS, SASL_AUTHENTICATE, DESCRIBE_CLUSTER = 18, 22, 32, 36, 60

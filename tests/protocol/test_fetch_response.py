@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.fetch_response import VERSION, fetched_partition
-from sluicegate.protocol.messages.fetch import FETCH_RESPONSE
+from tests.wire.fetch_response import FETCH_RESPONSE
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 CODES = st.integers(-1, 130)

@@ -14,7 +14,7 @@ from kio.serial import entity_writer
 from sluicegate.protocol.api import APIS
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESPONSE
-from sluicegate.protocol.messages.fetch import FETCH_RESPONSE, LIST_OFFSETS_RESPONSE
+from sluicegate.protocol.messages.fetch import LIST_OFFSETS_RESPONSE
 from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from sluicegate.protocol.messages.schema import MessageSchema, Value
 from sluicegate.protocol.messages.transactions import TXN_OFFSET_COMMIT_RESPONSE
@@ -23,6 +23,7 @@ from tests.oracle.definitions import RandomMessage, definition, versions
 from tests.oracle.kafka_java import KAFKA_NEW
 from tests.protocol.messages.test_against_kafka import release_of
 from tests.wire.cost import cost
+from tests.wire.fetch_response import FETCH_RESPONSE
 
 NO_ID = bytes(16)
 

@@ -8,10 +8,11 @@ from typing import Self
 from sluicegate.protocol.api import APIS
 from sluicegate.protocol.headers import build_request_header, response_body_at
 from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESPONSE
-from sluicegate.protocol.messages.fetch import FETCH_REQUEST, FETCH_RESPONSE
+from sluicegate.protocol.messages.fetch import FETCH_REQUEST
 from sluicegate.protocol.messages.handshake import API_VERSIONS_REQUEST, API_VERSIONS_RESPONSE
 from sluicegate.protocol.messages.produce import PRODUCE_REQUEST, PRODUCE_RESPONSE
 from sluicegate.protocol.messages.schema import MessageSchema, Value
+from tests.wire.fetch_response import FETCH_RESPONSE
 
 CLOSED = "closed"
 SILENCE = "silence"

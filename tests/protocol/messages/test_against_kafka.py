@@ -4,13 +4,14 @@ from typing import Any
 
 import pytest
 
-from sluicegate.protocol.messages import cluster, fetch, handshake, produce, share
+from sluicegate.protocol.messages import cluster, fetch, handshake, produce
 from sluicegate.protocol.messages.schema import MessageSchema
 from tests.oracle.definitions import RandomMessage, definition, versions
 from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD
 from tests.oracle.kafka_messages import ask_kafka
+from tests.wire import fetch_response, share_messages
 
-MODULES = (cluster, fetch, handshake, produce, share)
+MODULES = (cluster, fetch, handshake, produce, fetch_response, share_messages)
 SEEDS = range(12)
 
 

@@ -22,7 +22,6 @@ from sluicegate.protocol.messages.cluster import (
 from sluicegate.protocol.messages.handshake import API_VERSIONS_REQUEST, API_VERSIONS_RESPONSE
 from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from sluicegate.protocol.messages.schema import NODE_ENDPOINTS, Field, MessageSchema, Value
-from sluicegate.protocol.messages.share import SHARE_ACKNOWLEDGE_RESPONSE, SHARE_FETCH_RESPONSE
 from sluicegate.protocol.produce_response import walk_produce_response
 from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.responses.rewriting import ResponseRewriter, cut_down_versions, unsupported_api_versions
@@ -30,6 +29,7 @@ from sluicegate.proxy.responses.topic_names import TopicNames
 from tests.oracle.definitions import RandomMessage
 from tests.oracle.kafka_java import KAFKA_NEW
 from tests.protocol.messages.test_against_kafka import release_of, schemas
+from tests.wire.share_messages import SHARE_ACKNOWLEDGE_RESPONSE, SHARE_FETCH_RESPONSE
 
 UPSTREAM_PORT = 9092
 OURS = {1: HostPort("proxy", 19101), 2: HostPort("proxy", 19102)}

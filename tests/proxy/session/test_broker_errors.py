@@ -7,7 +7,7 @@ from threading import Lock
 import pytest
 
 from sluicegate.protocol.messages.cluster import METADATA_RESPONSE
-from sluicegate.protocol.messages.fetch import FETCH_RESPONSE, LIST_OFFSETS_RESPONSE
+from sluicegate.protocol.messages.fetch import LIST_OFFSETS_RESPONSE
 from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
 from sluicegate.proxy.reporting.metrics.broker_errors import BrokerErrorCounts
@@ -16,6 +16,7 @@ from sluicegate.proxy.session.client.identity import ClientIdentity
 from tests.bounds.frames import good_batch, produce, request, sized_frame
 from tests.proxy.session.playbook import NOW, Playbook
 from tests.wire.batches import Rec, batch
+from tests.wire.fetch_response import FETCH_RESPONSE
 
 _CLIENT = "billing"
 _PATHS = pytest.mark.parametrize("has_fast_path", [True, False] if HAS_FAST_PATH else [False])

@@ -1,8 +1,6 @@
-"""Messages of share groups (KIP-932): ShareFetch and ShareAcknowledge."""
+"""Responses of share groups (KIP-932): ShareFetch and ShareAcknowledge. The proxy forwards them unparsed."""
 
 from sluicegate.protocol.messages.schema import (
-    BOOL,
-    INT8,
     INT16,
     INT32,
     INT64,
@@ -11,7 +9,6 @@ from sluicegate.protocol.messages.schema import (
     RECORDS,
     STRING,
     UUID,
-    ArrayOf,
     Field,
     MessageSchema,
     array,
@@ -23,41 +20,9 @@ from sluicegate.protocol.messages.schema import (
 # in Kafka 4.0 and is not offered.
 _SHARE_FETCH_VERSIONS = range(1, 3)
 
-ACKNOWLEDGEMENT_BATCHES = array(
-    Field("first_offset", INT64), Field("last_offset", INT64), Field("acknowledge_types", ArrayOf(INT8))
-)
-
-_ACKNOWLEDGED_TOPICS = array(
-    Field("topic_id", UUID),
-    Field(
-        "partitions",
-        array(Field("partition_index", INT32), Field("acknowledgement_batches", ACKNOWLEDGEMENT_BATCHES)),
-    ),
-)
-_SESSION = (
-    Field("group_id", STRING, nullable_since=0, default=None),
-    Field("member_id", STRING, nullable_since=0),
-    Field("share_session_epoch", INT32),
-)
 _ERROR = (Field("error_code", INT16), Field("error_message", STRING, nullable_since=0, default=None))
 _OUTCOME = (Field("throttle_time_ms", INT32), *_ERROR)
 _PARTITION_OUTCOME = (Field("partition_index", INT32), *_ERROR)
-
-SHARE_FETCH_REQUEST = MessageSchema(
-    "ShareFetchRequest",
-    _SHARE_FETCH_VERSIONS,
-    0,
-    *_SESSION,
-    Field("max_wait_ms", INT32),
-    Field("min_bytes", INT32),
-    Field("max_bytes", INT32, default=2147483647),
-    Field("max_records", INT32),
-    Field("batch_size", INT32),
-    Field("share_acquire_mode", INT8, since=2, default=0),
-    Field("is_renew_ack", BOOL, since=2, default=False),
-    Field("topics", _ACKNOWLEDGED_TOPICS),
-    Field("forgotten_topics_data", array(Field("topic_id", UUID), Field("partitions", ArrayOf(INT32)))),
-)
 
 SHARE_FETCH_RESPONSE = MessageSchema(
     "ShareFetchResponse",
@@ -96,15 +61,6 @@ SHARE_FETCH_RESPONSE = MessageSchema(
 #
 # 1: first stable version. 2: renew acknowledgements (KIP-1222). Version 0 was early access and is not offered.
 _SHARE_ACKNOWLEDGE_VERSIONS = range(1, 3)
-
-SHARE_ACKNOWLEDGE_REQUEST = MessageSchema(
-    "ShareAcknowledgeRequest",
-    _SHARE_ACKNOWLEDGE_VERSIONS,
-    0,
-    *_SESSION,
-    Field("is_renew_ack", BOOL, since=2, default=False),
-    Field("topics", _ACKNOWLEDGED_TOPICS),
-)
 
 SHARE_ACKNOWLEDGE_RESPONSE = MessageSchema(
     "ShareAcknowledgeResponse",
