@@ -235,7 +235,7 @@ CHECKS: Mapping[str, Check] = {
     "tables_format": _word(TableFormat),
     "events": _path("the path of files with violation events"),
     "samples": samples_from,
-    "to": _text("the name of a topic, in which {topic} stands for the source"),
+    "to": _text("the name of a topic, in which {topic} is replaced by the source"),
     "keep": _words(DAMAGES),
     "rewrite": _words(BY_NAME_ONLY),
     "retention": _word(Retention),

@@ -1,7 +1,7 @@
-"""Where reading starts and ends: the options for offsets and times, and the offsets that they mean on a cluster.
+"""The start and the end of reading: the options for offsets and times, and the offsets that they mean on a cluster.
 
 As in Spark's own source, a time for all partitions precedes times for each of them, and both precede offsets. A bound
-that lies beyond a partition's end is reported, because the query would read less than was asked for.
+beyond a partition's end is reported, because the query would read less than was asked for.
 """
 
 import json
@@ -25,7 +25,7 @@ class BadOption(PipelineError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Where reading starts or ends: `offset` (EARLIEST or LATEST) for every partition, an offset for each partition in
+    """The start or the end of reading: `offset` (EARLIEST or LATEST) for every partition, an offset for each partition in
     `of`, or the first record at or after `timestamp` (ms), which for partitions in `times` is the time there.
 
     `option`: name of the option in messages. `latest_if_none`: a partition without a record at or after the time starts

@@ -35,7 +35,7 @@ class Position:
     ids: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def parse(cls, stored: StoredOffsets) -> "Position":
+    def from_stored(cls, stored: StoredOffsets) -> "Position":
         """Return the position of a checkpoint."""
         offsets = {
             TopicPartition(topic, int(partition)): offset

@@ -1,8 +1,8 @@
 """Reads a stream of new records in batches; Spark keeps the positions in its checkpoint.
 
 A release of Spark since 4.2 states the limit of each batch, and with the trigger availableNow the end of the query
-(`stream_limits`). Earlier releases state neither: they run once and availableNow as a single batch, whose end they ask
-for in the same way. So maxOffsetsPerTrigger needs the option trigger there.
+(`stream_limits`). Earlier releases state neither: they run once and availableNow as a single batch, and ask for its
+end in the same way. So maxOffsetsPerTrigger needs the option trigger there.
 """
 
 from collections.abc import Iterator, Sequence
@@ -69,7 +69,7 @@ class TopicStream(DataSourceStreamReader):
         options = self._options
         with pooled_cluster(options.bootstrap, options.settings) as cluster:
             now = log_states(cluster, options.subscription, must_exist=False)
-        ranges, lost = planned(Position.parse(start), Position.parse(end), now)
+        ranges, lost = planned(Position.from_stored(start), Position.from_stored(end), now)
         report_losses(lost, must_fail=options.fail_on_data_loss)
         return [TaskRanges(its) for its in ranges_of_tasks(ranges, options.min_partitions, options.most_records)]
 
@@ -112,14 +112,14 @@ class TopicStreamReader(TopicStream):
         """Return the end of the next batch: the log's end, or maxOffsetsPerTrigger after the previous batch."""
         most, begun = self._most_offsets(), self._reached
         if begun is None:
-            begun = Position({}) if most is None else Position.parse(self.initialOffset())
+            begun = Position({}) if most is None else Position.from_stored(self.initialOffset())
         self._reached = self.batch_end(begun, self.log_end(), most)
         return self._reached.stored()
 
     def partitions(self, start: StoredOffsets, end: StoredOffsets) -> Sequence[TaskRanges]:
         """See `TopicStream`. After a restart this gives the reader its position."""
         if self._reached is None:
-            self._reached = Position.parse(end)
+            self._reached = Position.from_stored(end)
         return super().partitions(start, end)
 
     def _most_offsets(self) -> int | None:

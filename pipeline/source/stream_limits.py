@@ -36,7 +36,7 @@ class LimitedStreamReader(TopicStream, SupportsTriggerAvailableNow):
         """Return the end of the batch that begins at `start`."""
         self._newest = self._last if self._last is not None else self.log_end()
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
-        return self.batch_end(Position.parse(start), self._newest, most).stored()
+        return self.batch_end(Position.from_stored(start), self._newest, most).stored()
 
     def reportLatestOffset(self) -> StoredOffsets | None:  # noqa: N802  # Spark's name
         """Return the end of all partitions for the query's progress."""

@@ -85,8 +85,8 @@ def test_a_checkpoint_keeps_offsets_as_sparks_own_source_does_and_ids_beside_the
     stored = Position({TopicPartition("t", 1): 7, OF: 5}, {"t": "a", "other": "b"}).stored()
 
     assert stored == {"t": {"0": 5, "1": 7}, "topic ids": {"t": "a"}}
-    assert Position.parse(json.loads(json.dumps(stored))).stored() == stored
-    assert Position.parse({"t": {"0": 5}}) == Position({OF: 5})
+    assert Position.from_stored(json.loads(json.dumps(stored))).stored() == stored
+    assert Position.from_stored({"t": {"0": 5}}) == Position({OF: 5})
 
 
 def run(spark: SparkSession, bootstrap: str, topic: str, folder: Path, **options: str) -> list[tuple[int, int]]:

@@ -114,10 +114,10 @@ def _auditor(options: SourceOptions, policies: Policies, samples: int | None) ->
 
 
 def add_validated(findings: Findings, validator: PartitionValidator, batch: StoredBatch, appended: Appended) -> None:
-    """Validate a batch and add the result: violations that hold for its whole range, and records that only one end of
-    the range makes bad.
+    """Validate a batch and add the result: violations by both ends of its range, and records that are bad by one
+    end only.
 
-    Ahead is certain as of the latest append, behind as of the earliest. A batch of both kinds is validated as of the
+    A future time is certain as of the latest append, a past one as of the earliest. A batch of both kinds is validated as of the
     latest one.
     """
     validated = validator.validate(batch, appended.earliest_ms)

@@ -29,7 +29,7 @@ class Reached:
 @dataclass(frozen=True, slots=True)
 class Progress:
     """The progress after batch `number`; -1 before the first. `ids`: of the topics that offsets belong to, by name.
-    `gone`: a sentence for each partition whose records were lost before they were read.
+    `gone`: a sentence for each partition that lost records before they were read.
     """
 
     number: int = -1

@@ -16,8 +16,8 @@ explanation of which not more than three quarters need to be wrong. Late records
 below the append, whatever their order. If the fitted times run on through the moment of reading, without a gap of an
 hour, all of them are ahead, and `earliest` is moved back by as much as they exceed it.
 
-**So** a record counts as ahead or behind only if the whole range says so. If only a part of the range does, it is
-counted apart, as perhaps ahead or behind (`Doubt`), and figures are ranges. The truth is within the range, except:
+A record counts as future or past only if it is so for the whole range of its append time. If it is so for a part of
+the range, it is counted apart, as perhaps future or past (`Doubt`), and figures are ranges. The truth is within the range, except:
 
 - if more than three quarters of the neighbouring records are ahead alike, and the partition ends before they reach the
   moment of reading, nothing shows it: they look sound;
@@ -25,7 +25,7 @@ counted apart, as perhaps ahead or behind (`Doubt`), and figures are ranges. The
 
 **Hours.** A record is dated to the hour only if its range by the partition's own times is no longer than an hour: from
 `earliest` to the next step (`next_step`), also that of the opposite explanation, in which being ahead costs three
-times. Times that stand still, repeat or contradict each other date nothing. Copied and backfilled topics show the hours
+times. Constant, repeated and contradictory times date nothing. Copied and backfilled topics show the hours
 of the records' own times, which reports call so.
 """
 

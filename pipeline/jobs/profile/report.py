@@ -73,7 +73,7 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
 
 
 def _perhaps(damage: Mapping[str, int], at_most: Mapping[str, int]) -> str:
-    """Return a sentence about the damages whose number is a range; nothing if there is none."""
+    """Return a sentence about the damages with a range of numbers; nothing if there is none."""
     ranges = {name: most for name, most in at_most.items() if most > damage[name]}
     if not ranges:
         return ""
@@ -257,7 +257,7 @@ def _about_hours(topic: Mapping[str, Any]) -> str:
     shown = topic["records"] - topic["undated"]
     of = f"{shown:,} of {counted(topic['records'], 'record')}" if topic["undated"] else "all records"
     rest = (
-        f" The times around the other {topic['undated']:,} stand still, repeat or contradict each other for more than "
+        f" The times around the other {topic['undated']:,} are constant, repeated or contradictory for more than "
         "an hour, so they have no hour."
         if topic["undated"]
         else ""

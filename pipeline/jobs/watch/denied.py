@@ -1,4 +1,4 @@
-"""Topics of a watch that its login may not read. The watch goes on with the others, and reads a topic again as soon as
+"""Topics of a watch that its login may not read. The watch continues with the others, and reads a topic again as soon as
 the login may.
 """
 
@@ -25,7 +25,7 @@ class DeniedTopics:
         return sorted(self._denied)
 
     def readable(self) -> Topics:
-        """Return the topics that are not denied, after another look at those that were. Raises TopicTrouble if all are,
+        """Ask again for the denied topics, and return the topics that can be read. Raises TopicTrouble if all are,
         and BrokerUnreachable.
         """
         if self._denied:

@@ -37,7 +37,7 @@ class Progress:
     ids: dict[str, str] = field(default_factory=dict)
 
     def of_topics(self, ids: Mapping[str, str]) -> "Progress":
-        """Return the same without places and producers of topics whose id changed; "" is unknown."""
+        """Return the same without places and producers of topics with another id; "" is unknown."""
         others = {name for name, its in ids.items() if its and self.ids.get(name, its) != its}
         return replace(
             self,

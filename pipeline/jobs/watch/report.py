@@ -90,7 +90,7 @@ def _findings(summary: Mapping[str, Any]) -> Table:
 
 
 def _damage(topic: Mapping[str, Any]) -> dict[str, int]:
-    """Return the counts by damage, with 0 for those that only may be there."""
+    """Return the counts by damage, with 0 for a damage that only may exist."""
     counts: dict[str, int] = dict.fromkeys(topic.get("damage_at_most", {}), 0)
     counts |= topic["damage"]
     return counts
