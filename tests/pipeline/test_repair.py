@@ -209,7 +209,8 @@ def test_a_dry_run_reports_a_clean_topic_that_apply_could_not_write(
     names = {"topic": polluted.topic, "clean": f"{polluted.topic}.clean"}
     config = {name: value for name, value in settings.items() if name != "partitions"}
     topic = NewTopic(there.format(**names), settings.get("partitions", 1), 1, config=config)
-    (made,) = AdminClient({"bootstrap.servers": kafka_bootstrap}).create_topics([topic]).values()
+    admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
+    (made,) = admin.create_topics([topic]).values()
     made.result(30)
 
     found = plan_repair(spark, kafka_bootstrap, polluted.topic, tmp_path, to="{topic}.clean")
