@@ -13,10 +13,6 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from sluicegate.pipeline.kafka.cluster import Cluster
-from sluicegate.pipeline.kafka.connection import LoginRejected
-from sluicegate.pipeline.kafka.settings import client_settings
-from sluicegate.pipeline.source.options import source_options
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.pipeline import java_options
@@ -117,16 +113,6 @@ def test_a_profile_by_a_token_in_a_file(broker: Kafka, tmp_path: Path) -> None:
     run("profile", *about, "--config", properties(tmp_path, by_file(tmp_path / "token")))
 
     assert summary(tmp_path / "out")["topics"][TOPIC]["damage"]["nanoseconds"] == 5
-
-
-def test_a_token_that_has_ended_is_rejected_in_the_brokers_words(broker: Kafka, tmp_path: Path) -> None:
-    (tmp_path / "token").write_text(token(lasts_seconds=-60))
-    options = source_options({"kafka.bootstrap.servers": broker.bootstrap, "subscribe": TOPIC})
-    cluster = Cluster(options.bootstrap, client_settings(by_file(tmp_path / "token")), timeout_seconds=1)
-
-    with pytest.raises(LoginRejected, match=r"invalid_token|Authentication failed"):
-        cluster.partitions([TOPIC])
-    cluster.close()
 
 
 PROGRAM = """
