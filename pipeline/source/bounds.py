@@ -25,8 +25,8 @@ class BadOption(PipelineError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The start or the end of reading: `offset` (EARLIEST or LATEST) for every partition, an offset for each partition in
-    `of`, or the first record at or after `timestamp` (ms), which for partitions in `times` is the time there.
+    """The start or the end of reading: `offset` (EARLIEST or LATEST) for every partition, an offset for each partition
+    in `of`, or the first record at or after `timestamp` (ms), which for partitions in `times` is the time there.
 
     `option`: name of the option in messages. `latest_if_none`: a partition without a record at or after the time starts
     at its end; otherwise that is an error.

@@ -117,8 +117,8 @@ def add_validated(findings: Findings, validator: PartitionValidator, batch: Stor
     """Validate a batch and add the result: violations by both ends of its range, and records that are bad by one
     end only.
 
-    A future time is certain as of the latest append, a past one as of the earliest. A batch of both kinds is validated as of the
-    latest one.
+    A future time is certain as of the latest append, a past one as of the earliest. A batch of both kinds is validated
+    as of the latest one.
     """
     validated = validator.validate(batch, appended.earliest_ms)
     is_range = appended.earliest_ms < appended.latest_ms and not validator.looks_back

@@ -17,7 +17,8 @@ below the append, whatever their order. If the fitted times run on through the m
 hour, all of them are ahead, and `earliest` is moved back by as much as they exceed it.
 
 A record counts as future or past only if it is so for the whole range of its append time. If it is so for a part of
-the range, it is counted apart, as perhaps future or past (`Doubt`), and figures are ranges. The truth is within the range, except:
+the range, it is counted apart, as perhaps future or past (`Doubt`), and figures are ranges. The truth is within the
+range, except:
 
 - if more than three quarters of the neighbouring records are ahead alike, and the partition ends before they reach the
   moment of reading, nothing shows it: they look sound;

@@ -1,5 +1,5 @@
-"""Topics of a watch that its login may not read. The watch continues with the others, and reads a topic again as soon as
-the login may.
+"""Topics of a watch that its login may not read. The watch continues with the others, and reads a topic again when the
+login may.
 """
 
 from collections.abc import Iterable
