@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from sluicegate.pipeline import Replay, audit, plan_replay, replay
 from sluicegate.pipeline.jobs.replay.listed_records import NoFindings
 from sluicegate.pipeline.jobs.replay.progress import LISTED_GROUP, groups_of
+from sluicegate.pipeline.topic_ids import TopicRecreated
 from sluicegate.pipeline.topics import Topics
 from tests.broker.eventually import eventually
 from tests.integration.topics import create_topic
@@ -239,7 +240,7 @@ def test_an_incomplete_or_unrelated_list_is_reported(
     eventually(lambda: topic not in admin.list_topics().topics, what="the topic to be gone")
     admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(60)
     eventually(lambda: has_one(kafka_bootstrap, topic), what="a record in the new topic")
-    with pytest.raises(NoFindings, match=f"{topic}-0: .* if the topic was recreated"):
+    with pytest.raises(TopicRecreated, match=rf"created again since: {topic} .*\. Audit them again"):
         replayed(spark, kafka_bootstrap, topic, file, tmp_path / "out", findings=listed)
 
 

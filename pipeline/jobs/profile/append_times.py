@@ -22,6 +22,8 @@ range, except:
 
 - if more than three quarters of the neighbouring records are ahead alike, and the partition ends before they reach the
   moment of reading, nothing shows it: they look sound;
+- if a partition begins with records ahead, and only a few times as many records follow: nothing earlier contradicts
+  them, so they look sound;
 - within `step_ms`, a minute (for a partition that spans more than a month, a 50,000th of its span).
 
 **Hours.** A record is dated to the hour only if its range by the partition's own times is no longer than an hour: from

@@ -6,6 +6,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from sluicegate.pipeline.results import Results, java_of
+from sluicegate.pipeline.source.options import Trigger
 from sluicegate.pipeline.topics import Topics
 
 _SAMPLE = "index: int, timestamp: bigint, reason: string, earliest: bigint, latest: bigint, diagnosis: string"
@@ -23,10 +24,11 @@ def from_files(spark: SparkSession, path: str, files_a_batch: int) -> DataFrame:
 
 
 def from_topic(spark: SparkSession, topics: Topics, offsets_a_batch: int) -> DataFrame:
-    """Return a stream of the values of topics."""
+    """Return a stream of the values of topics, for a query with an interval as its trigger."""
     records = (
         spark.readStream.format("sluicegate")
-        .options(**topics.options, columns="value", startingOffsets="earliest", maxOffsetsPerTrigger=offsets_a_batch)
+        .options(**topics.options, columns="value", startingOffsets="earliest")
+        .options(maxOffsetsPerTrigger=offsets_a_batch, trigger=Trigger.PROCESSING_TIME)
         .load()
     )
     return _events(records.select(f.col("value").cast("string").alias("line")))
