@@ -31,7 +31,7 @@ def rows_in(page: str) -> int:
 def test_a_profiles_summary_and_tables() -> None:
     cell = {"codec": "none", "timestamp_type": 0, "records": 5, "null_keys": 0, "bytes": 9, "batches": 1}
     times = {"stored_bytes": 9, "earliest": 5, "latest": 9, "ahead_beyond_ms": 1000, "behind_beyond_ms": 0}
-    times |= {"likely_unit": None}
+    times |= {"ahead_at_most_ms": 1000, "behind_at_most_ms": 0, "likely_unit": None, "is_dated": True}
     rows: list[dict[str, Any]] = [
         {"producer_id": i // 2, "damage": "zero" if i % 2 else "none"} | cell | times for i in range(2 * PRODUCERS)
     ]

@@ -41,8 +41,8 @@ WINDOW = 1 << 20
 ANY_SIZE = 1 << 40
 
 
-def free(at_once: int = ANY_SIZE) -> DecompressionBudget:
-    return DecompressionBudget(ANY_SIZE, 0, lambda: None, at_once)
+def free(most_held: int = ANY_SIZE) -> DecompressionBudget:
+    return DecompressionBudget(ANY_SIZE, 0, lambda: None, most_held=most_held)
 
 
 class Rewritten:
@@ -257,4 +257,4 @@ def test_a_record_across_pieces_has_the_size_that_rules_accept(codec: str) -> No
 
 def test_a_large_record_is_for_a_thread() -> None:
     with pytest.raises(OutOfTime):
-        Rewritten(batch([Rec(5, value=bytes(2_000))]), nothing, budget=free(at_once=1_000))
+        Rewritten(batch([Rec(5, value=bytes(2_000))]), nothing, budget=free(most_held=1_000))

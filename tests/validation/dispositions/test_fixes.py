@@ -28,14 +28,14 @@ def validated(
     *batches: bytes,
     previous: Previous | None = None,
     version: int = 9,
-    at_once: int = 1 << 60,
+    most_held: int = 1 << 60,
     limits: ValidationLimits = LIMITS,
 ) -> ValidatedRequest:
     """As a request is; what is good counts as stored."""
     body = produce_body(version, [topic_data("t", *enumerate(batches))])
     request = walk_produce_request(bytearray(body), version, 0, 100)
-    most = (limits.max_decompressed_bytes, 1000, lambda: None, at_once, limits.max_request_headers)
-    budget = DecompressionBudget(*most)
+    plain, headers = limits.max_decompressed_bytes, limits.max_request_headers
+    budget = DecompressionBudget(plain, 1000, lambda: None, most_headers=headers, most_held=most_held)
     found = validate_request(request, {}, lambda _: policy, limits, lambda: NOW, Decompressor(), budget, previous)
     for partition, latest in found.times.values():
         if isinstance(previous, PreviousTimes):
@@ -152,7 +152,7 @@ def test_an_observed_topic_is_not_fixed() -> None:
 @pytest.mark.parametrize("codec", [NONE, LZ4])
 def test_what_takes_long_is_for_a_thread(codec: int) -> None:
     with pytest.raises(OutOfTime):
-        validated(fixing(Fix.NOW), batch([Rec(0, value=bytes(2000))], codec), at_once=1000)
+        validated(fixing(Fix.NOW), batch([Rec(0, value=bytes(2000))], codec), most_held=1000)
 
 
 def test_partitions_without_end_cost_no_memory_without_end() -> None:
