@@ -17,7 +17,7 @@ from sluicegate.protocol.records.record_batch import CODEC_MASK, HEADER_BYTES, a
 from sluicegate.proxy.responses.dispatch import Dispatch
 from sluicegate.proxy.scheduling.extraction import QuarantineMemory, extract_bad_records
 from sluicegate.proxy.scheduling.fair_sharing import Account
-from sluicegate.proxy.scheduling.validation_thread import MOST_HELD_BYTES, Job, ValidationThread, settle
+from sluicegate.proxy.scheduling.validation_thread import ANY_SIZE, MOST_HELD_BYTES, Job, ValidationThread, settle
 from sluicegate.proxy.scheduling.wait_budget import CpuTime, MayNotWaitHere, WaitBudget
 from sluicegate.proxy.scheduling.waiting_threads import MOST_COSTLY_THREADS, WaitingThreads
 from sluicegate.validation.dispositions.fixes import Previous
@@ -203,7 +203,7 @@ class Scheduler:
             self._large_room.add(job)
 
     def _validate_large(self, job: Job, give_way: Callable[[], None]) -> None:
-        self._settle(job, give_way, self._limits.max_decompressed_bytes)
+        self._settle(job, give_way, ANY_SIZE)
 
     def _settle(self, job: Job, give_way: Callable[[], None], most_held: int) -> None:
         settle(job, partial(self._validate_whole, job, Decompressor(), PolicyMemo(), give_way, most_held))

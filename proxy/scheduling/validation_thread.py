@@ -77,9 +77,10 @@ class _Level:
 
 MOST_HELD_BYTES: Final = 1 << 20
 """The most of one record that jobs keep in memory, except where there is only one job at a time."""
+ANY_SIZE: Final = 1 << 62
 # Ordinary requests take less than 30 ms. Each level is ten times as long, so what a job takes on those before its own
 # is about a tenth of what it takes on its own.
-_LEVELS = (_Level(0.03, MOST_HELD_BYTES), _Level(0.3, MOST_HELD_BYTES), _Level(float("inf"), 1 << 62))
+_LEVELS = (_Level(0.03, MOST_HELD_BYTES), _Level(0.3, MOST_HELD_BYTES), _Level(float("inf"), ANY_SIZE))
 # A job lets shorter ones go after each slice of CPU time.
 _SLICE_SECONDS = 0.01
 # How long it lets them go; a started job is continued after that. It gets a slice, or a fourth of the time they took.

@@ -197,3 +197,25 @@ def test_a_job_that_needs_more_than_a_slice_starts_again_in_a_thread_for_costly_
 
     assert rule.given == [CpuTime.SLICE, CpuTime.REST]
     assert set(dispatch.validated.rejected) == {(0, 0)}
+
+
+def test_a_large_record_that_is_not_compressed_waits_for_its_rule_alone() -> None:
+    """It is no decompressed byte, so it may be larger than `limits.max_decompressed_bytes`."""
+    wait_budget = WaitBudget()
+    rule = SlowRule(wait_budget)
+    policy = TopicPolicy(rules=RuleSet([NamedRule("slow", rule, Mode.REJECT)]))
+
+    def prepare(request: ProduceRequest, validated: ValidatedRequest, give_way: Callable[[], None]) -> Dispatch:
+        return dispatch_of(request, validated, LogStarts(), NOW, give_way)
+
+    rules = RulesInForce(Rulebook(FilePolicies(policy, ())))
+    limits = ValidationLimits(max_decompressed_bytes=2 * MIB)
+    made = Scheduler({}, rules, limits, lambda: NOW, prepare, lambda _step: None, wait_budget=wait_budget)
+    try:
+        job = made.submit(request_of(batch([Rec(NOW, value=bytes(3 * MIB))])), Account())
+        dispatch = job.future.result(30)
+    finally:
+        made.close()
+
+    assert set(dispatch.validated.rejected) == {(0, 0)}
+    assert rule.given == [CpuTime.REST]
