@@ -5,7 +5,6 @@ end. The response has the result, or that the reload is under way.
 """
 
 import asyncio
-import json
 from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
@@ -18,7 +17,7 @@ from sluicegate.proxy.reload.enforcement import Enforcement
 from sluicegate.proxy.reload.known_topics import KnownTopics
 from sluicegate.proxy.reload.reload_request import ReloadResult
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery
-from sluicegate.proxy.webui.responses import SAFE, Response, text_response
+from sluicegate.proxy.webui.responses import Response, json_response, text_response
 from sluicegate.proxy.webui.site import NoStateAvailable, ReadState
 
 # A request to the admin endpoint ends within 10 s, and `sluicegate reload` waits for 5 s.
@@ -54,10 +53,10 @@ class ProxyChanges:
         try:
             result = reloading.result(_RELOAD_SECONDS)
         except TimeoutError:
-            return _json({"outcome": "under way", "problems": [], "missing": []})
+            return json_response({"outcome": "under way", "problems": [], "missing": []})
         outcome = "rejected" if result.problems else "reloaded"
         missing = [{"file": str(each.file), "topics": list(each.topics)} for each in result.missing]
-        return _json({"outcome": outcome, "problems": list(result.problems), "missing": missing})
+        return json_response({"outcome": outcome, "problems": list(result.problems), "missing": missing})
 
 
 def changes_of(
@@ -75,7 +74,3 @@ def changes_of(
     loop = asyncio.get_running_loop()
     topics = KnownTopics(lambda: query.loaded, with_traffic, partial(list_names_now, config.upstream))
     return ProxyChanges(EnforcementApi(enforcement, topics, loop), reload, loop)
-
-
-def _json(value: object) -> Response:
-    return Response(200, json.dumps(value).encode(), (("Content-Type", "application/json"), *SAFE))

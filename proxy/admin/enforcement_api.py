@@ -5,7 +5,6 @@
 """
 
 import asyncio
-import json
 from collections.abc import Callable, Sequence
 from urllib.parse import parse_qsl
 
@@ -14,7 +13,7 @@ from sluicegate.config.values.topic_pattern import exact_name_of
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.reload.enforcement import MAX_SECONDS, MAX_SUSPENSIONS, Enforcement, TooManySuspensions
 from sluicegate.proxy.reload.known_topics import KnownTopics, NoSuchTopic
-from sluicegate.proxy.webui.responses import SAFE, Response, text_response
+from sluicegate.proxy.webui.responses import Response, json_response, text_response
 
 _MOST_REASON_CHARACTERS = 200
 _LOOP_SECONDS = 5.0
@@ -58,7 +57,7 @@ class EnforcementApi:
         except NoSuchTopic as error:
             return text_response(404, str(error))
         if preview == "true":
-            return _json({"topics": topics})
+            return json_response({"topics": topics})
         try:
             return asyncio.run_coroutine_threadsafe(self._made(change, topics), self._loop).result(_LOOP_SECONDS)
         except TooManySuspensions:
@@ -102,7 +101,7 @@ class EnforcementApi:
             {"topic": each.topic, "reason": each.reason, "until_ms": each.until_ms, "text": str(each)}
             for each in self._enforcement.suspensions
         ]
-        return _json({"suspended": active})
+        return json_response({"suspended": active})
 
 
 def _pattern(given: dict[str, str]) -> str | None:
@@ -119,7 +118,3 @@ def _pattern(given: dict[str, str]) -> str | None:
     if exact is not None and not is_legal_topic_name(exact):
         raise ValueError(topic)
     return topic
-
-
-def _json(value: object) -> Response:
-    return Response(200, json.dumps(value).encode(), (("Content-Type", "application/json"), *SAFE))

@@ -1,6 +1,7 @@
 """HTTP responses of the admin endpoint: texts, and the files of the web UI from the package."""
 
 import gzip
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
@@ -50,6 +51,11 @@ class Response:
 
 Slow = Callable[[], Response]
 """Returns a response, possibly after a while: not for an event loop."""
+
+
+def json_response(value: object) -> Response:
+    """Return a value as JSON, with status 200."""
+    return Response(200, json.dumps(value).encode(), (("Content-Type", "application/json"), *SAFE))
 
 
 def text_response(status: int, text: str, *headers: tuple[str, str]) -> Response:
