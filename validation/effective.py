@@ -23,17 +23,17 @@ from sluicegate.validation.verdict import Reason
 Value = int | str | bool | None
 
 KEYS_BY_REASON = {
-    Reason.TIMESTAMP_BEFORE: BEFORE_MAX,
-    Reason.TIMESTAMP_AFTER: AFTER_MAX,
-    Reason.TIMESTAMP_TYPE: TIMESTAMP_TYPE,
+    Reason.TIMESTAMP_TOO_OLD: BEFORE_MAX,
+    Reason.TIMESTAMP_IN_FUTURE: AFTER_MAX,
+    Reason.LOG_APPEND_TIME: TIMESTAMP_TYPE,
     Reason.NULL_KEY: CLEANUP_POLICY,
-    Reason.TOO_LARGE: MAX_MESSAGE_BYTES,
-    Reason.AMBIGUOUS: "framing",
-    Reason.UNREADABLE: "framing",
-    Reason.RULE: "rules",
-    Reason.REQUEST_RULE: "requests",
-    Reason.OUTAGE: "rules",
-    Reason.SCHEMA: "rules",
+    Reason.BATCH_TOO_LARGE: MAX_MESSAGE_BYTES,
+    Reason.AMBIGUOUS_FRAMING: "framing",
+    Reason.UNREADABLE_FRAMING: "framing",
+    Reason.RULE_VIOLATED: "rules",
+    Reason.REQUEST_RULE_VIOLATED: "requests",
+    Reason.DEPENDENCY_UNAVAILABLE: "rules",
+    Reason.SCHEMA_UNUSABLE: "rules",
 }
 """The key that a violation is about; reasons about a broker's format have none."""
 
@@ -117,7 +117,7 @@ def value_behind(policy: TopicPolicy, reason: Reason, rule: str | None = None) -
     if key is None:
         return None
     if rule is not None:
-        return _of_request_rule(policy, rule) if reason is Reason.REQUEST_RULE else _of_rule(policy, rule)
+        return _of_request_rule(policy, rule) if reason is Reason.REQUEST_RULE_VIOLATED else _of_rule(policy, rule)
     return value_of(policy, key)
 
 

@@ -62,18 +62,18 @@ def validate_message_set(
     try:
         return validator.validate(records)
     except CorruptBatch as error:
-        return Rejected(error.code, Reason.MAGIC)
+        return Rejected(error.code, Reason.UNSUPPORTED_MAGIC)
     except BrokenMessage:
-        return Rejected(ErrorCode.INVALID_RECORD, Reason.STRUCTURE)
+        return Rejected(ErrorCode.INVALID_RECORD, Reason.RECORD_FORMAT)
 
 
 def check_stored_message(records: memoryview, start: int, end: int, policy: TopicPolicy) -> Rejected | None:
     """Check a message of magic 0 or 1 as a broker's log does, before its content: size and CRC."""
     most = policy.max_message_bytes
     if most is not None and end - start > most:
-        return Rejected(ErrorCode.MESSAGE_TOO_LARGE, Reason.TOO_LARGE)
+        return Rejected(ErrorCode.MESSAGE_TOO_LARGE, Reason.BATCH_TOO_LARGE)
     if not has_crc(records, records, start, end):
-        return Rejected(ErrorCode.CORRUPT_MESSAGE, Reason.CRC)
+        return Rejected(ErrorCode.CORRUPT_MESSAGE, Reason.CRC_MISMATCH)
     return None
 
 
@@ -161,7 +161,7 @@ class _MessageSetValidator:
             return Accepted(0, 0)
         if is_compressed:
             if count > 1:
-                return Rejected(ErrorCode.INVALID_RECORD, Reason.TWO_BATCHES, records=count)
+                return Rejected(ErrorCode.INVALID_RECORD, Reason.SEVERAL_BATCHES, records=count)
             return self._validate_wrapper(first, records)
         return self._validated_plain(finding, mixes_magics, count)
 
@@ -172,15 +172,15 @@ class _MessageSetValidator:
             time_reason = described.reason if finding.flaw in _TIME_FLAWS else None
             return reject_records([described], 1, time_reason, count, self._budget)
         if mixes_magics:
-            return Rejected(ErrorCode.INVALID_RECORD, Reason.MAGIC, records=count)
+            return Rejected(ErrorCode.INVALID_RECORD, Reason.UNSUPPORTED_MAGIC, records=count)
         return Accepted(count, self._ahead_ms(), has_time=self._latest > 0)
 
     def _validate_wrapper(self, wrapper: Message, records: memoryview) -> Verdict:
         codec_id = wrapper.codec_id
         if codec_id == _ZSTD:
-            return Rejected(ErrorCode.INVALID_RECORD, Reason.CODEC)
+            return Rejected(ErrorCode.INVALID_RECORD, Reason.UNSUPPORTED_CODEC)
         if codec_id > _LAST_CODEC:
-            return Rejected(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.CODEC)
+            return Rejected(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.UNSUPPORTED_CODEC)
         if wrapper.value_size < 0:
             raise BrokenMessage("a compressed message without a value")
         value = records[wrapper.value_at : wrapper.value_at + wrapper.value_size]
@@ -231,7 +231,7 @@ class _MessageSetValidator:
         elif message.magic != wrapper.magic:
             flaw = OTHER_MAGIC
         elif not stream.has_crc():
-            found.fatal = Rejected(ErrorCode.CORRUPT_MESSAGE, Reason.CRC)
+            found.fatal = Rejected(ErrorCode.CORRUPT_MESSAGE, Reason.CRC_MISMATCH)
         else:
             flaw = self._flaw_of(message, timestamp, wrapper)
         if flaw:

@@ -47,14 +47,14 @@ class LegacyErrors:
             return BadRecord(finding.index, timestamp, Reason.NULL_KEY, text)
         if finding.flaw == OUT_OF_WINDOW and self.window is not None:
             text = wording.timestamp_out_of_range(timestamp, offset, self.window.earliest, self.window.latest)
-            breach = self.window.breach(timestamp) or Reason.TIMESTAMP_BEFORE
+            breach = self.window.breach(timestamp) or Reason.TIMESTAMP_TOO_OLD
             return BadRecord(finding.index, timestamp, breach, wording.diagnosed(text, timestamp, self.window.now_ms))
         claims_append_time = finding.flaw == APPEND_TIME or (outer.is_log_append_time and message.magic > 0)
         record = wording.legacy_batch(offset, _render(message, timestamp, claims_append_time))
         if finding.flaw == OTHER_MAGIC:
             text = wording.inner_magic(record, outer.magic, self.topic, self.partition)
             return BadRecord(finding.index, timestamp, Reason.INNER_MAGIC, text)
-        return BadRecord(finding.index, timestamp, Reason.TIMESTAMP_TYPE, wording.log_append_time_claimed(record))
+        return BadRecord(finding.index, timestamp, Reason.LOG_APPEND_TIME, wording.log_append_time_claimed(record))
 
 
 def _render(message: Message, timestamp: int, claims_append_time: bool) -> str:
@@ -125,7 +125,7 @@ class RecordErrors:
             return BadRecord(index, timestamp, breach, wording.diagnosed(text, timestamp, self.window.now_ms))
         render = wording.default_record if self.batch.codec_id == Codec.NONE else wording.partial_record
         text = wording.log_append_time_claimed(render(offset, timestamp, key_size, value_size))
-        return BadRecord(index, timestamp, Reason.TIMESTAMP_TYPE, text)
+        return BadRecord(index, timestamp, Reason.LOG_APPEND_TIME, text)
 
 
 def what_to_look_for(batch: RecordBatch, window: TimeWindow | None, compacted: bool) -> int:
@@ -166,13 +166,13 @@ def ambiguous(topic: str, partition: int, index: int, found: Ambiguity, records:
         f"Record {index} of the batch for {topic}-{partition} {flaw}: brokers store it, and clients read other records "
         f"than it has, or stop there. {_FRAMING_ADVICE}"
     )
-    return Rejected(ErrorCode.INVALID_RECORD, Reason.AMBIGUOUS, text, records=records)
+    return Rejected(ErrorCode.INVALID_RECORD, Reason.AMBIGUOUS_FRAMING, text, records=records)
 
 
 def odd_payload(topic: str, partition: int, codec_id: int, oddity: Oddity, records: int) -> Rejected:
     """Return the rejection of, or the report about, a batch with odd compressed data."""
     flaw = _ENDS[oddity].format(codec=Codec(codec_id).name.lower())
-    reason = Reason.AMBIGUOUS if oddity is Oddity.HIDDEN_DATA else Reason.UNREADABLE
+    reason = Reason.AMBIGUOUS_FRAMING if oddity is Oddity.HIDDEN_DATA else Reason.UNREADABLE_FRAMING
     return Rejected(
         ErrorCode.INVALID_RECORD,
         reason,

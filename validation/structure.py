@@ -23,10 +23,10 @@ _BASE_OFFSET_BYTES = 8
 _NO_BASE_OFFSET = bytes(_BASE_OFFSET_BYTES)
 # Violations of the request's rules; allocated once, because a request may have thousands of such partitions.
 _NO_BATCH = Rejected(ErrorCode.INVALID_RECORD, Reason.NO_BATCH, stage=Stage.PARTITION)
-_OLD_MAGIC = Rejected(ErrorCode.INVALID_RECORD, Reason.MAGIC, stage=Stage.PARTITION)
-_NO_CODEC = Rejected(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.CODEC, stage=Stage.PARTITION)
-_EARLY_ZSTD = Rejected(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, Reason.CODEC, stage=Stage.PARTITION)
-_TWO_BATCHES = Rejected(ErrorCode.INVALID_RECORD, Reason.TWO_BATCHES, stage=Stage.PARTITION)
+_OLD_MAGIC = Rejected(ErrorCode.INVALID_RECORD, Reason.UNSUPPORTED_MAGIC, stage=Stage.PARTITION)
+_NO_CODEC = Rejected(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.UNSUPPORTED_CODEC, stage=Stage.PARTITION)
+_EARLY_ZSTD = Rejected(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, Reason.UNSUPPORTED_CODEC, stage=Stage.PARTITION)
+_TWO_BATCHES = Rejected(ErrorCode.INVALID_RECORD, Reason.SEVERAL_BATCHES, stage=Stage.PARTITION)
 
 
 def check_request_rules(records: memoryview, first_end: int | None, version: int) -> Rejected | None:
@@ -54,19 +54,19 @@ def check_stored_form(records: memoryview, start: int, end: int, policy: TopicPo
     A batch that ends before its producer id already fails where a broker reads producer ids, before the log.
     """
     if end - start < UP_TO_PRODUCER_ID_BYTES:
-        return Rejected(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.CRC)
+        return Rejected(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.CRC_MISMATCH)
     if records[start : start + _BASE_OFFSET_BYTES] != _NO_BASE_OFFSET:
         return Rejected(ErrorCode.INVALID_RECORD, Reason.BASE_OFFSET)
     most = policy.max_message_bytes
     if most is not None and end - start > most:
-        return Rejected(ErrorCode.MESSAGE_TOO_LARGE, Reason.TOO_LARGE)
+        return Rejected(ErrorCode.MESSAGE_TOO_LARGE, Reason.BATCH_TOO_LARGE)
     if end - start < HEADER_BYTES:
-        return Rejected(ErrorCode.CORRUPT_MESSAGE, Reason.CRC)
+        return Rejected(ErrorCode.CORRUPT_MESSAGE, Reason.CRC_MISMATCH)
     batch = RecordBatch(records, start, end)
     if not has_valid_crc(records, batch):
-        return Rejected(ErrorCode.CORRUPT_MESSAGE, Reason.CRC, records=max(batch.record_count, 0))
+        return Rejected(ErrorCode.CORRUPT_MESSAGE, Reason.CRC_MISMATCH, records=max(batch.record_count, 0))
     if batch.attributes & CODEC_MASK > _LAST_CODEC:
-        return Rejected(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.CODEC)
+        return Rejected(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.UNSUPPORTED_CODEC)
     return batch
 
 
@@ -74,9 +74,9 @@ def check_header(batch: RecordBatch) -> Rejected | None:
     """Check counts, control batches and sequences of a magic 2 batch (KIP-98)."""
     count = batch.record_count
     if batch.last_offset_delta + 1 <= 0 or count <= 0 or batch.last_offset_delta + 1 != count:
-        return Rejected(ErrorCode.INVALID_RECORD, Reason.COUNT, records=max(count, 0))
+        return Rejected(ErrorCode.INVALID_RECORD, Reason.RECORD_COUNT, records=max(count, 0))
     if batch.attributes & CONTROL:
         return Rejected(ErrorCode.INVALID_RECORD, Reason.CONTROL_BATCH, records=count)
     if batch.producer_id > NO_PRODUCER_ID and batch.base_sequence < 0:
-        return Rejected(ErrorCode.INVALID_RECORD, Reason.SEQUENCE, records=count)
+        return Rejected(ErrorCode.INVALID_RECORD, Reason.MISSING_SEQUENCE, records=count)
     return None

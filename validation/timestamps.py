@@ -52,9 +52,9 @@ class TimeWindow:
             return None
         behind = as_long(self.now_ms - timestamp)
         if behind > self.before_max_ms:
-            return Reason.TIMESTAMP_BEFORE
+            return Reason.TIMESTAMP_TOO_OLD
         if as_long(-behind) > self.after_max_ms:
-            return Reason.TIMESTAMP_AFTER
+            return Reason.TIMESTAMP_IN_FUTURE
         return None
 
 

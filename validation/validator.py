@@ -83,7 +83,7 @@ def validate_partition(
         first_end = next_batch_end(records, 0)
         rejected = check_request_rules(records, first_end, submission.version) if has_rules else None
     except CorruptBatch as error:
-        return Rejected(error.code, Reason.MAGIC, stage=Stage.PARTITION if has_rules else Stage.LOG)
+        return Rejected(error.code, Reason.UNSUPPORTED_MAGIC, stage=Stage.PARTITION if has_rules else Stage.LOG)
     if rejected is not None:
         return rejected
     if first_end is None or magic_at(records, 0) < MAGIC_2:
@@ -126,10 +126,10 @@ def _check_further_batches(
                 return rejected
             start = end
     except CorruptBatch as error:
-        return Rejected(error.code, Reason.MAGIC)
+        return Rejected(error.code, Reason.UNSUPPORTED_MAGIC)
     except BrokenMessage:
-        return Rejected(ErrorCode.INVALID_RECORD, Reason.STRUCTURE)
-    return Rejected(ErrorCode.INVALID_RECORD, Reason.TWO_BATCHES) if several else None
+        return Rejected(ErrorCode.INVALID_RECORD, Reason.RECORD_FORMAT)
+    return Rejected(ErrorCode.INVALID_RECORD, Reason.SEVERAL_BATCHES) if several else None
 
 
 def _validate_records(
@@ -199,7 +199,7 @@ def _scan(
     found = None
     if pieces is not None and pieces.oddity is not None and policy.looks_for(pieces.oddity):
         found = odd_payload(submission.topic, submission.partition, batch.codec_id, pieces.oddity, batch.record_count)
-        if policy.framing is Framing.STRICT or found.reason is Reason.AMBIGUOUS:
+        if policy.framing is Framing.STRICT or found.reason is Reason.AMBIGUOUS_FRAMING:
             return found
     if bad is not None:
         errors = RecordErrors(submission.topic, submission.partition, batch, window)
@@ -226,7 +226,7 @@ def _broken(outcome: int, is_damaged: bool) -> tuple[ErrorCode, Reason] | None:
     if is_damaged and outcome in (RAN_OUT, WHOLE):
         return ErrorCode.UNKNOWN_SERVER_ERROR, Reason.DAMAGED_PAYLOAD
     if outcome == BAD_LENGTH:
-        return ErrorCode.UNKNOWN_SERVER_ERROR, Reason.STRUCTURE
+        return ErrorCode.UNKNOWN_SERVER_ERROR, Reason.RECORD_FORMAT
     if outcome != WHOLE:
-        return ErrorCode.INVALID_RECORD, Reason.STRUCTURE
+        return ErrorCode.INVALID_RECORD, Reason.RECORD_FORMAT
     return None

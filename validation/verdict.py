@@ -2,48 +2,60 @@
 
 from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from sluicegate.protocol.errors import ErrorCode
 
 
 class Reason(StrEnum):
-    """The reason for a rejection, for logs, metrics and violation events (docs/violations.md)."""
+    """The reason for a finding: the code that events, metrics, logs and tables have, with its `text` for people
+    (docs/reasons.md).
+    """
 
-    TIMESTAMP_BEFORE = "timestamp too far behind"
-    TIMESTAMP_AFTER = "timestamp too far ahead"
-    TIMESTAMP_TYPE = "producer claims LogAppendTime"
-    NULL_KEY = "null key on a compacted topic"
-    INNER_MAGIC = "inner message of another magic"
-    NESTED_COMPRESSION = "compressed message within a compressed one"
-    NO_BATCH = "no whole record batch"
-    MAGIC = "wrong or unknown magic"
-    TWO_BATCHES = "more than one batch"
-    BASE_OFFSET = "base offset is not 0"
-    TOO_LARGE = "batch larger than max.message.bytes"
-    CRC = "CRC mismatch or batch shorter than its header"
-    CODEC = "unknown codec, or zstd in a version that has none"
-    DAMAGED_PAYLOAD = "payload does not decompress"
-    DECOMPRESSION_LIMIT = "payload decompresses to more than is allowed"
-    TOO_MANY_HEADERS = "records have more headers than is allowed"
-    COUNT = "record count and offsets disagree"
-    CONTROL_BATCH = "control batch from a client"
-    SEQUENCE = "producer id without a sequence"
-    STRUCTURE = "records do not follow the format"
-    AMBIGUOUS = "clients read other records"
-    UNREADABLE = "unreadable to some clients"
-    UNKNOWN_TOPIC_ID = "topic id that no broker could name"
-    RULE = "breaks a rule"
-    REQUEST_RULE = "breaks a rule for requests"
-    OUTAGE = "what a rule depends on does not answer"
-    SCHEMA = "a schema cannot be applied"
+    text: str
+
+    def __new__(cls, code: str, text: str) -> Self:
+        """Create a member whose value is `code`."""
+        member = str.__new__(cls, code)
+        member._value_ = code
+        member.text = text
+        return member
+
+    TIMESTAMP_TOO_OLD = "timestamp_too_old", "timestamp older than the maximum age"
+    TIMESTAMP_IN_FUTURE = "timestamp_in_future", "timestamp too far in the future"
+    REHEARSED_BOUND = "rehearsed_bound", "timestamp outside a rehearsed bound"
+    LOG_APPEND_TIME = "log_append_time", "producer claims LogAppendTime"
+    NULL_KEY = "null_key", "null key on a compacted topic"
+    INNER_MAGIC = "inner_magic", "inner message of another magic"
+    NESTED_COMPRESSION = "nested_compression", "compressed message within a compressed one"
+    NO_BATCH = "no_batch", "no complete record batch"
+    UNSUPPORTED_MAGIC = "unsupported_magic", "wrong or unknown magic"
+    SEVERAL_BATCHES = "several_batches", "more than one batch"
+    BASE_OFFSET = "base_offset", "base offset is not 0"
+    BATCH_TOO_LARGE = "batch_too_large", "batch larger than max.message.bytes"
+    CRC_MISMATCH = "crc_mismatch", "CRC mismatch, or batch shorter than its header"
+    UNSUPPORTED_CODEC = "unsupported_codec", "unknown codec, or zstd in a version without zstd"
+    DAMAGED_PAYLOAD = "damaged_payload", "payload does not decompress"
+    DECOMPRESSION_LIMIT = "decompression_limit", "payload decompresses to more than is allowed"
+    TOO_MANY_HEADERS = "too_many_headers", "records have more headers than is allowed"
+    RECORD_COUNT = "record_count", "record count and offsets disagree"
+    CONTROL_BATCH = "control_batch", "control batch from a client"
+    MISSING_SEQUENCE = "missing_sequence", "producer id without a sequence"
+    RECORD_FORMAT = "record_format", "records do not follow the format"
+    AMBIGUOUS_FRAMING = "ambiguous_framing", "some clients read other records"
+    UNREADABLE_FRAMING = "unreadable_framing", "some clients cannot read the batch"
+    UNKNOWN_TOPIC_ID = "unknown_topic_id", "topic id that no broker could name"
+    RULE_VIOLATED = "rule_violated", "record violates a rule"
+    REQUEST_RULE_VIOLATED = "request_rule_violated", "request violates a rule for requests"
+    DEPENDENCY_UNAVAILABLE = "dependency_unavailable", "a service that a rule depends on does not respond"
+    SCHEMA_UNUSABLE = "schema_unusable", "a schema cannot be applied"
 
 
-TIMED = frozenset({Reason.TIMESTAMP_BEFORE, Reason.TIMESTAMP_AFTER})
+TIMED = frozenset({Reason.TIMESTAMP_TOO_OLD, Reason.TIMESTAMP_IN_FUTURE})
 """Reasons with a diagnosis: the probable unit of the time."""
 
 
-FRAMED = frozenset({Reason.AMBIGUOUS, Reason.UNREADABLE})
+FRAMED = frozenset({Reason.AMBIGUOUS_FRAMING, Reason.UNREADABLE_FRAMING})
 """Reasons that only the batch's message explains (`framing`)."""
 
 

@@ -27,9 +27,11 @@ from sluicegate.validation.units import diagnose
 from sluicegate.validation.validated_request import ValidatedRequest
 from sluicegate.validation.verdict import TIMED, Beginning, Reason, Rejected
 
-_OF_RULES = frozenset({Reason.RULE, Reason.REQUEST_RULE, Reason.OUTAGE, Reason.SCHEMA})
+_OF_RULES = frozenset(
+    {Reason.RULE_VIOLATED, Reason.REQUEST_RULE_VIOLATED, Reason.DEPENDENCY_UNAVAILABLE, Reason.SCHEMA_UNUSABLE}
+)
 # The rule was not evaluated: a dependency does not respond, or a schema cannot be applied.
-_NOT_EVALUATED = frozenset({Reason.OUTAGE, Reason.SCHEMA})
+_NOT_EVALUATED = frozenset({Reason.DEPENDENCY_UNAVAILABLE, Reason.SCHEMA_UNUSABLE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +143,13 @@ class _Explanation:
         policy = self._policy
         named = {rule.name: rule for rule in (policy.rules.rules if policy.rules is not None else ())}
         rules = [named[name] for name, _ in observed.rules if name in named]
-        if observed.reason is Reason.OUTAGE and any(rule.on_outage is OnOutage.FORWARD for rule in rules):
+        if observed.reason is Reason.DEPENDENCY_UNAVAILABLE and any(
+            rule.on_outage is OnOutage.FORWARD for rule in rules
+        ):
             return "forwarded; a rule was not evaluated: its dependency does not respond (on_outage: forward)"
-        if observed.reason is Reason.SCHEMA and any(rule.on_schema_error is OnSchemaError.FORWARD for rule in rules):
+        if observed.reason is Reason.SCHEMA_UNUSABLE and any(
+            rule.on_schema_error is OnSchemaError.FORWARD for rule in rules
+        ):
             return "forwarded; a rule was not evaluated: its schema cannot be applied (on_schema_error: forward)"
         is_enforced = policy.enforced is None or policy.enforced.covers(self._client)
         if not is_enforced and not policy.only_observes(rule.name for rule in rules):
@@ -157,7 +163,7 @@ class _Explanation:
     def _found(self, rejected: Rejected) -> Iterator[str]:
         if not rejected.bad_records:
             rule = rejected.rules[0][0] if rejected.rules else None
-            yield f"  {rejected.reason.value}{self._key_of(rejected.reason, rule)}"
+            yield f"  {rejected.reason.value}: {rejected.reason.text}{self._key_of(rejected.reason, rule)}"
         for bad in rejected.bad_records:
             rule = bad.rules[0] if bad.rules else None
             yield f"  record {bad.index}: {bad.message}{self._key_of(bad.reason, rule)}"
@@ -180,7 +186,9 @@ class _Explanation:
         broken = {name for each in found if each.reason not in _NOT_EVALUATED for name, _ in each.rules}
         without_result = {name for each in found if each.reason in _NOT_EVALUATED for name, _ in each.rules}
         evaluates_requests = policy.mode is Mode.MARK or all(each.reason in _OF_RULES for each in found)
-        evaluates_records = evaluates_requests and (rejected is None or rejected.reason is not Reason.REQUEST_RULE)
+        evaluates_records = evaluates_requests and (
+            rejected is None or rejected.reason is not Reason.REQUEST_RULE_VIOLATED
+        )
         groups = (
             (policy.requests, evaluates_requests),
             (policy.rules.rules if policy.rules else (), evaluates_records),

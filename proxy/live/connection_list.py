@@ -80,7 +80,7 @@ def _state_of(session: Session, pause_reasons: list[str], owners: tuple[OwnedCli
     owner = owner_among(owners, client.for_rules())
     software = " ".join(text for text in (client.software_name, client.software_version) if text is not None)
     return {
-        "peer": cut(client.peer),
+        "client_address": cut(client.peer),
         "client_id": None if client.client_id is None else cut(client.client_id),
         "software": cut(software) if software else None,
         "principal": None if client.principal is None else cut(client.principal),

@@ -89,7 +89,7 @@ class Distances(TypedDict):
 class ConnectionState(TypedDict):
     """A client connection: the client, its owner, its broker, its state, and why it is paused."""
 
-    peer: str
+    client_address: str
     client_id: str | None
     software: str | None
     principal: str | None

@@ -15,6 +15,7 @@ from sluicegate.proxy.live.violation_groups import Key, ViolationGroups
 from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.events.violation_event import (
     Event,
+    EventNumbering,
     NotStored,
     Violation,
     client_details,
@@ -24,6 +25,7 @@ from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.validated_request import Place, ValidatedRequest
+from sluicegate.validation.verdict import Reason
 
 if TYPE_CHECKING:
     from sluicegate.validation.ordinary import OrdinaryRequests
@@ -33,7 +35,6 @@ REJECTING = frozenset({Mode.REJECT.value, Mode.QUARANTINE.value, NotStored.RETRY
 """The outcomes of violations that reject a batch; others forward it."""
 _MESSAGE_CHARACTERS = 500
 _MAX_RULES = 5
-_REHEARSED = "timestamp outside rehearsed bound"
 
 
 class LiveView:
@@ -43,8 +44,14 @@ class LiveView:
     """
 
     def __init__(
-        self, counters: Counters, ordinary: "OrdinaryRequests | None", began_ms: int, topics_by_id: Mapping[bytes, str]
+        self,
+        counters: Counters,
+        ordinary: "OrdinaryRequests | None",
+        began_ms: int,
+        topics_by_id: Mapping[bytes, str],
+        numbering: EventNumbering,
     ) -> None:
+        self._numbering = numbering
         self._counters = counters
         self._topics_by_id = topics_by_id
         self._ordinary = ordinary
@@ -83,6 +90,7 @@ class LiveView:
             topic.partitions[place[1]].index,
             validated.to_quarantine[place][0],
             basis,
+            self._numbering.next(),
             1,
         )
         where = basis.policy.dead_letters
@@ -106,7 +114,7 @@ class LiveView:
             self.distances.rejected(event)
         else:
             now_ms, bad_records = event.now_ms, max(count for _, count in event.found)
-            key = ("rehearse", client_id, topic, _REHEARSED)
+            key = ("rehearse", client_id, topic, Reason.REHEARSED_BOUND)
         if key[0] in REJECTING:
             self._rejected += 1
             self._rejected_records += bad_records

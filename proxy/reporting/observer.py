@@ -8,6 +8,7 @@ from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.events.violation_event import (
     ClientDetails,
+    EventNumbering,
     Rehearsal,
     client_details,
     holder_of,
@@ -59,6 +60,7 @@ class Observer:
         max_records: int,
         counts: ValidationCounts,
         later: Callable[[Callable[[], None]], object],
+        numbering: EventNumbering,
     ) -> None:
         """`later` schedules the rest of a long report, after other work of the event loop."""
         self._labels = labels
@@ -66,6 +68,7 @@ class Observer:
         self._violations = violations
         self._max_records = max_records
         self._later = later
+        self._numbering = numbering
         self._counts = counts
         self._lines = ValidationLines(labels)
 
@@ -193,7 +196,17 @@ class Observer:
         name = topic.name_by(self._names)
         if self._violations is not None:
             self._violations.write(
-                violation(mode, client, name, topic.topic_id, partition, rejected, basis, self._max_records)
+                violation(
+                    mode,
+                    client,
+                    name,
+                    topic.topic_id,
+                    partition,
+                    rejected,
+                    basis,
+                    self._numbering.next(),
+                    self._max_records,
+                )
             )
         self._lines.rejected(mode, client, _shown(name), partition, rejected, basis.now_ms)
 
@@ -206,7 +219,8 @@ class Observer:
         name = topic.name_by(self._names)
         self._counts.unreadable(client, name, found)
         if self._violations is not None:
-            findings = (client, name, topic.topic_id, partition, found, basis, self._max_records)
+            origin = self._numbering.next()
+            findings = (client, name, topic.topic_id, partition, found, basis, origin, self._max_records)
             self._violations.write(violation(_OBSERVE, *findings))
         self._lines.unreadable(client, _shown(name), partition, found, basis.now_ms)
 
@@ -232,7 +246,7 @@ class Observer:
         if self._violations is not None:
             records = validated.records_of(place)
             place_of_records = (client, shown, topic.topic_id, partition, records)
-            self._violations.write(Rehearsal(*place_of_records, tuple(found), now_ms, policy))
+            self._violations.write(Rehearsal(*place_of_records, tuple(found), now_ms, self._numbering.next(), policy))
 
     def _warn_far_ahead(self, identity: ClientIdentity, topic: str | None, ahead_ms: int) -> None:
         self._labels.count(BatchEvent.FAR_AHEAD, topic, holder_of(identity))

@@ -16,6 +16,7 @@ from sluicegate.proxy.live.live_view import LiveView
 from sluicegate.proxy.live.validation_recorder import ValidationRecorder
 from sluicegate.proxy.network.connection_limit import most_connections
 from sluicegate.proxy.registry.waiting_records import WaitingRecords
+from sluicegate.proxy.reporting.events.violation_event import EventNumbering
 from sluicegate.proxy.reporting.events.violation_writer import SeveralSinks, ViolationSink
 from sluicegate.proxy.reporting.logs.connection_trace import Tracing
 from sluicegate.proxy.reporting.logs.session_log import SessionLog
@@ -24,6 +25,7 @@ from sluicegate.proxy.reporting.metrics.counters import Counters, RequestTimes
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels, exact_names, topics_of_one
 from sluicegate.proxy.reporting.metrics.validation_counts import ValidationCounts
 from sluicegate.proxy.reporting.observer import Observer
+from sluicegate.proxy.reporting.proxy_name import proxy_name
 from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.responses.dispatch import Dispatch, dispatch_of
@@ -145,11 +147,12 @@ def assembled(
         log.revalidated(peer, error)
 
     path_counts = make_path_counts(clock, fast_path_failed)
-    view = LiveView(counters, ordinary, world.now_ms(), names.by_id)
+    numbering = EventNumbering(proxy_name(config))
+    view = LiveView(counters, ordinary, world.now_ms(), names.by_id, numbering)
     counts = ValidationCounts(counters, labels, names.by_id, view, ordinary, path_counts, topics_of_one(config.workers))
     broker_errors = BrokerErrorCounts(counters, labels.folding, world.now_ms)
     sinks = view if violations is None else SeveralSinks([violations, view])
-    observer = Observer(labels, names.by_id, sinks, config.violations.max_records, counts, pacer.later)
+    observer = Observer(labels, names.by_id, sinks, config.violations.max_records, counts, pacer.later, numbering)
     prepare = _prepare(world.now_ms)
     quarantine_memory = QuarantineMemory(limits.max_quarantined_bytes)
     scheduler = Scheduler(

@@ -1,7 +1,6 @@
 """What a running proxy reports about itself: counters and gauges for scrapes, the live state for the web UI."""
 
 import time
-from socket import gethostname
 from time import process_time
 
 from sluicegate.config.model import Config
@@ -10,6 +9,7 @@ from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.reporting.logs.setup import log_lines_dropped
 from sluicegate.proxy.reporting.metrics.counters import Snapshot
 from sluicegate.proxy.reporting.metrics.topic_labels import owners_of
+from sluicegate.proxy.reporting.proxy_name import proxy_name
 from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.server.assembly import Assembled
 from sluicegate.proxy.server.broker_watch import Probes
@@ -39,7 +39,7 @@ class ServerState:
         self._probes = probes
         self._status = status
         self._sources = LiveSources(
-            f"{gethostname()}:{config.listen.bootstrap.port}",  # as OpenTelemetry's service.instance.id
+            proxy_name(config),
             lambda: probes.cluster_id,
             parts.view,
             parts.broker_errors,

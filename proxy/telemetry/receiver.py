@@ -36,19 +36,19 @@ from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.proxy.network.http_client import BoundedSocket, Bounds, TooLarge, connect, http_failure_message
 from sluicegate.proxy.network.tls.contexts import BadTlsFiles, context_for_server
 from sluicegate.proxy.reporting.build_info import VERSION
+from sluicegate.proxy.reporting.proxy_name import proxy_name
 
 SCOPE = InstrumentationScope("sluicegate", VERSION)
 
 
 def resource_of(config: Config, service_name: str) -> Resource:
     """Return the same for all workers of a proxy, and after a restart."""
-    host = gethostname()
     return Resource(
         {
             "service.name": service_name,
             "service.version": VERSION,
-            "service.instance.id": f"{host}:{config.listen.bootstrap.port}",
-            "host.name": host,
+            "service.instance.id": proxy_name(config),
+            "host.name": gethostname(),
         }
     )
 

@@ -66,7 +66,7 @@ def main_reason(groups: Sequence[ViolationGroupState], now_ms: int) -> str:
 def client_of(event: dict[str, Any]) -> str:
     """Return the software, principal and address of an event's client."""
     software = " ".join(text for text in (event.get("software_name"), event.get("software_version")) if text)
-    known = [text for text in (software, event.get("principal"), event.get("peer")) if text]
+    known = [text for text in (software, event.get("principal"), event.get("client_address")) if text]
     return printable(", ".join(known))
 
 

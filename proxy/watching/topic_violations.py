@@ -8,10 +8,11 @@ from typing import Any
 
 from sluicegate.proxy.live.live_state import ViolationGroupState
 from sluicegate.proxy.watching.formatting import OUTCOMES, client_of, client_owner_of, diagnosis, moment, named
+from sluicegate.validation.event_schema import SCHEMA_VERSION
 
 _MAX_GROUPS = 10_000
 _MAX_LINE = 16 << 20
-_KNOWN_VERSION = 1
+
 
 _Key = tuple[str, str | None, str]
 
@@ -41,7 +42,7 @@ class TopicViolations:
             return
         try:
             event: Any = json.loads(line)
-            if event["topic"] != self._topic or event["version"] != _KNOWN_VERSION:
+            if event["topic"] != self._topic or event["schema_version"] != SCHEMA_VERSION:
                 return
             self._add(event, round(datetime.fromisoformat(event["time"]).timestamp() * 1000))
         except (ValueError, KeyError, TypeError, RecursionError, OverflowError):

@@ -17,6 +17,7 @@ import yaml
 from tests.broker.child_processes import ending_with_tests
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
+from tests.wire.published_schema import problems_of
 
 _START_SECONDS = 90
 FROZEN_CLOCK = """from sluicegate.proxy.server import clock
@@ -108,7 +109,10 @@ class ProxyProcess:
     def wait_for_violations(self, topic: str, count: int) -> list[dict[str, Any]]:
         """Wait for `count` events of a topic and return them; a thread writes them after the response."""
         eventually(lambda: len(self.violations_of(topic)) >= count, what=f"{count} events for {topic}")
-        return self.violations_of(topic)
+        events = self.violations_of(topic)
+        for event in events:
+            assert problems_of(event) == [], event
+        return events
 
     def log(self) -> str:
         return (self.folder / "proxy.log").read_text()

@@ -110,7 +110,7 @@ def test_alerts_fire_and_end_in_the_order_of_the_faults(installed: Installation)
     fires, ends = _waits(alertmanager)
 
     with OldRecords(proxy.bootstrap, "billing", "payments"):
-        rejecting = fires(_REJECTING, client_id="billing", topic="payments", rule="timestamp_before")
+        rejecting = fires(_REJECTING, client_id="billing", topic="payments", rule="timestamp_too_old")
         file = proxy.folder / "sluicegate.yaml"
         right = file.read_text()
         file.write_text(right + "listenn: {}\n")
@@ -121,7 +121,7 @@ def test_alerts_fire_and_end_in_the_order_of_the_faults(installed: Installation)
             ends(_REJECTED_FILE)
             _create(kafka, "dead")
             ends(_QUARANTINE_FAILS)
-            arrivals = fires(_QUARANTINED, client_id="shop", topic="refunds", rule="timestamp_before")
+            arrivals = fires(_QUARANTINED, client_id="shop", topic="refunds", rule="timestamp_too_old")
         ends(_QUARANTINED)
     ends(_REJECTING)
 

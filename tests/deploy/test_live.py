@@ -147,7 +147,7 @@ def test_the_rules_are_evaluated_and_the_rejections_are_seen(proxy: ProxyProcess
     assert {name: alert["metric"][name] for name in ("alertstate", "client_id", "rule", "job")} == {
         "alertstate": "pending",
         "client_id": "legacy-billing",
-        "rule": "timestamp_after",
+        "rule": "timestamp_in_future",
         "job": "sluicegate",
     }
 
@@ -171,8 +171,8 @@ def test_the_sums_are_consistent(proxy: ProxyProcess) -> None:
         eventually(lambda name=name: proxy.metric(f"sluicegate_{name}_total") > 0, what=name)
     text = proxy.get("/metrics")[1]
 
-    assert 'client_id="legacy-billing",mode="reject",rule="timestamp_after",topic="payments"' in text
-    assert 'client_id="wrong-times",mode="fix",rule="timestamp_before",topic="late"' in text
+    assert 'client_id="legacy-billing",mode="reject",rule="timestamp_in_future",topic="payments"' in text
+    assert 'client_id="wrong-times",mode="fix",rule="timestamp_too_old",topic="late"' in text
     assert 'sluicegate_validated_batches_total{outcome="fixed"} 0.0' not in text
     by_reason = [line for line in text.splitlines() if line.startswith("sluicegate_fallbacks_total{")]
     assert sum(float(line.rpartition(" ")[2]) for line in by_reason) > 0

@@ -45,7 +45,7 @@ def test_an_ambiguous_batch_is_rejected_and_its_first_record_is_named(
 ) -> None:
     rejected = validated(AMBIGUOUS[case](NOW), policy, most_piece_bytes).rejected[PLACE]
 
-    assert (rejected.code, rejected.reason) == (ErrorCode.INVALID_RECORD, Reason.AMBIGUOUS)
+    assert (rejected.code, rejected.reason) == (ErrorCode.INVALID_RECORD, Reason.AMBIGUOUS_FRAMING)
     assert rejected.message is not None and "framing: safe" in rejected.message
     if "block" in case:
         assert "empty raw block" in rejected.message
@@ -66,7 +66,7 @@ def test_an_unreadable_batch_is_forwarded_and_reported(case: str) -> None:
     assert found.accepted[PLACE].records == 2 and not found.rejected and not found.observed
     assert (found.unreadable[PLACE].code, found.unreadable[PLACE].reason) == (
         ErrorCode.INVALID_RECORD,
-        Reason.UNREADABLE,
+        Reason.UNREADABLE_FRAMING,
     )
     assert found.unreadable[PLACE].records == 2 and found.basis[PLACE].policy is SAFE
 
@@ -75,7 +75,7 @@ def test_an_unreadable_batch_is_forwarded_and_reported(case: str) -> None:
 def test_strict_rejects_an_unreadable_batch(case: str) -> None:
     rejected = validated(UNREADABLE[case](NOW), STRICT).rejected[PLACE]
 
-    assert (rejected.code, rejected.reason) == (ErrorCode.INVALID_RECORD, Reason.UNREADABLE)
+    assert (rejected.code, rejected.reason) == (ErrorCode.INVALID_RECORD, Reason.UNREADABLE_FRAMING)
 
 
 @pytest.mark.parametrize("case", {**AMBIGUOUS, **UNREADABLE})
@@ -108,7 +108,7 @@ def test_the_fast_path_agrees_with_the_slow_path(case: str, rules: RuleSet | Non
 def test_an_observed_topic_forwards_ambiguous_batches() -> None:
     found = validated(of(smuggling(), LZ4)(NOW), TopicPolicy(mode=Mode.OBSERVE))
 
-    assert found.observed[PLACE][0].reason is Reason.AMBIGUOUS and not found.rejected
+    assert found.observed[PLACE][0].reason is Reason.AMBIGUOUS_FRAMING and not found.rejected
 
 
 def test_an_unchecked_topic_is_left_to_its_broker() -> None:
@@ -126,7 +126,7 @@ def test_a_batch_with_a_wrong_encoding_is_not_fixed(case: str, fix: Fix) -> None
     found = validated(data, policy)
 
     assert PLACE in found.rejected and not found.fixed
-    assert found.rejected[PLACE].reason is (Reason.AMBIGUOUS if case in AMBIGUOUS else Reason.TIMESTAMP_BEFORE)
+    assert found.rejected[PLACE].reason is (Reason.AMBIGUOUS_FRAMING if case in AMBIGUOUS else Reason.TIMESTAMP_TOO_OLD)
 
 
 def test_an_ambiguous_batch_is_not_quarantined() -> None:
@@ -134,7 +134,7 @@ def test_an_ambiguous_batch_is_not_quarantined() -> None:
 
     found = validated(of(smuggling(), LZ4)(NOW - SECONDS_AGO * 1000), policy)
 
-    assert found.rejected[PLACE].reason is Reason.AMBIGUOUS and not found.to_quarantine
+    assert found.rejected[PLACE].reason is Reason.AMBIGUOUS_FRAMING and not found.to_quarantine
 
 
 def test_rehearsed_bounds_count_only_forwarded_batches() -> None:
@@ -149,5 +149,5 @@ def test_rehearsed_bounds_count_only_forwarded_batches() -> None:
 def test_an_observed_rule_does_not_hide_an_unreadable_batch() -> None:
     found = validated(UNREADABLE["trailing bytes, lz4"](NOW), TopicPolicy(rules=OBSERVED_RULE))
 
-    assert found.observed[PLACE][0].reason is Reason.RULE
-    assert found.unreadable[PLACE].reason is Reason.UNREADABLE
+    assert found.observed[PLACE][0].reason is Reason.RULE_VIOLATED
+    assert found.unreadable[PLACE].reason is Reason.UNREADABLE_FRAMING

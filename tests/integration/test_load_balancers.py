@@ -46,7 +46,7 @@ def test_the_client_address_is_taken_from_the_load_balancer(kafka_bootstrap: str
     assert produced(proxy, topic, proxy_header("192.0.2.7", 56324)) == INVALID_TIMESTAMP
 
     (event,) = proxy.wait_for_violations(topic, 1)
-    assert event["peer"] == "192.0.2.7:56324"
+    assert event["client_address"] == "192.0.2.7:56324"
     assert "192.0.2.7:56324" in proxy.wait_for_line("rejected")
 
 
@@ -70,7 +70,7 @@ def test_a_client_that_bypasses_the_load_balancer_is_rejected(kafka_bootstrap: s
     if is_required:
         assert "configure the load balancer to send one" in proxy.wait_for_line("connection rejected")
     else:
-        assert proxy.wait_for_violations(topic, 1)[0]["peer"].startswith("127.0.0.1:")
+        assert proxy.wait_for_violations(topic, 1)[0]["client_address"].startswith("127.0.0.1:")
 
 
 def test_allowed_addresses_apply_to_the_client_and_not_to_the_load_balancer(

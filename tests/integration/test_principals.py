@@ -172,7 +172,7 @@ def _codes(proxy: ProxyProcess, topic: str, login: Login) -> tuple[int | None, s
         code = client.code_of(topic, _now() - _TWO_DAYS_MS)
         own = client.socket.getsockname()[1]
         listed = json.loads(proxy.get("/api/live")[1])["connections"]["listed"]
-        (shown,) = (each["principal"] for each in listed if each["peer"].endswith(f":{own}"))
+        (shown,) = (each["principal"] for each in listed if each["client_address"].endswith(f":{own}"))
         return code, shown
 
 

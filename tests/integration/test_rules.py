@@ -217,7 +217,7 @@ def test_a_record_that_violates_a_rule_is_rejected_and_a_good_one_is_stored(
     (event,) = proxy.wait_for_violations(topic, 1)
     (sample,) = event["samples"]
     assert event["rule"] == sample["rule"] == event["rules"][0]["rule"]
-    assert (event["mode"], event["reason"], event["bad_records"]) == ("reject", "breaks a rule", 1)
+    assert (event["mode"], event["reason"], event["bad_records"]) == ("reject", "rule_violated", 1)
     assert words in sample["diagnosis"]
 
 
@@ -318,7 +318,7 @@ def test_rules_for_requests_reject_by_settings_and_client(
     assert (taken["error_code"], rejected["error_code"]) == (0, POLICY_VIOLATION)
     assert advice in rejected["error_message"]
     (event,) = proxy.wait_for_violations(topic, 1)
-    assert (event["error"], event["reason"]) == ("POLICY_VIOLATION", "breaks a rule for requests")
+    assert (event["error"], event["reason"]) == ("POLICY_VIOLATION", "request_rule_violated")
 
 
 def test_an_old_library_is_rejected_with_the_version_to_use(kafka_bootstrap: str, proxy: ProxyProcess) -> None:

@@ -7,18 +7,18 @@ from typing import Any
 
 def event(number: int, minute: int, client: str = "billing", **more: Any) -> dict[str, Any]:
     return {
-        "version": 1,
+        "schema_version": 1,
         "time": f"2026-11-21T10:{minute:02d}:00.000Z",
         "client_id": client,
         "topic": "orders",
         "partition": number % 3,
         "code": 32,
         "error": "INVALID_TIMESTAMP",
-        "reason": "timestamp too far ahead",
+        "reason": "timestamp_in_future",
         "message": f"number {number}",
         "records": 10,
         "bad_records": 2,
-        "samples": [{"index": 1, "timestamp": 5, "reason": "timestamp too far ahead"}],
+        "samples": [{"index": 1, "timestamp": 5, "reason": "timestamp_in_future"}],
         **more,
     }
 

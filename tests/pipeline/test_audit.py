@@ -163,9 +163,9 @@ def test_samples_have_the_offset_and_the_diagnosis(
     of_first = {
         (s["reason"], s["rule"], s["offset"]): s["diagnosis"] for s in summary["samples"] if s["partition"] == 0
     }
-    assert "nanoseconds" in of_first["timestamp too far ahead", None, 61]
-    assert "seconds" in of_first["timestamp too far behind", None, 64]
-    assert "rule tenant" in of_first["breaks a rule", "tenant", 71]
+    assert "nanoseconds" in of_first["timestamp_in_future", None, 61]
+    assert "seconds" in of_first["timestamp_too_old", None, 64]
+    assert "rule tenant" in of_first["rule_violated", "tenant", 71]
     page = (tmp_path / "report.html").read_text()
     assert "would have been reported" in page
     assert "rule positive" in page

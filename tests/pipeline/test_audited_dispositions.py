@@ -84,7 +84,7 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 
 
-UNSTORED = Counter({("observe", "breaks a rule", "positive", unit): 1 for unit in ("batches", "bad records")})
+UNSTORED = Counter({("observe", "rule_violated", "positive", unit): 1 for unit in ("batches", "bad records")})
 """The violation of an observed rule in the batch that is rejected because its JSON cannot be masked."""
 
 

@@ -42,7 +42,7 @@ def repair() -> ConsoleTable:
 
 
 def replay() -> ConsoleTable:
-    place = {"topic": NAME, "to_topic": "orders", "kept_for": "timestamp too far ahead"}
+    place = {"topic": NAME, "to_topic": "orders", "kept_for": "timestamp_in_future"}
     at = {"example_at": {"partition": 117, "offset": 123_456_789_012}, "records": 4_635_120_000}
     back = place | at | {"corrected": True, "before": NANOSECONDS, "after": TIME}
     left = place | at | {"why": "rule", "told": "value.amount is 12345678901"}
@@ -51,7 +51,7 @@ def replay() -> ConsoleTable:
 
 def audit() -> ConsoleTable:
     row = {
-        **{"verdict": "reject", "reason": "timestamp too far ahead", "rule": None, "batches": 1_234_567},
+        **{"verdict": "reject", "reason": "timestamp_in_future", "rule": None, "batches": 1_234_567},
         **{"records": 120_004_635, "bad_records": 98_765_432, "first_hour": TIME, "last_hour": TIME + 10**9},
     }
     return audit_report.console_table({"topics": {NAME: {"findings": [row]}}})
@@ -59,7 +59,7 @@ def audit() -> ConsoleTable:
 
 def violations() -> ConsoleTable:
     row = {
-        **{"client_id": "billing-service-in-the-north", "topic": NAME, "reason": "timestamp too far ahead"},
+        **{"client_id": "billing-service-in-the-north", "topic": NAME, "reason": "timestamp_in_future"},
         **{"events": 1_234_567, "bad_records": 98_765_432, "late_events": 3},
         **{"first_window": "2026-11-24T09:05:00", "latest": "2026-11-24T10:15:00"},
     }

@@ -14,7 +14,7 @@ from sluicegate.validation.verdict import Reason
 OF = TopicPartition("dead", 2)
 WHO = ClientDetails("192.0.2.1:5", "billing", None, None, None)
 Headers = list[tuple[bytes, bytes | None]]
-LATE = Violated(Reason.TIMESTAMP_AFTER)
+LATE = Violated(Reason.TIMESTAMP_IN_FUTURE)
 
 
 def go_on() -> None:
@@ -39,7 +39,7 @@ def read(headers: Headers) -> DeadLetter:
 def test_it_has_the_producers_record_and_its_destination() -> None:
     found = read(kept([(b"a", b"1"), (b"a", None), (b"sluicegate.origin", b"x/0/1")]))
 
-    assert (found.topic, found.partition, found.reason, found.rules) == ("orders", 3, "timestamp too far ahead", ())
+    assert (found.topic, found.partition, found.reason, found.rules) == ("orders", 3, "timestamp_in_future", ())
     assert (found.record.timestamp, found.record.key, found.record.value) == (-5, b"k", b"v")
     assert found.record.headers == (("a", b"1"), ("a", None), ("sluicegate.origin", b"x/0/1"))
     assert dict(found.proxy_headers)["sluicegate.client.id"] == b"billing"
@@ -47,16 +47,16 @@ def test_it_has_the_producers_record_and_its_destination() -> None:
 
 
 def test_it_has_the_rules_that_it_breaks() -> None:
-    assert read(kept([], Violated(Reason.RULE, ("keyed", "tenant")))).rules == ("keyed", "tenant")
+    assert read(kept([], Violated(Reason.RULE_VIOLATED, ("keyed", "tenant")))).rules == ("keyed", "tenant")
 
 
 def test_a_record_quarantined_twice_has_its_second_headers() -> None:
     once = kept([(b"a", b"1")])
 
-    found = read(kept(once, Violated(Reason.RULE, ("keyed",))))
+    found = read(kept(once, Violated(Reason.RULE_VIOLATED, ("keyed",))))
 
     assert [(name.encode(), value) for name, value in found.record.headers] == once
-    assert (found.reason, found.rules) == ("breaks a rule", ("keyed",))
+    assert (found.reason, found.rules) == ("rule_violated", ("keyed",))
 
 
 def test_headers_added_later_are_the_records_own() -> None:

@@ -29,7 +29,7 @@ WILD = [
 def offender(client: str | None, topic: str = "t") -> dict[str, Any]:
     moments = {"first_window": "2026-11-21T10:00:00", "latest": "2026-11-21T10:04:59.123000"}
     counts = {"events": 5, "records": 5, "bad_records": 2, "late_events": 0}
-    return {"client_id": client, "topic": topic, "reason": "timestamp too far ahead"} | counts | moments
+    return {"client_id": client, "topic": topic, "reason": "timestamp_in_future"} | counts | moments
 
 
 def violations(*offenders: dict[str, Any]) -> dict[str, Any]:

@@ -87,7 +87,7 @@ def test_from_a_dry_run_to_records_in_their_topics(kafka_bootstrap: str, kept: Q
     output = run("replay", *about, "--out", str(out))
 
     assert output.startswith(f"2 of 3 dead letters would be written back, 2 of them corrected: {kept.topic} 2.\n")
-    assert "1 are left where they are: timestamp too far ahead 1; the table left has the reasons.\n" in output
+    assert "1 are left where they are: timestamp_in_future 1; the table left has the reasons.\n" in output
     assert "a dry run: nothing is written" in output
     assert any(f"timestamp {dated(at * NANOSECONDS)} becomes {dated(at)}" in output for at in (now, now + 1))
     assert read_back(kafka_bootstrap, kept.topic) == []
@@ -101,7 +101,7 @@ def test_from_a_dry_run_to_records_in_their_topics(kafka_bootstrap: str, kept: Q
     assert summary(out)["written_by_this_run"] == 2
     (left,) = summary(out)["left_records"]
     assert (left["topic"], left["to_topic"], left["to_partition"]) == (kept.dead, kept.topic, 0)
-    assert (left["why"], left["before"]) == ("timestamp too far ahead", now + DAY)
+    assert (left["why"], left["before"]) == ("timestamp_in_future", now + DAY)
     assert len(read_back(kafka_bootstrap, kept.dead)) == 3, "dead letters stay where they are"
 
     again = run("replay", *about, "--out", str(out), "--apply", "--json")
@@ -220,7 +220,7 @@ def test_a_wrong_correction_is_validated_and_not_written(
     assert [each.key for each in read_back(kafka_bootstrap, kept.topic)] == [b"b"]
     assert {(row["kept_for"], row["why"]): row["records"] for row in found["left"]} == {
         ("rule tenant", "rule tenant"): 1,
-        ("timestamp too far ahead", "rule tenant"): 1,
+        ("timestamp_in_future", "rule tenant"): 1,
     }
     assert all("rule tenant" in row["told"] for row in found["left"])
 
@@ -266,7 +266,7 @@ def test_the_fix_of_the_file_holds_and_the_proxys_headers_may_stay(
     (back,) = read_back(kafka_bootstrap, kept.topic)
     assert (back.timestamp, back.headers[0]) == (now, ("a", b"1"))
     report = dict(back.headers[1:])
-    assert report["sluicegate.reason"] == b"timestamp too far ahead"
+    assert report["sluicegate.reason"] == b"timestamp_in_future"
     assert report["sluicegate.timestamp"] == str(now * NANOSECONDS).encode()
 
 

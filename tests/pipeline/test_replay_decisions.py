@@ -27,7 +27,7 @@ LETTER = DeadLetter(
     "orders",
     1,
     Record(NOW * 1_000_000, b"k", b"v", (("a", None),)),
-    "timestamp too far ahead",
+    "timestamp_in_future",
     (),
     (),
 )
@@ -54,7 +54,7 @@ def test_a_record_that_is_still_bad_is_left_with_a_diagnosis() -> None:
     found = decided()
 
     assert isinstance(found, Left)
-    assert found.why == "timestamp too far ahead"
+    assert found.why == "timestamp_in_future"
     assert "nanoseconds" in found.message
 
 

@@ -34,7 +34,7 @@ class TableLocation:
         self.now_ms = time.time_ns() // 1_000_000
         self.values = [b"secret 7" if i == STUMBLES_AT else b"v%d" % i for i in range(RECORDS)]
         self._group = f"replay-{uuid.uuid4().hex}"
-        report = {"reason": "timestamp too far ahead", "topic": self.topic, "partition": "1", "index": "0"}
+        report = {"reason": "timestamp_in_future", "topic": self.topic, "partition": "1", "index": "0"}
         headers = [(f"sluicegate.{name}", text.encode()) for name, text in report.items()]
         producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True})
         for i, value in enumerate(self.values):

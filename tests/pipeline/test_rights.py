@@ -163,7 +163,7 @@ def test_a_dry_run_of_a_replay_names_missing_acls_that_are_sufficient(
 ) -> None:
     admin, bootstrap, time_ms = guarded.admin(), guarded.kafka.bootstrap, 1_764_000_000_000
     target = topic_of(guarded, "rights-of-a-replay", [])
-    message = {"reason": "timestamp too far ahead", "topic": target, "partition": "0", "index": "0"}
+    message = {"reason": "timestamp_in_future", "topic": target, "partition": "0", "index": "0"}
     message |= {"timestamp": f"{time_ms}000000"}
     headers: list[tuple[str, str | bytes | None]] = [(f"sluicegate.{name}", text) for name, text in message.items()]
     dead = topic_of(guarded, f"{target}.dead", [time_ms], headers)

@@ -76,7 +76,7 @@ def test_an_audit_finds_what_a_proxy_finds(
     verdicts = found.summary["topics"][topic]["verdicts"]
     assert (verdicts["good"]["batches"], verdicts["reject"]["batches"]) == (2, 1)
     (sample,) = found.summary["samples"]
-    assert (sample["offset"], sample["verdict"], sample["reason"]) == (5, "reject", Reason.CRC.value)
+    assert (sample["offset"], sample["verdict"], sample["reason"]) == (5, "reject", Reason.CRC_MISMATCH.value)
 
 
 def test_a_repair_names_it_first_and_leaves_it_out_on_request(

@@ -79,7 +79,7 @@ def test_bad_records_are_all_counted_and_the_first_of_a_request_listed(codec: in
     assert [rejected.bad_count for rejected in found.rejected.values()] == [50_000] * 4
     assert [len(rejected.bad_records) for rejected in found.rejected.values()] == [1000, 0, 0, 0]
     assert {(rejected.code, rejected.reason) for rejected in found.rejected.values()} == {
-        (ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_BEFORE)
+        (ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_TOO_OLD)
     }
 
 
@@ -110,7 +110,7 @@ def test_one_bad_time_far_behind_those_listed_decides_the_code(codec: int) -> No
     found = validate(data, COMPACTED)
 
     assert isinstance(found, Rejected)
-    assert (found.code, found.reason) == (ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_BEFORE)
+    assert (found.code, found.reason) == (ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_TOO_OLD)
     assert (len(found.bad_records), found.bad_count) == (1000, 5001)
     assert {bad.reason for bad in found.bad_records} == {Reason.NULL_KEY}
 

@@ -41,7 +41,7 @@ def test_what_breaks_a_whole_request_breaks_it_for_unchecked_topics_too() -> Non
 
     found = validated({"free": UNCHECKED}, 8, no_magic)
 
-    assert {place: rejected.reason for place, rejected in found.rejected.items()} == {(0, 0): Reason.MAGIC}
+    assert {place: rejected.reason for place, rejected in found.rejected.items()} == {(0, 0): Reason.UNSUPPORTED_MAGIC}
 
 
 OBSERVED = TopicPolicy(before_max_ms=1000, mode=Mode.OBSERVE)
@@ -92,4 +92,4 @@ def test_nothing_is_rehearsed_of_what_cannot_be_read() -> None:
     found = validated({"tried": tried}, 8, batch([Rec(NOW + 50), Rec(NOW + 50)], count=3, last_offset_delta=2))
 
     assert found.rehearsed == {}
-    assert found.rejected[0, 0].reason is Reason.STRUCTURE
+    assert found.rejected[0, 0].reason is Reason.RECORD_FORMAT

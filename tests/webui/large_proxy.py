@@ -12,6 +12,7 @@ from sluicegate.proxy.live.live_snapshot import LiveQuery
 from sluicegate.proxy.live.live_state import ConnectionState, LiveState
 from sluicegate.proxy.live.live_view import LiveView
 from sluicegate.proxy.reload.policy_history import PolicyReload
+from sluicegate.proxy.reporting.events.violation_event import EventNumbering
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
@@ -45,14 +46,14 @@ class LargeProxy:
     def __init__(self, known_seconds: int = _KNOWN_SECONDS) -> None:
         now_ms = time.time_ns() // 1_000_000
         self._at = now_ms // 1000 - known_seconds
-        self.view = LiveView(Counters(), None, now_ms - 1000 * known_seconds, {})
+        self.view = LiveView(Counters(), None, now_ms - 1000 * known_seconds, {}, EventNumbering("proxy:9092"))
         self._records = self._rejected = 0
         for number in range(TOPICS):
             self._violate(number, now_ms - 1000 * (known_seconds + TOPICS - number))
 
     def _violate(self, number: int, now_ms: int) -> None:
         mode = Mode.OBSERVE if number % 3 == 0 else Mode.REJECT
-        reason = Reason.NULL_KEY if number % 5 == 0 else Reason.TIMESTAMP_AFTER
+        reason = Reason.NULL_KEY if number % 5 == 0 else Reason.TIMESTAMP_IN_FUTURE
         peer = f"192.0.2.{number % CLIENTS}:40000"
         timestamp = now_ms if reason is Reason.NULL_KEY else now_ms * 1_000_000
         name, where = client(number % CLIENTS), topic(number)
@@ -95,7 +96,7 @@ class LargeProxy:
 
     def _connection(self, number: int) -> ConnectionState:
         return {
-            "peer": f"192.0.2.{number % CLIENTS}:{40000 + number}",
+            "client_address": f"192.0.2.{number % CLIENTS}:{40000 + number}",
             "client_id": client(number % CLIENTS),
             "software": _SOFTWARE[number % len(_SOFTWARE)],
             "principal": f"User:team-{number % 40}" if number % 2 else None,

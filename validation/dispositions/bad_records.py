@@ -23,4 +23,4 @@ class BadByBounds:
         if self._needs_key and key_size < 0:
             return Reason.NULL_KEY
         breach = self._window.breach(time) if self._looks_at_times and self._window is not None else None
-        return breach or (Reason.TIMESTAMP_TYPE if self._every_record else None)
+        return breach or (Reason.LOG_APPEND_TIME if self._every_record else None)

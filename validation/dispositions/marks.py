@@ -80,7 +80,7 @@ def mark(
     except CannotRewrite as error:
         return found[0] if found else _cannot_mark(str(error), batch.record_count)
     except TooLarge:
-        return Rejected(ErrorCode.MESSAGE_TOO_LARGE, Reason.TOO_LARGE, records=batch.record_count)
+        return Rejected(ErrorCode.MESSAGE_TOO_LARGE, Reason.BATCH_TOO_LARGE, records=batch.record_count)
 
 
 def without_marks(records: memoryview, limits: ValidationLimits, decompressor: Decompressor) -> bytes | None:
@@ -139,7 +139,7 @@ def _no_check() -> None:
 
 def _cannot_mark(why: str, records: int) -> Rejected:
     text = f"The batch may have headers that only the proxy sets, and the proxy cannot rename them: {why}."
-    return Rejected(ErrorCode.INVALID_RECORD, Reason.STRUCTURE, text, records=records)
+    return Rejected(ErrorCode.INVALID_RECORD, Reason.RECORD_FORMAT, text, records=records)
 
 
 def _broken_by(found: tuple[Rejected, ...]) -> Mapping[int, tuple[str, ...]]:
@@ -213,4 +213,4 @@ def _ours(reason: Reason | None, rules: tuple[str, ...]) -> tuple[Header, ...]:
     if reason is None and not rules:
         return ()
     names: tuple[Header, ...] = ((_RULE, ", ".join(rules).encode()),) if rules else ()
-    return ((_REASON, (reason or Reason.RULE).value.encode()), *names)
+    return ((_REASON, (reason or Reason.RULE_VIOLATED).value.encode()), *names)

@@ -53,7 +53,7 @@ class DeadLetterHeader(StrEnum):
     CLIENT_ID = "sluicegate.client.id"
     SOFTWARE = "sluicegate.software"
     PRINCIPAL = "sluicegate.principal"
-    ADDRESS = "sluicegate.address"
+    ADDRESS = "sluicegate.client.address"
     COPY = "sluicegate.copy"
     VERSION = "sluicegate.version"
 
@@ -180,4 +180,4 @@ class _Wanted:
     def __call__(self, index: int, time: int, key_size: int) -> Violated | None:
         reason = None if self._bounds is None else self._bounds(index, time, key_size)
         rules = self._broken.get(index, ())
-        return Violated(reason or Reason.RULE, rules) if reason is not None or rules else None
+        return Violated(reason or Reason.RULE_VIOLATED, rules) if reason is not None or rules else None

@@ -111,7 +111,7 @@ def _rejection(broken: list[tuple[str, str]], records: int) -> Rejected | None:
         return None
     return Rejected(
         ErrorCode.POLICY_VIOLATION,
-        Reason.REQUEST_RULE,
+        Reason.REQUEST_RULE_VIOLATED,
         "; ".join(wording.broken_rule(*one) for one in broken[:_MOST_NAMED]),
         records=records,
         rules=tuple((name, 0) for name, _ in broken),

@@ -41,7 +41,7 @@ class Findings:
             self.count += 1
             if self.count <= self._keep:
                 text = wording.broken_rule(rule, fault[:_MOST_CHARACTERS])
-                self._kept.append(BadRecord(index, timestamp, Reason.RULE, text, rules=(rule,)))
+                self._kept.append(BadRecord(index, timestamp, Reason.RULE_VIOLATED, text, rules=(rule,)))
         elif self.count <= self._keep and len(self._kept[-1].rules) < _MOST_OF_A_RECORD:
             last = self._kept[-1]
             text = f"{last.message}; {wording.broken_rule(rule, fault[:_MOST_CHARACTERS])}"
@@ -77,14 +77,18 @@ class Findings:
         code = ErrorCode.POLICY_VIOLATION if is_final else ErrorCode.REQUEST_TIMED_OUT
         text = wording.outage(named.name, str(outage)[:_MOST_CHARACTERS], is_final)
         waits_for = outage.registry if isinstance(outage, RegistryOutage) and not is_final else None
-        return Rejected(code, Reason.OUTAGE, text, records=records, rules=((named.name, 0),), waits_for=waits_for)
+        return Rejected(
+            code, Reason.DEPENDENCY_UNAVAILABLE, text, records=records, rules=((named.name, 0),), waits_for=waits_for
+        )
 
     def _rejection_by_schema(self, records: int) -> Rejected | None:
         if self._schema_error is None:
             return None
         named, error = self._schema_error
         text = wording.schema_error(named.name, str(error)[:_MOST_CHARACTERS])
-        return Rejected(ErrorCode.REQUEST_TIMED_OUT, Reason.SCHEMA, text, records=records, rules=((named.name, 0),))
+        return Rejected(
+            ErrorCode.REQUEST_TIMED_OUT, Reason.SCHEMA_UNUSABLE, text, records=records, rules=((named.name, 0),)
+        )
 
     @property
     def by_rule(self) -> Mapping[str, int]:

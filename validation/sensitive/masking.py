@@ -24,7 +24,7 @@ from sluicegate.validation.verdict import Reason, Rejected
 
 _RECORD_WORK = 1024
 _TOKEN_WORK = 512
-OF_READABLE_BATCHES = frozenset({Reason.REQUEST_RULE, Reason.OUTAGE, Reason.SCHEMA})
+OF_READABLE_BATCHES = frozenset({Reason.REQUEST_RULE_VIOLATED, Reason.DEPENDENCY_UNAVAILABLE, Reason.SCHEMA_UNUSABLE})
 """Reasons for rejecting batches without bad records whose records can be read all the same."""
 
 
@@ -79,7 +79,7 @@ def mask(
     except CannotRewrite as error:
         return _rejected(str(error), sensitive, batch.record_count)
     except TooLarge:
-        return Rejected(ErrorCode.MESSAGE_TOO_LARGE, Reason.TOO_LARGE, records=batch.record_count)
+        return Rejected(ErrorCode.MESSAGE_TOO_LARGE, Reason.BATCH_TOO_LARGE, records=batch.record_count)
     return Masked(made, masks.count, tuple(masks.rules.items()))
 
 
@@ -146,4 +146,6 @@ class _Masks:
 
 def _rejected(why: str, sensitive: Sensitive, records: int) -> Rejected:
     text = f"The batch may have sensitive fields ({sensitive.first}) that cannot be masked: {why}."
-    return Rejected(ErrorCode.INVALID_RECORD, Reason.RULE, text, records=records, rules=((sensitive.first, 0),))
+    return Rejected(
+        ErrorCode.INVALID_RECORD, Reason.RULE_VIOLATED, text, records=records, rules=((sensitive.first, 0),)
+    )

@@ -89,10 +89,10 @@ def timed_reason(validated: ValidatedRequest) -> Reason | None:
     """Return why times of the batch are out of bounds; None if they are not."""
     for _, rejected in _violations_in(validated):
         reasons = [rejected.reason, *(bad.reason for bad in rejected.bad_records)]
-        if Reason.TIMESTAMP_AFTER in reasons:
-            return Reason.TIMESTAMP_AFTER
-        if Reason.TIMESTAMP_BEFORE in reasons:
-            return Reason.TIMESTAMP_BEFORE
+        if Reason.TIMESTAMP_IN_FUTURE in reasons:
+            return Reason.TIMESTAMP_IN_FUTURE
+        if Reason.TIMESTAMP_TOO_OLD in reasons:
+            return Reason.TIMESTAMP_TOO_OLD
     return None
 
 
@@ -136,7 +136,10 @@ class Findings:
                 key = (producer, kind, reason, rule)
                 _add(self._findings, key, 1, records, count, span=(self._first_offset(batch), batch.last_offset))
         for mode, rejected in violations:
-            is_ahead = Reason.TIMESTAMP_AFTER in (rejected.reason, *(bad.reason for bad in rejected.bad_records[:1]))
+            is_ahead = Reason.TIMESTAMP_IN_FUTURE in (
+                rejected.reason,
+                *(bad.reason for bad in rejected.bad_records[:1]),
+            )
             self._sample(batch, mode, rejected, appended.latest_ms if is_ahead else appended.earliest_ms)
         if len(self._samples) >= _PACKED_ROWS:
             self._packed.append(pa.RecordBatch.from_pylist(self._samples, SCHEMA))

@@ -161,8 +161,8 @@ class PartitionValidator:
 def _outage(validated: ValidatedRequest) -> str | None:
     rejected = validated.rejected.get(PLACE)
     for found in (*(() if rejected is None else (rejected,)), *validated.observed.get(PLACE, ())):
-        if found.reason is Reason.OUTAGE:
-            return found.message or Reason.OUTAGE.value
+        if found.reason is Reason.DEPENDENCY_UNAVAILABLE:
+            return found.message or Reason.DEPENDENCY_UNAVAILABLE.value
     return None
 
 

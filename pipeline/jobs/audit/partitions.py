@@ -122,13 +122,13 @@ def add_validated(findings: Findings, validator: PartitionValidator, batch: Stor
     """
     validated = validator.validate(batch, appended.earliest_ms)
     is_range = appended.earliest_ms < appended.latest_ms and not validator.looks_back
-    if is_range and timed_reason(validated) is Reason.TIMESTAMP_AFTER:
+    if is_range and timed_reason(validated) is Reason.TIMESTAMP_IN_FUTURE:
         certain = validator.validate(batch, appended.latest_ms)
-        perhaps = Perhaps(Reason.TIMESTAMP_AFTER, bad_records(validated) - bad_records(certain))
+        perhaps = Perhaps(Reason.TIMESTAMP_IN_FUTURE, bad_records(validated) - bad_records(certain))
         findings.add(batch, certain, appended, perhaps)
     elif is_range and validator.bounds_age:
         other = validator.validate(batch, appended.latest_ms)
-        perhaps = Perhaps(Reason.TIMESTAMP_BEFORE, bad_records(other) - bad_records(validated))
+        perhaps = Perhaps(Reason.TIMESTAMP_TOO_OLD, bad_records(other) - bad_records(validated))
         findings.add(batch, validated, appended, perhaps)
     else:
         findings.add(batch, validated, appended)

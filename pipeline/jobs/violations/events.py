@@ -1,4 +1,4 @@
-"""Reads events from JSON lines in files or in a topic (docs/violations.md, version 1)."""
+"""Reads events from JSON lines in files or in a topic (docs/violations.md)."""
 
 import json
 
@@ -8,13 +8,30 @@ from pyspark.sql import functions as f
 from sluicegate.pipeline.results import Results, java_of
 from sluicegate.pipeline.source.options import Trigger
 from sluicegate.pipeline.topics import Topics
+from sluicegate.validation.event_schema import EVENT_FIELDS, SCHEMA_VERSION, EventField, FieldType
 
-_SAMPLE = "index: int, timestamp: bigint, reason: string, earliest: bigint, latest: bigint, diagnosis: string"
-_EVENT = (
-    "version int, time string, client_id string, software_name string, software_version string, principal string, "
-    "peer string, topic string, topic_id string, partition int, mode string, code int, error string, reason string, "
-    f"message string, records int, bad_records int, samples array<struct<{_SAMPLE}>>"
-)
+_SPARK_TYPES = {
+    FieldType.STRING: "string",
+    FieldType.INT: "int",
+    FieldType.LONG: "bigint",
+    FieldType.BOOLEAN: "boolean",
+    FieldType.ANY: "string",  # the value's JSON text
+}
+
+
+def _columns(fields: tuple[EventField, ...], separator: str = " ") -> str:
+    """Return the fields as Spark's DDL has them: of a table, or with `: ` as separator those of a struct."""
+    return ", ".join(f"`{field.name}`{separator}{_spark_type(field)}" for field in fields)
+
+
+def _spark_type(field: EventField) -> str:
+    if not field.fields:
+        return _SPARK_TYPES[field.type]
+    struct = f"struct<{_columns(field.fields, ': ')}>"
+    return f"array<{struct}>" if field.type is FieldType.OBJECTS else struct
+
+
+_EVENT = _columns(EVENT_FIELDS)
 
 
 def from_files(spark: SparkSession, path: str, files_a_batch: int) -> DataFrame:
@@ -35,13 +52,15 @@ def from_topic(spark: SparkSession, topics: Topics, offsets_a_batch: int) -> Dat
 
 
 def _events(lines: DataFrame) -> DataFrame:
-    """Return the columns of an event, `time` as a timestamp, and `line` if it is not an event of version 1.
+    """Return the columns of an event, `time` as a timestamp, and `line` if it is not an event of this version.
 
     Events of batches that were forwarded (modes observe, copy, mark, fix, rehearse) are dropped: only rejections count.
     """
     parsed = lines.select("line", f.from_json("line", _EVENT).alias("event"))
     moment = f.try_to_timestamp("event.time")
-    known = (f.col("event.version") == 1) & moment.isNotNull() & f.col("event.partition").isNotNull()
+    known = (
+        (f.col("event.schema_version") == SCHEMA_VERSION) & moment.isNotNull() & f.col("event.partition").isNotNull()
+    )
     is_event = f.coalesce(known, f.lit(False))
     was_rejected = f.coalesce(f.col("event.mode"), f.lit("reject")).isin("reject", "quarantine")
     events = parsed.where(was_rejected).select(

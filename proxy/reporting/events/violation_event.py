@@ -6,6 +6,8 @@ The snapshot takes about a microsecond on the event loop; the JSON object is cre
 from codecs import getincrementaldecoder
 from datetime import UTC, datetime
 from enum import Enum
+from itertools import count
+from secrets import token_hex
 from typing import Any, NamedTuple, TypedDict
 
 from sluicegate.config.teams import Owner
@@ -13,6 +15,7 @@ from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy.reporting.bounded_text import CLIENT_CHARACTERS, cut, printable
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.effective import EffectiveValue, value_behind, value_of
+from sluicegate.validation.event_schema import SCHEMA_VERSION
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.requests.name_pattern import owner_among
 from sluicegate.validation.rules.rule import Client, Mode
@@ -21,7 +24,6 @@ from sluicegate.validation.units import diagnose
 from sluicegate.validation.validated_request import ValidationBasis
 from sluicegate.validation.verdict import TIMED, BadRecord, Beginning, Reason, Rejected
 
-EVENT_VERSION = 1
 _MESSAGE_CHARACTERS = 4000  # the longest of a broker's has three records of a topic with a 249-character name
 _DIAGNOSIS_CHARACTERS = 1000
 _MOST_RULES = 50
@@ -88,6 +90,26 @@ class NotStored(Enum):
     RETRY = "retry"
 
 
+class EventOrigin(NamedTuple):
+    """The proxy that an event is from, and the event's id, which no other event has."""
+
+    proxy: str
+    id: str
+
+
+class EventNumbering:
+    """Gives each event of one process its origin. `proxy`: the proxy's name."""
+
+    def __init__(self, proxy: str) -> None:
+        self._proxy = proxy
+        self._process = token_hex(8)
+        self._numbers = count(1)
+
+    def next(self) -> EventOrigin:
+        """Return the origin of the next event."""
+        return EventOrigin(self._proxy, f"{self._process}-{next(self._numbers)}")
+
+
 class Violation(NamedTuple):
     """The violations of one partition's records, and their outcome (`mode`).
 
@@ -106,6 +128,7 @@ class Violation(NamedTuple):
     bad_count: int
     bad_records: tuple[BadRecord, ...]
     basis: ValidationBasis
+    origin: EventOrigin
     rules: tuple[tuple[str, int], ...] = ()
 
     @property
@@ -126,6 +149,7 @@ class Rehearsal(NamedTuple):
     records: int
     found: tuple[tuple[RehearsedBound, int], ...]
     now_ms: int
+    origin: EventOrigin
     policy: TopicPolicy = _UNKNOWN_POLICY
 
     @property
@@ -145,6 +169,7 @@ def violation(
     partition: int,
     rejected: Rejected,
     basis: ValidationBasis,
+    origin: EventOrigin,
     max_records: int,
 ) -> Violation:
     """Return the event of a verdict, with at most `max_records` bad records."""
@@ -161,6 +186,7 @@ def violation(
         rejected.bad_count,
         rejected.bad_records[:max_records],
         basis,
+        origin,
         rejected.rules,
     )
 
@@ -178,6 +204,7 @@ def _of_violation(violation: Violation) -> dict[str, Any]:
         "code": int(violation.code),
         "error": violation.code.name,
         "reason": violation.reason.value,
+        "reason_text": violation.reason.text,
         "message": violation.message,
         "records": violation.records,
         "bad_records": violation.bad_count,
@@ -197,7 +224,8 @@ def _of_rehearsal(rehearsal: Rehearsal) -> dict[str, Any]:
         "mode": "rehearse",
         "code": int(ErrorCode.INVALID_TIMESTAMP),
         "error": ErrorCode.INVALID_TIMESTAMP.name,
-        "reason": "timestamp outside rehearsed bound",
+        "reason": Reason.REHEARSED_BOUND.value,
+        "reason_text": Reason.REHEARSED_BOUND.text,
         "message": None,
         "records": rehearsal.records,
         "bad_records": max(count for _, count in rehearsal.found),
@@ -225,13 +253,15 @@ def _where(event: Event, now_ms: int, policy: TopicPolicy) -> dict[str, Any]:
     owner_of_client = owner_among(policy.client_owners, client.named)
     owner = policy.owner or owner_of_client
     shown = {
-        "version": EVENT_VERSION,
+        "schema_version": SCHEMA_VERSION,
+        "id": event.origin.id,
+        "proxy": event.origin.proxy,
         "time": time.isoformat(timespec="milliseconds"),
         "client_id": client.client_id,
         "software_name": client.software_name,
         "software_version": client.software_version,
         "principal": client.principal,
-        "peer": client.peer,
+        "client_address": client.peer,
         "topic": event.topic,
         "topic_id": event.topic_id.hex() if event.topic_id is not None else None,
         "partition": event.partition,

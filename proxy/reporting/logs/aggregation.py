@@ -31,7 +31,7 @@ class Wider(NamedTuple):
     different: frozenset[str]
 
 
-_WIDEST = Wider(None, frozenset({"client_id", "software", "principal", "peer", "topic", "reason", "error"}))
+_WIDEST = Wider(None, frozenset({"client_id", "software", "principal", "client_address", "topic", "reason", "error"}))
 
 
 @dataclass(slots=True)

@@ -69,7 +69,7 @@ class ConnectionTrace:
 
     def opened(self, peer: str, listener: str) -> None:
         """Trace a new client connection."""
-        self._emit("connection opened", peer=peer, listener=listener)
+        self._emit("connection opened", client_address=peer, listener=listener)
 
     def known(self, identity: ClientIdentity) -> None:
         """Trace the client's identity if it changed."""

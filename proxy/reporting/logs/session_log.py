@@ -35,7 +35,12 @@ class SessionLog:
         """Log that a client violated the protocol and its connection is closed."""
         host = _host(identity.peer)
         reason = _recognised(error) or str(error)
-        details = {"peer": identity.peer, "client_id": identity.client_id, "listener": listener, "reason": reason}
+        details = {
+            "client_address": identity.peer,
+            "client_id": identity.client_id,
+            "listener": listener,
+            "reason": reason,
+        }
         self._note("client connection closed", (host, reason), details)
 
     def bad_broker(self, broker: str, address: str, error: SenderError) -> None:
@@ -54,7 +59,7 @@ class SessionLog:
         """Log that the broker rejected a client's login; the client gets the broker's own response."""
         host = _host(identity.peer)
         details = {
-            "peer": identity.peer,
+            "client_address": identity.peer,
             "client_id": identity.client_id,
             "principal": failure.principal,
             "mechanism": failure.mechanism,
@@ -65,7 +70,7 @@ class SessionLog:
     def unverified_principal(self, identity: ClientIdentity, doubt: Doubt) -> None:
         """Log the login of a client with an unverified principal while policies name principals."""
         details = {
-            "peer": identity.peer,
+            "client_address": identity.peer,
             "client_id": identity.client_id,
             "principal": identity.principal,
             "reason": f"{doubt.reason}: exemptions and policies that name a principal do not match this client",
@@ -76,12 +81,12 @@ class SessionLog:
     def handshake_failed(self, peer: str, listener: str, reason: str) -> None:
         """Log a failed TLS handshake of a client."""
         host = _host(peer)
-        details = {"peer": peer, "listener": listener, "reason": reason}
+        details = {"client_address": peer, "listener": listener, "reason": reason}
         self._note("client TLS handshake failed", (host, reason), details)
 
     def no_proxy_header(self, peer: str, listener: str, reason: str) -> None:
         """Log a connection closed because it had no valid PROXY protocol header."""
-        details = {"peer": peer, "listener": listener, "limit": "listen.proxy_protocol", "reason": reason}
+        details = {"client_address": peer, "listener": listener, "limit": "listen.proxy_protocol", "reason": reason}
         self._note("connection rejected", (_host(peer), reason), details)
 
     def accept_failed(self, listener: str, reason: str) -> None:
@@ -116,17 +121,23 @@ class SessionLog:
 
     def connection_limit_reached(self, peer: str, limit: str, value: int) -> None:
         """Log a connection rejected because the limit with key `limit` (its value: `value`) is reached."""
-        details = {"peer": peer, "limit": limit, "reason": f"{value} connections are open already; see {limit}"}
+        details = {
+            "client_address": peer,
+            "limit": limit,
+            "reason": f"{value} connections are open already; see {limit}",
+        }
         self._note("connection rejected", (_host(peer), limit), details)
 
     def connection_rejected(self, peer: str, limit: str, reason: str) -> None:
         """Log a connection rejected by an access rule or a connection rate: `limit` is its key."""
-        self._note("connection rejected", (_host(peer), limit), {"peer": peer, "limit": limit, "reason": reason})
+        self._note(
+            "connection rejected", (_host(peer), limit), {"client_address": peer, "limit": limit, "reason": reason}
+        )
 
     def throttled(self, identity: ClientIdentity, quota: str, wait_ms: int) -> None:
         """Log that a client exceeded its quota and is throttled for `wait_ms`."""
         details = {
-            "peer": identity.peer,
+            "client_address": identity.peer,
             "client_id": identity.client_id,
             "principal": identity.principal,
             "quota": quota,
@@ -137,16 +148,16 @@ class SessionLog:
 
     def connection_delayed(self, peer: str, limit: str, reason: str) -> None:
         """Log that new connections are delayed by the connection rate with key `limit`."""
-        self._note("connection delayed", (limit,), {"peer": peer, "limit": limit, "reason": reason})
+        self._note("connection delayed", (limit,), {"client_address": peer, "limit": limit, "reason": reason})
 
     def client_paused(self, peer: str, limit: str, reason: str) -> None:
         """Log that a client is paused by a limit over all clients, with key `limit`."""
-        self._note("client paused", (limit,), {"peer": peer, "limit": limit, "reason": reason})
+        self._note("client paused", (limit,), {"client_address": peer, "limit": limit, "reason": reason})
 
     def closed_by_limit(self, identity: ClientIdentity, listener: str, limit: str, text: str) -> None:
         """Log that the limit or timeout with key `limit` closed a connection; `text` is the reason."""
         details = {
-            "peer": identity.peer,
+            "client_address": identity.peer,
             "client_id": identity.client_id,
             "listener": listener,
             "limit": limit,
@@ -202,13 +213,13 @@ def _line(event: str, details: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fault_line(event: str, identity: ClientIdentity, error: BaseException) -> dict[str, Any]:
-    line = _line(event, {"peer": identity.peer, "client_id": identity.client_id})
+    line = _line(event, {"client_address": identity.peer, "client_id": identity.client_id})
     return line | {"exception": fault_text(error), "advice": _BUG_ADVICE}
 
 
 def _wider(key: tuple[str, ...]) -> Wider:
     """Return the kind of all lines with this event, whatever the client and the reason."""
-    return Wider(key[0], frozenset({"peer", "client_id", "principal", "reason", "broker", "address"}))
+    return Wider(key[0], frozenset({"client_address", "client_id", "principal", "reason", "broker", "address"}))
 
 
 def _event_of(key: tuple[str, ...] | str | None) -> str | None:

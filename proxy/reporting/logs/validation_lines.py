@@ -28,6 +28,7 @@ def rejection(
         **_place(client, topic, partition),
         "error": rejected.code.name,
         "reason": rejected.reason.value,
+        "reason_text": rejected.reason.text,
     }
     if rejected.rules:
         details["rule"] = cut(rejected.rules[0][0])
@@ -69,7 +70,7 @@ def far_ahead(identity: ClientIdentity, topic: str | None, ahead_ms: int) -> dic
     return {
         "client_id": client.client_id,
         "software": _software(client),
-        "peer": client.peer,
+        "client_address": client.peer,
         "topic": topic,
         "ahead_ms": ahead_ms,
     }
@@ -80,7 +81,7 @@ def _place(client: ClientDetails, topic: str | None, partition: int) -> dict[str
         "client_id": client.client_id,
         "software": _software(client),
         "principal": client.principal,
-        "peer": client.peer,
+        "client_address": client.peer,
         "topic": topic,
         "partition": partition,
     }
@@ -91,7 +92,7 @@ def _software(client: ClientDetails) -> str | None:
 
 
 _INTERVAL_SECONDS = 60
-_OF_A_CLIENT = frozenset({"client_id", "software", "principal", "peer"})
+_OF_A_CLIENT = frozenset({"client_id", "software", "principal", "client_address"})
 
 
 class ValidationLines:

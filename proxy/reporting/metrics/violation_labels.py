@@ -78,8 +78,8 @@ class RuleLabels:
 
 
 MAX_KINDS = 1000
-_NAMED_BY_RULES = frozenset({Reason.RULE, Reason.REQUEST_RULE})
-_REASONS = {reason: (reason.name.lower(),) for reason in Reason}
+_NAMED_BY_RULES = frozenset({Reason.RULE_VIOLATED, Reason.REQUEST_RULE_VIOLATED})
+_REASONS = {reason: (reason.value,) for reason in Reason}
 Kind = tuple[str, str, str, str]
 """Topic, rule, mode, client id."""
 
@@ -119,7 +119,7 @@ def _without_names(kind: Kind) -> Kind:
 
 
 def rules_of(rejected: Rejected) -> tuple[str, ...]:
-    """Return the violated rules of the configuration by name, else a broker's reason (`timestamp_after`)."""
+    """Return the violated rules of the configuration by name, else a broker's reason (`timestamp_in_future`)."""
     if rejected.reason in _NAMED_BY_RULES and rejected.rules:
         return tuple(rule for rule, _ in rejected.rules)
     return _REASONS[rejected.reason]

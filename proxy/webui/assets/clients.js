@@ -83,7 +83,7 @@ export function ClientPage({ store, route }) {
         ["Software", row.software || "unknown: the client does not report it"],
         ["Principal", [...row.principals].join(", ")],
         ["Owner", row.owner],
-        ["Addresses", [...new Set(row.connections.map((one) => one.peer))].join(", ")],
+        ["Addresses", [...new Set(row.connections.map((one) => one.client_address))].join(", ")],
         ["Connections", whole(row.connections.length)],
         ["Received", row.connections.length === 0 ? "not connected" : html`${figure(store.receivedRate(row.connections), size)}/s`],
         ["First seen", html`<${When} ms=${store.client(id)?.first_ms} now=${now} />`],

@@ -11,7 +11,7 @@ const none = html`<span class="quiet">none</span>`;
 
 export const connectionColumns = (store) => [
   { title: "Client", show: (row) => html`<${ClientLink} id=${row.client_id} />`, className: "id", value: (row) => row.client_id },
-  { title: "Address", show: (row) => row.peer, className: "address", value: (row) => row.peer },
+  { title: "Address", show: (row) => row.client_address, className: "address", value: (row) => row.client_address },
   { title: "Software", show: (row) => row.software ?? html`<span class="quiet">unknown</span>`, className: "word", value: (row) => row.software },
   { title: "Principal", show: (row) => row.principal ?? none, className: "word", value: (row) => row.principal },
   { title: "Broker", show: (row) => row.broker, className: "nowrap", value: (row) => row.broker },
@@ -24,7 +24,7 @@ export const connectionColumns = (store) => [
 export function Connections({ store, route }) {
   const { count, by_state: byState, listed } = store.state.connections;
   const wanted = route.params.get("state");
-  const rows = listed.filter((row) => matches(route, named(row.client_id), row.peer, row.software, row.principal, row.broker))
+  const rows = listed.filter((row) => matches(route, named(row.client_id), row.client_address, row.software, row.principal, row.broker))
     .filter((row) => !wanted || row.state === wanted || (wanted === PAUSED && row.pause_reasons.length > 0));
   return html`<${Section} id="connections-section" title="Connections">
     <${Search} route=${route} label="Search" placeholder="client, address, software, principal or broker"><${Choice} route=${route} name="state" label="State" options=${[...Object.keys(byState), PAUSED]} /><//>

@@ -30,7 +30,7 @@ export function Example({ group }) {
   return html`<${Facts} items=${[
     ["Time", moment(Date.parse(event.time))],
     ["Diagnosis", diagnosisOf(event)],
-    ["Client", html`<${ClientLink} id=${event.client_id} />${` from ${event.peer}`}`],
+    ["Client", html`<${ClientLink} id=${event.client_id} />${` from ${event.client_address}`}`],
     ["Software", softwareOf(event)],
     ["Topic and partition", html`<${TopicLink} name=${event.topic} />${`, partition ${event.partition}`}`],
     ["Owner of the topic", ownerText(event.owner)],

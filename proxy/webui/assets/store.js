@@ -11,7 +11,7 @@ const NO_TRAFFIC = { batches: 0, records: 0, size: 0, violations: 0 };
 const FLOWS = ["requests", "records", "size", "rejected", "rejected_records", "observed"];
 
 const keyOfGroup = (group) => JSON.stringify([group.mode, group.client_id, group.topic, group.reason]);
-export const keyOfConnection = (one) => `${one.peer} ${one.broker}`;
+export const keyOfConnection = (one) => `${one.client_address} ${one.broker}`;
 
 export class Store {
   state = null;

@@ -5,7 +5,7 @@ import { html } from "./html.js";
 import { Choice, ClientLink, Search, Section, Table, TopicLink, matches } from "./parts.js";
 
 function clientDetails(row) {
-  return [row.principal, row.peer, softwareOf(row)].filter((text) => text).join(", ");
+  return [row.principal, row.client_address, softwareOf(row)].filter((text) => text).join(", ");
 }
 
 export const eventColumns = () => [
@@ -20,7 +20,7 @@ export const eventColumns = () => [
 export function Violations({ store, route }) {
   const all = store.violations;
   const [mode, reason] = [route.params.get("outcome"), route.params.get("reason")];
-  const rows = all.filter((row) => matches(route, named(row.client_id), named(row.topic), row.principal, row.peer, ownerText(row.owner), diagnosisOf(row)))
+  const rows = all.filter((row) => matches(route, named(row.client_id), named(row.topic), row.principal, row.client_address, ownerText(row.owner), diagnosisOf(row)))
     .filter((row) => (!mode || outcome(row.mode) === mode) && (!reason || row.reason === reason));
   const values = (valueOf) => [...new Set(all.map(valueOf))].sort();
   return html`<${Section} id="violations-section" title="Latest violations">

@@ -1,7 +1,7 @@
 """Violations as the observer reports them."""
 
 from sluicegate.protocol.errors import ErrorCode
-from sluicegate.proxy.reporting.events.violation_event import ClientDetails, Violation, violation
+from sluicegate.proxy.reporting.events.violation_event import ClientDetails, EventNumbering, Violation, violation
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.validated_request import ValidationBasis
@@ -14,7 +14,7 @@ SECRET = b"what-a-record-holds"
 def rejected(
     client_id: str | None = "billing",
     topic: str | None = "payments",
-    reason: Reason = Reason.TIMESTAMP_AFTER,
+    reason: Reason = Reason.TIMESTAMP_IN_FUTURE,
     now_ms: int = NOW,
     timestamp: int = NOW * 1_000_000,
     mode: Mode = Mode.REJECT,
@@ -25,4 +25,14 @@ def rejected(
     bad = BadRecord(3, timestamp, reason, "its text", contents=shown)
     verdict = Rejected(ErrorCode.INVALID_TIMESTAMP, reason, "its message", (bad,) * 5, 5, 8)
     who = ClientDetails(peer, client_id, "lib", "1.0", None)
-    return violation(mode, who, topic, None, 0, verdict, ValidationBasis(TopicPolicy(), now_ms), 10)
+    return violation(
+        mode,
+        who,
+        topic,
+        None,
+        0,
+        verdict,
+        ValidationBasis(TopicPolicy(), now_ms),
+        EventNumbering("proxy:9092").next(),
+        10,
+    )

@@ -52,4 +52,4 @@ def test_an_address_with_many_connections_displaces_no_others() -> None:
     listed = connections_of(sessions, (), max_listed=20)["listed"]
 
     assert len(listed) == 20
-    assert {one["peer"] for one in listed} > set(peers[300:])
+    assert {one["client_address"] for one in listed} > set(peers[300:])

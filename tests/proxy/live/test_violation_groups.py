@@ -2,13 +2,14 @@
 
 from sluicegate.proxy.live.live_view import LiveView
 from sluicegate.proxy.live.violation_groups import MAX_GROUPS
+from sluicegate.proxy.reporting.events.violation_event import EventNumbering
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.validation.verdict import Reason
 from tests.proxy.live.events import NOW, rejected
 
 
 def new_view() -> LiveView:
-    return LiveView(Counters(), None, NOW, {})
+    return LiveView(Counters(), None, NOW, {}, EventNumbering("proxy:9092"))
 
 
 def test_equal_violations_are_one_group_with_times_and_newest_example() -> None:
@@ -19,11 +20,11 @@ def test_equal_violations_are_one_group_with_times_and_newest_example() -> None:
 
     first, second_one = view.violation_groups.state(10)
 
-    assert (first["client_id"], first["topic"], first["reason"]) == ("billing", "payments", "timestamp too far ahead")
+    assert (first["client_id"], first["topic"], first["reason"]) == ("billing", "payments", "timestamp_in_future")
     assert (first["batches"], first["bad_records"]) == (3, 15)
     assert (first["first_ms"], first["last_ms"]) == (NOW, NOW + 2000)
     assert first["example"]["time"] == "2027-01-15T08:00:02.000+00:00"
-    assert second_one["reason"] == "null key on a compacted topic"
+    assert second_one["reason"] == "null_key"
 
 
 def test_a_flood_of_names_takes_no_more_room_and_no_place_of_the_worst() -> None:

@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_request
 from sluicegate.proxy.live.live_view import LiveView
-from sluicegate.proxy.reporting.events.violation_event import Violation, event_of
+from sluicegate.proxy.reporting.events.violation_event import EventNumbering, Violation, event_of
 from sluicegate.proxy.reporting.logs.aggregation import LINES_A_SECOND, LINES_AT_ONCE
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
@@ -47,9 +47,21 @@ class Seen:
         self.counters, self.kept, self.names = Counters(), Kept(), TopicNames()
         labels = TopicLabels(self.counters, self._is_known, [])
         counts = ValidationCounts(
-            self.counters, labels, {}, LiveView(self.counters, None, 0, {}), max_topics=max_topics
+            self.counters,
+            labels,
+            {},
+            LiveView(self.counters, None, 0, {}, EventNumbering("proxy:9092")),
+            max_topics=max_topics,
         )
-        self.observer = Observer(labels, {}, self.kept, max_records=2, counts=counts, later=lambda step: step())
+        self.observer = Observer(
+            labels,
+            {},
+            self.kept,
+            max_records=2,
+            counts=counts,
+            later=lambda step: step(),
+            numbering=EventNumbering("proxy:9092"),
+        )
 
     def _is_known(self, name: str) -> bool:
         return name.startswith("known-") or self.names.is_known(name)
@@ -69,8 +81,8 @@ def request_of(topics: dict[str, int]) -> ProduceRequest:
 
 
 def rejection(bad: int = 3, listed: int = 3) -> Rejected:
-    records = tuple(BadRecord(i, 5, Reason.TIMESTAMP_BEFORE, "text") for i in range(listed))
-    return Rejected(ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_BEFORE, "message", records, bad, records=bad)
+    records = tuple(BadRecord(i, 5, Reason.TIMESTAMP_TOO_OLD, "text") for i in range(listed))
+    return Rejected(ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_TOO_OLD, "message", records, bad, records=bad)
 
 
 def test_all_bad_records_are_counted_although_few_are_listed() -> None:
@@ -89,7 +101,8 @@ def test_all_bad_records_are_counted_although_few_are_listed() -> None:
 def test_a_batch_that_breaks_rejecting_and_observing_rules_is_one_observed_batch_and_counts_for_each_rule() -> None:
     seen, request = Seen(), request_of({"known-payments": 1})
     keyed, text = (
-        replace(rejection(bad), reason=Reason.RULE, rules=((name, bad),)) for name, bad in (("keyed", 3), ("text", 2))
+        replace(rejection(bad), reason=Reason.RULE_VIOLATED, rules=((name, bad),))
+        for name, bad in (("keyed", 3), ("text", 2))
     )
     validated = ValidatedRequest()
     validated.reject((0, 0), text, ValidationBasis(TopicPolicy(mode=Mode.OBSERVE), NOW))
@@ -146,7 +159,7 @@ def test_a_flood_of_clients_and_names_costs_bounded_lines_and_hides_no_honest_to
     assert len(lines) < 1.5 * (LINES_AT_ONCE + LINES_A_SECOND * (time.monotonic() - began))
     assert max(len(str(line)) for line in lines) < 1500
     (honest,) = [line for line in lines if line["topic"] == "known-payments"]
-    assert (honest["client_id"], honest["peer"], honest["batches"]) == ("many different", "many different", 1)
+    assert (honest["client_id"], honest["client_address"], honest["batches"]) == ("many different", "many different", 1)
 
 
 def test_reporting_ten_thousand_rejections_takes_less_than_its_share_of_the_loop() -> None:

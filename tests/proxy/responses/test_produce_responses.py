@@ -19,7 +19,7 @@ from tests.wire.raw_client import produce_body, topic_data
 NOW = 1_800_000_000_000
 VERSION = 8
 GOOD, BAD = batch([Rec(NOW)]), batch([Rec(1)])
-TOO_OLD = Rejected(ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_BEFORE, "too old")
+TOO_OLD = Rejected(ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_TOO_OLD, "too old")
 
 
 def partly(rejected: dict[Place, Rejected], *partitions: tuple[int, bytes], starts: LogStarts | None = None) -> Any:
@@ -164,7 +164,7 @@ def test_a_request_that_is_rejected_whole_has_one_code_for_all_of_it() -> None:
     """A later head at which a broker fails before it checks the content of any partition."""
     frame = bytearray(produce_body(2, [topic_data("t", (0, GOOD + bytes(30)), (1, BAD))]))
     request = walk_produce_request(frame, 2, 0, 100)
-    corrupt = Rejected(ErrorCode.CORRUPT_MESSAGE, Reason.MAGIC)
+    corrupt = Rejected(ErrorCode.CORRUPT_MESSAGE, Reason.UNSUPPORTED_MAGIC)
     made = PartlyRejected(request, ValidatedRequest({}, {(0, 0): corrupt, (0, 1): TOO_OLD}), LogStarts(), NOW, _go_on)
 
     assert made.stand_ins[0, 0].endswith(bytes(17))

@@ -55,7 +55,7 @@ def test_a_rejected_request_names_client_topic_verdict_and_what_was_wrong() -> N
 
     span = span_of(traced.kept[0], RESOURCE)
     values = span.attributes
-    assert (span.name, span.status.description) == ("produce payments", "INVALID_TIMESTAMP: timestamp too far behind")
+    assert (span.name, span.status.description) == ("produce payments", "INVALID_TIMESTAMP: timestamp_too_old")
     assert (span.end_time, span.end_time - span.start_time) == (NOW * 10**6, 250_000_000)
     assert {
         "messaging.system": "kafka",

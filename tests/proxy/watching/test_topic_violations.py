@@ -8,7 +8,7 @@ import pytest
 from sluicegate.config.teams import Owner
 from sluicegate.proxy.live.live_state import ViolationGroupState
 from sluicegate.proxy.live.live_view import LiveView
-from sluicegate.proxy.reporting.events.violation_event import Violation, event_of
+from sluicegate.proxy.reporting.events.violation_event import EventNumbering, Violation, event_of
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.watching.topic_violations import EventsUnreadable, TopicViolations, lines_about
 from sluicegate.validation.policy import TopicPolicy
@@ -23,7 +23,7 @@ EVENTS = [
     rejected("billing", now_ms=NOW + 5000),
     rejected("billing", reason=Reason.NULL_KEY, mode=Mode.OBSERVE),
     rejected("billing", topic="another"),
-    rejected(None, now_ms=NOW - 3_600_000, timestamp=0, reason=Reason.TIMESTAMP_BEFORE),
+    rejected(None, now_ms=NOW - 3_600_000, timestamp=0, reason=Reason.TIMESTAMP_TOO_OLD),
 ]
 
 
@@ -38,14 +38,13 @@ def test_each_client_has_its_reasons_times_and_an_example(file: Path) -> None:
     assert list(lines_about("payments", TopicViolations("payments").read([file]))) == [
         "payments: 2 clients with violations since 2027-01-15T07:00:00Z",
         "billing (lib 1.0, 192.0.2.1:5)",
-        "  timestamp too far ahead: 2 batches, 10 bad records, 2027-01-15T08:00:00Z to 2027-01-15T08:00:05Z; rejected",
+        "  timestamp_in_future: 2 batches, 10 bad records, 2027-01-15T08:00:00Z to 2027-01-15T08:00:05Z; rejected",
         "    example: partition 0, record 3, timestamp 1800000000000000000: looks like nanoseconds: as milliseconds it "
         "is 5.0 s ago",
-        "  null key on a compacted topic: 1 batch, 5 bad records, 2027-01-15T08:00:00Z to 2027-01-15T08:00:00Z; "
-        "forwarded",
-        "    example: partition 0, record 3: null key on a compacted topic",
+        "  null_key: 1 batch, 5 bad records, 2027-01-15T08:00:00Z to 2027-01-15T08:00:00Z; forwarded",
+        "    example: partition 0, record 3: null_key",
         "(no client id) (lib 1.0, 192.0.2.1:5)",
-        "  timestamp too far behind: 1 batch, 5 bad records, 2027-01-15T07:00:00Z to 2027-01-15T07:00:00Z; rejected",
+        "  timestamp_too_old: 1 batch, 5 bad records, 2027-01-15T07:00:00Z to 2027-01-15T07:00:00Z; rejected",
         "    example: partition 0, record 3, timestamp 0: is 0, probably never set",
     ]
 
@@ -84,8 +83,10 @@ def test_a_file_and_a_running_proxy_give_the_same_lines(file: Path) -> None:
 
 def test_lines_that_are_not_events_are_skipped_and_counted(file: Path) -> None:
     with file.open("a") as lines:
-        lines.write('{"version": 1, "topic": "payments", "ti\n\n[1]\nnull\n{"topic": "payments", "version": 1}\n')
-        lines.write(json.dumps({**event_of(EVENTS[0]), "version": 2}) + "\n")
+        lines.write(
+            '{"schema_version": 1, "topic": "payments", "ti\n\n[1]\nnull\n{"topic": "payments", "schema_version": 1}\n'
+        )
+        lines.write(json.dumps({**event_of(EVENTS[0]), "schema_version": 2}) + "\n")
         lines.write("[" * 100_000 + "\n")
 
     reading = TopicViolations("payments")
@@ -102,7 +103,7 @@ def test_names_do_nothing_to_a_terminal(tmp_path: Path) -> None:
 
 
 def _violation_groups(*events: Violation) -> list[ViolationGroupState]:
-    view = LiveView(Counters(), None, NOW, {})
+    view = LiveView(Counters(), None, NOW, {}, EventNumbering("proxy:9092"))
     for event in events:
         view.write(event)
     return view.violation_groups.state(10)

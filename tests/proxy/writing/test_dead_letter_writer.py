@@ -31,7 +31,7 @@ def test_dead_letter_headers_have_the_violation_and_the_client() -> None:
 
     del found["sluicegate.version"]
     assert found == {
-        "sluicegate.reason": b"null key on a compacted topic",
+        "sluicegate.reason": b"null_key",
         "sluicegate.topic": b"payments",
         "sluicegate.partition": b"3",
         "sluicegate.index": b"7",
@@ -39,7 +39,7 @@ def test_dead_letter_headers_have_the_violation_and_the_client() -> None:
         "sluicegate.client.id": b"billing",
         "sluicegate.software": b"librdkafka 2.1",
         "sluicegate.principal": "User:ä?".encode(),
-        "sluicegate.address": b"192.0.2.1:5",
+        "sluicegate.client.address": b"192.0.2.1:5",
     }
 
 
@@ -69,11 +69,11 @@ def test_header_names_that_are_not_text_are_preserved() -> None:
 
 
 def test_violated_rules_are_named() -> None:
-    letter = TakenRecord(7, -5, Violated(Reason.RULE, ("keyed", "filled")), None, None, [])
+    letter = TakenRecord(7, -5, Violated(Reason.RULE_VIOLATED, ("keyed", "filled")), None, None, [])
 
     found = dict(headers_of(letter, LETTERS, NOBODY, go_on))
 
-    assert found["sluicegate.reason"] == Reason.RULE.value.encode()
+    assert found["sluicegate.reason"] == Reason.RULE_VIOLATED.value.encode()
     assert found["sluicegate.rule"] == b"keyed, filled"
 
 

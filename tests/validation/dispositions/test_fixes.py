@@ -86,7 +86,7 @@ def test_the_time_before_is_that_of_the_record_before_or_of_the_partition() -> N
     within = validated(fixing(Fix.PREVIOUS), batch([Rec(NOW - 50), Rec(NOW - 90), bad]), previous=previous)
     later = validated(fixing(Fix.PREVIOUS), batch([bad]), batch([bad]), previous=previous)
 
-    assert nothing.rejected[0, 0].reason is Reason.TIMESTAMP_AFTER
+    assert nothing.rejected[0, 0].reason is Reason.TIMESTAMP_IN_FUTURE
     assert within.fixed[0, 0].rejected.bad_records[0].fixed == NOW - 50
     assert later.fixed[0, 0].rejected.bad_records[0].fixed == NOW - 50
     assert set(later.rejected) == {(0, 1)}, "another partition has had none"
@@ -126,7 +126,7 @@ def test_a_batch_that_breaks_another_rule_too_is_rejected_for_all_of_it() -> Non
     found = validated(policy, batch([Rec(0), Rec(NOW, key=None)]))
 
     assert found.fixed == {}
-    assert [record.reason for record in found.rejected[0, 0].bad_records] == [Reason.TIMESTAMP_BEFORE, Reason.NULL_KEY]
+    assert [record.reason for record in found.rejected[0, 0].bad_records] == [Reason.TIMESTAMP_TOO_OLD, Reason.NULL_KEY]
 
 
 def test_what_is_plausible_in_no_unit_is_rejected() -> None:

@@ -72,7 +72,7 @@ def mark(reason: str, rules: str | None = None) -> list[tuple[str, bytes]]:
     return [("sluicegate.reason", reason.encode()), *named]
 
 
-RULE, BEHIND = "breaks a rule", "timestamp too far behind"
+RULE, BEHIND = "rule_violated", "timestamp_too_old"
 RECORDS: Sequence[tuple[Rec, list[tuple[str, bytes]]]] = [
     (Rec(NOW, b"k", b"v", [(b"h", b"1")]), []),
     (Rec(NOW, None, b"long", [(b"h", None)]), mark(RULE, "keyed, short")),
@@ -126,7 +126,7 @@ def test_a_batch_that_exceeds_the_topics_size_with_its_marks_is_rejected_as_by_a
 
     assert forwarded(data, size=f"max.message.bytes: {size}") != data
     rejected = validated(data, f"max.message.bytes: {size - 1}").rejected[0, 0]
-    assert (rejected.code, rejected.reason.value) == (10, "batch larger than max.message.bytes")
+    assert (rejected.code, rejected.reason.value) == (10, "batch_too_large")
 
 
 def test_violations_of_both_kinds_are_reported_and_rules_that_observe_mark_nothing() -> None:

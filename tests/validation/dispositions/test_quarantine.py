@@ -46,7 +46,7 @@ def test_all_are_found_where_the_answer_lists_two(codec: str) -> None:
 
     assert (len(rejected.bad_records), rejected.bad_count) == (2, 100)
     assert [r.index for r in taken.records] == list(range(0, 300, 3))
-    assert {r.why for r in taken.records} == {Violated(Reason.TIMESTAMP_AFTER)}
+    assert {r.why for r in taken.records} == {Violated(Reason.TIMESTAMP_IN_FUTURE)}
     assert [(r.key, r.value) for r in taken.records] == [(f"{i}".encode(), bytes(i)) for i in range(0, 300, 3)]
 
 
@@ -132,7 +132,7 @@ def test_of_rules_all_records_that_break_one_are_found_with_their_names(codec: s
 
     assert list(validated.rejected) == list(validated.to_quarantine) == [(0, 0)]
     assert {r.index: r.why for r in taken.records} == {
-        i: Violated(Reason.RULE, (*(["keyed"] if i % 3 == 0 else []), *(["filled"] if i % 5 == 0 else [])))
+        i: Violated(Reason.RULE_VIOLATED, (*(["keyed"] if i % 3 == 0 else []), *(["filled"] if i % 5 == 0 else [])))
         for i in range(300)
         if i % 3 == 0 or i % 5 == 0
     }
@@ -149,11 +149,11 @@ def test_of_a_forwarded_batch_all_records_that_violate_bounds_or_rules_are_copie
 
     assert not validated.rejected and not validated.accepted
     assert [(each.reason, each.bad_count) for each in validated.observed[0, 0]] == [
-        (Reason.TIMESTAMP_AFTER, 100),
-        (Reason.RULE, 60),
+        (Reason.TIMESTAMP_IN_FUTURE, 100),
+        (Reason.RULE_VIOLATED, 60),
     ]
     assert {r.index: r.why for r in taken.records} == {
-        i: Violated(Reason.RULE if i % 3 else Reason.TIMESTAMP_AFTER, () if i % 5 else ("keyed",))
+        i: Violated(Reason.RULE_VIOLATED if i % 3 else Reason.TIMESTAMP_IN_FUTURE, () if i % 5 else ("keyed",))
         for i in range(300)
         if i % 3 == 0 or i % 5 == 0
     }

@@ -78,7 +78,7 @@ def test_a_fault_of_a_library_rejects_its_record_alone(error: Exception, method:
 
     rejected = validated(data, TopicPolicy(rules=RuleSet([named]))).rejected[PLACE]
 
-    assert rejected.reason is Reason.RULE
+    assert rejected.reason is Reason.RULE_VIOLATED
     (text,) = [each.message for each in rejected.bad_records if each.index == 1]
     assert type(error).__name__ in text and "test_faults.py:" in text
     assert "schema 7 of registry main" in text and "swordfish" not in text

@@ -89,11 +89,11 @@ def test_all_that_is_wrong_with_a_record_is_told_in_the_files_order(codec: int) 
     rejected = found.rejected[0, 0]
     null, least = "rule keyed: the key is null; send one", "rule small: the value has 0 bytes, at least 1 are wanted"
     most = "rule small: the value has 11 bytes, at most 10 are allowed"
-    assert (rejected.code, rejected.reason, rejected.bad_count, rejected.records) == (87, Reason.RULE, 3, 4)
+    assert (rejected.code, rejected.reason, rejected.bad_count, rejected.records) == (87, Reason.RULE_VIOLATED, 3, 4)
     assert rejected.bad_records == (
-        BadRecord(1, NOW, Reason.RULE, f"{null}; {least}", rules=("keyed", "small")),
-        BadRecord(2, NOW, Reason.RULE, null, rules=("keyed",)),
-        BadRecord(3, NOW, Reason.RULE, most, rules=("small",)),
+        BadRecord(1, NOW, Reason.RULE_VIOLATED, f"{null}; {least}", rules=("keyed", "small")),
+        BadRecord(2, NOW, Reason.RULE_VIOLATED, null, rules=("keyed",)),
+        BadRecord(3, NOW, Reason.RULE_VIOLATED, most, rules=("small",)),
     )
     assert rejected.rules == (("keyed", 2), ("small", 2))
     assert rejected.message is not None and rejected.message.startswith(
@@ -206,9 +206,9 @@ def test_an_outage_or_a_rule_for_requests_hides_no_violation_of_another_rule(mod
     found = validated(policy, batch([Rec(NOW, None)]))
 
     assert [(each.reason, each.rules) for each in findings(found)] == [
-        (Reason.RULE, (("keyed", 1),)),
-        (Reason.OUTAGE, (("down", 0),)),
-        (Reason.REQUEST_RULE, (("idem", 0),)),
+        (Reason.RULE_VIOLATED, (("keyed", 1),)),
+        (Reason.DEPENDENCY_UNAVAILABLE, (("down", 0),)),
+        (Reason.REQUEST_RULE_VIOLATED, (("idem", 0),)),
     ]
 
 
@@ -226,7 +226,7 @@ def test_what_was_fixed_is_validated_as_it_goes_on() -> None:
     found = validated(policy, batch([Rec(1)]), batch([Rec(1, None)]))
 
     assert set(found.fixed) == {(0, 0)}
-    assert {place: rejected.reason for place, rejected in found.rejected.items()} == {(0, 1): Reason.RULE}
+    assert {place: rejected.reason for place, rejected in found.rejected.items()} == {(0, 1): Reason.RULE_VIOLATED}
     assert [time for _, time, *_ in seen.records] == [NOW, NOW]
 
 
@@ -243,7 +243,7 @@ def test_an_outage_is_never_a_verdict_on_the_records(on_outage: OnOutage, code: 
     found = validated(of(NamedRule("body", rule, on_outage=on_outage), KEYED), batch([Rec(NOW)] * 9))
 
     rejected = found.rejected[0, 0]
-    assert (rejected.code, rejected.reason, rejected.bad_records) == (code, Reason.OUTAGE, ())
+    assert (rejected.code, rejected.reason, rejected.bad_records) == (code, Reason.DEPENDENCY_UNAVAILABLE, ())
     assert rejected.message == f"rule body cannot be evaluated by the proxy in front of the cluster: {words}"
     assert len(rule.records) == 1, "it is asked once a batch"
 
@@ -259,7 +259,10 @@ def test_an_outage_that_is_to_be_passed_over_is_told() -> None:
     found = validated(of(rule, KEYED), batch([Rec(NOW)]))
 
     assert found.rejected == {}
-    assert (found.observed[0, 0][0].reason, found.observed[0, 0][0].rules) == (Reason.OUTAGE, (("body", 0),))
+    assert (found.observed[0, 0][0].reason, found.observed[0, 0][0].rules) == (
+        Reason.DEPENDENCY_UNAVAILABLE,
+        (("body", 0),),
+    )
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
@@ -438,19 +441,23 @@ def by_schema(on_schema_error: OnSchemaError, *values: bytes, mode: Mode = Mode.
 def test_a_record_whose_schema_cannot_be_applied_is_rejected_for_good() -> None:
     found = by_schema(OnSchemaError.REJECT, b"good", b"bad", b"good", b"wrong").rejected[0, 0]
 
-    assert (found.code, found.reason, found.bad_count) == (ErrorCode.INVALID_RECORD, Reason.RULE, 2)
+    assert (found.code, found.reason, found.bad_count) == (ErrorCode.INVALID_RECORD, Reason.RULE_VIOLATED, 2)
     assert [record.index for record in found.bad_records] == [1, 3]
     assert found.bad_records[0].message == ("rule body: schema 7 of registry main cannot be compiled: it is too large")
 
 
 def test_or_sent_again_or_forwarded_and_reported_where_the_operator_says_so() -> None:
     retriable = by_schema(OnSchemaError.RETRIABLE, b"good", b"bad").rejected[0, 0]
-    assert (retriable.code, retriable.reason, retriable.bad_count) == (ErrorCode.REQUEST_TIMED_OUT, Reason.SCHEMA, 0)
+    assert (retriable.code, retriable.reason, retriable.bad_count) == (
+        ErrorCode.REQUEST_TIMED_OUT,
+        Reason.SCHEMA_UNUSABLE,
+        0,
+    )
     assert "schema 7 of registry main" in (retriable.message or "")
 
     forwarded = by_schema(OnSchemaError.FORWARD, b"good", b"bad")
     assert not forwarded.rejected
-    assert forwarded.observed[0, 0][0].reason is Reason.SCHEMA
+    assert forwarded.observed[0, 0][0].reason is Reason.SCHEMA_UNUSABLE
     observed = by_schema(OnSchemaError.RETRIABLE, b"bad", mode=Mode.OBSERVE)
     assert not observed.rejected
 
@@ -519,7 +526,7 @@ def test_old_messages_are_looked_at_ahead_too() -> None:
 def test_after_an_outage_a_rule_is_told_of_no_more_records() -> None:
     looks = SeesAhead(raises=Outage("registry main does not respond"))
     found = validated(of(NamedRule("ahead", looks)), batch([Rec(NOW, value=b"x")] * 200, NONE))
-    assert found.rejected[0, 0].reason is Reason.OUTAGE
+    assert found.rejected[0, 0].reason is Reason.DEPENDENCY_UNAVAILABLE
     assert (len(looks.ahead), len(looks.records)) == (1, 1)
 
 

@@ -172,9 +172,7 @@ def test_fixed_and_marked_batches_are_masked_too(more: str) -> None:
     assert not found.rejected
     ((timestamp, _, value, headers),) = read(found.replacements()[0, 0])
     assert value == MASKED
-    assert (timestamp, headers) == (
-        (NOW, []) if "fix" in more else (5, [("sluicegate.reason", b"timestamp too far behind")])
-    )
+    assert (timestamp, headers) == ((NOW, []) if "fix" in more else (5, [("sluicegate.reason", b"timestamp_too_old")]))
 
 
 @pytest.mark.parametrize("kind", ["reject", "observe", "suspended"])

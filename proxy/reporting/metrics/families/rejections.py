@@ -8,7 +8,7 @@ _TOPIC_ERROR = ("topic", "error")
 REJECTIONS: tuple[Family, ...] = (
     counter(
         "sluicegate_violations",
-        "Batches with violations, by topic, rule (its name, or a broker's reason such as timestamp_after), mode "
+        "Batches with violations, by topic, rule (its name, or a broker's reason such as timestamp_in_future), mode "
         "(outcome), and client id. Bounded: 100 client ids, 1000 series for each process; the others count as `other`.",
         "To find the client. The event file has each violation with its record and address "
         "([violations](violations.md)).",

@@ -53,7 +53,7 @@ def test_a_connection_is_followed_from_its_opening_to_its_end() -> None:
         play.session.client.connection_lost(None)
 
     assert told([line for line in lines if line["event"] not in ("paused", "resumed")]) == [
-        {"event": "connection opened", "peer": "192.0.2.1:5", "listener": "bootstrap"},
+        {"event": "connection opened", "client_address": "192.0.2.1:5", "listener": "bootstrap"},
         {"event": "request", "api": "Produce", "api_version": 7, "correlation_id": 7},
         {"event": "client identified", "client_id": "orders"},
         {"event": "response", "api": "Produce", "correlation_id": 7, "codes": ["NONE"]},

@@ -52,7 +52,7 @@ def test_a_fault_of_ours_has_a_traceback_once_and_a_count_afterwards() -> None:
     assert [line.get("times", 1) for line in lines] == [1, 49]
     assert lines[0]["log_level"] == "error"
     assert lines[0]["exception"].startswith("ValueError: unexpected\n  logs/test_session_log.py:")
-    assert (lines[0]["peer"], lines[0]["client_id"]) == ("10.0.0.1:5000", "billing")
+    assert (lines[0]["client_address"], lines[0]["client_id"]) == ("10.0.0.1:5000", "billing")
 
 
 def test_rejected_connections_name_the_limit_once_a_minute_for_each_host() -> None:
@@ -62,7 +62,7 @@ def test_rejected_connections_name_the_limit_once_a_minute_for_each_host() -> No
             log.connection_limit_reached(f"10.0.0.1:{port}", "limits.max_connections_per_address", 10)
         log.connection_limit_reached("10.0.0.2:1", "limits.max_connections_per_address", 10)
 
-    assert [line["peer"] for line in lines] == ["10.0.0.1:0", "10.0.0.2:1"]
+    assert [line["client_address"] for line in lines] == ["10.0.0.1:0", "10.0.0.2:1"]
     assert lines[0]["limit"] == "limits.max_connections_per_address"
     assert "10" in lines[0]["reason"]
 
@@ -77,7 +77,7 @@ def test_connections_closed_by_a_limit_name_it() -> None:
         log.closed_by_limit(ALICE, "bootstrap", "limits.idle_timeout_seconds", "nothing came for 900 s")
 
     assert [line["limit"] for line in lines] == ["limits.frame_timeout_seconds", "limits.idle_timeout_seconds"]
-    assert {"peer", "client_id", "listener", "reason"} <= lines[0].keys()
+    assert {"client_address", "client_id", "listener", "reason"} <= lines[0].keys()
 
 
 def test_what_has_ended_is_summarised_then_and_not_later() -> None:

@@ -3,7 +3,7 @@
 from threading import Lock
 
 from sluicegate.protocol.errors import ErrorCode
-from sluicegate.proxy.reporting.events.violation_event import ClientDetails, event_of, violation
+from sluicegate.proxy.reporting.events.violation_event import ClientDetails, EventOrigin, event_of, violation
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters
 from sluicegate.proxy.reporting.metrics.violation_labels import (
     MAX_CLIENTS,
@@ -24,7 +24,7 @@ def test_the_first_clients_have_names_and_all_others_count_together() -> None:
     labels = ViolationLabels(counters, Lock(), max_clients=2)
 
     for client_id in ("a", "b", "c", "d", None):
-        labels.violated("orders", ("timestamp_after",), "reject", client_id, "10.0.0.1")
+        labels.violated("orders", ("timestamp_in_future",), "reject", client_id, "10.0.0.1")
 
     by_client = {client: count for (_, _, _, client), count in counters.violations.items()}
     assert by_client == {"a": 1, "b": 1, OTHER: 3}
@@ -56,8 +56,8 @@ def test_a_flood_of_topics_and_client_ids_leaves_the_series_of_others() -> None:
     for i in range(20_000):
         labels.violated(f"topic-{i}", ("crc",), "reject", f"invented-{i}", "10.0.0.1")
         if i >= 5000 and i % 100 == 0:
-            labels.violated("payments", ("timestamp_after",), "reject", "shop", "10.0.0.2")
-            totals.append(counters.violations["payments", "timestamp_after", "reject", "shop"])
+            labels.violated("payments", ("timestamp_in_future",), "reject", "shop", "10.0.0.2")
+            totals.append(counters.violations["payments", "timestamp_in_future", "reject", "shop"])
 
     assert totals == list(range(1, 151))
     assert counters.violations.total() == 20_150
@@ -66,16 +66,18 @@ def test_a_flood_of_topics_and_client_ids_leaves_the_series_of_others() -> None:
 
 
 def test_an_operators_rules_are_named_and_a_brokers_reasons_are_words_for_queries() -> None:
-    rule = Rejected(ErrorCode.INVALID_RECORD, Reason.RULE, rules=(("has-key", 2), ("is-json", 1)))
-    time = Rejected(ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_AFTER)
+    rule = Rejected(ErrorCode.INVALID_RECORD, Reason.RULE_VIOLATED, rules=(("has-key", 2), ("is-json", 1)))
+    time = Rejected(ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_IN_FUTURE)
 
     assert rules_of(rule) == ("has-key", "is-json")
-    assert rules_of(time) == ("timestamp_after",)
+    assert rules_of(time) == ("timestamp_in_future",)
 
 
 TEXT = "rule keyed: the key is null; send one; rule tenant: header tenant is missing"
-BAD = BadRecord(3, 5, Reason.RULE, TEXT, rules=("keyed", "tenant"))
-BROKEN = Rejected(ErrorCode.INVALID_RECORD, Reason.RULE, "m", (BAD,), 1, 9, rules=(("keyed", 1), ("tenant", 1)))
+BAD = BadRecord(3, 5, Reason.RULE_VIOLATED, TEXT, rules=("keyed", "tenant"))
+BROKEN = Rejected(
+    ErrorCode.INVALID_RECORD, Reason.RULE_VIOLATED, "m", (BAD,), 1, 9, rules=(("keyed", 1), ("tenant", 1))
+)
 
 
 def test_every_violated_rule_of_a_batch_counts() -> None:
@@ -104,12 +106,22 @@ def test_rules_without_a_place_count_together() -> None:
 
 def test_events_name_the_rule_and_its_words() -> None:
     who = ClientDetails("a:1", "app", None, None, None)
-    kept = violation(Mode.REJECT, who, "t", None, 0, BROKEN, ValidationBasis(TopicPolicy(), 1_800_000_000_000), 10)
+    kept = violation(
+        Mode.REJECT,
+        who,
+        "t",
+        None,
+        0,
+        BROKEN,
+        ValidationBasis(TopicPolicy(), 1_800_000_000_000),
+        EventOrigin("proxy:9092", "a-1"),
+        10,
+    )
 
     event = event_of(kept)
 
     assert event["rule"] == "keyed"
     assert event["rules"] == [{"rule": "keyed", "bad_records": 1}, {"rule": "tenant", "bad_records": 1}]
-    sample = {"index": 3, "timestamp": 5, "reason": "breaks a rule", "rule": "keyed", "diagnosis": TEXT}
+    sample = {"index": 3, "timestamp": 5, "reason": "rule_violated", "rule": "keyed", "diagnosis": TEXT}
     assert event["samples"] == [sample]
     assert kept.size > len(TEXT) * 4

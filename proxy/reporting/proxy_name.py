@@ -1,0 +1,10 @@
+"""The name of this proxy in events, the web UI and OpenTelemetry (`service.instance.id`)."""
+
+from socket import gethostname
+
+from sluicegate.config.model import Config
+
+
+def proxy_name(config: Config) -> str:
+    """Return host name and bootstrap port: the same for all workers of a proxy, and after a restart."""
+    return f"{gethostname()}:{config.listen.bootstrap.port}"
