@@ -3,6 +3,7 @@
 import re
 
 from sluicegate.protocol.errors import ErrorCode
+from sluicegate.proxy.reporting.events.reasons_reference import ENTRIES
 from tests.oracle.java_program import java_command, said_by
 from tests.oracle.kafka_java import KAFKA_NEW, ROOT, kafka_folder
 
@@ -29,13 +30,7 @@ def test_every_code_of_a_verdict_is_there() -> None:
     assert {name for name in used if ErrorCode[name].value not in ROWS} <= _BROKERS_OWN
 
 
-def test_every_code_of_a_violation_event_is_there() -> None:
-    page = (ROOT / "docs" / "violations.md").read_text()
-    reasons = page[page.index("\nReasons:\n") :]
-    codes = {
-        int(code)
-        for row in re.findall(r"^\| `.*\| ([^|]+) \|$", reasons, re.MULTILINE)
-        for code in re.findall(r"-?\d+", row)
-    }
+def test_every_code_of_a_reason_is_there() -> None:
+    codes = {int(code) for entry in ENTRIES.values() for code in entry.errors}
     assert codes <= ROWS.keys()
     assert len(codes) > 5
