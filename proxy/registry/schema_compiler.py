@@ -9,7 +9,7 @@ from sluicegate.config.files.regular_file import read_file
 from sluicegate.proxy.registry.confluent_api import SchemaText
 from sluicegate.proxy.rules_process.evaluation_thread import TooCostly
 from sluicegate.proxy.rules_process.evaluator import made
-from sluicegate.proxy.rules_process.messages import NAMING, Kind, Response, Specification
+from sluicegate.proxy.rules_process.messages import NAMING, EvaluationResponse, EvaluatorKind, Specification
 from sluicegate.proxy.rules_process.protoc import DESCRIPTOR_SET, OWN_NAME, descriptor_set_of
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.rules_process.stoppable import StoppableContent
@@ -23,11 +23,13 @@ _MOST_DESCRIPTOR_BYTES = 16 << 20
 # A compiled schema takes at least this many times the bytes of its text.
 _TIMES_TEXT = 8
 
-REGISTRY_KINDS: Final = frozenset({Kind.JSON, Kind.SERIALIZED_AVRO, Kind.PROTOBUF, Kind.PROTO_SOURCE})
+REGISTRY_KINDS: Final = frozenset(
+    {EvaluatorKind.JSON, EvaluatorKind.SERIALIZED_AVRO, EvaluatorKind.PROTOBUF, EvaluatorKind.PROTO_SOURCE}
+)
 _KINDS: Final = {
-    SchemaLanguage.JSON: Kind.JSON,
-    SchemaLanguage.AVRO: Kind.SERIALIZED_AVRO,
-    SchemaLanguage.PROTOBUF: Kind.PROTOBUF,
+    SchemaLanguage.JSON: EvaluatorKind.JSON,
+    SchemaLanguage.AVRO: EvaluatorKind.SERIALIZED_AVRO,
+    SchemaLanguage.PROTOBUF: EvaluatorKind.PROTOBUF,
 }
 
 
@@ -78,7 +80,7 @@ class RulesProcessCompiler:
             return _specification(_KINDS[text.language], text)
         try:
             with TemporaryDirectory(prefix="sluicegate-proto-") as folder:
-                self._process.compile(_specification(Kind.PROTO_SOURCE, text, folder))
+                self._process.compile(_specification(EvaluatorKind.PROTO_SOURCE, text, folder))
                 descriptor_set = read_file(Path(folder) / DESCRIPTOR_SET, _MOST_DESCRIPTOR_BYTES)
         except OSError as error:
             raise Outage(
@@ -90,15 +92,15 @@ class RulesProcessCompiler:
 
 
 def _of_descriptor_set(descriptor_set: bytes, text: SchemaText) -> Specification:
-    return Specification(Kind.PROTOBUF, descriptor_set, options={NAMING: text.naming})
+    return Specification(EvaluatorKind.PROTOBUF, descriptor_set, options={NAMING: text.naming})
 
 
-def _specification(kind: Kind, text: SchemaText, name: str = "") -> Specification:
+def _specification(kind: EvaluatorKind, text: SchemaText, name: str = "") -> Specification:
     references = tuple((each.name, each.text.encode(errors="surrogatepass")) for each in text.references)
     return Specification(kind, text.text.encode(errors="surrogatepass"), references, name)
 
 
-def _is_cheap(took: Response) -> bool:
+def _is_cheap(took: EvaluationResponse) -> bool:
     return took.seconds <= _CHEAP_SECONDS and took.grown <= _CHEAP_BYTES
 
 

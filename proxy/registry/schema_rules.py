@@ -10,7 +10,7 @@ from sluicegate.config.content_keys import Schema
 from sluicegate.config.files.regular_file import read_file
 from sluicegate.proxy.rules_process.evaluation_thread import TooCostly
 from sluicegate.proxy.rules_process.evaluator import made
-from sluicegate.proxy.rules_process.messages import Kind, Specification
+from sluicegate.proxy.rules_process.messages import EvaluatorKind, Specification
 from sluicegate.proxy.rules_process.protoc import descriptor_set_of_file
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.rules_process.stoppable import StoppableContent, StoppableRule
@@ -37,7 +37,7 @@ _LANGUAGES: Final = {
     "protobuf": SchemaLanguage.PROTOBUF,
     None: None,
 }
-_KINDS: Final = {"json": Kind.JSON, "avro": Kind.AVRO, "protobuf": Kind.PROTOBUF}
+_KINDS: Final = {"json": EvaluatorKind.JSON, "avro": EvaluatorKind.AVRO, "protobuf": EvaluatorKind.PROTOBUF}
 
 
 class SchemaRules(InlineRules):
@@ -82,13 +82,15 @@ class SchemaRules(InlineRules):
         rule = content_rule(key, side, options)
         if not rule.is_costly:
             return rule
-        specification = Specification(Kind.CONTENT_RULE, name=key, options={"side": side.value, "keys": options})
+        specification = Specification(
+            EvaluatorKind.CONTENT_RULE, name=key, options={"side": side.value, "keys": options}
+        )
         return self._stoppable(specification, rule)
 
     def of_expression(self, expression: str) -> Rule:
         """Make a rule of a CEL expression. Raises ExpressionUnusable."""
         rule = super().of_expression(expression)
-        return self._stoppable(Specification(Kind.EXPRESSION, expression.encode()), rule)
+        return self._stoppable(Specification(EvaluatorKind.EXPRESSION, expression.encode()), rule)
 
     def of_schema_expression(self, expression: str, schema: Schema) -> Rule:
         """Make a rule of a CEL expression over values with a schema. Raises RuleUnusable."""
@@ -134,7 +136,11 @@ class SchemaRules(InlineRules):
     def of_entry_point(self, name: str, options: Mapping[str, Any]) -> Rule:
         """Make a rule of an entry point. Raises OwnRuleUnusable."""
         rule = super().of_entry_point(name, options)
-        return self._stoppable(Specification(Kind.OWN_RULE, name=name, options=options), rule) if rule.is_slow else rule
+        return (
+            self._stoppable(Specification(EvaluatorKind.OWN_RULE, name=name, options=options), rule)
+            if rule.is_slow
+            else rule
+        )
 
     def _stoppable(self, specification: Specification, rule: Rule) -> Rule:
         return rule if self._process is None else StoppableRule(specification, rule, self._process)
@@ -178,13 +184,13 @@ def specification_of(schema: Schema) -> Specification:
         text = _read(path)
         if schema.format == "protobuf":
             descriptor_set = descriptor_set_of_file(path) if path.suffix == ".proto" else text
-            return Specification(Kind.PROTOBUF, descriptor_set, name=schema.message or "")
+            return Specification(EvaluatorKind.PROTOBUF, descriptor_set, name=schema.message or "")
         try:
             text.decode()
         except UnicodeDecodeError:
             raise SchemaUnusable(f"{path} is not UTF-8") from None
     has_id = schema.format == "avro" and schema.envelope == Envelope.CONFLUENT.value
-    return Specification(Kind.SERIALIZED_AVRO if has_id else _KINDS[schema.format], text)
+    return Specification(EvaluatorKind.SERIALIZED_AVRO if has_id else _KINDS[schema.format], text)
 
 
 def _read(path: Path) -> bytes:

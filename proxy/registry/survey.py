@@ -22,7 +22,7 @@ from sluicegate.proxy.registry.schema_compiler import (
 )
 from sluicegate.proxy.reporting.bounded_text import cut, printable
 from sluicegate.proxy.rules_process.evaluation_thread import RuleLimits
-from sluicegate.proxy.rules_process.reports import RulesReports
+from sluicegate.proxy.rules_process.reports import RulesProcessReports
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.rules_process.stoppable import StoppableExpression
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
@@ -204,7 +204,7 @@ class Survey:
 class Surveys:
     """Surveys all registries that rules and sensitive fields name, with a rules process that exists only meanwhile."""
 
-    def __init__(self, config: Config, reports: RulesReports | None = None) -> None:
+    def __init__(self, config: Config, reports: RulesProcessReports | None = None) -> None:
         """`reports` receives the events of the rules process."""
         self._reports = reports
         self._limits = RuleLimits(config.limits.rule_cpu_seconds, config.limits.rule_memory_bytes)

@@ -11,9 +11,16 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from sluicegate.proxy.rules_process.messages import EvaluationRequest, Kind, Operation, Outcome, Response, Specification
+from sluicegate.proxy.rules_process.messages import (
+    EvaluationRequest,
+    EvaluationResponse,
+    EvaluatorKind,
+    Outcome,
+    RulesOperation,
+    Specification,
+)
 from sluicegate.proxy.rules_process.process import Ended, EvaluationProcess, OverBudget, Start
-from sluicegate.proxy.rules_process.reports import Evaluated, RulesReports
+from sluicegate.proxy.rules_process.reports import Evaluated, RulesProcessReports
 from sluicegate.proxy.scheduling.fair_sharing import Account, FairQueue
 from sluicegate.validation.rules.rule import Outage
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
@@ -68,9 +75,9 @@ class Evaluation:
     account: Account
     specification: Specification
     request: EvaluationRequest
-    future: "Future[Response]"
+    future: "Future[EvaluationResponse]"
     is_slice: bool = False
-    done: list[Response] = field(default_factory=list)
+    done: list[EvaluationResponse] = field(default_factory=list)
 
 
 class EvaluationThread:
@@ -82,7 +89,7 @@ class EvaluationThread:
     def __init__(
         self,
         limits: RuleLimits,
-        reports: RulesReports,
+        reports: RulesProcessReports,
         start: Start,
         now: Callable[[], float],
         idle_seconds: float = math.inf,
@@ -95,7 +102,7 @@ class EvaluationThread:
         self._changed = threading.Condition()
         self._turns: FairQueue[Evaluation] = FairQueue()
         self._accounts: dict[Hashable, Account] = {}
-        self._kinds: frozenset[Kind] = frozenset()
+        self._kinds: frozenset[EvaluatorKind] = frozenset()
         self._thread: threading.Thread | None = None
         self._closed = False
         self._process: EvaluationProcess | None = None
@@ -104,7 +111,7 @@ class EvaluationThread:
         self._compiled: set[int] = set()
         self._last: tuple[Account, float] | None = None
 
-    def want(self, kinds: frozenset[Kind]) -> None:
+    def want(self, kinds: frozenset[EvaluatorKind]) -> None:
         """Start the process, unless it is running, with the libraries for rules of these kinds."""
         with self._changed:
             self._want(kinds)
@@ -142,7 +149,7 @@ class EvaluationThread:
         process = self._process
         return None if process is None else process.pid
 
-    def _want(self, kinds: frozenset[Kind]) -> None:
+    def _want(self, kinds: frozenset[EvaluatorKind]) -> None:
         self._kinds |= kinds
         if self._thread is None and not self._closed:
             self._thread = threading.Thread(target=self._run, name="rules process", daemon=True)
@@ -240,17 +247,17 @@ class EvaluationThread:
         except Exception as error:  # a bug of ours: the waiting thread reports it
             evaluation.future.set_exception(error)
             return
-        is_of_a_subject = evaluation.request.operation is not Operation.COMPILE
+        is_of_a_subject = evaluation.request.operation is not RulesOperation.COMPILE
         if not (is_of_a_subject and response.outcome is Outcome.DONE):  # these are charged one by one
             self._charge(evaluation, response)
         self._settle_with(evaluation, response)
 
-    def _charge(self, evaluation: Evaluation, response: Response) -> None:
+    def _charge(self, evaluation: Evaluation, response: EvaluationResponse) -> None:
         evaluation.account.add(response.seconds, self._now())
         is_done = response.outcome in (Outcome.DONE, Outcome.UNUSABLE)
         self._reports.evaluated((Evaluated.DONE if is_done else Evaluated.OUTAGE).value)
 
-    def _settle_with(self, evaluation: Evaluation, response: Response) -> None:
+    def _settle_with(self, evaluation: Evaluation, response: EvaluationResponse) -> None:
         words = response.words or ""
         if response.outcome is Outcome.DONE:
             evaluation.future.set_result(response)
@@ -263,7 +270,7 @@ class EvaluationThread:
         else:
             evaluation.future.set_exception(Outage(f"it failed in the rules process: {words}"))
 
-    def _responded(self, evaluation: Evaluation) -> Response:
+    def _responded(self, evaluation: Evaluation) -> EvaluationResponse:
         """Respond; if earlier requests left too little memory, repeat once in a new process, without what is done.
 
         Raises OverBudget, SchemaUnusable and Ended.
@@ -276,17 +283,17 @@ class EvaluationThread:
                 raise
         return self._responded_once(evaluation)
 
-    def _responded_once(self, evaluation: Evaluation) -> Response:
+    def _responded_once(self, evaluation: Evaluation) -> EvaluationResponse:
         request, specification = evaluation.request, evaluation.specification
         request = replace(request, subjects=request.subjects[len(evaluation.done) :])
-        if request.operation is Operation.COMPILE:
+        if request.operation is RulesOperation.COMPILE:
             return self._compiled_by(request)
         if specification.number in self._compiled:
             response = self._last_response(evaluation, request)
             if response.outcome is not Outcome.UNKNOWN:
                 return response
         seconds = COMPILE_SLICE_SECONDS if evaluation.is_slice else self._limits.seconds
-        compiling = EvaluationRequest(Operation.COMPILE, specification.number, seconds, specification)
+        compiling = EvaluationRequest(RulesOperation.COMPILE, specification.number, seconds, specification)
         try:
             compiled = self._compiled_by(compiling)
         except OverBudget as over:
@@ -296,7 +303,7 @@ class EvaluationThread:
             raise SchemaUnusable(f"compiling it takes {self._limits.exceeded(how)}") from None
         return self._last_response(evaluation, request) if compiled.outcome is Outcome.DONE else compiled
 
-    def _last_response(self, evaluation: Evaluation, request: EvaluationRequest) -> Response:
+    def _last_response(self, evaluation: Evaluation, request: EvaluationRequest) -> EvaluationResponse:
         """Evaluate what is not done; note and charge each subject that is. Return the last response."""
         for response in self._of_process(request):
             if response.outcome is Outcome.DONE:
@@ -304,13 +311,13 @@ class EvaluationThread:
                 self._charge(evaluation, response)
         return response
 
-    def _compiled_by(self, request: EvaluationRequest) -> Response:
+    def _compiled_by(self, request: EvaluationRequest) -> EvaluationResponse:
         (response,) = self._of_process(request)
         if response.outcome is Outcome.DONE:
             self._compiled.add(request.number)
         return response
 
-    def _of_process(self, request: EvaluationRequest) -> Iterator[Response]:
+    def _of_process(self, request: EvaluationRequest) -> Iterator[EvaluationResponse]:
         process = self._started()
         try:
             yield from process.ask(request, _EVALUATION_SECONDS)
@@ -369,5 +376,5 @@ def _is_permanent(evaluation: Evaluation) -> bool:
     """Return whether a failure is that of a library with this schema and these data. A failure to compile is one of the
     folder for temporary files; that of an operator's own rule is an outage (docs/policies.md).
     """
-    is_own = evaluation.specification.kind is Kind.OWN_RULE
-    return evaluation.request.operation is not Operation.COMPILE and not is_own
+    is_own = evaluation.specification.kind is EvaluatorKind.OWN_RULE
+    return evaluation.request.operation is not RulesOperation.COMPILE and not is_own

@@ -19,10 +19,10 @@ from typing import Any, Final
 from sluicegate.proxy.rules_process.messages import (
     NAMING,
     EvaluationRequest,
-    Kind,
-    Operation,
+    EvaluationResponse,
+    EvaluatorKind,
     Outcome,
-    Response,
+    RulesOperation,
     Specification,
     Subject,
     received_request,
@@ -44,48 +44,56 @@ from sluicegate.validation.rules.schemas.content import (
 
 _RULES = "sluicegate.validation.rules."
 _MODULES: Final = {
-    Kind.JSON: ("json.schema", "jsonschema_rs", "orjson"),
-    Kind.AVRO: ("avro.schema",),
-    Kind.SERIALIZED_AVRO: ("avro.schema",),
-    Kind.PROTOBUF: (
+    EvaluatorKind.JSON: ("json.schema", "jsonschema_rs", "orjson"),
+    EvaluatorKind.AVRO: ("avro.schema",),
+    EvaluatorKind.SERIALIZED_AVRO: ("avro.schema",),
+    EvaluatorKind.PROTOBUF: (
         "protobuf.indexed_schema",
         "google.protobuf.descriptor_pb2",
         "google.protobuf.descriptor_pool",
         "google.protobuf.message",
         "google.protobuf.message_factory",
     ),
-    Kind.PROTO_SOURCE: ("protobuf.indexed_schema", "grpc_tools._protoc_compiler"),
-    Kind.CONTENT_RULE: ("content_rules",),
-    Kind.EXPRESSION: ("cel.rule",),
-    Kind.JSON_EXPRESSION: ("json.schema", "jsonschema_rs", "orjson", "cel_expr_python.cel"),
-    Kind.AVRO_EXPRESSION: ("avro.schema", "cel_expr_python.cel"),
-    Kind.PROTOBUF_EXPRESSION: ("protobuf.indexed_schema", "google.protobuf.message_factory", "cel_expr_python.cel"),
-    Kind.PROTOBUF_CONSTRAINTS: ("protobuf.indexed_schema", "google.protobuf.message_factory", "protovalidate"),
-    Kind.AS_JSON: ("json.schema", "jsonschema_rs", "orjson"),
-    Kind.OWN_RULE: ("own_rule", "importlib.metadata"),
+    EvaluatorKind.PROTO_SOURCE: ("protobuf.indexed_schema", "grpc_tools._protoc_compiler"),
+    EvaluatorKind.CONTENT_RULE: ("content_rules",),
+    EvaluatorKind.EXPRESSION: ("cel.rule",),
+    EvaluatorKind.JSON_EXPRESSION: ("json.schema", "jsonschema_rs", "orjson", "cel_expr_python.cel"),
+    EvaluatorKind.AVRO_EXPRESSION: ("avro.schema", "cel_expr_python.cel"),
+    EvaluatorKind.PROTOBUF_EXPRESSION: (
+        "protobuf.indexed_schema",
+        "google.protobuf.message_factory",
+        "cel_expr_python.cel",
+    ),
+    EvaluatorKind.PROTOBUF_CONSTRAINTS: ("protobuf.indexed_schema", "google.protobuf.message_factory", "protovalidate"),
+    EvaluatorKind.AS_JSON: ("json.schema", "jsonschema_rs", "orjson"),
+    EvaluatorKind.OWN_RULE: ("own_rule", "importlib.metadata"),
 }
 _WARM: Final = {
-    Kind.JSON: Specification(Kind.JSON, b'{"type": "object", "properties": {"a": {"type": "string", "pattern": "b"}}}'),
-    Kind.AVRO: Specification(Kind.AVRO, b'{"type": "record", "name": "A", "fields": [{"name": "a", "type": "long"}]}'),
-    Kind.EXPRESSION: Specification(Kind.EXPRESSION, b"value.a > 0"),
-    Kind.AVRO_EXPRESSION: Specification(
-        Kind.AVRO_EXPRESSION,
+    EvaluatorKind.JSON: Specification(
+        EvaluatorKind.JSON, b'{"type": "object", "properties": {"a": {"type": "string", "pattern": "b"}}}'
+    ),
+    EvaluatorKind.AVRO: Specification(
+        EvaluatorKind.AVRO, b'{"type": "record", "name": "A", "fields": [{"name": "a", "type": "long"}]}'
+    ),
+    EvaluatorKind.EXPRESSION: Specification(EvaluatorKind.EXPRESSION, b"value.a > 0"),
+    EvaluatorKind.AVRO_EXPRESSION: Specification(
+        EvaluatorKind.AVRO_EXPRESSION,
         b'{"type": "record", "name": "A", "fields": [{"name": "a", "type": "long"}]}',
-        options={"expression": "value.a > 0", "schema": Kind.AVRO},
+        options={"expression": "value.a > 0", "schema": EvaluatorKind.AVRO},
     ),
 }
 _OVER_SCHEMAS: Final = frozenset(
     {
-        Kind.JSON_EXPRESSION,
-        Kind.AVRO_EXPRESSION,
-        Kind.PROTOBUF_EXPRESSION,
-        Kind.PROTOBUF_CONSTRAINTS,
-        Kind.AS_JSON,
+        EvaluatorKind.JSON_EXPRESSION,
+        EvaluatorKind.AVRO_EXPRESSION,
+        EvaluatorKind.PROTOBUF_EXPRESSION,
+        EvaluatorKind.PROTOBUF_CONSTRAINTS,
+        EvaluatorKind.AS_JSON,
     }
 )
 
 
-def load(kinds: frozenset[Kind]) -> None:
+def load(kinds: frozenset[EvaluatorKind]) -> None:
     """Import and use the libraries of these kinds once, so that later measurements do not include them."""
     for kind in kinds:
         ours, *libraries = _MODULES[kind]
@@ -105,10 +113,10 @@ def made(given: Specification) -> Content | Rule | ExpressionOfSchema | None:
         return _schema_or_rule(given)
     content = _schema_or_rule(replace(given, kind=given.options["schema"]))
     assert isinstance(content, Content)
-    if given.kind is Kind.PROTOBUF_CONSTRAINTS:
+    if given.kind is EvaluatorKind.PROTOBUF_CONSTRAINTS:
         assert isinstance(content, HasConstraints)
         return content.constraints()
-    if given.kind is Kind.AS_JSON:
+    if given.kind is EvaluatorKind.AS_JSON:
         assert isinstance(content, ReadAsJson)
         return content.follows_as_json(given.options["json_schema"])
     assert isinstance(content, HasExpressions)
@@ -118,30 +126,32 @@ def made(given: Specification) -> Content | Rule | ExpressionOfSchema | None:
 
 def _schema_or_rule(given: Specification) -> Content | Rule | None:
     named = {name: text.decode() for name, text in given.references}
-    if given.kind is Kind.PROTO_SOURCE:
+    if given.kind is EvaluatorKind.PROTO_SOURCE:
         write_descriptor_set(given.name, given.text.decode(), named)
         return None
-    if given.kind is Kind.JSON:
+    if given.kind is EvaluatorKind.JSON:
         from sluicegate.validation.rules.json.schema import json_schema_content  # noqa: PLC0415
 
         return json_schema_content(given.text.decode(), named)
-    if given.kind in (Kind.AVRO, Kind.SERIALIZED_AVRO):
+    if given.kind in (EvaluatorKind.AVRO, EvaluatorKind.SERIALIZED_AVRO):
         from sluicegate.validation.rules.avro import schema as avro_schema  # noqa: PLC0415
 
-        compile_avro = avro_schema.avro_content if given.kind is Kind.AVRO else avro_schema.serialized_avro_content
+        compile_avro = (
+            avro_schema.avro_content if given.kind is EvaluatorKind.AVRO else avro_schema.serialized_avro_content
+        )
         return compile_avro(given.text.decode(), [text.decode() for _, text in given.references])
-    if given.kind is Kind.PROTOBUF:
+    if given.kind is EvaluatorKind.PROTOBUF:
         from sluicegate.validation.rules.protobuf import indexed_schema, schema  # noqa: PLC0415
 
         if given.name:
             return schema.protobuf_content(given.text, given.name)
         naming = given.options.get(NAMING, MessageNaming.CONFLUENT)
         return indexed_schema.indexed_protobuf_content(given.text, naming)
-    if given.kind is Kind.CONTENT_RULE:
+    if given.kind is EvaluatorKind.CONTENT_RULE:
         from sluicegate.validation.rules.content_rules import content_rule  # noqa: PLC0415
 
         return content_rule(given.name, Side(given.options["side"]), given.options["keys"])
-    if given.kind is Kind.EXPRESSION:
+    if given.kind is EvaluatorKind.EXPRESSION:
         from sluicegate.validation.rules.cel.rule import IsTrue  # noqa: PLC0415
 
         return IsTrue(given.text.decode())
@@ -229,18 +239,18 @@ class Evaluator:
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
 
-    def _responses(self, request: EvaluationRequest) -> Iterator[Response]:
+    def _responses(self, request: EvaluationRequest) -> Iterator[EvaluationResponse]:
         """Yield responses: the last one is for the last subject, the first that is not DONE, or the end of the turn."""
         at_first = began = time.process_time()
-        if request.operation is Operation.COMPILE:
+        if request.operation is RulesOperation.COMPILE:
             outcome, words, grown = self._compiled(request)
-            yield Response(outcome, words, time.process_time() - began, grown)
+            yield EvaluationResponse(outcome, words, time.process_time() - began, grown)
             return
         for left, subject in enumerate(request.subjects, 1 - len(request.subjects)):
             outcome, words = self._evaluated(request, subject)
             now = time.process_time()
             is_last = not left or outcome is not Outcome.DONE or now - at_first > _TURN_SECONDS
-            yield Response(outcome, words, now - began, is_last=is_last)
+            yield EvaluationResponse(outcome, words, now - began, is_last=is_last)
             if is_last:
                 return
             began = now

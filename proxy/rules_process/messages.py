@@ -35,7 +35,7 @@ NAMING = "naming"
 """The key of a MessageNaming in the options of a specification."""
 
 
-class Kind(Enum):
+class EvaluatorKind(Enum):
     """Kinds of schemas and rules, by the libraries that they need."""
 
     JSON = "JSON Schema"
@@ -66,7 +66,7 @@ class Specification:
     for a registered Protobuf schema NAMING, a MessageNaming.
     """
 
-    kind: Kind
+    kind: EvaluatorKind
     text: bytes = b""
     references: tuple[tuple[str, bytes], ...] = ()
     name: str = ""
@@ -79,7 +79,7 @@ class Specification:
         return len(self.text) + sum(len(name) + len(text) for name, text in self.references)
 
 
-class Operation(Enum):
+class RulesOperation(Enum):
     """An operation on a schema or a rule."""
 
     COMPILE = "compile"
@@ -95,7 +95,7 @@ class EvaluationRequest:
     `subjects`: what to evaluate, one after another.
     """
 
-    operation: Operation
+    operation: RulesOperation
     number: int
     seconds: float
     specification: Specification | None = None
@@ -114,7 +114,7 @@ class Outcome(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class EvaluationResponse:
     """`seconds`: the CPU time taken; `grown`: by how many bytes the process has grown.
 
     A request about several subjects has a response for each. `is_last`: no more follow, although subjects may be left.
@@ -153,7 +153,7 @@ def received_request(here: FileIO) -> EvaluationRequest | None:
     return request
 
 
-def send_response(there: FileIO, response: Response) -> None:
+def send_response(there: FileIO, response: EvaluationResponse) -> None:
     """Send a response in one write. Raises OSError."""
     words = response.words
     fields = {
@@ -171,7 +171,7 @@ def send_response(there: FileIO, response: Response) -> None:
     os.write(there.fileno(), _LENGTH.pack(len(encoded)) + encoded)
 
 
-def received_response(here: FileIO) -> Response:
+def received_response(here: FileIO) -> EvaluationResponse:
     """Wait for a response and return it. Raises NoResponse."""
     head = _read(here, _LENGTH.size)
     size = 0 if head is None else _LENGTH.unpack(head)[0]
@@ -184,9 +184,9 @@ def received_response(here: FileIO) -> Response:
         raise NoResponse from None
 
 
-def _checked(fields: Any) -> Response:
+def _checked(fields: Any) -> EvaluationResponse:
     words = fields["words"]
-    return Response(
+    return EvaluationResponse(
         Outcome(fields["outcome"]),
         None if words is None else str(words)[:_MOST_CHARACTERS],
         float(fields["seconds"]),

@@ -13,10 +13,10 @@ from time import monotonic
 
 from sluicegate.proxy.rules_process.messages import (
     EvaluationRequest,
-    Kind,
+    EvaluationResponse,
+    EvaluatorKind,
     NoResponse,
     Outcome,
-    Response,
     encoded_request,
     received_response,
 )
@@ -45,7 +45,7 @@ class OverBudget(Exception):
 class EvaluationProcess:
     """A process that can make rules of `kinds`. `memory`: bytes that it may map beyond its libraries."""
 
-    def __init__(self, kinds: frozenset[Kind], memory: int) -> None:
+    def __init__(self, kinds: frozenset[EvaluatorKind], memory: int) -> None:
         """Start the process. Raises Ended."""
         self.kinds = kinds
         questions, there = os.pipe()
@@ -80,7 +80,7 @@ class EvaluationProcess:
         """Return the process id of the host, whose child evaluates."""
         return self._process.pid
 
-    def ask(self, request: EvaluationRequest, most_seconds: float) -> Iterator[Response]:
+    def ask(self, request: EvaluationRequest, most_seconds: float) -> Iterator[EvaluationResponse]:
         """Send a request and yield its responses, within at most `most_seconds` of wall-clock time.
 
         Raises OverBudget and Ended; if `has_ended`, the process cannot be used again.
@@ -135,7 +135,7 @@ class EvaluationProcess:
                 self._wait(self._there.fileno(), select.POLLOUT, end)
                 view = view[self._there.write(view) or 0 :]
 
-    def _response(self, end: float) -> Response:
+    def _response(self, end: float) -> EvaluationResponse:
         self._wait(self._here.fileno(), select.POLLIN, end)
         try:
             return received_response(self._here)
@@ -158,7 +158,7 @@ class EvaluationProcess:
             raise Ended("it does not respond, and was ended")
 
 
-Start = Callable[[frozenset[Kind], int], EvaluationProcess]
+Start = Callable[[frozenset[EvaluatorKind], int], EvaluationProcess]
 
 
 def _how(ended_by: int, code: int) -> str:

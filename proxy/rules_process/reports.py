@@ -14,7 +14,7 @@ class Evaluated(StrEnum):
     OUTAGE = "outage"
 
 
-class RulesReports(Protocol):
+class RulesProcessReports(Protocol):
     """Receives events from any thread."""
 
     def evaluated(self, outcome: str) -> None:

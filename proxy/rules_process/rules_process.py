@@ -20,14 +20,14 @@ from sluicegate.proxy.rules_process.evaluation_thread import (
 )
 from sluicegate.proxy.rules_process.messages import (
     EvaluationRequest,
-    Kind,
-    Operation,
-    Response,
+    EvaluationResponse,
+    EvaluatorKind,
+    RulesOperation,
     Specification,
     Subject,
 )
 from sluicegate.proxy.rules_process.process import EvaluationProcess, Start
-from sluicegate.proxy.rules_process.reports import Evaluated, NoRulesReports, RulesReports
+from sluicegate.proxy.rules_process.reports import Evaluated, NoRulesReports, RulesProcessReports
 from sluicegate.proxy.scheduling.wait_budget import CpuTime, MayNotWaitHere, VerdictAhead, WaitBudget
 from sluicegate.validation.rules.rule import Outage
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
@@ -49,7 +49,7 @@ class RulesProcess:
         self,
         limits: RuleLimits,
         wait_budget: WaitBudget,
-        reports: RulesReports | None = None,
+        reports: RulesProcessReports | None = None,
         start: Start = EvaluationProcess,
         now: Callable[[], float] = monotonic,
     ) -> None:
@@ -60,11 +60,11 @@ class RulesProcess:
         # A process for costly evaluations, of which others wait for a slice at most. It exists while there are some.
         self._costly = EvaluationThread(limits, reports, start, now, _IDLE_SECONDS)
 
-    def prepare(self, kinds: frozenset[Kind]) -> None:
+    def prepare(self, kinds: frozenset[EvaluatorKind]) -> None:
         """Start the process, unless it is running, with the libraries for rules of these kinds."""
         self._thread.want(kinds)
 
-    def compile(self, specification: Specification) -> Response:
+    def compile(self, specification: Specification) -> EvaluationResponse:
         """Compile a new schema and return the response, which includes its cost.
 
         Raises SchemaUnusable, TooCostly, Outage and MayNotWaitHere.
@@ -74,7 +74,7 @@ class RulesProcess:
             raise Outage("one request names more new schemas than are compiled for it at once; send it again")
         seconds = self.limits.seconds
         request = EvaluationRequest(
-            Operation.COMPILE, specification.number, self._at_once(seconds, COMPILE_SLICE_SECONDS), specification
+            RulesOperation.COMPILE, specification.number, self._at_once(seconds, COMPILE_SLICE_SECONDS), specification
         )
         try:
             response = self._evaluated(specification, request)
@@ -85,7 +85,7 @@ class RulesProcess:
         spent.compiling_seconds += response.seconds
         return response
 
-    def ask(self, specification: Specification, operation: Operation, subject: Subject) -> str | None:
+    def ask(self, specification: Specification, operation: RulesOperation, subject: Subject) -> str | None:
         """Return what a schema says about data, or a rule about a record. Raises the errors of `compile`."""
         self._wait_budget.check_may_wait()
         spent = self._wait_budget.spent
@@ -110,7 +110,7 @@ class RulesProcess:
         spent.evaluating_seconds += response.seconds
         return response.words
 
-    def look_ahead(self, specification: Specification, operation: Operation, subjects: Iterable[Subject]) -> None:
+    def look_ahead(self, specification: Specification, operation: RulesOperation, subjects: Iterable[Subject]) -> None:
         """Evaluate what `ask` is asked about next, with fewer messages to the process.
 
         A subject has the verdict that it would have alone, and is charged when it is asked about. If one of them is too
@@ -161,7 +161,7 @@ class RulesProcess:
         if request.seconds < seconds and not error.is_memory:
             raise MayNotWaitHere from error
 
-    def _evaluated(self, specification: Specification, request: EvaluationRequest) -> Response:
+    def _evaluated(self, specification: Specification, request: EvaluationRequest) -> EvaluationResponse:
         return self._waited_for(self._queued(specification, request))
 
     def _queued(self, specification: Specification, request: EvaluationRequest) -> Evaluation:
@@ -170,7 +170,7 @@ class RulesProcess:
         thread = self._costly if cpu_time is CpuTime.REST else self._thread
         return thread.add(self._wait_budget.on_behalf_of, specification, request, cpu_time is CpuTime.SLICE)
 
-    def _waited_for(self, evaluation: Evaluation) -> Response:
+    def _waited_for(self, evaluation: Evaluation) -> EvaluationResponse:
         with suppress(NotInTime):
             return self._wait_budget.wait_uncounted(evaluation.future, _TURN_SECONDS)
         if evaluation.future.cancel():  # it has not started

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from sluicegate.proxy.rules_process.evaluation_thread import TooCostly
-from sluicegate.proxy.rules_process.messages import Kind, Operation, Specification, fields_of
+from sluicegate.proxy.rules_process.messages import EvaluatorKind, RulesOperation, Specification, fields_of
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.validation.rules.native.questions import BytesQuestion
 from sluicegate.validation.rules.own_rule import place_of
@@ -29,10 +29,10 @@ from sluicegate.validation.rules.schemas.content import (
 )
 
 _EXPRESSIONS: Final = {
-    Kind.JSON: Kind.JSON_EXPRESSION,
-    Kind.AVRO: Kind.AVRO_EXPRESSION,
-    Kind.SERIALIZED_AVRO: Kind.AVRO_EXPRESSION,
-    Kind.PROTOBUF: Kind.PROTOBUF_EXPRESSION,
+    EvaluatorKind.JSON: EvaluatorKind.JSON_EXPRESSION,
+    EvaluatorKind.AVRO: EvaluatorKind.AVRO_EXPRESSION,
+    EvaluatorKind.SERIALIZED_AVRO: EvaluatorKind.AVRO_EXPRESSION,
+    EvaluatorKind.PROTOBUF: EvaluatorKind.PROTOBUF_EXPRESSION,
 }
 
 
@@ -60,7 +60,7 @@ class StoppableContent:
         if self._content is not None:
             return self._content.record_name(data)
         try:
-            return self._evaluated(Operation.RECORD_NAME, data)
+            return self._evaluated(RulesOperation.RECORD_NAME, data)
         except TooCostly as error:
             raise SchemaError(f"finding its name takes {error}") from error
 
@@ -72,7 +72,7 @@ class StoppableContent:
     def look_ahead(self, subjects: Sequence[bytes]) -> None:
         """Validate together what the rules process validates."""
         costly = [data for data in subjects if self.steps(data) > INLINE_STEPS]
-        self._process.look_ahead(self._specification, Operation.FAULT, costly)
+        self._process.look_ahead(self._specification, RulesOperation.FAULT, costly)
 
     def steps(self, data: bytes) -> int:
         if self._content is None:
@@ -90,7 +90,7 @@ class StoppableContent:
             if steps <= INLINE_STEPS:
                 return content.fault(data)
         try:
-            return self._evaluated(Operation.FAULT, data)
+            return self._evaluated(RulesOperation.FAULT, data)
         except TooCostly as error:
             return f"is {too_costly(error)}"
 
@@ -99,7 +99,7 @@ class StoppableContent:
         if content is not None and content.steps(data) <= INLINE_STEPS:
             return content.explanation(data)
         try:
-            return self._evaluated(Operation.EXPLANATION, data)
+            return self._evaluated(RulesOperation.EXPLANATION, data)
         except (TooCostly, Outage, SchemaError):
             return None
 
@@ -119,10 +119,12 @@ class StoppableContent:
     def constraints(self) -> ExpressionOfSchema | None:
         """Compile the schema's constraints in the rules process. Raises SchemaUnusable, Outage and MayNotWaitHere."""
         given = self._specification
-        if given.kind is not Kind.PROTOBUF:
+        if given.kind is not EvaluatorKind.PROTOBUF:
             return None
         options = {**given.options, "schema": given.kind}
-        specification = Specification(Kind.PROTOBUF_CONSTRAINTS, given.text, given.references, given.name, options)
+        specification = Specification(
+            EvaluatorKind.PROTOBUF_CONSTRAINTS, given.text, given.references, given.name, options
+        )
         try:
             self._process.compile(specification)
         except TooCostly as error:
@@ -134,7 +136,7 @@ class StoppableContent:
         content, given = self._content, self._specification
         inline = content.follows_as_json(json_schema) if isinstance(content, ReadAsJson) else None
         options = {**given.options, "schema": given.kind, "json_schema": json_schema}
-        specification = Specification(Kind.AS_JSON, given.text, given.references, given.name, options)
+        specification = Specification(EvaluatorKind.AS_JSON, given.text, given.references, given.name, options)
         return StoppableExpression(specification, inline, self._process)
 
     def _stoppable(self, expression: str | Condition, inline: ExpressionOfSchema | None) -> ExpressionOfSchema:
@@ -143,7 +145,7 @@ class StoppableContent:
         specification = Specification(_EXPRESSIONS[given.kind], given.text, given.references, given.name, options)
         return StoppableExpression(specification, inline, self._process)
 
-    def _evaluated(self, operation: Operation, data: bytes) -> str | None:
+    def _evaluated(self, operation: RulesOperation, data: bytes) -> str | None:
         try:
             return self._process.ask(self._specification, operation, data)
         except SchemaUnusable as error:
@@ -192,7 +194,7 @@ class StoppableExpression:
             except LIBRARY_FAULTS as error:
                 raise SchemaError(f"evaluating it fails ({type(error).__name__} at {place_of(error)})") from error
         try:
-            return self._process.ask(self._specification, Operation.COMPLAINT, fields_of(record))
+            return self._process.ask(self._specification, RulesOperation.COMPLAINT, fields_of(record))
         except TooCostly as error:
             return f"the record is {too_costly(error)}"
         except SchemaUnusable as error:
@@ -201,13 +203,13 @@ class StoppableExpression:
     def look_ahead(self, records: Sequence[RuledRecord]) -> None:
         """Evaluate together what the rules process evaluates."""
         costly = [fields_of(each) for each in records if self.steps(each) > INLINE_STEPS]
-        self._process.look_ahead(self._specification, Operation.COMPLAINT, costly)
+        self._process.look_ahead(self._specification, RulesOperation.COMPLAINT, costly)
 
     def explanation(self, record: RuledRecord) -> str | None:
         if self._inline is not None and self._inline.steps(record) <= INLINE_STEPS:
             return self._inline.explanation(record)
         try:
-            return self._process.ask(self._specification, Operation.EXPLANATION, fields_of(record))
+            return self._process.ask(self._specification, RulesOperation.EXPLANATION, fields_of(record))
         except (TooCostly, Outage, SchemaUnusable):
             return None
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from sluicegate.config.model import Config
 from sluicegate.proxy.network.daemon_thread import in_daemon_thread
 from sluicegate.proxy.registry.survey import Surveyed, Surveys
-from sluicegate.proxy.rules_process.reports import RulesReports
+from sluicegate.proxy.rules_process.reports import RulesProcessReports
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
 
@@ -21,7 +21,7 @@ class SchemaWatch:
     `failures`: the registries that did not respond to the last look, with the reasons.
     """
 
-    def __init__(self, config: Config, status: Status, reports: RulesReports | None = None) -> None:
+    def __init__(self, config: Config, status: Status, reports: RulesProcessReports | None = None) -> None:
         """`reports` receives the events of the surveys' rules process."""
         self._reports = reports
         self.failures: dict[str, str] = {}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sluicegate.proxy.rules_process.evaluation_thread import RuleLimits, TooCostly
-from sluicegate.proxy.rules_process.messages import Kind, Operation, Specification, fields_of
+from sluicegate.proxy.rules_process.messages import EvaluatorKind, RulesOperation, Specification, fields_of
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.scheduling.wait_budget import CpuTime, MayNotWaitHere, WaitBudget
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
@@ -44,7 +44,7 @@ def does(process: RulesProcess, what: str, client: str, cpu_time: CpuTime, times
     words = None
     with (lock := threading.Lock()), process._wait_budget.waiting_at_most(2.0, lock, client, cpu_time):
         for _ in range(times):
-            words = process.ask(DOES, Operation.COMPLAINT, fields_of(record(what.encode())))
+            words = process.ask(DOES, RulesOperation.COMPLAINT, fields_of(record(what.encode())))
     return words
 
 
@@ -69,16 +69,16 @@ def test_the_rest_of_a_request_that_is_less_than_a_slice_is_its_limit(process: R
     with (lock := threading.Lock()), process._wait_budget.waiting_at_most(2.0, lock, "a", CpuTime.SLICE):
         process._wait_budget.spent.evaluating_seconds = SECONDS - 0.02
         with pytest.raises(TooCostly):
-            process.ask(DOES, Operation.COMPLAINT, fields_of(record(b"spin 60")))
+            process.ask(DOES, RulesOperation.COMPLAINT, fields_of(record(b"spin 60")))
 
 
 def test_a_schema_that_is_costly_to_compile_goes_elsewhere_too(process: RulesProcess) -> None:
-    chain = schema(Kind.JSON, CHAIN)
-    deep = Specification(Kind.JSON, b'{"allOf": [' * 4000 + b"{}" + b"]}" * 4000)
+    chain = schema(EvaluatorKind.JSON, CHAIN)
+    deep = Specification(EvaluatorKind.JSON, b'{"allOf": [' * 4000 + b"{}" + b"]}" * 4000)
 
     with (lock := threading.Lock()), process._wait_budget.waiting_at_most(2.0, lock, "a", CpuTime.SLICE):
         with pytest.raises(MayNotWaitHere):
-            process.ask(chain, Operation.FAULT, b"1")
+            process.ask(chain, RulesOperation.FAULT, b"1")
         with pytest.raises((SchemaUnusable, MayNotWaitHere)):
             process.compile(deep)
 
@@ -88,12 +88,12 @@ def test_records_that_are_evaluated_ahead_go_elsewhere_together(process: RulesPr
 
     lock, waits = threading.Lock(), process._wait_budget.waiting_at_most
     with lock, waits(2.0, lock, "a", CpuTime.SLICE), pytest.raises(MayNotWaitHere):
-        process.look_ahead(DOES, Operation.COMPLAINT, subjects)
+        process.look_ahead(DOES, RulesOperation.COMPLAINT, subjects)
     with lock, process._wait_budget.waiting_at_most(2.0, lock, "a", CpuTime.REST):
-        process.look_ahead(DOES, Operation.COMPLAINT, subjects)
-        assert process.ask(DOES, Operation.COMPLAINT, subjects[1]) == "is bad"
+        process.look_ahead(DOES, RulesOperation.COMPLAINT, subjects)
+        assert process.ask(DOES, RulesOperation.COMPLAINT, subjects[1]) == "is bad"
         with pytest.raises(TooCostly):
-            process.ask(DOES, Operation.COMPLAINT, subjects[2])
+            process.ask(DOES, RulesOperation.COMPLAINT, subjects[2])
 
 
 def test_a_client_with_cheap_records_does_not_wait_for_forty_with_costly_ones(process: RulesProcess) -> None:

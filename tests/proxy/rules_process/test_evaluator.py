@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from sluicegate.proxy.rules_process.messages import Kind
+from sluicegate.proxy.rules_process.messages import EvaluatorKind
 
 _LOADS = """
 import sys
@@ -15,24 +15,24 @@ load(frozenset({Kind[sys.argv[1]]}))
 print(*sys.modules)
 """
 LOADED = {
-    Kind.JSON: {"sluicegate.validation.rules.json.schema", "jsonschema_rs", "orjson"},
-    Kind.AVRO: {"sluicegate.validation.rules.avro.schema"},
-    Kind.SERIALIZED_AVRO: {"sluicegate.validation.rules.avro.schema"},
-    Kind.PROTOBUF: {"sluicegate.validation.rules.protobuf.indexed_schema", "google.protobuf.message_factory"},
-    Kind.PROTO_SOURCE: {"grpc_tools._protoc_compiler"},
-    Kind.CONTENT_RULE: {"sluicegate.validation.rules.json.syntax"},
-    Kind.EXPRESSION: {"sluicegate.validation.rules.cel.rule", "sluicegate.validation.rules.cel.runtime"},
-    Kind.JSON_EXPRESSION: {"jsonschema_rs", "orjson", "cel_expr_python.cel"},
-    Kind.AVRO_EXPRESSION: {"sluicegate.validation.rules.avro.cel_types", "cel_expr_python.cel"},
-    Kind.PROTOBUF_EXPRESSION: {"google.protobuf.message_factory", "cel_expr_python.cel"},
-    Kind.PROTOBUF_CONSTRAINTS: {"sluicegate.validation.rules.protobuf.constraints", "protovalidate"},
-    Kind.AS_JSON: {"sluicegate.validation.rules.json.schema", "jsonschema_rs", "orjson"},
-    Kind.OWN_RULE: {"sluicegate.validation.rules.own_rule", "importlib.metadata"},
+    EvaluatorKind.JSON: {"sluicegate.validation.rules.json.schema", "jsonschema_rs", "orjson"},
+    EvaluatorKind.AVRO: {"sluicegate.validation.rules.avro.schema"},
+    EvaluatorKind.SERIALIZED_AVRO: {"sluicegate.validation.rules.avro.schema"},
+    EvaluatorKind.PROTOBUF: {"sluicegate.validation.rules.protobuf.indexed_schema", "google.protobuf.message_factory"},
+    EvaluatorKind.PROTO_SOURCE: {"grpc_tools._protoc_compiler"},
+    EvaluatorKind.CONTENT_RULE: {"sluicegate.validation.rules.json.syntax"},
+    EvaluatorKind.EXPRESSION: {"sluicegate.validation.rules.cel.rule", "sluicegate.validation.rules.cel.runtime"},
+    EvaluatorKind.JSON_EXPRESSION: {"jsonschema_rs", "orjson", "cel_expr_python.cel"},
+    EvaluatorKind.AVRO_EXPRESSION: {"sluicegate.validation.rules.avro.cel_types", "cel_expr_python.cel"},
+    EvaluatorKind.PROTOBUF_EXPRESSION: {"google.protobuf.message_factory", "cel_expr_python.cel"},
+    EvaluatorKind.PROTOBUF_CONSTRAINTS: {"sluicegate.validation.rules.protobuf.constraints", "protovalidate"},
+    EvaluatorKind.AS_JSON: {"sluicegate.validation.rules.json.schema", "jsonschema_rs", "orjson"},
+    EvaluatorKind.OWN_RULE: {"sluicegate.validation.rules.own_rule", "importlib.metadata"},
 }
 
 
-@pytest.mark.parametrize("kind", Kind)
-def test_the_libraries_of_a_kind_are_loaded_before_the_first_request(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", EvaluatorKind)
+def test_the_libraries_of_a_kind_are_loaded_before_the_first_request(kind: EvaluatorKind) -> None:
     command = [sys.executable, "-c", _LOADS, kind.name]
     loaded = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout.split()
 

@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 from sluicegate.proxy.rules_process.evaluation_thread import RuleLimits, TooCostly
-from sluicegate.proxy.rules_process.messages import Kind, Operation, RecordFields, Specification, fields_of
+from sluicegate.proxy.rules_process.messages import (
+    EvaluatorKind,
+    RecordFields,
+    RulesOperation,
+    Specification,
+    fields_of,
+)
 from sluicegate.proxy.rules_process.reports import Evaluated
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.rules_process.stoppable import StoppableContent
@@ -20,8 +26,8 @@ from tests.proxy.rules_process.test_rules_process import Seen
 from tests.validation.rules.records import record
 
 SECONDS = 1.0
-DOES = Specification(Kind.OWN_RULE, name="does")
-OTHER = Specification(Kind.OWN_RULE, name="does")
+DOES = Specification(EvaluatorKind.OWN_RULE, name="does")
+OTHER = Specification(EvaluatorKind.OWN_RULE, name="does")
 
 
 class Asked:
@@ -44,7 +50,7 @@ class Asked:
 
     def _verdict(self, rule: Specification, fields: RecordFields) -> str | type[Exception] | None:
         try:
-            return self.process.ask(rule, Operation.COMPLAINT, fields)
+            return self.process.ask(rule, RulesOperation.COMPLAINT, fields)
         except (Outage, TooCostly) as error:
             return type(error)
 
@@ -67,7 +73,7 @@ def test_every_record_has_the_verdict_that_it_has_alone(asked: Asked, looks_ahea
     values = ["good", "bad", "good 2", "fail", "good 3", "out", "bad", "spin 60", "good 4"]
     with asked.request_of("a"):
         if looks_ahead:
-            asked.process.look_ahead(DOES, Operation.COMPLAINT, records(*values))
+            asked.process.look_ahead(DOES, RulesOperation.COMPLAINT, records(*values))
         found = asked.verdicts(*values)
     assert found == [None, "is bad", None, Outage, None, Outage, "is bad", TooCostly, TooCostly]
 
@@ -83,7 +89,7 @@ def test_the_costly_record_is_found_and_those_before_it_are_evaluated_once(
         assert asked.verdicts("good", rule=OTHER) == [None]  # so that the process is not new
     asked.seen.ended.clear()
     with asked.request_of("a"):
-        asked.process.look_ahead(DOES, Operation.COMPLAINT, records(*values))
+        asked.process.look_ahead(DOES, RulesOperation.COMPLAINT, records(*values))
         assert asked.verdicts(*values) == [None, None, None, TooCostly]
     assert asked.seen.ended == [*[Evaluated.DONE.value] * 3, limit.value]
     assert asked.seen.exhausted == [("a", limit.value, "own rule")]
@@ -92,8 +98,8 @@ def test_the_costly_record_is_found_and_those_before_it_are_evaluated_once(
 def test_a_rule_that_is_too_costly_spares_the_records_of_another_rule_before_it(asked: Asked) -> None:
     first, second = ["good 1", "spin 60", "good 3"], ["good 1", "good 2", "good 3"]
     with asked.request_of("a"):
-        asked.process.look_ahead(DOES, Operation.COMPLAINT, records(*first))
-        asked.process.look_ahead(OTHER, Operation.COMPLAINT, records(*second))
+        asked.process.look_ahead(DOES, RulesOperation.COMPLAINT, records(*first))
+        asked.process.look_ahead(OTHER, RulesOperation.COMPLAINT, records(*second))
         found = [
             (*asked.verdicts(one), *asked.verdicts(other, rule=OTHER)) for one, other in zip(first, second, strict=True)
         ]
@@ -102,7 +108,7 @@ def test_a_rule_that_is_too_costly_spares_the_records_of_another_rule_before_it(
 
 @pytest.mark.parametrize("framing", [Envelope.NONE, Envelope.CONFLUENT])
 def test_data_of_a_schema_that_is_costly_to_compile_are_validated_together(asked: Asked, framing: Envelope) -> None:
-    specification = Specification(Kind.JSON, b'{"required": ["id"]}')
+    specification = Specification(EvaluatorKind.JSON, b'{"required": ["id"]}')
     rule = FollowsSchema(Side.VALUE, StoppableContent(specification, None, asked.process), framing)
     prefix = b"" if framing is Envelope.NONE else b"\0\0\0\0\7"
     values = [b'{"id": 1}', b"{}", b'{"id": 1}', b"no json", None]
@@ -116,7 +122,7 @@ def test_data_of_a_schema_that_is_costly_to_compile_are_validated_together(asked
 
 def test_equal_records_each_have_their_verdict(asked: Asked) -> None:
     with asked.request_of("a"):
-        asked.process.look_ahead(DOES, Operation.COMPLAINT, records("bad", "bad", "good", "bad"))
+        asked.process.look_ahead(DOES, RulesOperation.COMPLAINT, records("bad", "bad", "good", "bad"))
         assert asked.verdicts("bad", "bad", "good", "bad") == ["is bad", "is bad", None, "is bad"]
 
 
@@ -128,7 +134,7 @@ def test_another_client_has_its_turn_before_all_records_are_evaluated(asked: Ask
         with asked.request_of("greedy"):
             assert asked.verdicts("good") == [None]
             begun.set()
-            asked.process.look_ahead(DOES, Operation.COMPLAINT, records(*[f"spin 0.02{n}" for n in range(30)]))
+            asked.process.look_ahead(DOES, RulesOperation.COMPLAINT, records(*[f"spin 0.02{n}" for n in range(30)]))
             order.append("greedy")
 
     thread = threading.Thread(target=greedy)
@@ -143,4 +149,4 @@ def test_another_client_has_its_turn_before_all_records_are_evaluated(asked: Ask
 
 def test_a_thread_that_never_waits_hands_it_on(asked: Asked) -> None:
     with asked.wait_budget.never_waiting(), pytest.raises(MayNotWaitHere):
-        asked.process.look_ahead(DOES, Operation.COMPLAINT, records("good", "good"))
+        asked.process.look_ahead(DOES, RulesOperation.COMPLAINT, records("good", "good"))

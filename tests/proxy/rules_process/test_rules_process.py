@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from sluicegate.proxy.rules_process.evaluation_thread import RuleLimits, TooCostly
-from sluicegate.proxy.rules_process.messages import Kind, Operation, Specification, fields_of
+from sluicegate.proxy.rules_process.messages import EvaluatorKind, RulesOperation, Specification, fields_of
 from sluicegate.proxy.rules_process.reports import Evaluated
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.scheduling.wait_budget import MayNotWaitHere, WaitBudget
@@ -26,7 +26,7 @@ from tests.validation.rules.records import record
 
 SECONDS = 1.0
 MEMORY = 128 << 20
-DOES = Specification(Kind.OWN_RULE, name="does")
+DOES = Specification(EvaluatorKind.OWN_RULE, name="does")
 DEEP = {f"d{i}": {"allOf": [{"$ref": f"#/$defs/d{i + 1}"}] * 2} for i in range(28)}
 CHAIN = {"$ref": "#/$defs/d0", "$defs": {**DEEP, "d28": {"type": "integer"}}}
 """Each definition looks twice at the next one: 2^28 ways to a value."""
@@ -66,36 +66,38 @@ def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen: Seen) -> Iter
     assert pid is None or not is_alive(pid)
 
 
-def schema(kind: Kind, text: Any) -> Specification:
+def schema(kind: EvaluatorKind, text: Any) -> Specification:
     return Specification(kind, json.dumps(text).encode())
 
 
 def do(process: RulesProcess, what: str) -> str | None:
-    return process.ask(DOES, Operation.COMPLAINT, fields_of(record(what.encode())))
+    return process.ask(DOES, RulesOperation.COMPLAINT, fields_of(record(what.encode())))
 
 
 def test_it_gives_the_same_results_as_inline_evaluation(process: RulesProcess) -> None:
-    shape = schema(Kind.JSON, {"type": "object", "required": ["a"], "title": "Shape"})
-    number = schema(Kind.AVRO, {"type": "record", "name": "n.Number", "fields": [{"name": "a", "type": "int"}]})
-    expression = Specification(Kind.EXPRESSION, b"value.a > 1")
+    shape = schema(EvaluatorKind.JSON, {"type": "object", "required": ["a"], "title": "Shape"})
+    number = schema(
+        EvaluatorKind.AVRO, {"type": "record", "name": "n.Number", "fields": [{"name": "a", "type": "int"}]}
+    )
+    expression = Specification(EvaluatorKind.EXPRESSION, b"value.a > 1")
 
-    assert process.ask(shape, Operation.FAULT, b'{"a": 1}') is None
-    assert (process.ask(shape, Operation.FAULT, b"{}") or "").startswith("does not follow its JSON Schema")
-    assert process.ask(shape, Operation.RECORD_NAME, b"{}") == "Shape"
-    assert process.ask(number, Operation.FAULT, b"\x02") is None
-    assert process.ask(number, Operation.RECORD_NAME, b"\x02") == "n.Number"
-    assert process.ask(number, Operation.FAULT, b"") is not None
-    assert process.ask(expression, Operation.COMPLAINT, fields_of(record(b'{"a": 2}'))) is None
-    assert process.ask(expression, Operation.COMPLAINT, fields_of(record(b'{"a": 1}'))) is not None
+    assert process.ask(shape, RulesOperation.FAULT, b'{"a": 1}') is None
+    assert (process.ask(shape, RulesOperation.FAULT, b"{}") or "").startswith("does not follow its JSON Schema")
+    assert process.ask(shape, RulesOperation.RECORD_NAME, b"{}") == "Shape"
+    assert process.ask(number, RulesOperation.FAULT, b"\x02") is None
+    assert process.ask(number, RulesOperation.RECORD_NAME, b"\x02") == "n.Number"
+    assert process.ask(number, RulesOperation.FAULT, b"") is not None
+    assert process.ask(expression, RulesOperation.COMPLAINT, fields_of(record(b'{"a": 2}'))) is None
+    assert process.ask(expression, RulesOperation.COMPLAINT, fields_of(record(b'{"a": 1}'))) is not None
     assert do(process, "bad") == "is bad"
     assert do(process, "good") is None
 
 
 def test_an_evaluation_that_exceeds_its_time_ends_in_c_code_too(process: RulesProcess, seen: Seen) -> None:
-    chain = schema(Kind.JSON, CHAIN)
+    chain = schema(EvaluatorKind.JSON, CHAIN)
     began = time.process_time()
 
-    for ask in (lambda: process.ask(chain, Operation.FAULT, b"1"), lambda: do(process, "spin 60")):
+    for ask in (lambda: process.ask(chain, RulesOperation.FAULT, b"1"), lambda: do(process, "spin 60")):
         with pytest.raises((TooCostly, SchemaUnusable), match=r"limits\.rule_cpu_seconds \(1 s"):
             ask()
         assert do(process, "good") is None
@@ -123,11 +125,11 @@ def test_a_request_has_one_budget_for_all_its_records(process: RulesProcess) -> 
 def test_a_pattern_that_backtracks_without_end_is_stopped_and_has_no_verdict(
     process: RulesProcess, text: dict[str, Any]
 ) -> None:
-    looking = schema(Kind.JSON, text)
+    looking = schema(EvaluatorKind.JSON, text)
 
-    assert process.ask(looking, Operation.FAULT, b'"b"') is not None or "not" in text
+    assert process.ask(looking, RulesOperation.FAULT, b'"b"') is not None or "not" in text
     with pytest.raises(TooCostly, match=r"limits\.rule_cpu_seconds"):
-        process.ask(looking, Operation.FAULT, b'"' + b"a" * 60 + b'b"')
+        process.ask(looking, RulesOperation.FAULT, b'"' + b"a" * 60 + b'b"')
     assert do(process, "good") is None
 
 
@@ -138,7 +140,7 @@ def test_an_evaluation_that_exceeds_the_memory_is_too_costly(process: RulesProce
             do(process, f"take {much}")
         assert do(process, "good") is None
     with pytest.raises(TooCostly, match=r"limits\.rule_memory_bytes"):
-        process.ask(schema(Kind.JSON, True), Operation.FAULT, bytes(3 * MEMORY))
+        process.ask(schema(EvaluatorKind.JSON, True), RulesOperation.FAULT, bytes(3 * MEMORY))
     assert do(process, "good") is None
     assert {how for _, how, _ in seen.exhausted} == {Evaluated.OVER_MEMORY}
 
@@ -146,7 +148,7 @@ def test_an_evaluation_that_exceeds_the_memory_is_too_costly(process: RulesProce
 def test_a_failed_allocation_in_rust_or_cpp_is_too_costly(process: RulesProcess) -> None:
     patterns = {"properties": {f"p{i}": {"pattern": f"^(a|b|c{i}){{1,400}}x*$"} for i in range(1500)}}
     with pytest.raises(TooCostly, match=r"limits\.rule_memory_bytes|limits\.rule_cpu_seconds"):
-        process.compile(schema(Kind.JSON, patterns))
+        process.compile(schema(EvaluatorKind.JSON, patterns))
     assert do(process, "good") is None
 
 
@@ -210,8 +212,8 @@ def test_outages_and_faults_of_own_rules_are_no_verdicts(process: RulesProcess) 
 
 def test_an_invalid_schema_is_reported(process: RulesProcess) -> None:
     with pytest.raises(SchemaUnusable, match="no JSON Schema"):
-        process.compile(schema(Kind.JSON, {"type": "no type"}))
-    response = process.compile(schema(Kind.JSON, {"type": "string"}))
+        process.compile(schema(EvaluatorKind.JSON, {"type": "no type"}))
+    response = process.compile(schema(EvaluatorKind.JSON, {"type": "string"}))
     assert 0 < response.grown < 1 << 20
 
 
@@ -299,10 +301,10 @@ def test_close_ends_running_evaluations_and_leaves_no_process(process: RulesProc
 
 
 def test_it_is_there_before_anybody_needs_it(process: RulesProcess) -> None:
-    process.prepare(frozenset({Kind.JSON}))
+    process.prepare(frozenset({EvaluatorKind.JSON}))
     eventually(lambda: process.pid is not None and len(children_of(process.pid)) == 1, 60, "an evaluator")
     pid = process.pid
-    assert process.ask(schema(Kind.JSON, True), Operation.FAULT, b"1") is None
+    assert process.ask(schema(EvaluatorKind.JSON, True), RulesOperation.FAULT, b"1") is None
     assert process.pid == pid
     do(process, "good")
     assert process.pid != pid, "it needs other libraries now"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sluicegate.proxy.rules_process.messages import Kind, Specification
+from sluicegate.proxy.rules_process.messages import EvaluatorKind, Specification
 from sluicegate.proxy.rules_process.stoppable import StoppableExpression
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.rules.rule import Mode, NamedRule, OnOutage, RuledRecord, SchemaError, Side
@@ -87,7 +87,7 @@ def test_a_fault_of_a_library_rejects_its_record_alone(error: Exception, method:
 @pytest.mark.parametrize("error", FAULTS, ids=lambda error: type(error).__name__)
 def test_a_fault_of_an_expression_is_no_outage(error: Exception) -> None:
     expression: Any = Failing(error, "complaint")
-    stoppable = StoppableExpression(Specification(Kind.AVRO_EXPRESSION), expression, NO_PROCESS)
+    stoppable = StoppableExpression(Specification(EvaluatorKind.AVRO_EXPRESSION), expression, NO_PROCESS)
 
     assert stoppable.complaint(record(b"good")) is None
     with pytest.raises(SchemaError, match=r"\w+Error at test_faults.py:\d+"):

@@ -13,7 +13,7 @@ from fastavro.utils import generate_many
 
 from sluicegate.protocol.records.scan import is_compiled
 from sluicegate.proxy.rules_process.evaluation_thread import RuleLimits
-from sluicegate.proxy.rules_process.messages import Kind, Specification
+from sluicegate.proxy.rules_process.messages import EvaluatorKind, Specification
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.rules_process.stoppable import StoppableContent
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
@@ -111,7 +111,7 @@ def _of_stoppable() -> list[tuple[CheckedRule, Sequence[bytes]]]:
     process = RulesProcess(
         RuleLimits(1.0, 128 << 20), WaitBudget()
     )  # it is started by a costly value, of which it has none
-    specification = Specification(Kind.JSON, json.dumps(_ORDER).encode())
+    specification = Specification(EvaluatorKind.JSON, json.dumps(_ORDER).encode())
     return [(FollowsSchema(Side.VALUE, StoppableContent(specification, content, process)), _ORDERS)]
 
 

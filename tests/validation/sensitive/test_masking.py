@@ -12,7 +12,7 @@ from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.proxy.registry.schema_rules import SchemaRules
-from sluicegate.proxy.rules_process.messages import Kind, Specification
+from sluicegate.proxy.rules_process.messages import EvaluatorKind, Specification
 from sluicegate.proxy.rules_process.stoppable import StoppableContent
 from sluicegate.validation.from_keys import limits_of, rulebook_of
 from sluicegate.validation.policy import TopicPolicy
@@ -41,7 +41,7 @@ topics:
 """
 SECRET = b'{"mail": "me@example.com", "n": 1.0}'
 NO_PROCESS: Any = None
-ELSEWHERE = StoppableContent(Specification(Kind.AVRO, b""), None, NO_PROCESS)
+ELSEWHERE = StoppableContent(Specification(EvaluatorKind.AVRO, b""), None, NO_PROCESS)
 MASKED = b'{"mail": "***", "n": 1.0}'
 MODES = {
     "reject": "mode: reject",
