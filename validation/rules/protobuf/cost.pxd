@@ -17,7 +17,7 @@ cdef int _LAST_SHIFT
 cdef int _CONTINUES
 
 
-cdef class Kind:
+cdef class FieldContent:
     cdef object message
     cdef int64_t cost
     cdef bint is_packed
@@ -30,13 +30,13 @@ cdef class _Walk:
     cdef int64_t _at
 
     @cython.locals(
-        cost=int64_t, end=int64_t, tag=int64_t, size=int64_t, wire_type=int, kind=Kind, outer=list, in_group=bint
+        cost=int64_t, end=int64_t, tag=int64_t, size=int64_t, wire_type=int, kind=FieldContent, outer=list, in_group=bint
     )
     cpdef int64_t cost(self, dict kinds, int64_t cost) except -1
 
     cpdef int64_t left(self)
 
-    cdef dict _fields(self, Kind kind)
+    cdef dict _fields(self, FieldContent kind)
 
     @cython.locals(value=int64_t, byte=uint8_t, shift=int)
     cdef int64_t _varint(self, int64_t end) noexcept

@@ -31,22 +31,22 @@ _LAST_SHIFT = 63
 _CONTINUES = 0x80
 
 
-class Kind:
+class FieldContent:
     """The content of a field: a message (its descriptor), packed varints, or bytes. `cost`: in ns."""
 
     def __init__(self, message: Any, cost: int, is_packed: bool) -> None:
         self.message = message
         self.cost = cost
         self.is_packed = is_packed
-        self.fields: dict[int, Kind] | None = None
+        self.fields: dict[int, FieldContent] | None = None
 
 
-_BYTES = Kind(None, _OF_FIELD, False)
-_PACKED = Kind(None, _OF_FIELD, True)
-_NO_FIELDS: dict[int, Kind] = {}
+_BYTES = FieldContent(None, _OF_FIELD, False)
+_PACKED = FieldContent(None, _OF_FIELD, True)
+_NO_FIELDS: dict[int, FieldContent] = {}
 
 
-class TooMany(Exception):
+class TooManyFields(Exception):
     """A message needs the description of too many fields."""
 
 
@@ -58,13 +58,13 @@ class ProtobufCost:
 
     def __init__(self, descriptor: Any) -> None:
         self._descriptor = descriptor
-        self._kinds = Kinds()
+        self._kinds = DescribedFields()
         self._factor = 1 if _is_native() else _INTERPRETED
         self._fixed = self._of_byte = 0
         self.may_lack_fields = True
         try:
             reachable = list(_reachable(descriptor))
-        except TooMany:
+        except TooManyFields:
             return
         most = _OF_FIELD + max(cost_of_message(message) for message in reachable)
         # A message takes at least two bytes, except groups in which the data ends.
@@ -81,7 +81,7 @@ class ProtobufCost:
         try:
             walk = _Walk(data, self._kinds)
             ns = walk.cost(self._kinds.of(self._descriptor), cost_of_message(self._descriptor))
-        except TooMany:
+        except TooManyFields:
             return UNBOUNDED
         if ns > _MOST_COUNTED:
             if not self._of_byte:
@@ -90,21 +90,21 @@ class ProtobufCost:
         return _FIXED + ns * self._factor // _STEP
 
 
-class Kinds:
+class DescribedFields:
     """The fields of messages, described on first use, because a schema may have thousands."""
 
     def __init__(self) -> None:
         self.left = _MOST_DESCRIBED
-        self._known: dict[str, dict[int, Kind]] = {}
+        self._known: dict[str, dict[int, FieldContent]] = {}
 
-    def of(self, message: Any) -> dict[int, Kind]:
+    def of(self, message: Any) -> dict[int, FieldContent]:
         """Return the fields of a message by number. Raises TooMany."""
         kinds = self._known.get(message.full_name)
         if kinds is None:
             fields = _fields_of(message)
             self.left -= len(fields) + 1
             if self.left < 0:
-                raise TooMany
+                raise TooManyFields
             kinds = self._known[message.full_name] = {field.number: _kind_of(field) for field in fields}
         return kinds
 
@@ -112,16 +112,16 @@ class Kinds:
 class _Walk:
     """Walks over one message and all inner messages."""
 
-    def __init__(self, data: bytes, kinds: Kinds) -> None:
+    def __init__(self, data: bytes, kinds: DescribedFields) -> None:
         self._data = data
         self._kinds = kinds
         self._at = 0
 
-    def cost(self, kinds: dict[int, Kind], cost: int) -> int:
+    def cost(self, kinds: dict[int, FieldContent], cost: int) -> int:
         """Return the cost in ns, until it exceeds the inline limit; of malformed data, up to the fault."""
         end = len(self._data)
         cost += end * _OF_BYTE
-        outer: list[tuple[int, dict[int, Kind], bool]] = []
+        outer: list[tuple[int, dict[int, FieldContent], bool]] = []
         in_group = False
         while cost <= _MOST_COUNTED:
             if self._at >= end:
@@ -176,7 +176,7 @@ class _Walk:
         """Return how many bytes were not read."""
         return max(0, len(self._data) - self._at)
 
-    def _fields(self, kind: Kind) -> dict[int, Kind]:
+    def _fields(self, kind: FieldContent) -> dict[int, FieldContent]:
         if kind.fields is None:
             kind.fields = self._kinds.of(kind.message)
         return kind.fields
@@ -205,7 +205,7 @@ def _fields_of(message: Any) -> list[Any]:
     if not message.is_extendable:
         return list(message.fields)
     if message.GetOptions().message_set_wire_format:
-        raise TooMany
+        raise TooManyFields
     return [*message.fields, *message.file.pool.FindAllExtensions(message)]
 
 
@@ -220,7 +220,7 @@ def _reachable(descriptor: Any) -> Iterator[Any]:
         fields = _fields_of(message)
         left -= len(fields) + 1
         if left < 0:
-            raise TooMany
+            raise TooManyFields
         for field in fields:
             inner = field.message_type
             if inner is not None and inner.full_name not in seen:
@@ -234,10 +234,10 @@ def is_required(field: Any) -> bool:
     return bool(field.label == field.LABEL_REQUIRED if found is None else found)
 
 
-def _kind_of(field: Any) -> Kind:
+def _kind_of(field: Any) -> FieldContent:
     message = field.message_type
     if message is not None:
-        return Kind(message, _OF_FIELD + cost_of_message(message), False)
+        return FieldContent(message, _OF_FIELD + cost_of_message(message), False)
     are_copied = {
         *(field.TYPE_STRING, field.TYPE_BYTES, field.TYPE_DOUBLE, field.TYPE_FLOAT),
         *(field.TYPE_FIXED64, field.TYPE_FIXED32, field.TYPE_SFIXED64, field.TYPE_SFIXED32),
