@@ -9,7 +9,7 @@ from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.integers import ALL_64
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import DecompressedStream, Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Bounds, DecompressionBudget, OverLimit
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit, PayloadLimits
 from sluicegate.protocol.records.message_set import BrokenMessage, Message, MessageStream, has_crc
 from sluicegate.protocol.records.record_batch import (
     CODEC_MASK,
@@ -184,7 +184,9 @@ class _MessageSetValidator:
         if wrapper.value_size < 0:
             raise BrokenMessage("a compressed message without a value")
         value = records[wrapper.value_at : wrapper.value_at + wrapper.value_size]
-        bounds = Bounds(self._limits.plain_limit(len(value)), self._limits.max_decompression_window_bytes, self._budget)
+        bounds = PayloadLimits(
+            self._limits.plain_limit(len(value)), self._limits.max_decompression_window_bytes, self._budget
+        )
         pieces = self._decompressor.open(_CODECS[codec_id], value, bounds, wrapper.magic)
         try:
             return self._validate_inner(wrapper, pieces)

@@ -13,7 +13,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy
 
 from sluicegate.protocol.native_walk cimport NativeWalk, int16_at, int32_at, uint32_at, uint64_at, uvarint
-from sluicegate.protocol.records.codecs.decompression_budget cimport DecompressionBudget, Bounds
+from sluicegate.protocol.records.codecs.decompression_budget cimport DecompressionBudget, PayloadLimits
 from sluicegate.protocol.records.codecs.decompression cimport Decompressor, DecompressedStream
 from sluicegate.protocol.records.native_crc32c cimport has_native_crc32c, native_crc32c
 from sluicegate.protocol.records.scan cimport _ordinary_run, scan_records
@@ -543,7 +543,7 @@ cdef class OrdinaryRequests:
     cdef DecompressedStream _open(self, object payload, int codec):
         if self._budget is None:
             self._budget = DecompressionBudget(self._plain_left, 0, _go_on)
-        bounds = Bounds(self._limits.plain_limit(len(payload)), self._window_bytes, self._budget)
+        bounds = PayloadLimits(self._limits.plain_limit(len(payload)), self._window_bytes, self._budget)
         return self._decompressor.open(_CODECS[codec], payload, bounds)
 
     cdef bint _are_good_inside(

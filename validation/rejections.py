@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.records import scan
 from sluicegate.protocol.records.codecs.codec import Codec, Oddity
-from sluicegate.protocol.records.codecs.decompression_budget import Bound, DecompressionBudget, OverLimit
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit, PayloadLimit
 from sluicegate.protocol.records.message_set import Message
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME, NO_TIMESTAMP, RecordBatch
 from sluicegate.protocol.records.scan import NEGATIVE_SIZE, OTHER_LENGTH, OTHER_OFFSET, TOO_MANY_BITS, Ambiguity
@@ -93,7 +93,7 @@ def reject_records(
 def over_limit(topic: str, partition: int, over: OverLimit, records: int) -> Rejected:
     """Return the rejection of a batch that exceeds a limit."""
     text = wording.over_limit(topic, partition, over)
-    reason = Reason.TOO_MANY_HEADERS if over.bound is Bound.HEADERS else Reason.DECOMPRESSION_LIMIT
+    reason = Reason.TOO_MANY_HEADERS if over.bound is PayloadLimit.HEADERS else Reason.DECOMPRESSION_LIMIT
     return Rejected(ErrorCode.INVALID_RECORD, reason, text, records=records, limit=over.bound.value)
 
 

@@ -11,7 +11,7 @@ from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_versions import ONE_BATCH_SINCE
 from sluicegate.protocol.records.codecs.codec import Codec, Piece
 from sluicegate.protocol.records.codecs.decompression import DecompressedStream, Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Bounds, DecompressionBudget, OverLimit
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit, PayloadLimits
 from sluicegate.protocol.records.message_set import BrokenMessage, Message
 from sluicegate.protocol.records.record_batch import (
     CODEC_MASK,
@@ -149,7 +149,7 @@ def _validate_records(
         if codec_id == _PLAIN:
             return _scan(submission, records, start, batch.end, None, batch, policy, now_ms, budget, rehearsal)
         payload = records[start : batch.end]
-        bounds = Bounds(limits.plain_limit(len(payload)), limits.max_decompression_window_bytes, budget)
+        bounds = PayloadLimits(limits.plain_limit(len(payload)), limits.max_decompression_window_bytes, budget)
         pieces = decompressor.open(_CODECS[codec_id], payload, bounds)
         first = pieces.more()
         if first is None:

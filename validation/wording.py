@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sluicegate.protocol.records.codecs.decompression_budget import Bound, OverLimit
+from sluicegate.protocol.records.codecs.decompression_budget import OverLimit, PayloadLimit
 from sluicegate.validation.units import diagnose
 
 INVALID_TIMESTAMPS = "One or more records have been rejected due to invalid timestamp"
@@ -83,19 +83,19 @@ def schema_error(rule: str, reason: str) -> str:
 
 
 _ADVICE = {
-    Bound.REQUEST: (
+    PayloadLimit.REQUEST: (
         "The batches of this request up to that for {place} decompress to more than {size} bytes together, which the "
         "proxy in front of the cluster does not allow. Send smaller requests, or have {key} raised."
     ),
-    Bound.RATIO: (
+    PayloadLimit.RATIO: (
         "The batch for {place} decompresses to more than {size} bytes, too many for its compressed size, which the "
         "proxy in front of the cluster does not allow. Send smaller batches, or have {key} raised."
     ),
-    Bound.WINDOW: (
+    PayloadLimit.WINDOW: (
         "The batch for {place} decompresses to more than {size} bytes in one block or window, which the proxy in front "
         "of the cluster does not allow. Send smaller batches, compress with a smaller window, or have {key} raised."
     ),
-    Bound.HEADERS: (
+    PayloadLimit.HEADERS: (
         "The records of this request up to those for {place} have more than {size} headers together, which the proxy "
         "in front of the cluster does not allow. Send smaller requests or fewer headers, or have {key} raised."
     ),

@@ -10,7 +10,7 @@ from sluicegate.protocol.records.record_batch import HEADER, HEADER_BYTES, LOG_O
 _CRC_COVERS_FROM = 21
 
 
-class TooLarge(Exception):
+class BatchTooLarge(Exception):
     """The batch would exceed the size that it may have."""
 
 
@@ -67,5 +67,5 @@ class BatchOutput:
         self._plain_left -= plain_bytes
         self._made += compressed
         if self._plain_left < 0 or len(self._made) > self._most_bytes:
-            raise TooLarge
+            raise BatchTooLarge
         self._budget.worked(plain_bytes * self._compressor.work)

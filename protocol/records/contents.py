@@ -13,7 +13,7 @@ from typing import Any
 from sluicegate.protocol.integers import ALL_64, SIGN_64
 from sluicegate.protocol.records.codecs.codec import Piece
 from sluicegate.protocol.records.codecs.decompression import DecompressedStream
-from sluicegate.protocol.records.codecs.decompression_budget import Bound, DecompressionBudget, OverLimit
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit, PayloadLimit
 from sluicegate.protocol.records.scan import Cursor
 
 MOST_HEADERS = 10_000
@@ -190,7 +190,7 @@ class RecordContents:
     def _gathered(self, size: int) -> bytes:
         """The same for a part that spans several pieces."""
         if size > self._window_bytes:
-            raise OverLimit(Bound.WINDOW, self._window_bytes)
+            raise OverLimit(PayloadLimit.WINDOW, self._window_bytes)
         cursor = self._cursor
         found = bytearray()
         while True:

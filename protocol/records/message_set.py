@@ -11,7 +11,7 @@ from isal.isal_zlib import crc32
 
 from sluicegate.protocol.records.codecs.codec import Piece
 from sluicegate.protocol.records.codecs.decompression import DecompressedStream
-from sluicegate.protocol.records.codecs.decompression_budget import Bound, DecompressionBudget, OverLimit
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit, PayloadLimit
 from sluicegate.protocol.records.record_batch import NO_TIMESTAMP
 
 OVERHEAD_BYTES = 12
@@ -182,7 +182,7 @@ class MessageStream:
         gathered = bytearray(self._view[self._position : self._end])
         while len(gathered) < size:
             if len(gathered) > self._window_bytes:
-                raise OverLimit(Bound.WINDOW, self._window_bytes)
+                raise OverLimit(PayloadLimit.WINDOW, self._window_bytes)
             piece = self._following()
             if piece is None:
                 return False

@@ -17,7 +17,7 @@ from sluicegate.protocol.records.batch_output import BatchOutput
 from sluicegate.protocol.records.codecs.codec import Piece
 from sluicegate.protocol.records.codecs.compression import PIECE_BYTES
 from sluicegate.protocol.records.codecs.decompression import DecompressedStream
-from sluicegate.protocol.records.codecs.decompression_budget import Bound, DecompressionBudget, OverLimit
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit, PayloadLimit
 from sluicegate.protocol.records.scan import Cursor
 
 _SIGN_64 = SIGN_64
@@ -167,7 +167,7 @@ class RecordReader:
     def _gathered(self, length: int) -> bytearray:
         """Return a record that spans several pieces."""
         if length > self._window_bytes:
-            raise OverLimit(Bound.WINDOW, self._window_bytes)
+            raise OverLimit(PayloadLimit.WINDOW, self._window_bytes)
         cursor = self._cursor
         found = bytearray()
         while True:

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 
-class TooLarge(HTTPException):
+class HttpResponseTooLarge(HTTPException):
     """The peer sent more than the limit allows."""
 
 
-class Bounds:
+class LookUpLimits:
     """The limits of one look-up, which may make several requests: until `end` (s, monotonic), at most `most_bytes`."""
 
     def __init__(self, end: float, most_bytes: int) -> None:
@@ -48,7 +48,7 @@ class Bounds:
     def check(self, size: int) -> None:
         """Check that `size` bytes may still be read. Raises TooLarge."""
         if size > self.bytes_left:
-            raise TooLarge(f"a response of more than {self.most_bytes} bytes")
+            raise HttpResponseTooLarge(f"a response of more than {self.most_bytes} bytes")
 
     def read(self, size: int) -> None:
         """Count `size` bytes as read. Raises TooLarge."""
@@ -59,7 +59,7 @@ class Bounds:
 class BoundedSocket:
     """The methods of a socket that http.client calls. `bounds` are those of the current look-up."""
 
-    def __init__(self, connected: socket.socket, bounds: Bounds) -> None:
+    def __init__(self, connected: socket.socket, bounds: LookUpLimits) -> None:
         self._socket = connected
         self.bounds = bounds
 
@@ -78,7 +78,7 @@ class BoundedSocket:
 
 
 class _Incoming(io.RawIOBase):
-    def __init__(self, connected: socket.socket, bounds: Bounds) -> None:
+    def __init__(self, connected: socket.socket, bounds: LookUpLimits) -> None:
         self._socket = connected
         self._file = connected.makefile("rb", buffering=0)
         self._bounds = bounds
@@ -97,7 +97,7 @@ class _Incoming(io.RawIOBase):
         super().close()
 
 
-def connect(host: str, port: int, bounds: Bounds) -> socket.socket:
+def connect(host: str, port: int, bounds: LookUpLimits) -> socket.socket:
     """Connect to the first address of `host` that accepts a connection. Raises OSError."""
     failure: OSError | None = None
     for family, address in _addresses(host, port):
@@ -114,7 +114,7 @@ def connect(host: str, port: int, bounds: Bounds) -> socket.socket:
     raise failure or OSError("no address")
 
 
-def open_connection(url: str, bounds: Bounds, tls: ssl.SSLContext | None) -> HTTPConnection:
+def open_connection(url: str, bounds: LookUpLimits, tls: ssl.SSLContext | None) -> HTTPConnection:
     """Connect to the server of a URL; `tls` is needed for https. Raises OSError."""
     parts = urlsplit(url)
     host, port = parts.hostname or "", parts.port or (443 if tls is not None else 80)
@@ -150,7 +150,7 @@ def http_failure_message(error: Exception, seconds: float, ca_key: str = "tls.ca
     """Return why a request failed, for operators, without text of the peer. `seconds`: the timeout that applied;
     `ca_key`: the configuration key of the CAs.
     """
-    if isinstance(error, TooLarge):
+    if isinstance(error, HttpResponseTooLarge):
         return f"it sent {error}"
     if isinstance(error, TimeoutError):
         return f"no response within {seconds:g} s"

@@ -12,7 +12,13 @@ from time import monotonic
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from sluicegate.proxy.network.http_client import BoundedSocket, Bounds, TooLarge, http_failure_message, open_connection
+from sluicegate.proxy.network.http_client import (
+    BoundedSocket,
+    HttpResponseTooLarge,
+    LookUpLimits,
+    http_failure_message,
+    open_connection,
+)
 from sluicegate.proxy.registry.login import Login, LoginMissing, OutgoingRequest
 
 # A registry keeps schemas in Kafka records of at most 1 MiB by default; JSON inside JSON may take twice that.
@@ -43,7 +49,7 @@ class ResponseTooLarge(RegistryFailed):
 
 def failed(error: Exception, seconds: float) -> RegistryFailed:
     """Return `error` as RegistryFailed, without text of the registry. `seconds`: the timeout that applied."""
-    made = ResponseTooLarge if isinstance(error, TooLarge) else RegistryFailed
+    made = ResponseTooLarge if isinstance(error, HttpResponseTooLarge) else RegistryFailed
     return made(http_failure_message(error, seconds))
 
 
@@ -81,13 +87,13 @@ class RegistryHttp:
         self._login = login
         self._tls = tls or ssl.create_default_context
         self._seconds = look_up_seconds
-        self._bounds = Bounds(0, 0)
+        self._bounds = LookUpLimits(0, 0)
         self._kept: HTTPConnection | None = None
         self.begin()
 
     def begin(self) -> None:
         """Start a look-up: all its requests together may take ten seconds and 4 MiB."""
-        self._bounds = Bounds(monotonic() + self._seconds, MAX_RESPONSE_BYTES)
+        self._bounds = LookUpLimits(monotonic() + self._seconds, MAX_RESPONSE_BYTES)
 
     def get(self, path: str) -> JsonResponse:
         """Send a GET request. Raises RegistryFailed."""
@@ -114,7 +120,7 @@ class RegistryHttp:
         except (OSError, HTTPException) as error:
             self.close()
             # The registry may have closed an idle kept connection, which is no failure.
-            if not was_kept or isinstance(error, TimeoutError | TooLarge):
+            if not was_kept or isinstance(error, TimeoutError | HttpResponseTooLarge):
                 raise failed(error, self._seconds) from error
         try:
             return self._once(method, path, body, headers)
@@ -180,7 +186,7 @@ def _parsed(response: TextResponse) -> JsonResponse:
         return JsonResponse(response.status, None)
 
 
-def _read(response: HTTPResponse, bounds: Bounds) -> bytes:
+def _read(response: HTTPResponse, bounds: LookUpLimits) -> bytes:
     """Return the whole body. Raises TooLarge as soon as the limit is exceeded."""
     if response.length is not None:
         bounds.check(response.length)
@@ -189,7 +195,7 @@ def _read(response: HTTPResponse, bounds: Bounds) -> bytes:
     while chunk := response.read1(_CHUNK_BYTES):
         items += sum(map(chunk.count, _BETWEEN_ITEMS))
         if items > _MOST_ITEMS:
-            raise TooLarge(f"a response of more than {_MOST_ITEMS} parts")
+            raise HttpResponseTooLarge(f"a response of more than {_MOST_ITEMS} parts")
         content += chunk
     if response.length:
         raise IncompleteRead(b"")

@@ -33,7 +33,13 @@ from sluicegate.config.otel import Otel
 from sluicegate.config.tls import ServerTls
 from sluicegate.config.values.http import headers_in
 from sluicegate.config.values.password import PasswordUnreadable
-from sluicegate.proxy.network.http_client import BoundedSocket, Bounds, TooLarge, connect, http_failure_message
+from sluicegate.proxy.network.http_client import (
+    BoundedSocket,
+    HttpResponseTooLarge,
+    LookUpLimits,
+    connect,
+    http_failure_message,
+)
 from sluicegate.proxy.network.tls.contexts import BadTlsFiles, context_for_server
 from sluicegate.proxy.reporting.build_info import VERSION
 from sluicegate.proxy.reporting.proxy_name import proxy_name
@@ -139,7 +145,7 @@ class _BoundedAdapter(BaseAdapter):
         given = max(min(float(timeout), self.end - monotonic()), _LEAST_SECONDS)
         body = request.body
         assert isinstance(body, bytes)
-        bounds = Bounds(monotonic() + given, _MOST_RESPONSE_BYTES)
+        bounds = LookUpLimits(monotonic() + given, _MOST_RESPONSE_BYTES)
         try:
             headers = self._all_headers()
             with closing(self._connected(bounds)) as connection:
@@ -151,7 +157,7 @@ class _BoundedAdapter(BaseAdapter):
             raise RequestException(self.reason) from error
         except (OSError, HTTPException) as error:
             self.reason = http_failure_message(error, self._seconds)
-            failure = RequestException if isinstance(error, TooLarge) else Unreachable
+            failure = RequestException if isinstance(error, HttpResponseTooLarge) else Unreachable
             raise failure(self.reason) from error
         self.reason = _reason_of(response, urlsplit(request.path_url).path)
         if self.reason is not None and response.status not in _LATER:
@@ -169,7 +175,7 @@ class _BoundedAdapter(BaseAdapter):
         except ValueError as error:
             raise PasswordUnreadable(self._headers.key, str(error)) from None
 
-    def _connected(self, bounds: Bounds) -> HTTPConnection:
+    def _connected(self, bounds: LookUpLimits) -> HTTPConnection:
         made = connect(self._host, self._port, bounds)
         connection: HTTPConnection
         try:

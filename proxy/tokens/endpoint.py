@@ -21,7 +21,12 @@ from sluicegate.config.oauth import OauthClient
 from sluicegate.config.tls import ServerTls
 from sluicegate.config.values.http import is_https
 from sluicegate.config.values.password import Password, PasswordUnreadable
-from sluicegate.proxy.network.http_client import Bounds, TooLarge, http_failure_message, open_connection
+from sluicegate.proxy.network.http_client import (
+    HttpResponseTooLarge,
+    LookUpLimits,
+    http_failure_message,
+    open_connection,
+)
 from sluicegate.proxy.network.tls.contexts import BadTlsFiles, TlsContext, context_for_server
 from sluicegate.proxy.tokens.cache import TOKEN_SECONDS, GrantedToken, TokenMissing
 
@@ -84,10 +89,10 @@ class TokenEndpoint:
     def fetch(self, seconds: float = TOKEN_SECONDS) -> GrantedToken:
         """Request a token; blocks for `seconds` at most. Raises TokenMissing."""
         try:
-            status, retry_after, content = self._ask(Bounds(monotonic() + seconds, _MOST_BYTES))
+            status, retry_after, content = self._ask(LookUpLimits(monotonic() + seconds, _MOST_BYTES))
         except (PasswordUnreadable, BadTlsFiles) as error:
             raise self._failed(str(error)) from error
-        except TooLarge as error:
+        except HttpResponseTooLarge as error:
             raise self._failed(http_failure_message(error, seconds)) from error
         except (OSError, HTTPException) as error:
             reason = http_failure_message(error, seconds, self._client.ca_key)
@@ -108,7 +113,7 @@ class TokenEndpoint:
             raise self._failed("its response has no valid expires_in")
         return GrantedToken(value, lifetime)
 
-    def _ask(self, bounds: Bounds) -> tuple[int, str | None, bytes]:
+    def _ask(self, bounds: LookUpLimits) -> tuple[int, str | None, bytes]:
         """Return the status, the header Retry-After and the body. Raises OSError, HTTPException, PasswordUnreadable and
         BadTlsFiles.
         """

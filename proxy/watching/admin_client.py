@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.live.live_state import LiveState, TrafficHistory
 from sluicegate.proxy.live.traffic import sum_of_histories
-from sluicegate.proxy.network.http_client import BoundedSocket, Bounds, connect, http_failure_message
+from sluicegate.proxy.network.http_client import BoundedSocket, LookUpLimits, connect, http_failure_message
 from sluicegate.proxy.reporting.bounded_text import cut, printable
 
 SECONDS = 5.0
@@ -164,7 +164,7 @@ def _json_from(
     seconds: float = SECONDS,
 ) -> Any:
     """Return what the proxy responds within `seconds`; None if it is not JSON. Raises StateUnavailable."""
-    bounds = Bounds(time.monotonic() + seconds, most_bytes)
+    bounds = LookUpLimits(time.monotonic() + seconds, most_bytes)
     connection = http.client.HTTPConnection(address.host, address.port)
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     try:

@@ -5,7 +5,7 @@ A fixed batch is validated again, so every forwarded batch follows the topic's r
 
 from dataclasses import dataclass, replace
 
-from sluicegate.protocol.records.batch_output import TooLarge
+from sluicegate.protocol.records.batch_output import BatchTooLarge
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME, NO_TIMESTAMP, RecordBatch
@@ -71,7 +71,7 @@ def fix_times(
         if changed is None or (rewriting.oddity is not None and policy.framing is not Framing.BROKER):
             return None  # compressing it again would repair it
         made = rewriting.finished(changed.base_timestamp, changed.latest)
-    except (CannotRewrite, TooLarge, OverLimit, _NoNewTime):
+    except (CannotRewrite, BatchTooLarge, OverLimit, _NoNewTime):
         return None
     listed = tuple(replace(r, fixed=stamp.given[r.index]) for r in rejected.bad_records if r.index in stamp.given)
     return Fixed(made, replace(rejected, bad_records=listed[:_MOST_LISTED]))

@@ -12,7 +12,7 @@ from typing import Final
 
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.integers import signed_varint
-from sluicegate.protocol.records.batch_output import TooLarge
+from sluicegate.protocol.records.batch_output import BatchTooLarge
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME, RecordBatch, next_batch_end
@@ -79,8 +79,8 @@ def mark(
         raise CannotRewrite("its bad records were not found again")
     except CannotRewrite as error:
         return found[0] if found else _cannot_mark(str(error), batch.record_count)
-    except TooLarge:
-        return Rejected(ErrorCode.MESSAGE_TOO_LARGE, Reason.BATCH_TOO_LARGE, records=batch.record_count)
+    except BatchTooLarge:
+        return Rejected(ErrorCode.MESSAGE_TOO_LARGE, Reason.TOO_LARGE, records=batch.record_count)
 
 
 def without_marks(records: memoryview, limits: ValidationLimits, decompressor: Decompressor) -> bytes | None:
@@ -95,7 +95,7 @@ def without_marks(records: memoryview, limits: ValidationLimits, decompressor: D
         if rewriting.changed(_unmarked, (_LIKE_A_MARK, RENAMED + _LIKE_A_MARK)) is None:
             return None
         return rewriting.finished(batch.base_timestamp, batch.max_timestamp)
-    except (CannotRewrite, TooLarge, OverLimit):
+    except (CannotRewrite, BatchTooLarge, OverLimit):
         return None
 
 

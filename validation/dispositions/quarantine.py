@@ -12,7 +12,7 @@ from sluicegate.protocol.integers import signed_varint
 from sluicegate.protocol.produce_versions import ONE_BATCH_SINCE
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Bounds, DecompressionBudget, OverLimit
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit, PayloadLimits
 from sluicegate.protocol.records.columns import read_headers
 from sluicegate.protocol.records.contents import Taken, TooMuch, take_records
 from sluicegate.protocol.records.record_batch import (
@@ -142,7 +142,7 @@ def bad_records_of(
             taken = take_records(records, HEADER_BYTES, batch.end, count, base, None, *asked)
         else:
             payload = records[HEADER_BYTES : batch.end]
-            bounds = Bounds(limits.plain_limit(len(payload)), limits.max_decompression_window_bytes, budget)
+            bounds = PayloadLimits(limits.plain_limit(len(payload)), limits.max_decompression_window_bytes, budget)
             pieces = decompressor.open(Codec(batch.codec_id), payload, bounds)
             first = pieces.more() or b""
             taken = take_records(first, 0, len(first), count, base, pieces, *asked)

@@ -3,7 +3,7 @@
 from sluicegate.protocol.records.batch_output import BatchOutput
 from sluicegate.protocol.records.codecs.codec import Codec, Oddity
 from sluicegate.protocol.records.codecs.decompression import DecompressedStream, Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Bounds, DecompressionBudget
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, PayloadLimits
 from sluicegate.protocol.records.record_batch import HEADER_BYTES, RecordBatch
 from sluicegate.protocol.records.rewriting import (
     Ask,
@@ -99,7 +99,7 @@ class Rewriting:
         if batch.codec_id == Codec.NONE.value:
             return self._records, start, batch.end, None
         payload = self._records[start : batch.end]
-        bounds = Bounds(limits.plain_limit(len(payload)), limits.max_decompression_window_bytes, self._budget)
+        bounds = PayloadLimits(limits.plain_limit(len(payload)), limits.max_decompression_window_bytes, self._budget)
         self._pieces = pieces = self._decompressor.open(Codec(batch.codec_id), payload, bounds)
         first = pieces.more() or b""
         return first, 0, len(first), pieces

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import DecompressedStream, Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Bounds, DecompressionBudget
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, PayloadLimits
 from sluicegate.protocol.records.contents import RecordContents, Wanted
 from sluicegate.protocol.records.message_contents import MessageContents
 from sluicegate.protocol.records.message_set import read_message
@@ -120,5 +120,5 @@ class ContentReader:
         budget: DecompressionBudget,
         magic: int = MAGIC_2,
     ) -> DecompressedStream:
-        bounds = Bounds(limits.plain_limit(len(payload)), limits.max_decompression_window_bytes, budget)
+        bounds = PayloadLimits(limits.plain_limit(len(payload)), limits.max_decompression_window_bytes, budget)
         return self._decompressor.open(codec, payload, bounds, magic)

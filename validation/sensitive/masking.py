@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from sluicegate.protocol.errors import ErrorCode
-from sluicegate.protocol.records.batch_output import TooLarge
+from sluicegate.protocol.records.batch_output import BatchTooLarge
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.protocol.records.contents import MOST_HEADERS
@@ -78,8 +78,8 @@ def mask(
         made = rewriting.finished(batch.base_timestamp, batch.max_timestamp)
     except CannotRewrite as error:
         return _rejected(str(error), sensitive, batch.record_count)
-    except TooLarge:
-        return Rejected(ErrorCode.MESSAGE_TOO_LARGE, Reason.BATCH_TOO_LARGE, records=batch.record_count)
+    except BatchTooLarge:
+        return Rejected(ErrorCode.MESSAGE_TOO_LARGE, Reason.TOO_LARGE, records=batch.record_count)
     return Masked(made, masks.count, tuple(masks.rules.items()))
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from sluicegate.protocol.records.codecs.decompression_budget import Bound, OverLimit
+from sluicegate.protocol.records.codecs.decompression_budget import OverLimit, PayloadLimit
 from sluicegate.validation.sensitive.paths import SensitiveFields
 
 _PIECE_BYTES: Final = 256 * 1024
@@ -87,7 +87,7 @@ class ValueWriter:
         """Count the growth, before memory is used for it. `end`: where the value continues."""
         self._growth += size
         if end + self._growth > self._most_bytes:
-            raise OverLimit(Bound.WINDOW, self._limit)
+            raise OverLimit(PayloadLimit.WINDOW, self._limit)
 
     def _put(self, data: bytes | bytearray | memoryview) -> None:
         out = self._out

@@ -1,7 +1,7 @@
 # The types that Cython compiles decompression.py with; the file itself stays plain Python.
 cimport cython
 
-from sluicegate.protocol.records.codecs.decompression_budget cimport DecompressionBudget, Bounds
+from sluicegate.protocol.records.codecs.decompression_budget cimport DecompressionBudget, PayloadLimits
 
 
 @cython.final
@@ -9,7 +9,7 @@ cdef class DecompressedStream:
     cdef readonly object failure
     cdef readonly object oddity
     cdef object _decoder
-    cdef Bounds _bounds
+    cdef PayloadLimits _bounds
     cdef Py_ssize_t _most
     cdef object _rest
 
@@ -25,14 +25,14 @@ cdef class Decompressor:
     cdef object _whole
     cdef object _zstd_context
 
-    cpdef DecompressedStream open(self, codec, data, Bounds bounds, int magic=*)
+    cpdef DecompressedStream open(self, codec, data, PayloadLimits bounds, int magic=*)
 
     cpdef close(self)
 
     @cython.locals(pieces=DecompressedStream, filled=Py_ssize_t)
     cpdef Decompressed decompress(self, codec, data, Py_ssize_t limit, int magic=*)
 
-    cdef _decoder(self, codec, data, Bounds bounds, int magic)
+    cdef _decoder(self, codec, data, PayloadLimits bounds, int magic)
 
 
 cdef class Decompressed:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import zstandard
 
 from sluicegate.protocol.records.codecs.codec import Codec, Damaged, Failure, Odd, Oddity, Piece, PlainBuffer
-from sluicegate.protocol.records.codecs.decompression_budget import Bounds, DecompressionBudget, OverLimit
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit, PayloadLimits
 from sluicegate.protocol.records.codecs.gzip_members import gzip_pieces
 from sluicegate.protocol.records.codecs.lz4_blocks import Lz4Blocks
 from sluicegate.protocol.records.codecs.snappy_chunks import snappy_pieces
@@ -35,7 +35,7 @@ class DecompressedStream:
     what a broker ignores in a complete payload.
     """
 
-    def __init__(self, decoder: Iterator[Piece], bounds: Bounds, most: int) -> None:
+    def __init__(self, decoder: Iterator[Piece], bounds: PayloadLimits, most: int) -> None:
         self.failure: Failure | None = None
         self.oddity: Oddity | None = None
         self._decoder = decoder
@@ -91,7 +91,7 @@ class Decompressor:
         self._whole = PlainBuffer()
         self._zstd_context = _zstd_context()
 
-    def open(self, codec: Codec, data: memoryview, bounds: Bounds, magic: int = 2) -> DecompressedStream:
+    def open(self, codec: Codec, data: memoryview, bounds: PayloadLimits, magic: int = 2) -> DecompressedStream:
         """Return the plain bytes of `data` within `bounds`; `magic`: that of the batch or wrapper.
 
         One payload at a time: this invalidates the previous one. Call `close` after reading it.
@@ -106,7 +106,7 @@ class Decompressor:
 
     def decompress(self, codec: Codec, data: memoryview, limit: int, magic: int = 2) -> Decompressed:
         """Return the whole payload, at most `limit` bytes."""
-        pieces = self.open(codec, data, Bounds(limit, limit, DecompressionBudget(_UNBOUNDED, 0, _go_on)), magic)
+        pieces = self.open(codec, data, PayloadLimits(limit, limit, DecompressionBudget(_UNBOUNDED, 0, _go_on)), magic)
         self._whole.give_back()
         filled = 0
         failure: Failure | None = Failure.OVER_LIMIT
@@ -122,7 +122,7 @@ class Decompressor:
             self.close()
         return Decompressed(self._whole.room(filled)[:filled], failure, pieces.oddity)
 
-    def _decoder(self, codec: Codec, data: memoryview, bounds: Bounds, magic: int) -> Iterator[Piece]:
+    def _decoder(self, codec: Codec, data: memoryview, bounds: PayloadLimits, magic: int) -> Iterator[Piece]:
         if codec is _GZIP:
             return gzip_pieces(data, bounds)
         if codec is _SNAPPY:

@@ -37,7 +37,7 @@ cdef class DecompressionBudget:
 
 
 @cython.final
-cdef class Bounds:
+cdef class PayloadLimits:
     cdef readonly Py_ssize_t plain_bytes
     cdef readonly Py_ssize_t window_bytes
     cdef readonly DecompressionBudget budget

@@ -25,7 +25,7 @@ class OutOfTime(Exception):
     """
 
 
-class Bound(Enum):
+class PayloadLimit(Enum):
     """The limit that a payload exceeds."""
 
     REQUEST = "limits.max_decompressed_bytes"
@@ -37,7 +37,7 @@ class Bound(Enum):
 class OverLimit(Exception):
     """A batch exceeds a limit: `bound` is the limit, `size` its value (bytes, or headers)."""
 
-    def __init__(self, bound: Bound, size: int) -> None:
+    def __init__(self, bound: PayloadLimit, size: int) -> None:
         super().__init__(f"more than {size} ({bound.value})")
         self.bound = bound
         self.size = size
@@ -77,12 +77,12 @@ class DecompressionBudget:
         """Check, before memory is allocated, that `size` bytes are left. Raises OverLimit."""
         if size > self.plain_left:
             self.exhausted = True
-            raise OverLimit(Bound.REQUEST, self.plain_bytes)
+            raise OverLimit(PayloadLimit.REQUEST, self.plain_bytes)
 
     def check_open(self) -> None:
         """Check that the budget is not exhausted. Raises OverLimit."""
         if self.exhausted:
-            raise OverLimit(Bound.REQUEST, self.plain_bytes)
+            raise OverLimit(PayloadLimit.REQUEST, self.plain_bytes)
 
     def spend(self, size: int) -> None:
         """Count `size` decompressed bytes. Raises OverLimit, and what `give_way` raises."""
@@ -94,7 +94,7 @@ class DecompressionBudget:
         """Count the headers of a record. Raises OverLimit."""
         if count > self.headers_left:
             self.headers_left = 0
-            raise OverLimit(Bound.HEADERS, self.most_headers)
+            raise OverLimit(PayloadLimit.HEADERS, self.most_headers)
         self.headers_left -= count
 
     def check_at_once(self, size: int) -> None:
@@ -129,7 +129,7 @@ class DecompressionBudget:
             self._give_way()
 
 
-class Bounds:
+class PayloadLimits:
     """The limits of one payload: its decompressed size (`plain_bytes`), and the memory at one time (`window_bytes`)."""
 
     def __init__(self, plain_bytes: int, window_bytes: int, budget: DecompressionBudget) -> None:
@@ -141,7 +141,7 @@ class Bounds:
     def check_block(self, size: int) -> None:
         """Check the stated size of a block before memory is allocated. Raises OverLimit."""
         if size > self.window_bytes:
-            raise OverLimit(Bound.WINDOW, self.window_bytes)
+            raise OverLimit(PayloadLimit.WINDOW, self.window_bytes)
         self._check(size)
         self.budget.check(size)
 
@@ -153,4 +153,4 @@ class Bounds:
 
     def _check(self, size: int) -> None:
         if size > self._left:
-            raise OverLimit(Bound.RATIO, self.plain_bytes)
+            raise OverLimit(PayloadLimit.RATIO, self.plain_bytes)

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from isal import isal_zlib
 
 from sluicegate.protocol.records.codecs.codec import Damaged, Odd, Oddity, Piece
-from sluicegate.protocol.records.codecs.decompression_budget import Bounds
+from sluicegate.protocol.records.codecs.decompression_budget import PayloadLimits
 
 _MAGIC = b"\x1f\x8b"
 _WBITS = 31
@@ -31,7 +31,7 @@ class _NotSound(Exception):
     pass
 
 
-def gzip_pieces(data: memoryview, bounds: Bounds) -> Iterator[Piece]:
+def gzip_pieces(data: memoryview, bounds: PayloadLimits) -> Iterator[Piece]:
     """Yield the plain bytes of all members. Raises Damaged and Odd."""
     handed_out = 0
     try:
@@ -45,7 +45,7 @@ def gzip_pieces(data: memoryview, bounds: Bounds) -> Iterator[Piece]:
     yield from gzip_as_java(data, bounds, handed_out)
 
 
-def _members(data: memoryview, bounds: Bounds) -> Iterator[Piece]:
+def _members(data: memoryview, bounds: PayloadLimits) -> Iterator[Piece]:
     position = 0
     most = _INPUT_BYTES
     flags = 0
@@ -99,7 +99,7 @@ _NAME_STEP_BYTES = 1024
 _WORK_OF_OUTPUT = 8
 
 
-def gzip_as_java(data: memoryview, bounds: Bounds, skip: int) -> Iterator[memoryview]:
+def gzip_as_java(data: memoryview, bounds: PayloadLimits, skip: int) -> Iterator[memoryview]:
     """Yield the plain bytes after the first `skip` bytes. Raises Damaged and Odd."""
     position = _deflate_at(data, 0)
     if position is None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from struct import Struct
 
 from sluicegate.protocol.records.codecs.codec import Damaged, Odd, Oddity, Piece, PlainBuffer
-from sluicegate.protocol.records.codecs.decompression_budget import Bounds
+from sluicegate.protocol.records.codecs.decompression_budget import PayloadLimits
 
 _INT32 = Struct(">i")
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
@@ -17,7 +17,7 @@ _STEP_BYTES = 2048
 _MAX_RATIO = 32
 
 
-def snappy_pieces(data: memoryview, buffer: PlainBuffer, bounds: Bounds) -> Iterator[Piece]:
+def snappy_pieces(data: memoryview, buffer: PlainBuffer, bounds: PayloadLimits) -> Iterator[Piece]:
     """Yield each block; fewer bytes than a chunk's size at the end are no error. Raises Damaged, Odd and OverLimit.
 
     A broker reads full steps across chunks, so the incomplete step of a chunk is lost if the next chunk is damaged. A
@@ -57,7 +57,7 @@ def snappy_pieces(data: memoryview, buffer: PlainBuffer, bounds: Bounds) -> Iter
         raise Odd(Oddity.UNVERIFIED)
 
 
-def _chunks(data: memoryview, bounds: Bounds) -> Iterator[tuple[int, int]]:
+def _chunks(data: memoryview, bounds: PayloadLimits) -> Iterator[tuple[int, int]]:
     """Yield the start and end of each chunk's block; an end of 0 for a wrong header of a further stream.
 
     Raises Damaged.
@@ -93,7 +93,7 @@ def _is_one_stream(data: memoryview) -> bool:
     return position == len(data)
 
 
-def _block(block: memoryview, buffer: PlainBuffer, bounds: Bounds) -> memoryview:
+def _block(block: memoryview, buffer: PlainBuffer, bounds: PayloadLimits) -> memoryview:
     import cramjam  # noqa: PLC0415  # 1.5 MB only for snappy; loads in a millisecond or two
 
     try:

@@ -12,7 +12,12 @@ from collections.abc import Iterator
 import zstandard
 
 from sluicegate.protocol.records.codecs.codec import Damaged, Odd, Oddity, PlainBuffer
-from sluicegate.protocol.records.codecs.decompression_budget import Bound, Bounds, DecompressionBudget, OverLimit
+from sluicegate.protocol.records.codecs.decompression_budget import (
+    DecompressionBudget,
+    OverLimit,
+    PayloadLimit,
+    PayloadLimits,
+)
 
 _STEP_BYTES = 16 * 1024
 _INPUT_BYTES = 128 * 1024 + 3
@@ -31,7 +36,7 @@ _BLOCKS_BEFORE_GIVING_WAY = 1 << 16
 
 
 def zstd_pieces(
-    data: memoryview, context: zstandard.ZstdDecompressor, buffer: PlainBuffer, bounds: Bounds
+    data: memoryview, context: zstandard.ZstdDecompressor, buffer: PlainBuffer, bounds: PayloadLimits
 ) -> Iterator[memoryview]:
     """Yield the plain bytes of all frames.
 
@@ -56,7 +61,7 @@ def zstd_pieces(
             for piece in _frame_pieces(data[position : frame.end], context, buffer):
                 out += len(piece)
                 if most is not None and out > most:
-                    raise OverLimit(Bound.WINDOW, most)
+                    raise OverLimit(PayloadLimit.WINDOW, most)
                 yield piece
         missing = frame.end - len(data)
         if missing > 0:

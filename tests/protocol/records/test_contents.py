@@ -6,7 +6,12 @@ import pytest
 
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Bounds, DecompressionBudget, OutOfTime, OverLimit
+from sluicegate.protocol.records.codecs.decompression_budget import (
+    DecompressionBudget,
+    OutOfTime,
+    OverLimit,
+    PayloadLimits,
+)
 from sluicegate.protocol.records.contents import MOST_HEADERS, RecordContents, Wanted
 from sluicegate.protocol.records.message_contents import MessageContents
 from sluicegate.protocol.records.message_set import read_message
@@ -33,7 +38,7 @@ def read(
     first: bytes | memoryview = view
     start = HEADER_BYTES
     if head.codec_id:
-        pieces = decompressor.open(Codec(head.codec_id), view[HEADER_BYTES:], Bounds(1 << 30, 1 << 24, given))
+        pieces = decompressor.open(Codec(head.codec_id), view[HEADER_BYTES:], PayloadLimits(1 << 30, 1 << 24, given))
         first = pieces.more() or b""
         start = 0
     contents = RecordContents(
@@ -122,7 +127,7 @@ def test_messages_of_old_sets(magic: int, codec: str) -> None:
     if CODECS[codec] != NONE:
         outer = read_message(data, 0, len(data))
         value = data[outer.value_at : outer.value_at + outer.value_size]
-        bounds = Bounds(1 << 20, 1 << 20, budget())
+        bounds = PayloadLimits(1 << 20, 1 << 20, budget())
         pieces = Decompressor(100).open(Codec(outer.codec_id), value, bounds, magic)
 
     contents = MessageContents(data, pieces, ALL, budget())

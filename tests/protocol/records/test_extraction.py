@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Abandoned, Bounds, DecompressionBudget
+from sluicegate.protocol.records.codecs.decompression_budget import Abandoned, DecompressionBudget, PayloadLimits
 from sluicegate.protocol.records.contents import RECORD_BYTES, Taken, TooMuch, WhyTaken, take_records
 from sluicegate.protocol.records.record_batch import HEADER_BYTES, RecordBatch
 from tests.wire.batches import CODECS, NONE, Rec, batch
@@ -31,7 +31,7 @@ def taken(
         view = memoryview(data)
         return take_records(view, HEADER_BYTES, len(data), count, base, None, budget, wanted, most)
     payload = memoryview(data)[HEADER_BYTES:]
-    pieces = Decompressor(piece).open(Codec(head.codec_id), payload, Bounds(UNBOUNDED, UNBOUNDED, budget))
+    pieces = Decompressor(piece).open(Codec(head.codec_id), payload, PayloadLimits(UNBOUNDED, UNBOUNDED, budget))
     first = pieces.more() or b""
     return take_records(first, 0, len(first), count, base, pieces, budget, wanted, most)
 

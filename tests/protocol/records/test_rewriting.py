@@ -8,15 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sluicegate.protocol.integers import signed_varint
-from sluicegate.protocol.records.batch_output import BatchOutput, TooLarge
+from sluicegate.protocol.records.batch_output import BatchOutput, BatchTooLarge
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import (
-    Bound,
-    Bounds,
     DecompressionBudget,
     OutOfTime,
     OverLimit,
+    PayloadLimit,
+    PayloadLimits,
 )
 from sluicegate.protocol.records.record_batch import HEADER_BYTES, RecordBatch
 from sluicegate.protocol.records.rewriting import (
@@ -67,7 +67,7 @@ class Rewritten:
             payload = memoryview(data)[HEADER_BYTES:]
             if head.codec_id == NONE:
                 return payload, 0, len(payload), None
-            pieces = decompressor.open(Codec(head.codec_id), payload, Bounds(ANY_SIZE, ANY_SIZE, budget))
+            pieces = decompressor.open(Codec(head.codec_id), payload, PayloadLimits(ANY_SIZE, ANY_SIZE, budget))
             first = pieces.more() or b""
             return first, 0, len(first), pieces
 
@@ -234,9 +234,9 @@ def test_a_batch_ends_as_soon_as_it_exceeds_its_size(codec: str) -> None:
         return Change(value=b"v" * 10_000 + b"%d" % read.index)
 
     assert Rewritten(sent, only(0, Change(value=b"v")), most=size).records is not None
-    with pytest.raises(TooLarge):
+    with pytest.raises(BatchTooLarge):
         Rewritten(sent, only(0, Change(value=b"v")), most=size - 1)
-    with pytest.raises(TooLarge):
+    with pytest.raises(BatchTooLarge):
         Rewritten(sent, ask, most_plain=1_000_000)
     assert len(asked) < 200
 
@@ -252,7 +252,7 @@ def test_a_record_across_pieces_has_the_size_that_rules_accept(codec: str) -> No
     assert Rewritten(sent, only(0, change), piece=100, window=310).records is not None
     with pytest.raises(OverLimit) as error:
         Rewritten(sent, only(0, change), piece=100, window=300)
-    assert error.value.bound is Bound.WINDOW
+    assert error.value.bound is PayloadLimit.WINDOW
 
 
 def test_a_large_record_is_for_a_thread() -> None:

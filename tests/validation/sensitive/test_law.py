@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from sluicegate.protocol.records.codecs.decompression_budget import Bound, OverLimit
+from sluicegate.protocol.records.codecs.decompression_budget import OverLimit, PayloadLimit
 from sluicegate.validation import sensitive as package
 from sluicegate.validation.rules.avro.schema import avro_content
 from sluicegate.validation.rules.json.schema import json_schema_content
@@ -131,7 +131,7 @@ def test_a_value_that_grows_too_much_is_rejected_before_it_uses_the_memory(hosti
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
 
-    assert (over.value.bound, over.value.size) == (Bound.WINDOW, most_bytes)
+    assert (over.value.bound, over.value.size) == (PayloadLimit.WINDOW, most_bytes)
     assert peak <= 2 * MIB + 2 * most_bytes
 
 

@@ -8,7 +8,7 @@ import zstandard
 
 from sluicegate.protocol.records.codecs.codec import Codec, Damaged, Failure, Odd, PlainBuffer
 from sluicegate.protocol.records.codecs.decompression import Decompressed, Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Bounds, DecompressionBudget
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, PayloadLimits
 from sluicegate.protocol.records.codecs.zstd_frames import frame_at, zstd_pieces
 from tests.wire.batches import CODECS, NONE, XERIAL, compress
 
@@ -108,7 +108,7 @@ def test_a_cut_skippable_frame_is_the_end_unless_zstd_jni_takes_its_rest_for_an_
     budget = DecompressionBudget(1 << 20, 1 << 20, lambda: None)
 
     with pytest.raises(error):
-        list(zstd_pieces(data, zstandard.ZstdDecompressor(), PlainBuffer(), Bounds(1 << 20, 1 << 20, budget)))
+        list(zstd_pieces(data, zstandard.ZstdDecompressor(), PlainBuffer(), PayloadLimits(1 << 20, 1 << 20, budget)))
 
 
 def test_buffers_are_reused() -> None:

@@ -18,10 +18,10 @@ from sluicegate.protocol.records.codecs.codec import Codec, Failure, Piece
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import (
     Abandoned,
-    Bound,
-    Bounds,
     DecompressionBudget,
     OverLimit,
+    PayloadLimit,
+    PayloadLimits,
 )
 from sluicegate.protocol.records.codecs.gzip_members import gzip_pieces
 from tests.wire.batches import CODECS, NONE, XERIAL, compress
@@ -36,11 +36,11 @@ def bounds_of(
     window_bytes: int = 16 * MIB,
     budget_bytes: int = 1 << 40,
     give_way: Callable[[], None] = lambda: None,
-) -> Bounds:
-    return Bounds(plain_bytes, window_bytes, DecompressionBudget(budget_bytes, 0, give_way))
+) -> PayloadLimits:
+    return PayloadLimits(plain_bytes, window_bytes, DecompressionBudget(budget_bytes, 0, give_way))
 
 
-def read(decompressor: Decompressor, codec: int, data: bytes, bounds: Bounds) -> tuple[bytes, Failure | None]:
+def read(decompressor: Decompressor, codec: int, data: bytes, bounds: PayloadLimits) -> tuple[bytes, Failure | None]:
     pieces = decompressor.open(Codec.SNAPPY if codec == XERIAL else Codec(codec), memoryview(data), bounds)
     out = bytearray()
     try:
@@ -51,7 +51,7 @@ def read(decompressor: Decompressor, codec: int, data: bytes, bounds: Bounds) ->
     return bytes(out), pieces.failure
 
 
-def skim(decompressor: Decompressor, codec: int, data: bytes, bounds: Bounds) -> int:
+def skim(decompressor: Decompressor, codec: int, data: bytes, bounds: PayloadLimits) -> int:
     """Read all pieces and return the size of the largest."""
     pieces = decompressor.open(Codec.SNAPPY if codec == XERIAL else Codec(codec), memoryview(data), bounds)
     largest = 0
@@ -114,7 +114,7 @@ def test_empty_members_and_frames_count(name: str, data: bytes) -> None:
     """Each takes a microsecond or so to open, for a few bytes sent."""
     with pytest.raises(OverLimit) as over:
         read(Decompressor(), CODECS[name], data, bounds_of(budget_bytes=4 * MIB))
-    assert over.value.bound is Bound.REQUEST
+    assert over.value.bound is PayloadLimit.REQUEST
 
 
 def test_a_snappy_block_larger_than_the_window_allocates_nothing() -> None:
@@ -126,7 +126,7 @@ def test_a_snappy_block_larger_than_the_window_allocates_nothing() -> None:
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert over.value.bound is Bound.WINDOW
+    assert over.value.bound is PayloadLimit.WINDOW
     assert peak < MIB
 
 
@@ -142,7 +142,7 @@ def test_a_large_zstd_window_with_little_content_is_accepted() -> None:
 
     with pytest.raises(OverLimit) as over:
         read(Decompressor(), 4, zstd_of(17 * MIB, 27), bounds_of())
-    assert over.value.bound is Bound.WINDOW
+    assert over.value.bound is PayloadLimit.WINDOW
     assert read(Decompressor(), 4, zstd_of(17 * MIB, 24), bounds_of()) == (bytes(17 * MIB), None)
 
 
