@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from sluicegate.protocol.integers import ALL_64, SIGN_64
 from sluicegate.protocol.records.record_batch import NO_TIMESTAMP
-from sluicegate.protocol.records.scan import Rehearsal
+from sluicegate.protocol.records.scan import RehearsalCounter
 from sluicegate.validation.cluster_settings import AFTER_MAX, BEFORE_MAX
 from sluicegate.validation.policy import Rehearsed, TimestampType, TopicPolicy
 from sluicegate.validation.verdict import Reason
@@ -72,12 +72,12 @@ class RehearsedBound(NamedTuple):
     max_ms: int
 
 
-def rehearsal_of(policy: TopicPolicy) -> Rehearsal | None:
+def rehearsal_of(policy: TopicPolicy) -> RehearsalCounter | None:
     """Return the counter for one batch; None if the policy rehearses nothing."""
     rehearsed = policy.rehearsed
     if rehearsed is None:
         return None
-    return Rehearsal(policy.before_max_ms, policy.after_max_ms, rehearsed.before_max_ms, rehearsed.after_max_ms)
+    return RehearsalCounter(policy.before_max_ms, policy.after_max_ms, rehearsed.before_max_ms, rehearsed.after_max_ms)
 
 
 def bounds_of(rehearsed: Rehearsed) -> Iterator[RehearsedBound]:

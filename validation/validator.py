@@ -28,7 +28,7 @@ from sluicegate.protocol.records.scan import (
     RAN_OUT,
     WHOLE,
     Ambiguity,
-    Rehearsal,
+    RehearsalCounter,
     scan_records,
 )
 from sluicegate.validation.legacy import check_stored_message, validate_message_set
@@ -71,7 +71,7 @@ def validate_partition(
     now_ms: int,
     decompressor: Decompressor,
     budget: DecompressionBudget,
-    rehearsal: Rehearsal | None = None,
+    rehearsal: RehearsalCounter | None = None,
 ) -> Verdict:
     """Return the verdict on one partition at `now_ms`, within its request's budget. Raises Abandoned.
 
@@ -141,7 +141,7 @@ def _validate_records(
     now_ms: int,
     decompressor: Decompressor,
     budget: DecompressionBudget,
-    rehearsal: Rehearsal | None,
+    rehearsal: RehearsalCounter | None,
 ) -> Verdict:
     codec_id = batch.attributes & CODEC_MASK
     start = batch.start + HEADER_BYTES
@@ -171,7 +171,7 @@ def _scan(
     policy: TopicPolicy,
     now_ms: int,
     budget: DecompressionBudget,
-    rehearsal: Rehearsal | None,
+    rehearsal: RehearsalCounter | None,
 ) -> Verdict:
     """Return the verdict on the records at data[start:end] and, if the batch is compressed, in the following pieces."""
     window = window_of(policy, now_ms)

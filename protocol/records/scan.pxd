@@ -26,7 +26,7 @@ cdef class Ambiguity:
 
 
 @cython.final
-cdef class Findings:
+cdef class BadRecords:
     cdef readonly Py_ssize_t count
     cdef readonly list kept
     cdef readonly object first_time
@@ -39,7 +39,7 @@ cdef class Findings:
 
 
 @cython.final
-cdef class Rehearsal:
+cdef class RehearsalCounter:
     cdef int64_t _before_max_ms
     cdef int64_t _after_max_ms
     cdef int64_t[::1] _befores
@@ -95,13 +95,13 @@ cdef (Py_ssize_t, Py_ssize_t, uint64_t) _ordinary_run(
 @cython.locals(
     cursor=Cursor, taken=Py_ssize_t, ordinary_window=uint64_t, latest=uint64_t, index=Py_ssize_t, record_length=int64_t, body=Py_ssize_t, delta=uint64_t,
     offset_delta=int64_t, key_size=int64_t, value_size=int64_t, header_count=int64_t, headers=int64_t, name_size=int64_t,
-    ahead=uint64_t, reason=int, bad=Findings, is_left_over=bint, check_keys=bint, check_times=bint,
+    ahead=uint64_t, reason=int, bad=BadRecords, is_left_over=bint, check_keys=bint, check_times=bint,
     take_all=bint, is_broken=bint, least_size=int64_t, size=int64_t, actual=Py_ssize_t,
 )
 cpdef tuple scan_records(
     const uint8_t[::1] data, Py_ssize_t start, Py_ssize_t end, Py_ssize_t count, bint framed, int look_for,
     uint64_t earliest_delta, uint64_t window, uint64_t exempt_delta, uint64_t overflow,
-    DecompressedStream pieces, DecompressionBudget budget, Py_ssize_t keep, Rehearsal rehearsal=*,
+    DecompressedStream pieces, DecompressionBudget budget, Py_ssize_t keep, RehearsalCounter rehearsal=*,
     bint strictly=*,
 )
 

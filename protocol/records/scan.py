@@ -71,7 +71,7 @@ class Ambiguity:
         self.expected = expected
 
 
-class Findings:
+class BadRecords:
     """What is bad in a batch: `count` records, the first of them in `kept`, the first bad time in `first_time`."""
 
     def __init__(self) -> None:
@@ -93,7 +93,7 @@ class Findings:
                 self.first_time = finding
 
 
-class Rehearsal:
+class RehearsalCounter:
     """Counts the records of one batch that rehearsed bounds would reject, as a broker applies bounds (KIP-937).
 
     `before_max_ms` and `after_max_ms` are in force; `befores` and `afters` are rehearsed (ms). Call `begin` first, then
@@ -384,9 +384,9 @@ def scan_records(
     pieces: DecompressedStream | None,
     budget: DecompressionBudget,
     keep: int,
-    rehearsal: Rehearsal | None = None,
+    rehearsal: RehearsalCounter | None = None,
     strictly: bool = False,
-) -> tuple[int, int, int, Findings | Ambiguity | None]:
+) -> tuple[int, int, int, BadRecords | Ambiguity | None]:
     """Scan `count` records of data[start:end] and, if that is only the first piece, of the `pieces` that follow it.
 
     `framed`: a plain batch, whose records must fill the length that they state. `strictly`: stop at the first record
@@ -403,7 +403,7 @@ def scan_records(
     check_keys = (look_for & _NULL_KEY) != 0
     check_times = (look_for & _OUT_OF_WINDOW) != 0
     take_all = (look_for & _EVERY_RECORD) != 0
-    bad: Findings | None = None
+    bad: BadRecords | None = None
     latest = 0
     index = 0
     ordinary_window = window if check_times else _U64
@@ -480,7 +480,7 @@ def scan_records(
             if keep == 0:
                 return (FOUND_BAD, index, latest, None)
             if bad is None:
-                bad = Findings()
+                bad = BadRecords()
             cursor.pause_at -= _BAD_BYTES
             bad.note(keep, index, reason, delta, offset_delta, key_size, value_size)
         index += 1

@@ -3,7 +3,7 @@
 from sluicegate.config.loading import Loaded
 from sluicegate.proxy.cli.console import end, print_line
 from sluicegate.proxy.doctor.checks import Cluster
-from sluicegate.proxy.doctor.finding import Finding, Level
+from sluicegate.proxy.doctor.finding import CheckResult, Level
 from sluicegate.proxy.doctor.topics import findings_of_topics
 from sluicegate.proxy.network.tls.contexts import context_for_brokers
 
@@ -23,12 +23,12 @@ def warn_about_cluster(loaded: Loaded) -> int:
     return sum(finding.level is Level.WARNING for finding in findings)
 
 
-async def _findings(loaded: Loaded) -> list[Finding]:
+async def _findings(loaded: Loaded) -> list[CheckResult]:
     upstream = loaded.config.upstream
     tls = context_for_brokers(upstream.tls) if upstream.tls is not None else None
     cluster = Cluster(loaded.config, tls, upstream.bootstrap[0], loaded.source)
     return [finding async for finding in findings_of_topics(cluster)]
 
 
-def _text_of(finding: Finding) -> str:
+def _text_of(finding: CheckResult) -> str:
     return f"{finding.about}: {finding.found}{f'; {finding.advice}' if finding.advice else ''}"

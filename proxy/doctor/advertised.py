@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sluicegate.config.listen import NODE_ID
 from sluicegate.config.model import Config
 from sluicegate.config.values.address import HostPort
-from sluicegate.proxy.doctor.finding import Finding, Level
+from sluicegate.proxy.doctor.finding import CheckResult, Level
 from sluicegate.proxy.doctor.names import resolved
 from sluicegate.proxy.doctor.ports import is_free
 from sluicegate.proxy.doctor.running_proxy import identify, local
@@ -28,7 +28,7 @@ _CORRECT = "correct listen.advertised_host, or DNS, routes and load balancers th
 class Checked:
     """The findings, and whether a proxy with this configuration is `running` already."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[CheckResult, ...]
     running: bool = False
 
 
@@ -36,7 +36,7 @@ async def check(config: Config, brokers: Mapping[int, HostPort]) -> Checked:
     """Connect to the advertised address as a client would."""
     listen = config.listen
     if listen.bootstrap.port == 0:
-        return Checked((Finding(_ABOUT, Level.NOT_CHECKED, "listen.bootstrap leaves its port to the system"),))
+        return Checked((CheckResult(_ABOUT, Level.NOT_CHECKED, "listen.bootstrap leaves its port to the system"),))
     bypassed = await _address_of_a_broker(config, brokers)
     if bypassed is not None:
         return Checked((bypassed,))
@@ -48,11 +48,11 @@ async def check(config: Config, brokers: Mapping[int, HostPort]) -> Checked:
     if not is_free(listen.bootstrap):
         return await _of_a_running_proxy(config, address if is_resolved else local(listen.bootstrap))
     if not is_resolved:
-        return Checked((Finding(_ABOUT, Level.NOT_CHECKED, f"this machine does not resolve {host}"),))
+        return Checked((CheckResult(_ABOUT, Level.NOT_CHECKED, f"this machine does not resolve {host}"),))
     return Checked((await _by_listening(listen.bootstrap, address),))
 
 
-async def _address_of_a_broker(config: Config, brokers: Mapping[int, HostPort]) -> Finding | None:
+async def _address_of_a_broker(config: Config, brokers: Mapping[int, HostPort]) -> CheckResult | None:
     """Return a failure if an advertised address is a broker's."""
     listen = config.listen
     ours = await resolved(listen.host_for_clients)
@@ -65,17 +65,17 @@ async def _address_of_a_broker(config: Config, brokers: Mapping[int, HostPort]) 
                 use = "for bootstrap" if node_id is None else f"for broker {node_id}"
                 found = f"{listen.host_for_clients}:{port}, advertised {use}, is a broker's own address"
                 advice = "choose other ports or another host for the proxy: clients would bypass it"
-                return Finding(_ABOUT, Level.FAILURE, found, advice)
+                return CheckResult(_ABOUT, Level.FAILURE, found, advice)
     return None
 
 
-async def _by_listening(bound: HostPort, address: HostPort) -> Finding:
+async def _by_listening(bound: HostPort, address: HostPort) -> CheckResult:
     """Listen for a moment on the proxy's port, and check that a connection to the advertised address arrives."""
     loop = asyncio.get_running_loop()
     try:
         listener = bind(bound)
     except CannotListen as error:
-        return Finding(_ABOUT, Level.NOT_CHECKED, f"cannot listen on {error}")
+        return CheckResult(_ABOUT, Level.NOT_CHECKED, f"cannot listen on {error}")
     with listener:
         arrived = loop.create_task(loop.sock_accept(listener))
         reason: str | None = None
@@ -97,22 +97,22 @@ async def _by_listening(bound: HostPort, address: HostPort) -> Finding:
             with suppress(asyncio.CancelledError, OSError):
                 await arrived
     if reason is None:
-        return Finding(_ABOUT, Level.OK, f"{address} leads here from this machine; {_FROM_ELSEWHERE}")
+        return CheckResult(_ABOUT, Level.OK, f"{address} leads here from this machine; {_FROM_ELSEWHERE}")
     return _leads_elsewhere(address, reason)
 
 
-def _leads_elsewhere(address: HostPort, reason: str) -> Finding:
-    return Finding(_ABOUT, Level.WARNING, f"{address} does not lead here from this machine: {reason}", _CORRECT)
+def _leads_elsewhere(address: HostPort, reason: str) -> CheckResult:
+    return CheckResult(_ABOUT, Level.WARNING, f"{address} does not lead here from this machine: {reason}", _CORRECT)
 
 
 async def _of_a_running_proxy(config: Config, address: HostPort) -> Checked:
     """Identify the process at the advertised address, then the one on the proxy's own port."""
     seen = await identify(config, address)
     if seen.is_proxy:
-        return Checked((Finding(_ABOUT, seen.level, f"{seen.found}; {_FROM_ELSEWHERE}"),), running=True)
+        return Checked((CheckResult(_ABOUT, seen.level, f"{seen.found}; {_FROM_ELSEWHERE}"),), running=True)
     here = local(config.listen.bootstrap)
     if here != address and (await identify(config, here)).is_proxy:
         if seen.is_kafka:
-            return Checked((Finding(_ABOUT, seen.level, seen.found, _CORRECT),), running=True)
+            return Checked((CheckResult(_ABOUT, seen.level, seen.found, _CORRECT),), running=True)
         return Checked((_leads_elsewhere(address, seen.found),), running=True)
-    return Checked((Finding(_ABOUT, seen.level, seen.found, seen.advice),))
+    return Checked((CheckResult(_ABOUT, seen.level, seen.found, seen.advice),))

@@ -10,7 +10,7 @@ from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, ask_any_broker
 from sluicegate.proxy.cluster.discovery import discover_cluster
-from sluicegate.proxy.doctor.finding import Finding, Level, some_of
+from sluicegate.proxy.doctor.finding import CheckResult, Level, some_of
 from sluicegate.proxy.doctor.names import resolved
 from sluicegate.proxy.network.tls.contexts import TlsContext
 from sluicegate.proxy.session.opening.loop_detection import new_mark
@@ -35,7 +35,7 @@ _ADVICE = (
 class Seen:
     """The brokers by node id. `answering`: addresses that respond; `let_in`: these accept the proxy's own requests."""
 
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[CheckResult] = field(default_factory=list)
     brokers: dict[int, HostPort] = field(default_factory=dict)
     answering: list[HostPort] = field(default_factory=list)
     let_in: list[HostPort] = field(default_factory=list)
@@ -55,34 +55,36 @@ async def look(upstream: Upstream, tls: TlsContext | None) -> Seen:
 async def _look_at(address: HostPort, upstream: Upstream, tls: TlsContext | None, seen: Seen) -> None:
     about = f"broker at {address}"
     if await resolved(address.host) is None:  # which is a failure of its own
-        seen.findings.append(Finding(about, Level.NOT_CHECKED, f"this machine does not resolve {address.host}"))
+        seen.findings.append(CheckResult(about, Level.NOT_CHECKED, f"this machine does not resolve {address.host}"))
         return
     found = await discover_cluster(replace(upstream, bootstrap=(address,)), tls, new_mark())
     if found.answered_by is None:
         reason = (found.reason or "no response").removeprefix(f"{address}: ")
         if "HTTP" in reason or (tls is None and await _speaks_http(address)):
-            seen.findings.append(Finding(about, Level.FAILURE, "is an HTTP port, not a Kafka listener", _NO_BROKER))
+            seen.findings.append(CheckResult(about, Level.FAILURE, "is an HTTP port, not a Kafka listener", _NO_BROKER))
         elif found.is_no_broker:
-            seen.findings.append(Finding(about, Level.FAILURE, reason, _NO_BROKER))
+            seen.findings.append(CheckResult(about, Level.FAILURE, reason, _NO_BROKER))
         else:
-            seen.findings.append(Finding(about, Level.FAILURE, *_split(reason)))
+            seen.findings.append(CheckResult(about, Level.FAILURE, *_split(reason)))
         return
     seen.answering.append(address)
     if found.login_rejected is not None:
         reason = found.login_rejected.removeprefix(f"{address}: ")
-        seen.findings.append(Finding(about, Level.FAILURE, reason, "correct upstream.sasl"))
+        seen.findings.append(CheckResult(about, Level.FAILURE, reason, "correct upstream.sasl"))
     elif found.brokers is None:
         level = Level.NOTE if upstream.brokers else Level.WARNING
         advice = "set upstream.sasl to a login that may describe the cluster and topic configurations"
-        seen.findings.append(Finding(about, level, "requires a login (SASL)", advice))
+        seen.findings.append(CheckResult(about, level, "requires a login (SASL)", advice))
     else:
         seen.let_in.append(address)
         seen.brokers.update(found.brokers)
         if found.brokers:
-            seen.findings.append(Finding(about, Level.OK, f"responds; brokers in the cluster: {len(found.brokers)}"))
+            seen.findings.append(
+                CheckResult(about, Level.OK, f"responds; brokers in the cluster: {len(found.brokers)}")
+            )
         else:
             advice = "look at the cluster's controllers: without their quorum all brokers are fenced"
-            seen.findings.append(Finding(about, Level.FAILURE, "responds, but lists no broker", advice))
+            seen.findings.append(CheckResult(about, Level.FAILURE, "responds, but lists no broker", advice))
 
 
 def _split(reason: str) -> tuple[str, str]:
@@ -120,7 +122,7 @@ async def _offered(client: BrokerClient) -> Mapping[int, range]:
     return client.offered
 
 
-async def _versions(upstream: Upstream, tls: TlsContext | None, brokers: Mapping[int, HostPort]) -> list[Finding]:
+async def _versions(upstream: Upstream, tls: TlsContext | None, brokers: Mapping[int, HostPort]) -> list[CheckResult]:
     at_once = asyncio.Semaphore(_AT_ONCE)
     asked = sorted(brokers.items())[:_MOST_BROKERS]
 
@@ -135,17 +137,17 @@ async def _versions(upstream: Upstream, tls: TlsContext | None, brokers: Mapping
         about = f"broker {node_id}"
         if isinstance(response, str):
             advice = "make the address that this broker advertises reachable from this machine"
-            found.append(Finding(about, Level.FAILURE, f"{address}: {response}", advice))
+            found.append(CheckResult(about, Level.FAILURE, f"{address}: {response}", advice))
         else:
             offers[node_id] = response
-            found.append(Finding(about, *_read(address, response)))
+            found.append(CheckResult(about, *_read(address, response)))
     groups: dict[str, list[str]] = {}
     for node_id, offered in offers.items():
         groups.setdefault(repr(sorted(offered.items())), []).append(str(node_id))
     if len(groups) > 1:
         differing = "; ".join(f"brokers {some_of(nodes)}" for nodes in groups.values())
         advice = "complete the brokers' upgrade"
-        found.append(Finding("broker versions", Level.WARNING, f"differ: {differing}", advice))
+        found.append(CheckResult("broker versions", Level.WARNING, f"differ: {differing}", advice))
     return found
 
 

@@ -12,13 +12,13 @@ from cryptography.x509.oid import NameOID
 
 from sluicegate.config.listen import NODE_ID
 from sluicegate.config.model import Config
-from sluicegate.proxy.doctor.finding import Finding, Level, some_of
+from sluicegate.proxy.doctor.finding import CheckResult, Level, some_of
 from sluicegate.proxy.network.tls.certificates import first_certificate
 
 _ABOUT = "certificate names"
 
 
-def findings(config: Config, brokers: Iterable[int]) -> Iterator[Finding]:
+def findings(config: Config, brokers: Iterable[int]) -> Iterator[CheckResult]:
     """Yield the names that the certificate does not cover. `brokers`: the known node ids."""
     listen = config.listen
     certificate = first_certificate(listen.tls.certificate_file) if listen.tls is not None else None
@@ -34,16 +34,16 @@ def findings(config: Config, brokers: Iterable[int]) -> Iterator[Finding]:
         hosts = [listen.broker_host.replace(NODE_ID, str(node_id)) for node_id in ids]
         yield _finding(certificate, "listen.broker_host", hosts, Level.FAILURE)
     else:
-        yield Finding(_ABOUT, Level.NOT_CHECKED, "the names by listen.broker_host: no broker is known")
+        yield CheckResult(_ABOUT, Level.NOT_CHECKED, "the names by listen.broker_host: no broker is known")
 
 
-def _finding(certificate: x509.Certificate, key: str, hosts: list[str], level: Level) -> Finding:
+def _finding(certificate: x509.Certificate, key: str, hosts: list[str], level: Level) -> CheckResult:
     missing = [host for host in hosts if not covers(certificate, host)]
     if not missing:
-        return Finding(_ABOUT, Level.OK, f"covers {some_of(hosts)} ({key})")
+        return CheckResult(_ABOUT, Level.OK, f"covers {some_of(hosts)} ({key})")
     covered = some_of(_names_of(certificate), 5) or "none"
     found = f"does not cover {some_of(missing)} ({key}); names in the certificate: {covered}"
-    return Finding(_ABOUT, level, found, f"use a certificate with subject alternative names for {key}")
+    return CheckResult(_ABOUT, level, found, f"use a certificate with subject alternative names for {key}")
 
 
 def covers(certificate: x509.Certificate, host: str) -> bool:

@@ -13,7 +13,7 @@ from sluicegate.config.model import Config
 from sluicegate.config.source import Source
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy import doctor
-from sluicegate.proxy.doctor.finding import Finding
+from sluicegate.proxy.doctor.finding import CheckResult
 from sluicegate.proxy.network.tls.contexts import TlsContext
 from sluicegate.validation.origins import NOWHERE
 
@@ -35,7 +35,7 @@ class MachineCheck:
     """Checks the configuration and this machine. Findings are shown in the order of `place`."""
 
     place: int
-    findings: Callable[[Config], Iterable[Finding]]
+    findings: Callable[[Config], Iterable[CheckResult]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class ClusterCheck:
 
     place: int
     about: tuple[str, ...]
-    findings: Callable[[Cluster], AsyncIterator[Finding]]
+    findings: Callable[[Cluster], AsyncIterator[CheckResult]]
 
 
 def machine_checks() -> list[MachineCheck]:

@@ -11,7 +11,7 @@ from sluicegate.config.values.quantity import duration_text
 from sluicegate.proxy.cluster.broker_client import NoBrokerResponses, ask_any_broker
 from sluicegate.proxy.cluster.cluster_clock import NotMeasured, measure_offset
 from sluicegate.proxy.doctor.checks import Cluster, ClusterCheck
-from sluicegate.proxy.doctor.finding import Finding, Level
+from sluicegate.proxy.doctor.finding import CheckResult, Level
 from sluicegate.proxy.network.tls.contexts import TlsContext
 
 _ABOUT = "clock"
@@ -27,7 +27,7 @@ _SYNCHRONISE = "synchronise both clocks by NTP: the proxy validates timestamps b
 
 async def finding(
     upstream: Upstream, tls: TlsContext | None, asked: HostPort, now_ns: Callable[[], int] = time.time_ns
-) -> Finding:
+) -> CheckResult:
     """Compare `now_ns`, this machine's clock, with that of the active controller, as reported by the broker `asked`."""
     try:
         alone = replace(upstream, bootstrap=(asked,))
@@ -35,7 +35,7 @@ async def finding(
     except NoBrokerResponses as error:
         seen = NotMeasured(str(error).removeprefix(f"{asked}: "))
     if isinstance(seen, NotMeasured):
-        return Finding(_ABOUT, Level.NOT_CHECKED, seen.reason, _BY_HAND)
+        return CheckResult(_ABOUT, Level.NOT_CHECKED, seen.reason, _BY_HAND)
     way = "ahead of" if seen.ahead_ms >= 0 else "behind"
     off_ms = abs(seen.ahead_ms)
     found = (
@@ -44,11 +44,11 @@ async def finding(
     )
     certain_ms = off_ms - seen.within_ms
     if certain_ms >= WARNING_MS:
-        return Finding(_ABOUT, Level.FAILURE if certain_ms >= FAILURE_MS else Level.WARNING, found, _SYNCHRONISE)
-    return Finding(_ABOUT, Level.OK, f"{found}; the clocks of other brokers cannot be read")
+        return CheckResult(_ABOUT, Level.FAILURE if certain_ms >= FAILURE_MS else Level.WARNING, found, _SYNCHRONISE)
+    return CheckResult(_ABOUT, Level.OK, f"{found}; the clocks of other brokers cannot be read")
 
 
-async def _findings(cluster: Cluster) -> AsyncIterator[Finding]:
+async def _findings(cluster: Cluster) -> AsyncIterator[CheckResult]:
     yield await finding(cluster.config.upstream, cluster.tls, cluster.asked)
 
 

@@ -7,7 +7,7 @@ from sluicegate.config.model import Config
 from sluicegate.config.source import Source
 from sluicegate.proxy.doctor import advertised, brokers, certificate_names, files, names, ports
 from sluicegate.proxy.doctor.checks import Cluster, cluster_checks, machine_checks
-from sluicegate.proxy.doctor.finding import Finding, Level
+from sluicegate.proxy.doctor.finding import CheckResult, Level
 from sluicegate.proxy.network.tls.certificates import Flaw
 from sluicegate.proxy.network.tls.contexts import BadTlsFiles, context_for_brokers
 from sluicegate.validation.origins import NOWHERE
@@ -17,7 +17,7 @@ from sluicegate.validation.origins import NOWHERE
 class Examined:
     """All findings. `saw_cluster`: whether any broker responded; without one most checks do not run."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[CheckResult, ...]
     saw_cluster: bool
 
     @property
@@ -39,7 +39,7 @@ async def examine(config: Config, flaws: Iterable[Flaw] = (), source: Source = N
     try:
         tls = context_for_brokers(config.upstream.tls) if config.upstream.tls is not None else None
     except BadTlsFiles:
-        found.append(Finding("cluster", Level.NOT_CHECKED, "upstream.tls cannot be used"))
+        found.append(CheckResult("cluster", Level.NOT_CHECKED, "upstream.tls cannot be used"))
         return Examined(tuple(found), saw_cluster=False)
     seen = await brokers.look(config.upstream, tls)
     found += await names.findings(config, seen.brokers.values())
@@ -55,5 +55,5 @@ async def examine(config: Config, flaws: Iterable[Flaw] = (), source: Source = N
             found += [finding async for finding in check.findings(cluster)]
     else:
         for about in (about for check in cluster_checks() for about in check.about):
-            found.append(Finding(about, Level.NOT_CHECKED, "no broker accepts requests of the proxy"))
+            found.append(CheckResult(about, Level.NOT_CHECKED, "no broker accepts requests of the proxy"))
     return Examined(tuple(found), bool(seen.answering))

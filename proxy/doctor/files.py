@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from sluicegate.config.model import Config
 from sluicegate.proxy.doctor.checks import MachineCheck
-from sluicegate.proxy.doctor.finding import Finding, Level
+from sluicegate.proxy.doctor.finding import CheckResult, Level
 from sluicegate.proxy.network.tls import certificates
 from sluicegate.proxy.network.tls.certificates import Flaw
 
@@ -13,21 +13,21 @@ _ADVICE = "correct the file; a running proxy uses it for new connections within 
 _HAS_ADVICE = (": renew it", ": set ", ": check ", "pip install")
 
 
-def finding_of(flaw: Flaw) -> Finding:
+def finding_of(flaw: Flaw) -> CheckResult:
     """Return a flaw as a finding. Its advice is empty if the message contains one."""
     is_of_a_file = flaw.key.endswith("_file") and not any(each in flaw.message for each in _HAS_ADVICE)
     level = Level.FAILURE if flaw.is_error else Level.WARNING
-    return Finding(flaw.key, level, flaw.message, _ADVICE if is_of_a_file else "")
+    return CheckResult(flaw.key, level, flaw.message, _ADVICE if is_of_a_file else "")
 
 
-def findings(config: Config) -> Iterator[Finding]:
+def findings(config: Config) -> Iterator[CheckResult]:
     """Yield how long each certificate without a flaw remains valid."""
     now = datetime.now(UTC)
     flawed = {flaw.key for files in certificates.tls_files(config) for flaw in certificates.flaws_of(files, now)}
     for expiry in certificates.expiries_of(config):
         if expiry.key not in flawed:
             days = int(expiry.days_left(now))
-            yield Finding(expiry.key, Level.OK, f"{expiry.file} is valid for {days} more days")
+            yield CheckResult(expiry.key, Level.OK, f"{expiry.file} is valid for {days} more days")
 
 
 CHECK = MachineCheck(10, findings)

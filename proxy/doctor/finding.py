@@ -19,7 +19,7 @@ class Level(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """One row of the report: `about` is its subject, `found` the result, `advice` the remedy if one is needed."""
 
     about: str

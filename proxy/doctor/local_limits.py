@@ -5,14 +5,14 @@ from collections.abc import Iterator
 
 from sluicegate.config.model import Config
 from sluicegate.proxy.doctor.checks import MachineCheck
-from sluicegate.proxy.doctor.finding import Finding, Level
+from sluicegate.proxy.doctor.finding import CheckResult, Level
 from sluicegate.proxy.network.connection_limit import connections_within, descriptors_for
 
 _ABOUT = "descriptors"
 _FEW_CONNECTIONS = 1000
 
 
-def findings(config: Config) -> Iterator[Finding]:
+def findings(config: Config) -> Iterator[CheckResult]:
     """Check the hard limit, to which the proxy raises its soft limit when it starts."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     possible = connections_within(hard)
@@ -22,11 +22,11 @@ def findings(config: Config) -> Iterator[Finding]:
     wanted = config.limits.max_connections
     if wanted is not None and wanted > possible:
         needed = f"limits.max_connections is {wanted}, which needs {descriptors_for(wanted)}"
-        yield Finding(_ABOUT, Level.FAILURE, f"{room}; {needed}", advice)
+        yield CheckResult(_ABOUT, Level.FAILURE, f"{room}; {needed}", advice)
     elif possible < _FEW_CONNECTIONS:
-        yield Finding(_ABOUT, Level.WARNING, room, advice)
+        yield CheckResult(_ABOUT, Level.WARNING, room, advice)
     else:
-        yield Finding(_ABOUT, Level.OK, room)
+        yield CheckResult(_ABOUT, Level.OK, room)
 
 
 CHECK = MachineCheck(30, findings)

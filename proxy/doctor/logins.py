@@ -6,12 +6,12 @@ from sluicegate.config.model import Config
 from sluicegate.config.remarks import DECLARE, UNDECLARED, named_principal
 from sluicegate.config.source import dotted
 from sluicegate.proxy.doctor.checks import MachineCheck
-from sluicegate.proxy.doctor.finding import Finding, Level
+from sluicegate.proxy.doctor.finding import CheckResult, Level
 
 _ABOUT = "principals"
 
 
-def findings(config: Config) -> Iterator[Finding]:
+def findings(config: Config) -> Iterator[CheckResult]:
     """Yield one finding if a policy depends on a principal."""
     named = named_principal(config)
     if named is None:
@@ -27,9 +27,9 @@ def findings(config: Config) -> Iterator[Finding]:
     key = dotted(named)
     if known:
         found = f"{key}: principals are {' and '.join(known)}; those of other SASL logins are unverified"
-        yield Finding(_ABOUT, Level.OK, found)
+        yield CheckResult(_ABOUT, Level.OK, found)
     else:
-        yield Finding(_ABOUT, Level.WARNING, f"{key}: {UNDECLARED}", DECLARE)
+        yield CheckResult(_ABOUT, Level.WARNING, f"{key}: {UNDECLARED}", DECLARE)
 
 
 CHECK = MachineCheck(20, findings)

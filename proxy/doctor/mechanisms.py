@@ -12,7 +12,7 @@ from sluicegate.protocol.messages.handshake import SASL_HANDSHAKE_REQUEST, SASL_
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, ask_any_broker
 from sluicegate.proxy.cluster.response_bodies import read_response
 from sluicegate.proxy.doctor.checks import Cluster, ClusterCheck
-from sluicegate.proxy.doctor.finding import Finding, Level
+from sluicegate.proxy.doctor.finding import CheckResult, Level
 
 _ABOUT = "mechanisms"
 _VERSION = 1
@@ -24,7 +24,7 @@ _ADVICE = {
 }
 
 
-async def _findings(cluster: Cluster) -> AsyncIterator[Finding]:
+async def _findings(cluster: Cluster) -> AsyncIterator[CheckResult]:
     """Yield a warning for each such mechanism that the broker offers."""
     alone = replace(cluster.config.upstream, bootstrap=(cluster.asked,), sasl=None)
     try:
@@ -34,11 +34,11 @@ async def _findings(cluster: Cluster) -> AsyncIterator[Finding]:
     for mechanism, advice in _ADVICE.items():
         if mechanism in offered:
             found = f"the brokers offer {mechanism}: the client signs for the proxy's name, not for the broker's"
-            yield Finding(_ABOUT, Level.WARNING, found, advice)
+            yield CheckResult(_ABOUT, Level.WARNING, found, advice)
     unverified = sorted(offered - _declared(cluster.config.listen))
     if unverified and named_principal(cluster.config) is not None:
         found = f"principals of clients that log in with {', '.join(unverified)} are unverified"
-        yield Finding(_ABOUT, Level.NOTE, found)
+        yield CheckResult(_ABOUT, Level.NOTE, found)
 
 
 def _declared(listen: Listen) -> frozenset[str]:

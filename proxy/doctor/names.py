@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from sluicegate.config.listen import NODE_ID
 from sluicegate.config.model import Config
 from sluicegate.config.values.address import HostPort
-from sluicegate.proxy.doctor.finding import Finding, Level
+from sluicegate.proxy.doctor.finding import CheckResult, Level
 
 _SECONDS = 5.0
 _MOST_NAMES = 200
@@ -24,7 +24,7 @@ async def resolved(host: str) -> frozenset[str] | None:
     return frozenset(str(entry[4][0]) for entry in found)
 
 
-async def findings(config: Config, of_brokers: Iterable[HostPort]) -> list[Finding]:
+async def findings(config: Config, of_brokers: Iterable[HostPort]) -> list[CheckResult]:
     """Check the names in the configuration and in `of_brokers`, the addresses that brokers advertise."""
     named = [("upstream.bootstrap", address.host, Level.FAILURE) for address in config.upstream.bootstrap]
     named += [(f"upstream.brokers.{node}", one.host, Level.FAILURE) for node, one in config.upstream.brokers.items()]
@@ -38,9 +38,9 @@ async def findings(config: Config, of_brokers: Iterable[HostPort]) -> list[Findi
     for host, (about, level) in {host: (about, level) for about, host, level in reversed(named[:_MOST_NAMES])}.items():
         addresses = await resolved(host)
         if addresses is None:
-            found.append(Finding(about, level, f"this machine does not resolve {host}", _advice(level)))
+            found.append(CheckResult(about, level, f"this machine does not resolve {host}", _advice(level)))
         else:
-            found.append(Finding(about, Level.OK, f"{host} is {', '.join(sorted(addresses))[:100]}"))
+            found.append(CheckResult(about, Level.OK, f"{host} is {', '.join(sorted(addresses))[:100]}"))
     return found[::-1]
 
 

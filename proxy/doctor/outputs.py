@@ -6,23 +6,23 @@ from pathlib import Path
 
 from sluicegate.config.model import Config
 from sluicegate.proxy.doctor.checks import MachineCheck
-from sluicegate.proxy.doctor.finding import Finding, Level
+from sluicegate.proxy.doctor.finding import CheckResult, Level
 from sluicegate.proxy.writing.topic_writer import ClientMissing, check_client
 
 _FILE = "violations.file"
 _VOLUME = "mount a writable volume there, or correct violations.file"
 
 
-def findings(config: Config) -> Iterator[Finding]:
+def findings(config: Config) -> Iterator[CheckResult]:
     """Yield a finding for `violations.file`, and one for each key whose package is missing."""
     file = config.violations.file
     if file is not None:
         path = Path(file).absolute()
         reason = _why_not_writable(path)
         if reason is None:
-            yield Finding(_FILE, Level.OK, f"{path} is writable")
+            yield CheckResult(_FILE, Level.OK, f"{path} is writable")
         else:
-            yield Finding(_FILE, Level.FAILURE, f"{path} cannot be written: {reason}", _VOLUME)
+            yield CheckResult(_FILE, Level.FAILURE, f"{path} cannot be written: {reason}", _VOLUME)
     keys = ["violations.topic"] if config.violations.topic is not None else []
     keys += ["quarantine"] if any(topic.quarantine is not None for topic in config.topics) else []
     for key in keys:
@@ -30,7 +30,7 @@ def findings(config: Config) -> Iterator[Finding]:
             check_client(key)
         except ClientMissing as error:
             found, _, advice = str(error).partition(": ")
-            yield Finding(key, Level.FAILURE, found, advice)
+            yield CheckResult(key, Level.FAILURE, found, advice)
 
 
 def _why_not_writable(path: Path) -> str | None:

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from sluicegate.config.model import Config
 from sluicegate.proxy.doctor.checks import MachineCheck
-from sluicegate.proxy.doctor.finding import Finding, Level, some_of
+from sluicegate.proxy.doctor.finding import CheckResult, Level, some_of
 
 _ABOUT = "owners"
 
 
-def findings(config: Config) -> Iterator[Finding]:
+def findings(config: Config) -> Iterator[CheckResult]:
     """Yield one finding if the configuration names an owner."""
     owners = [topic.owner or config.defaults.owner for topic in config.topics]
     teams = {owner.team for owner in (*owners, config.defaults.owner) if owner is not None}
@@ -18,9 +18,9 @@ def findings(config: Config) -> Iterator[Finding]:
     without = [topic.match for topic, owner in zip(config.topics, owners, strict=True) if owner is None]
     if without:
         found = f"entries of topics without an owner: {some_of(without)}"
-        yield Finding(_ABOUT, Level.NOTE, found, "add owner to the entry, to its file, or to defaults")
+        yield CheckResult(_ABOUT, Level.NOTE, found, "add owner to the entry, to its file, or to defaults")
     else:
-        yield Finding(_ABOUT, Level.OK, f"each entry of topics has an owner; teams: {some_of(sorted(teams))}")
+        yield CheckResult(_ABOUT, Level.OK, f"each entry of topics has an owner; teams: {some_of(sorted(teams))}")
 
 
 CHECK = MachineCheck(60, findings)

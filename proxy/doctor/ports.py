@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from sluicegate.config.model import Config
 from sluicegate.config.values.address import HostPort
-from sluicegate.proxy.doctor.finding import Finding, Level
+from sluicegate.proxy.doctor.finding import CheckResult, Level
 from sluicegate.proxy.network.listeners import MAX_BROKERS, CannotListen, bind
 
 
@@ -13,7 +13,7 @@ def is_free(address: HostPort) -> bool:
     return _why_not(address) is None
 
 
-def findings(config: Config, brokers: Mapping[int, HostPort], running: bool) -> Iterator[Finding]:
+def findings(config: Config, brokers: Mapping[int, HostPort], running: bool) -> Iterator[CheckResult]:
     """Yield a finding for each port. `running`: whether a proxy with this configuration listens already."""
     listen = config.listen
     wanted = [("listen.bootstrap", listen.bootstrap)]
@@ -22,17 +22,17 @@ def findings(config: Config, brokers: Mapping[int, HostPort], running: bool) -> 
     for node_id in sorted(brokers)[:MAX_BROKERS]:
         unavailable = config.why_unavailable(node_id)
         if unavailable is not None:
-            yield Finding("listen.broker_port_base", Level.FAILURE, *unavailable)
+            yield CheckResult("listen.broker_port_base", Level.FAILURE, *unavailable)
         elif listen.broker_host is None:
             wanted.append((f"port of broker {node_id}", HostPort(listen.bootstrap.host, listen.port_of(node_id))))
     for about, address in wanted:
         reason = _why_not(address) if address.port else None
         if reason is None:
-            yield Finding(about, Level.OK, f"{address} is free")
+            yield CheckResult(about, Level.OK, f"{address} is free")
         elif running:
-            yield Finding(about, Level.OK, f"{address} is in use by a running proxy of this configuration")
+            yield CheckResult(about, Level.OK, f"{address} is in use by a running proxy of this configuration")
         else:
-            yield Finding(about, Level.FAILURE, f"cannot listen on {reason}", reason.advice)
+            yield CheckResult(about, Level.FAILURE, f"cannot listen on {reason}", reason.advice)
 
 
 def _why_not(address: HostPort) -> CannotListen | None:

@@ -13,7 +13,7 @@ from sluicegate.proxy.cluster.broker_client import NoBrokerResponses, ask_any_br
 from sluicegate.proxy.cluster.broker_settings import BrokerSettings, SettingsHidden, ask_for_settings
 from sluicegate.proxy.cluster.discovery import discover_cluster
 from sluicegate.proxy.doctor.checks import Cluster, ClusterCheck
-from sluicegate.proxy.doctor.finding import Finding, Level, some_of
+from sluicegate.proxy.doctor.finding import CheckResult, Level, some_of
 from sluicegate.proxy.session.opening.loop_detection import new_mark
 
 _ABOUT = "broker principals"
@@ -85,7 +85,7 @@ def _declaring(listen: Listen) -> str:
     return ", ".join(f"listen.{key}" for key in keys) or "no key of listen"
 
 
-async def _findings(cluster: Cluster) -> AsyncIterator[Finding]:
+async def _findings(cluster: Cluster) -> AsyncIterator[CheckResult]:
     """Yield the signs of each broker, or that there are none."""
     config = cluster.config
     if not config.listen.declares_principals and named_principal(config) is None:
@@ -95,18 +95,18 @@ async def _findings(cluster: Cluster) -> AsyncIterator[Finding]:
     for node_id, address in sorted((listed.brokers or {}).items())[:_MOST_BROKERS]:
         settings = await _settings_of(cluster, node_id, address)
         if isinstance(settings, SettingsHidden):
-            yield Finding(_ABOUT, Level.NOT_CHECKED, f"broker {node_id}: {settings.reason}", _ALLOW)
+            yield CheckResult(_ABOUT, Level.NOT_CHECKED, f"broker {node_id}: {settings.reason}", _ALLOW)
             return
         found = list(signs(config.listen, settings))
         for setting, value, declared_by in found:
             words = f"broker {node_id} has {setting}={value}: its principals may differ from {declared_by}"
-            yield Finding(_ABOUT, Level.WARNING, words, _COMPARE)
+            yield CheckResult(_ABOUT, Level.WARNING, words, _COMPARE)
         if found:
             return  # the others are configured alike
         examined.append(str(node_id))
     if examined:
         words = f"the default principal builder and Kafka's handlers of logins at brokers {some_of(examined)}"
-        yield Finding(_ABOUT, Level.OK, words)
+        yield CheckResult(_ABOUT, Level.OK, words)
 
 
 async def _settings_of(cluster: Cluster, node_id: int, address: HostPort) -> BrokerSettings | SettingsHidden:

@@ -4,36 +4,36 @@ from collections.abc import Iterator
 
 from sluicegate.config.model import Config
 from sluicegate.proxy.doctor.checks import MachineCheck
-from sluicegate.proxy.doctor.finding import Finding, Level
+from sluicegate.proxy.doctor.finding import CheckResult, Level
 from sluicegate.proxy.registry.survey import Surveyed, Surveys
 
 _MOST_LISTED = 50
 _ADVICE = "register a corrected version, or choose the outcome of its records with on_schema_error"
 
 
-def findings(config: Config) -> Iterator[Finding]:
+def findings(config: Config) -> Iterator[CheckResult]:
     """Yield each schema that cannot be used, and how many can be."""
     for surveyed in Surveys(config).look():
         yield from _findings_of(surveyed)
 
 
-def _findings_of(surveyed: Surveyed) -> Iterator[Finding]:
+def _findings_of(surveyed: Surveyed) -> Iterator[CheckResult]:
     about = f"registries.{surveyed.registry}"
     for unusable in surveyed.unusable[:_MOST_LISTED]:
-        yield Finding(about, Level.WARNING, str(unusable), _ADVICE)
+        yield CheckResult(about, Level.WARNING, str(unusable), _ADVICE)
     left_out = len(surveyed.unusable) - _MOST_LISTED
     if left_out > 0:
-        yield Finding(
+        yield CheckResult(
             about, Level.WARNING, f"{left_out} more schemas cannot be used", "sluicegate check --registry FILE"
         )
     for words in surveyed.missing_tags:
-        yield Finding(about, Level.WARNING, words, "correct the tag in sensitive, or register a version with it")
+        yield CheckResult(about, Level.WARNING, words, "correct the tag in sensitive, or register a version with it")
     if surveyed.failure:
-        yield Finding(about, Level.FAILURE, surveyed.failure, "start the registry, or correct its section")
+        yield CheckResult(about, Level.FAILURE, surveyed.failure, "start the registry, or correct its section")
     elif surveyed.unchecked:
-        yield Finding(about, Level.NOT_CHECKED, f"{surveyed.unchecked} subjects: the survey reached its limit")
+        yield CheckResult(about, Level.NOT_CHECKED, f"{surveyed.unchecked} subjects: the survey reached its limit")
     if surveyed.usable or surveyed.is_complete:
-        yield Finding(about, Level.OK, f"the newest schemas of {surveyed.usable} subjects can be used")
+        yield CheckResult(about, Level.OK, f"the newest schemas of {surveyed.usable} subjects can be used")
 
 
 CHECK = MachineCheck(15, findings)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sluicegate.config.source import printable
 from sluicegate.proxy.doctor.examination import Examined
-from sluicegate.proxy.doctor.finding import Finding, Level
+from sluicegate.proxy.doctor.finding import CheckResult, Level
 
 _LEVEL_WIDTH = max(len(level.value) for level in Level)
 _STYLES = {
@@ -66,7 +66,7 @@ def json_of(examined: Examined) -> str:
     )
 
 
-def _plain(finding: Finding) -> dict[str, str]:
+def _plain(finding: CheckResult) -> dict[str, str]:
     return {
         "about": finding.about,
         "level": finding.level.value,

@@ -15,7 +15,7 @@ from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.proxy.cluster.broker_client import NoBrokerResponses
 from sluicegate.proxy.cluster.topics import ListedTopic, RequestsFailed, all_topics, ask_many_topics
 from sluicegate.proxy.doctor.checks import Cluster, ClusterCheck
-from sluicegate.proxy.doctor.finding import Finding, Level, some_of
+from sluicegate.proxy.doctor.finding import CheckResult, Level, some_of
 from sluicegate.proxy.network.tls.contexts import TlsContext
 from sluicegate.validation.cluster_settings import (
     AFTER_MAX,
@@ -41,18 +41,20 @@ _READ_IT = "set upstream.topic_settings: true"
 _WRITE, _DESCRIBE_CONFIGS = 4, 10
 
 
-def permissions(config: Config, topics: Sequence[ListedTopic]) -> Iterator[Finding]:
+def permissions(config: Config, topics: Sequence[ListedTopic]) -> Iterator[CheckResult]:
     """Check the operations that brokers report as allowed for the login (KIP-430)."""
     about = "permissions"
     if not topics:
-        yield Finding(about, Level.NOTE, "the proxy's login sees no topics: there are none, or DESCRIBE is not allowed")
+        yield CheckResult(
+            about, Level.NOTE, "the proxy's login sees no topics: there are none, or DESCRIBE is not allowed"
+        )
     if config.upstream.topic_settings:
         hidden = [topic.name for topic in topics if not _may(topic, _DESCRIBE_CONFIGS)]
         if hidden:
             found = f"DESCRIBE_CONFIGS is not allowed on {some_of(hidden)}: only the file's limits apply to them"
-            yield Finding(about, Level.WARNING, found, _ALLOW)
+            yield CheckResult(about, Level.WARNING, found, _ALLOW)
         elif topics:
-            yield Finding(about, Level.OK, f"may read the settings of all {len(topics)} topics")
+            yield CheckResult(about, Level.OK, f"may read the settings of all {len(topics)} topics")
     own = [("violations.topic", config.violations.topic)]
     own += [
         (f"quarantine of {topic.match}{_owned(topic.owner or config.defaults.owner)}", topic.quarantine)
@@ -63,15 +65,15 @@ def permissions(config: Config, topics: Sequence[ListedTopic]) -> Iterator[Findi
         topic = there.get(name)
         if topic is None:
             found = f"topic {name} does not exist, or the proxy's login does not see it"
-            yield Finding(
+            yield CheckResult(
                 key, Level.FAILURE, found, f"create {name}, and allow the proxy's login WRITE and DESCRIBE on it"
             )
         elif not _may(topic, _WRITE):
-            yield Finding(
+            yield CheckResult(
                 key, Level.FAILURE, f"WRITE is not allowed on topic {name}", "allow the proxy's login WRITE on it"
             )
         else:
-            yield Finding(key, Level.OK, f"may write to topic {name}")
+            yield CheckResult(key, Level.OK, f"may write to topic {name}")
 
 
 def _owned(owner: Owner | None) -> str:
@@ -84,7 +86,7 @@ def _may(topic: ListedTopic, operation: int) -> bool:
     return topic.operations is None or bool(topic.operations >> operation & 1)
 
 
-def differences(config: Config, settings: Mapping[str, ClusterSettings]) -> Iterator[Finding]:
+def differences(config: Config, settings: Mapping[str, ClusterSettings]) -> Iterator[CheckResult]:
     """Yield the differences between file and cluster; topics of one owner with the same difference share a finding."""
     plain = [(topic.match, replace(topic, rules=None)) for topic in config.topics]
     floor = [replace(each, rules=None) for each in config.floor]
@@ -95,12 +97,12 @@ def differences(config: Config, settings: Mapping[str, ClusterSettings]) -> Iter
         for difference in _differences(policy, of_cluster, config.upstream.topic_settings):
             groups.setdefault((difference, _owned(policy.owner)), []).append(name)
     for ((level, found, advice), owned), names in groups.items():
-        yield Finding(f"{_called(names)}{owned}", level, found, advice)
+        yield CheckResult(f"{_called(names)}{owned}", level, found, advice)
     if settings and not groups:
-        yield Finding("topic limits", Level.OK, f"the file and the {len(settings)} topics of the cluster agree")
+        yield CheckResult("topic limits", Level.OK, f"the file and the {len(settings)} topics of the cluster agree")
 
 
-def unused_entries(config: Config, names: Sequence[str], source: Source = NOWHERE) -> Iterator[Finding]:
+def unused_entries(config: Config, names: Sequence[str], source: Source = NOWHERE) -> Iterator[CheckResult]:
     """Yield the entries of the configuration that apply to no topic of the cluster, with their places in `source`."""
     sections: tuple[tuple[str, Sequence[Topic | Floor]], ...] = (("topics", config.topics), ("floor", config.floor))
     for section, entries in sections:
@@ -129,12 +131,12 @@ def _named_topics(config: Config) -> Iterator[tuple[Path, str]]:
             yield ("requests", i, "match", "topics"), rule.match.topics
 
 
-def _unused(path: Path, pattern: str, found: str, names: Sequence[str], source: Source) -> Finding:
+def _unused(path: Path, pattern: str, found: str, names: Sequence[str], source: Source) -> CheckResult:
     near = get_close_matches(pattern, names, 1) if exact_name_of(pattern) is not None else ()
     meant = f"; did you mean {near[0]}?" if near else ""
     where = f"{source.place_of(path)}: " if source.places else ""
     advice = "check its spelling with sluicegate explain FILE TOPIC"
-    return Finding(source.key_of(path), Level.WARNING, f"{where}{found}{meant}", advice)
+    return CheckResult(source.key_of(path), Level.WARNING, f"{where}{found}{meant}", advice)
 
 
 def _called(names: list[str]) -> str:
@@ -179,36 +181,36 @@ def _shown(key: str, bound: int | None) -> str:
     return f"{bound} bytes" if key == MAX_MESSAGE_BYTES else f"{duration_text(bound)} ({bound} ms)"
 
 
-async def findings_of_topics(cluster: Cluster) -> AsyncIterator[Finding]:
+async def findings_of_topics(cluster: Cluster) -> AsyncIterator[CheckResult]:
     """Compare the configuration with the topics of the cluster: permissions, limits, and entries without a topic."""
     config, tls = cluster.config, cluster.tls
     try:
         shown = [topic for topic in await all_topics(config.upstream, tls) if not topic.is_internal]
     except (NoBrokerResponses, SenderError) as error:
-        yield Finding("topics", Level.NOT_CHECKED, str(error))
+        yield CheckResult("topics", Level.NOT_CHECKED, str(error))
         return
     for finding in permissions(config, shown):
         yield finding
     if len(shown) > MOST_TOPICS:
         found = f"compares the first {MOST_TOPICS} of {len(shown)} topics, by name"
-        yield Finding("topic limits", Level.NOTE, found)
+        yield CheckResult("topic limits", Level.NOTE, found)
     async for finding in _limits(cluster, tls, shown[:MOST_TOPICS]):
         yield finding
 
 
-async def _limits(cluster: Cluster, tls: TlsContext | None, shown: list[ListedTopic]) -> AsyncIterator[Finding]:
+async def _limits(cluster: Cluster, tls: TlsContext | None, shown: list[ListedTopic]) -> AsyncIterator[CheckResult]:
     config = cluster.config
     names_of_all = [topic.name for topic in shown]
     try:
         asked = await ask_many_topics(config.upstream, tls, names_of_all) if shown else None
     except RequestsFailed as error:
-        yield Finding(
+        yield CheckResult(
             "topic limits", Level.NOT_CHECKED, str(error), "allow the proxy's login DESCRIBE_CONFIGS on topics"
         )
         return
     if asked is not None:
         for complaint in list(asked.complaints.values())[:_MOST_COMPLAINTS]:
-            yield Finding("topic limits", Level.NOT_CHECKED, complaint)
+            yield CheckResult("topic limits", Level.NOT_CHECKED, complaint)
         for finding in differences(config, asked.settings):
             yield finding
     for finding in unused_entries(config, names_of_all, cluster.source):

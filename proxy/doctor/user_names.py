@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from sluicegate.config.model import Config
 from sluicegate.proxy.doctor.checks import Cluster, ClusterCheck
-from sluicegate.proxy.doctor.finding import Finding, Level, some_of
+from sluicegate.proxy.doctor.finding import CheckResult, Level, some_of
 from sluicegate.proxy.doctor.running_proxy import local
 
 _ABOUT = "user names"
@@ -36,7 +36,7 @@ def looks_like(user_name: str) -> str | None:
     return next((kind for kind, pattern in _OTHER_NAMES.items() if pattern.fullmatch(user_name)), None)
 
 
-async def _findings(cluster: Cluster) -> AsyncIterator[Finding]:
+async def _findings(cluster: Cluster) -> AsyncIterator[CheckResult]:
     """Yield a warning if such names are in use although user names are declared to be principals."""
     config = cluster.config
     if not config.listen.user_name_is_principal:
@@ -48,7 +48,7 @@ async def _findings(cluster: Cluster) -> AsyncIterator[Finding]:
     if odd:
         found = some_of([f"{name} looks like {kind}" for kind, name in odd.items()])
         words = f"{found}: the principal of such a login is usually another name"
-        yield Finding(_ABOUT, Level.WARNING, words, _ADVICE)
+        yield CheckResult(_ABOUT, Level.WARNING, words, _ADVICE)
 
 
 async def _connected(config: Config) -> list[str]:

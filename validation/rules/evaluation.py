@@ -14,7 +14,7 @@ from sluicegate.validation import wording
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.rejections import over_limit
 from sluicegate.validation.requests.request_rule import RequestRule, SentBatch
-from sluicegate.validation.rules.findings import Findings
+from sluicegate.validation.rules.findings import RuleFindings
 from sluicegate.validation.rules.reading import Batch, ContentReader
 from sluicegate.validation.rules.rule import (
     INLINE_STEPS,
@@ -128,8 +128,8 @@ class _Evaluation:
         most_observed: int,
         broken: Broken | None,
     ) -> None:
-        self.rejecting = Findings(budget.record_errors, broken)
-        self.observing = Findings(most_observed)
+        self.rejecting = RuleFindings(budget.record_errors, broken)
+        self.observing = RuleFindings(most_observed)
         self._budget = budget
         self._rules = [
             (named.rule.complaint, named, Part.KEY in named.rule.needs, Part.VALUE in named.rule.needs)

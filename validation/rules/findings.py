@@ -17,7 +17,7 @@ _MOST_CHARACTERS = 300
 MOST_BROKEN = 65_536
 
 
-class Findings:
+class RuleFindings:
     """The violations of all rejecting rules, or of all observing rules. Keeps the texts of `keep` records.
 
     A record that breaks several rules is one bad record, whose text names up to eight of them. `broken` is filled with

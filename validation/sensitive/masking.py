@@ -16,7 +16,7 @@ from sluicegate.protocol.records.record_batch import MAGIC_2, CorruptBatch, Reco
 from sluicegate.protocol.records.rewriting import CannotRewrite, Change, RecordReader
 from sluicegate.validation.dispositions.rewritten import Rewriting
 from sluicegate.validation.policy import ValidationLimits
-from sluicegate.validation.rules.findings import Findings
+from sluicegate.validation.rules.findings import RuleFindings
 from sluicegate.validation.rules.rule import Client, Header, Outage, Part, RuledRecord, SchemaError
 from sluicegate.validation.sensitive.edits import Unmaskable
 from sluicegate.validation.sensitive.from_keys import Sensitive
@@ -64,7 +64,7 @@ def mask(
         return _rejected("only batches of magic 2 can be rewritten; use a newer client", sensitive, 0)
     batch = RecordBatch(records, 0, end)
     rewriting = Rewriting(records, batch, most_bytes, limits, decompressor, again)
-    found = Findings(budget.record_errors)
+    found = RuleFindings(budget.record_errors)
     masks = _Masks(where, sensitive, found, limits.max_decompression_window_bytes, again)
     try:
         changed = rewriting.changed(masks)
@@ -93,7 +93,7 @@ class _Masks:
         self,
         where: tuple[str, int, Client],
         sensitive: Sensitive,
-        found: Findings,
+        found: RuleFindings,
         most_bytes: int,
         budget: DecompressionBudget,
     ) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sluicegate.protocol.records import scan as installed
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
-from sluicegate.protocol.records.scan import Rehearsal
+from sluicegate.protocol.records.scan import RehearsalCounter
 from tests.wire.batches import Rec, record, varint
 
 BASE = 1_800_000_000_000
@@ -161,7 +161,7 @@ def rejects(time: int, before: int, after: int) -> bool:
 def test_each_rehearsed_bound_counts_its_rejections(
     times: list[int], base: int, before: int, after: int, befores: list[int], afters: list[int]
 ) -> None:
-    rehearsal = Rehearsal(before, after, befores, afters)
+    rehearsal = RehearsalCounter(before, after, befores, afters)
     rehearsal.begin(NOW, base)
 
     found = [rehearsal.rejects((time - base) % 2**64) for time in times]
@@ -174,7 +174,7 @@ def test_each_rehearsed_bound_counts_its_rejections(
 
 
 def test_the_distance_ahead_of_valid_records_is_returned() -> None:
-    rehearsal = Rehearsal(100, 100, [], [10])
+    rehearsal = RehearsalCounter(100, 100, [], [10])
     rehearsal.begin(NOW, NOW)
 
     for ahead in (20, 90, 150, -90):

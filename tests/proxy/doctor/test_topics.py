@@ -6,7 +6,7 @@ from sluicegate.config.loading import config_of
 from sluicegate.config.model import Config
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.proxy.cluster.topics import ListedTopic
-from sluicegate.proxy.doctor.finding import Finding, Level
+from sluicegate.proxy.doctor.finding import CheckResult, Level
 from sluicegate.proxy.doctor.topics import differences, permissions, unused_entries
 from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.policy import TimestampType
@@ -21,7 +21,7 @@ def config(**sections: object) -> Config:
     return config_of(given)
 
 
-def found(file: Config, **settings: ClusterSettings) -> list[Finding]:
+def found(file: Config, **settings: ClusterSettings) -> list[CheckResult]:
     return list(differences(file, settings))
 
 
