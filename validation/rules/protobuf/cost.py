@@ -46,7 +46,7 @@ _PACKED = FieldContent(None, _OF_FIELD, True)
 _NO_FIELDS: dict[int, FieldContent] = {}
 
 
-class TooManyFields(Exception):
+class TooManyDescriptions(Exception):
     """A message needs the description of too many fields."""
 
 
@@ -64,7 +64,7 @@ class ProtobufCost:
         self.may_lack_fields = True
         try:
             reachable = list(_reachable(descriptor))
-        except TooManyFields:
+        except TooManyDescriptions:
             return
         most = _OF_FIELD + max(cost_of_message(message) for message in reachable)
         # A message takes at least two bytes, except groups in which the data ends.
@@ -81,7 +81,7 @@ class ProtobufCost:
         try:
             walk = _Walk(data, self._kinds)
             ns = walk.cost(self._kinds.of(self._descriptor), cost_of_message(self._descriptor))
-        except TooManyFields:
+        except TooManyDescriptions:
             return UNBOUNDED
         if ns > _MOST_COUNTED:
             if not self._of_byte:
@@ -104,7 +104,7 @@ class DescribedFields:
             fields = _fields_of(message)
             self.left -= len(fields) + 1
             if self.left < 0:
-                raise TooManyFields
+                raise TooManyDescriptions
             kinds = self._known[message.full_name] = {field.number: _kind_of(field) for field in fields}
         return kinds
 
@@ -205,7 +205,7 @@ def _fields_of(message: Any) -> list[Any]:
     if not message.is_extendable:
         return list(message.fields)
     if message.GetOptions().message_set_wire_format:
-        raise TooManyFields
+        raise TooManyDescriptions
     return [*message.fields, *message.file.pool.FindAllExtensions(message)]
 
 
@@ -220,7 +220,7 @@ def _reachable(descriptor: Any) -> Iterator[Any]:
         fields = _fields_of(message)
         left -= len(fields) + 1
         if left < 0:
-            raise TooManyFields
+            raise TooManyDescriptions
         for field in fields:
             inner = field.message_type
             if inner is not None and inner.full_name not in seen:
