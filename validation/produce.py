@@ -20,7 +20,7 @@ from sluicegate.validation.policy import TopicPolicy, ValidationLimits
 from sluicegate.validation.rules.rule import Client
 from sluicegate.validation.validated_request import ValidatedRequest
 from sluicegate.validation.validator import Submission, validate_partition
-from sluicegate.validation.verdict import Reason, Rejected, Stage, Verdict
+from sluicegate.validation.verdict import FaultStage, Reason, Rejected, Verdict
 
 # The cost of any partition, in bytes of work.
 _PARTITION_WORK = 4096
@@ -59,7 +59,7 @@ def validate_request(
             if whole is not None:
                 verdict = whole
             elif name is None:
-                verdict = Rejected(ErrorCode.UNKNOWN_TOPIC_ID, Reason.UNKNOWN_TOPIC_ID, stage=Stage.PARTITION)
+                verdict = Rejected(ErrorCode.UNKNOWN_TOPIC_ID, Reason.UNKNOWN_TOPIC_ID, stage=FaultStage.PARTITION)
             elif not policy.checked:
                 validated.leave(policy)
                 continue
@@ -86,5 +86,5 @@ def _whole_request(request: ProduceRequest) -> Rejected | None:
                 if records is not None and opens_transactional(records):
                     return None
     except CorruptBatch as error:
-        return Rejected(error.code, Reason.UNSUPPORTED_MAGIC, str(error), stage=Stage.REQUEST)
+        return Rejected(error.code, Reason.MAGIC, str(error), stage=FaultStage.REQUEST)
     return None

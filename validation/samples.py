@@ -12,7 +12,7 @@ from sluicegate.validation.dispositions.fixes import Fixed
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.rules.reading import Batch, ContentReader
 from sluicegate.validation.validator import Submission
-from sluicegate.validation.verdict import BadRecord, Beginning, Contents, Rejected, Verdict
+from sluicegate.validation.verdict import BadRecord, Beginning, RecordSample, Rejected, Verdict
 
 SHOWN_BYTES = 256
 """The most bytes of a key or a value."""
@@ -65,7 +65,7 @@ class Sampling:
                     found.skip_to(bad.index)
                     found.read_next()
                     key = _beginning(found.key, found.key_size)
-                    shown.append(replace(bad, contents=Contents(key, _beginning(found.value, found.value_size))))
+                    shown.append(replace(bad, contents=RecordSample(key, _beginning(found.value, found.value_size))))
         except OverLimit:  # the limit was met in the second pass; these have no samples
             return shown
         return shown

@@ -45,7 +45,7 @@ from sluicegate.validation.rejections import (
 )
 from sluicegate.validation.structure import check_header, check_request_rules, check_stored_form
 from sluicegate.validation.timestamps import window_of
-from sluicegate.validation.verdict import Accepted, Reason, Rejected, Stage, Verdict
+from sluicegate.validation.verdict import Accepted, FaultStage, Reason, Rejected, Verdict
 
 _PLAIN = Codec.NONE.value
 _CODECS = tuple(Codec)
@@ -83,7 +83,7 @@ def validate_partition(
         first_end = next_batch_end(records, 0)
         rejected = check_request_rules(records, first_end, submission.version) if has_rules else None
     except CorruptBatch as error:
-        return Rejected(error.code, Reason.UNSUPPORTED_MAGIC, stage=Stage.PARTITION if has_rules else Stage.LOG)
+        return Rejected(error.code, Reason.MAGIC, stage=FaultStage.PARTITION if has_rules else FaultStage.LOG)
     if rejected is not None:
         return rejected
     if first_end is None or magic_at(records, 0) < MAGIC_2:

@@ -59,7 +59,7 @@ FRAMED = frozenset({Reason.AMBIGUOUS_FRAMING, Reason.UNREADABLE_FRAMING})
 """Reasons that only the batch's message explains (`framing`)."""
 
 
-class Stage(Enum):
+class FaultStage(Enum):
     """Where a broker finds the fault, in its order; the faults that it finds earlier take precedence."""
 
     REQUEST = auto()  # before any partition
@@ -74,7 +74,7 @@ class Beginning(NamedTuple):
     size: int
 
 
-class Contents(NamedTuple):
+class RecordSample(NamedTuple):
     """The sample of a record; None: null."""
 
     key: Beginning | None
@@ -97,7 +97,7 @@ class BadRecord:
     message: str
     fixed: int | None = None
     rules: tuple[str, ...] = ()
-    contents: Contents | None = None
+    contents: RecordSample | None = None
 
 
 class Accepted:
@@ -133,7 +133,7 @@ class Rejected:
     bad_records: tuple[BadRecord, ...] = ()
     bad_count: int = 0
     records: int = 0
-    stage: Stage = Stage.LOG
+    stage: FaultStage = FaultStage.LOG
     rules: tuple[tuple[str, int], ...] = ()
     broken: "Broken | None" = None
     limit: str | None = None

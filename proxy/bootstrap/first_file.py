@@ -8,7 +8,7 @@ from sluicegate.config.listen import NODE_ID
 from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.proxy.bootstrap.grouping import grouped
-from sluicegate.proxy.bootstrap.survey import Survey
+from sluicegate.proxy.bootstrap.survey import TopicSurvey
 from sluicegate.validation.cluster_settings import (
     AFTER_MAX,
     BEFORE_MAX,
@@ -29,7 +29,7 @@ _IN_FILE = "/run/secrets/kafka"
 
 
 def lines_of(
-    surveyed: Survey, bootstrap: Sequence[HostPort], access: Mapping[str, Any], listen: HostPort
+    surveyed: TopicSurvey, bootstrap: Sequence[HostPort], access: Mapping[str, Any], listen: HostPort
 ) -> Iterator[str]:
     """Yield the lines of the file. `access`: the keys `tls` and `sasl` of the connection; secrets are not written."""
     yield "# A first configuration, written by `sluicegate bootstrap`. It rejects nothing: `mode: observe` forwards"
@@ -48,7 +48,7 @@ def lines_of(
     yield from _topics(surveyed)
 
 
-def _upstream(surveyed: Survey, bootstrap: Sequence[HostPort], access: Mapping[str, Any]) -> Iterator[str]:
+def _upstream(surveyed: TopicSurvey, bootstrap: Sequence[HostPort], access: Mapping[str, Any]) -> Iterator[str]:
     yield "upstream:"
     addresses = dict.fromkeys([*bootstrap, *(address for _, address in sorted(surveyed.brokers.items()))])
     yield f"  bootstrap: {json.dumps([str(address) for address in addresses])}"
@@ -81,7 +81,7 @@ def _without_secrets(sasl: Mapping[str, Any]) -> dict[str, Any]:
     return shown | {name: _without_secrets(sasl[name]) for name in ("oauth", "tls") if name in sasl}
 
 
-def _listen(surveyed: Survey, listen: HostPort) -> Iterator[str]:
+def _listen(surveyed: TopicSurvey, listen: HostPort) -> Iterator[str]:
     yield "listen:"
     yield f"  bootstrap: {json.dumps(str(listen))}  # producers' bootstrap.servers"
     highest = max(surveyed.brokers, default=0)
@@ -111,11 +111,11 @@ def _principals(sasl: Mapping[str, Any] | None) -> Iterator[str]:
     yield f"  # user_name_is_principal: [{sasl['mechanism']}]"
 
 
-def _numbers(surveyed: Survey) -> str:
+def _numbers(surveyed: TopicSurvey) -> str:
     return ", ".join(str(node_id) for node_id in sorted(surveyed.brokers))
 
 
-def _topics(surveyed: Survey) -> Iterator[str]:
+def _topics(surveyed: TopicSurvey) -> Iterator[str]:
     found = grouped(surveyed.topics)
     yield "defaults:"
     yield "  mode: observe"

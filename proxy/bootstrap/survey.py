@@ -24,7 +24,7 @@ class SurveyFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class TopicSurvey:
     """`topics`: their settings; `left_out`: the number of omitted topics; `complaints`: why settings are missing."""
 
     brokers: Mapping[int, HostPort]
@@ -33,7 +33,7 @@ class Survey:
     complaints: tuple[str, ...]
 
 
-async def survey(upstream: Upstream) -> Survey:
+async def survey(upstream: Upstream) -> TopicSurvey:
     """Read the cluster. Raises SurveyFailed."""
     try:
         tls = context_for_brokers(upstream.tls) if upstream.tls is not None else None
@@ -50,7 +50,7 @@ async def survey(upstream: Upstream) -> Survey:
         if login is not None and not seen_topics:
             raise SurveyFailed(_sees_nothing(login, seen.brokers))
         if not await offers_settings(upstream, tls):
-            return Survey(seen.brokers, {}, len(names), ("the brokers offer no DescribeConfigs",))
+            return TopicSurvey(seen.brokers, {}, len(names), ("the brokers offer no DescribeConfigs",))
         described = await ask_many_topics(upstream, tls, names[:MOST_TOPICS])
     except (BadTlsFiles, NoBrokerResponses, SenderError) as error:
         raise SurveyFailed(str(error)) from error
@@ -60,7 +60,7 @@ async def survey(upstream: Upstream) -> Survey:
         raise SurveyFailed(_not_readable(next(iter(described.complaints.values()))))
     left_out = len(names) - len(described.settings)
     alike = {name: replace(each, set_on_topic=frozenset()) for name, each in described.settings.items()}
-    return Survey(seen.brokers, alike, left_out, tuple(described.complaints.values()))
+    return TopicSurvey(seen.brokers, alike, left_out, tuple(described.complaints.values()))
 
 
 def _login_of(upstream: Upstream) -> str | None:

@@ -13,7 +13,7 @@ Outcome = Literal["accepted", "rejected", "quarantined", "observed", "copied", "
 
 
 @section
-class Record:
+class CaseRecord:
     """A record; a key or value that is not given is null."""
 
     key: str | None = described("key, as text", default=None)
@@ -61,7 +61,7 @@ class Case:
 
     name: Text = described("name of the case")
     topic: TopicName = described("topic of the records")
-    records: tuple[Record, ...] = described("the records of the batch, in order")
+    records: tuple[CaseRecord, ...] = described("the records of the batch, in order")
     expect: Expected = described("the expected outcome")
     producer: Producer = described("the client", default=Producer())
     now: Text | None = described("the proxy's clock; none: that of the file", default=None)

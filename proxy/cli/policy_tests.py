@@ -15,7 +15,7 @@ from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.record_batch import NO_PRODUCER_ID
 from sluicegate.protocol.records.writing import NewRecord
 from sluicegate.proxy.cli.one_batch import PLACE, Sending, validate_batch
-from sluicegate.proxy.cli.policy_cases import Case, CaseFile, Expected, Outcome, Record
+from sluicegate.proxy.cli.policy_cases import Case, CaseFile, CaseRecord, Expected, Outcome
 from sluicegate.proxy.cli.record_input import BadGivenRecord, time_of
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
@@ -135,7 +135,7 @@ def _run(case: Case, cases: CaseFile, policies: _Policies, file: Path, place: st
     return Result(case.name, place, perf_counter() - began_at, problems, about)
 
 
-def _record(record: Record, now: int, folder: Path) -> NewRecord:
+def _record(record: CaseRecord, now: int, folder: Path) -> NewRecord:
     """Raises BadGivenRecord."""
     value = None if record.value is None else os.fsencode(record.value)
     if record.value_file is not None:

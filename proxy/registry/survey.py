@@ -84,7 +84,7 @@ class _Found:
     tags: frozenset[str] = frozenset()
 
 
-class Survey:
+class RegistrySurvey:
     """Surveys one registry. Results are kept, so that a later look compiles only new schemas. For one thread."""
 
     def __init__(
@@ -208,7 +208,9 @@ class Surveys:
         """`reports` receives the events of the rules process."""
         self._reports = reports
         self._limits = RuleLimits(config.limits.rule_cpu_seconds, config.limits.rule_memory_bytes)
-        self._surveys = [Survey(name, config.registries[name], met) for name, met in met_subjects(config).items()]
+        self._surveys = [
+            RegistrySurvey(name, config.registries[name], met) for name, met in met_subjects(config).items()
+        ]
 
     def look(self) -> list[Surveyed]:
         """Return the result for each registry. Blocks."""

@@ -40,7 +40,7 @@ from sluicegate.proxy.responses.log_starts import LogStarts
 from sluicegate.proxy.responses.rewriting import ResponseRewriter
 from sluicegate.proxy.responses.stand_ins import rule_breaking_stand_in
 from sluicegate.validation.validated_request import Place, ValidatedRequest
-from sluicegate.validation.verdict import Rejected, Stage
+from sluicegate.validation.verdict import FaultStage, Rejected
 
 # Codes with which brokers respond to stand-ins; success too, because a stand-in has nothing to store.
 _STAND_IN_CODES = frozenset(
@@ -55,9 +55,9 @@ _STAND_IN_CODES = frozenset(
 _WHOLE_REQUEST_CODES = frozenset({ErrorCode.CORRUPT_MESSAGE, ErrorCode.UNKNOWN_SERVER_ERROR})
 # All partitions of a request that is rejected as a whole get the same code; only success is replaced.
 _REPLACED = {
-    Stage.REQUEST: frozenset({ErrorCode.NONE}),
-    Stage.PARTITION: _STAND_IN_CODES,
-    Stage.LOG: _STAND_IN_CODES,
+    FaultStage.REQUEST: frozenset({ErrorCode.NONE}),
+    FaultStage.PARTITION: _STAND_IN_CODES,
+    FaultStage.LOG: _STAND_IN_CODES,
 }
 _NOTHING = memoryview(b"")
 # Codes with which a partition's log complains of a stand-in: the partition exists.
@@ -87,7 +87,7 @@ class _Entry:
     broker is asked for the offset.
     """
 
-    stage: Stage
+    stage: FaultStage
     code: ErrorCode
     encoded: bytes
     asks_log_start: bool
@@ -166,13 +166,13 @@ class PartlyRejected:
         before = self._entries.get(spot)
         self._breaking.discard(spot)  # a broker uses the last valid batch of a partition
         if rejected is None:
-            if before is not None and before.stage is Stage.LOG:
+            if before is not None and before.stage is FaultStage.LOG:
                 del self._entries[spot]
             return
         records = request.records(*place) or _NOTHING
-        if rejected.stage is not Stage.LOG or is_transactional(records):
+        if rejected.stage is not FaultStage.LOG or is_transactional(records):
             self._may_respond_alone = False
-        if rejected.stage is not Stage.LOG:
+        if rejected.stage is not FaultStage.LOG:
             self.stand_ins[place] = rule_breaking_stand_in(records, rejected.stage)
             self._entries[spot] = self._entry(spot[1], rejected, -1)
             return
@@ -189,7 +189,7 @@ class PartlyRejected:
             start = self._log_starts.of(*spot, now_ms)
             if start is None:
                 self.asked_log_starts[spot] = None
-        if before is None or before.stage is Stage.LOG:
+        if before is None or before.stage is FaultStage.LOG:
             self._entries[spot] = self._entry(spot[1], rejected, start)
 
     def _entry(self, index: int, rejected: Rejected, log_start_offset: int | None) -> _Entry:
@@ -206,11 +206,11 @@ class PartlyRejected:
         entry = self._entries.get(spot)
         if place in self._copied:
             self.withheld.add(place)
-        if entry.stage is Stage.LOG if entry is not None else place in self._copied:
+        if entry.stage is FaultStage.LOG if entry is not None else place in self._copied:
             rejection = PartitionRejection(ErrorCode.REQUEST_TIMED_OUT, message)
             encoded = encode_rejection(spot.partition, rejection, self._version)
             self.kept_bytes += len(encoded) - (0 if entry is None else len(entry.encoded))
-            self._entries[spot] = _Entry(Stage.LOG, ErrorCode.REQUEST_TIMED_OUT, encoded, False)
+            self._entries[spot] = _Entry(FaultStage.LOG, ErrorCode.REQUEST_TIMED_OUT, encoded, False)
             self.asked_log_starts.pop(spot, None)
 
     def read_probe_response(self, frame: bytearray, body_at: int) -> set[Spot]:
@@ -264,7 +264,7 @@ class PartlyRejected:
         for position, entry in enumerate(response.entries):
             spot = Spot(entry.topic, entry.index)
             ours = self._entries.get(spot)
-            if ours is None or entry.code not in _REPLACED[Stage.REQUEST if fails else ours.stage]:
+            if ours is None or entry.code not in _REPLACED[FaultStage.REQUEST if fails else ours.stage]:
                 if entry.code != ErrorCode.NONE:
                     self.broker_codes.add(entry.code)
                 continue

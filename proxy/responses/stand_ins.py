@@ -16,14 +16,14 @@ from sluicegate.protocol.records.record_batch import (
 )
 from sluicegate.protocol.records.stand_in import stand_in
 from sluicegate.validation.validated_request import Place
-from sluicegate.validation.verdict import Stage
+from sluicegate.validation.verdict import FaultStage
 
 _INT16 = Struct(">h")
 _ACKS_LEADER = _INT16.pack(1)
 _NOTHING = memoryview(b"")
 
 
-def rule_breaking_stand_in(records: memoryview, stage: Stage) -> bytes:
+def rule_breaking_stand_in(records: memoryview, stage: FaultStage) -> bytes:
     """Return a stand-in that breaks the same rule as `records` at `stage`: a first batch with an invalid head, two
     batches instead of one, or no batch.
     """
@@ -31,7 +31,7 @@ def rule_breaking_stand_in(records: memoryview, stage: Stage) -> bytes:
         end = next_batch_end(records, 0)
     except CorruptBatch:
         return bytes(records[:HEADER_UP_TO_MAGIC_BYTES])
-    if stage is Stage.REQUEST:
+    if stage is FaultStage.REQUEST:
         return stand_in(records)
     if end is None or magic_at(records, 0) != MAGIC_2:
         return b""

@@ -14,7 +14,7 @@ from sluicegate.config.registries import Registry
 from sluicegate.proxy.registry.met_subjects import MetSubjects
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_compiler import compile_inline
-from sluicegate.proxy.registry.survey import Survey
+from sluicegate.proxy.registry.survey import RegistrySurvey
 from sluicegate.proxy.rules_process.protoc import descriptor_set_of
 from sluicegate.validation.rules.rule import Header, Outage, Side
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, SubjectName
@@ -145,7 +145,7 @@ def test_json_schema_and_protobuf(apicurio: Apicurio, homes: dict[str, Any]) -> 
     assert "does not follow its JSON Schema" in str(rule.complaint(record(b"\0" + of_json + b"1", topic="json")))
     assert rule.complaint(record(b"\0" + of_protobuf + b"\x03\x0a\x01M", topic="proto")) is None
     section = Registry(url=native(apicurio), type="apicurio")
-    surveyed = Survey("main", section, MetSubjects(all_subjects=True)).look(compile_inline)
+    surveyed = RegistrySurvey("main", section, MetSubjects(all_subjects=True)).look(compile_inline)
     assert "proto-value" not in {each.subject for each in surveyed.unusable}
     assert surveyed.usable >= 5
     assert surveyed.is_complete

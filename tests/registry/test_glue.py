@@ -11,7 +11,7 @@ from sluicegate.config.registries import Registry
 from sluicegate.proxy.registry.met_subjects import MetSubjects
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_compiler import compile_inline
-from sluicegate.proxy.registry.survey import Survey
+from sluicegate.proxy.registry.survey import RegistrySurvey
 from sluicegate.proxy.rules_process.protoc import descriptor_set_of
 from sluicegate.validation.rules.rule import UNBOUNDED, Outage, SchemaError, Side
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema
@@ -102,6 +102,6 @@ def test_a_schema_that_cannot_be_used_and_a_folder_that_is_missing(tmp_path: Pat
     with pytest.raises(Outage, match="missing: No such file or directory"):
         rule_over(tmp_path / "missing").complaint(record(framed(AVRO, b"")))
     section = Registry(type="glue", folder=str(tmp_path))
-    surveyed = Survey("main", section, MetSubjects()).look(compile_inline)
+    surveyed = RegistrySurvey("main", section, MetSubjects()).look(compile_inline)
     assert [each.schema_id for each in surveyed.unusable] == [AVRO]
     assert (surveyed.usable, surveyed.is_complete) == (1, True)

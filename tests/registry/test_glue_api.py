@@ -21,7 +21,7 @@ from sluicegate.proxy.registry.http import RegistryFailed
 from sluicegate.proxy.registry.met_subjects import MetSubjects
 from sluicegate.proxy.registry.registries import Registries, http_of
 from sluicegate.proxy.registry.schema_compiler import compile_inline
-from sluicegate.proxy.registry.survey import Survey
+from sluicegate.proxy.registry.survey import RegistrySurvey
 from sluicegate.validation.rules.rule import Outage, Side
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema
 from tests.registry.stand_in import StandIn, said
@@ -192,6 +192,6 @@ def test_the_newest_versions_of_topics_schemas_are_surveyed() -> None:
 
     with StandIn(respond) as there:
         met = MetSubjects(by_side={"value": ["orders", "payments"]})
-        surveyed = Survey("main", section_at(there.url), met).look(compile_inline)
+        surveyed = RegistrySurvey("main", section_at(there.url), met).look(compile_inline)
     assert (surveyed.usable, surveyed.is_complete) == (1, True), surveyed
     assert [(each.subject, each.version) for each in surveyed.unusable] == [("ours/payments-value", 3)]

@@ -11,7 +11,7 @@ from sluicegate.validation.rules.built_in import Required
 from sluicegate.validation.rules.rule import Mode, NamedRule, Side
 from sluicegate.validation.rules.rule_set import RuleSet
 from sluicegate.validation.validated_request import ValidatedRequest
-from sluicegate.validation.verdict import Beginning, Contents, Rejected
+from sluicegate.validation.verdict import Beginning, RecordSample, Rejected
 from tests.wire.batches import CODECS, GZIP, LZ4, NONE, Rec, batch, message, wrapper
 from tests.wire.raw_client import produce_body, topic_data
 
@@ -28,7 +28,7 @@ def validated(
     return validate_request(request, {}, lambda _: policy, limits, lambda: NOW, Decompressor(), budget)
 
 
-def shown(rejected: Rejected) -> dict[int, Contents | None]:
+def shown(rejected: Rejected) -> dict[int, RecordSample | None]:
     return {bad.index: bad.contents for bad in rejected.bad_records}
 
 
@@ -50,9 +50,9 @@ def test_the_beginning_of_key_and_value_and_how_long_they_are(codec: int) -> Non
     found = validated(SHOWN, batch(records, codec))
 
     assert shown(found.rejected[0, 0]) == {
-        1: Contents(whole(b"k"), Beginning(long[:256], 300_000)),
-        2: Contents(None, whole(b"")),
-        4: Contents(Beginning(long[:256], 300_000), None),
+        1: RecordSample(whole(b"k"), Beginning(long[:256], 300_000)),
+        2: RecordSample(None, whole(b"")),
+        4: RecordSample(Beginning(long[:256], 300_000), None),
     }
 
 
@@ -89,14 +89,14 @@ def test_what_is_observed_fixed_and_rejected_by_rules_is_shown_too() -> None:
     data = batch([Rec(NOW), Rec(NOW, b"a", None), Rec(NOW, None, b"b")], GZIP)
 
     found = validated(TopicPolicy(rules=keyed, samples=True), data)
-    assert shown(found.rejected[0, 0]) == {2: Contents(None, whole(b"b"))}
-    assert shown(found.observed[0, 0][0]) == {1: Contents(whole(b"a"), None)}
+    assert shown(found.rejected[0, 0]) == {2: RecordSample(None, whole(b"b"))}
+    assert shown(found.observed[0, 0][0]) == {1: RecordSample(whole(b"a"), None)}
 
     found = validated(TopicPolicy(before_max_ms=1000, mode=Mode.OBSERVE, samples=True), batch([Rec(1, b"o")]))
-    assert shown(found.observed[0, 0][0]) == {0: Contents(whole(b"o"), whole(b"v"))}
+    assert shown(found.observed[0, 0][0]) == {0: RecordSample(whole(b"o"), whole(b"v"))}
 
     found = validated(TopicPolicy(before_max_ms=1000, fix=Fix.NOW, samples=True), batch([Rec(1, b"f")]))
-    assert shown(found.fixed[0, 0].rejected) == {0: Contents(whole(b"f"), whole(b"v"))}
+    assert shown(found.fixed[0, 0].rejected) == {0: RecordSample(whole(b"f"), whole(b"v"))}
 
 
 def test_of_what_is_rejected_whole_and_of_messages_of_old_nothing_is_shown() -> None:

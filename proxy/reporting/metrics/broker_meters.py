@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.validation.policy import TopicPolicy
-from sluicegate.validation.verdict import Reason, Rejected, Stage
+from sluicegate.validation.verdict import FaultStage, Reason, Rejected
 
 
 class Meter(StrEnum):
@@ -32,9 +32,9 @@ _BY_RECORD = {Reason.NULL_KEY: Meter.NO_KEY, Reason.INNER_MAGIC: Meter.MAGIC}
 _MARKING = frozenset({*_BY_BATCH, *_BY_RECORD})
 _NO_MARKS: dict[Meter, int] = {}
 # Module constants: looking up an enum member takes longer than the comparison.
-_LOG, _INVALID_RECORD, _CORRUPT_MESSAGE = Stage.LOG, ErrorCode.INVALID_RECORD, ErrorCode.CORRUPT_MESSAGE
-_MAGIC, _CRC, _TOO_LARGE = Reason.UNSUPPORTED_MAGIC, Reason.CRC_MISMATCH, Reason.BATCH_TOO_LARGE
-_OUTAGE, _SCHEMA = Reason.DEPENDENCY_UNAVAILABLE, Reason.SCHEMA_UNUSABLE
+_LOG, _INVALID_RECORD, _CORRUPT_MESSAGE = FaultStage.LOG, ErrorCode.INVALID_RECORD, ErrorCode.CORRUPT_MESSAGE
+_MAGIC, _CRC, _TOO_LARGE = Reason.MAGIC, Reason.CRC, Reason.TOO_LARGE
+_OUTAGE, _SCHEMA = Reason.OUTAGE, Reason.SCHEMA
 
 
 def marks_of(rejected: Rejected, policy: TopicPolicy) -> dict[Meter, int]:

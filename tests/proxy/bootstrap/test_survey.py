@@ -10,7 +10,7 @@ from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESPONSE
 from sluicegate.protocol.messages.handshake import SASL_AUTHENTICATE_RESPONSE, SASL_HANDSHAKE_RESPONSE
 from sluicegate.proxy.bootstrap.first_file import lines_of
-from sluicegate.proxy.bootstrap.survey import MOST_TOPICS, Survey, SurveyFailed, listed, survey
+from sluicegate.proxy.bootstrap.survey import MOST_TOPICS, SurveyFailed, TopicSurvey, listed, survey
 from tests.config.reading import loaded
 from tests.proxy.scripted_broker import ScriptedBroker, asked_topics, brokers, greeting, topic_settings
 
@@ -91,7 +91,7 @@ async def test_a_cluster_without_topics_sets_no_bound_by_itself() -> None:
 def test_how_brokers_derive_principals_is_a_question_in_a_comment(sasl: dict[str, str], declaration: str) -> None:
     """Only the operator knows the answer; with the line as written, the file declares it."""
     address = HostPort("127.0.0.1", 19092)
-    text = "\n".join(lines_of(Survey({1: address}, {}, 0, ()), (address,), {"sasl": sasl}, address))
+    text = "\n".join(lines_of(TopicSurvey({1: address}, {}, 0, ()), (address,), {"sasl": sasl}, address))
     listen = loaded(text).config.listen
     answered = loaded(text.replace(f"# {declaration}", declaration)).config.listen
 
@@ -103,7 +103,7 @@ def test_how_brokers_derive_principals_is_a_question_in_a_comment(sasl: dict[str
 @pytest.mark.parametrize(("port", "base"), [(19092, 19100), (29092, 29100), (65520, 65523)])
 def test_the_file_lists_all_brokers_and_uses_the_ports_of_listen(port: int, base: int) -> None:
     """The last broker's port is at most 65535."""
-    found = Survey({node: HostPort(f"kafka-{node}", 9092) for node in range(1, 13)}, {}, 0, ())
+    found = TopicSurvey({node: HostPort(f"kafka-{node}", 9092) for node in range(1, 13)}, {}, 0, ())
     given = HostPort("kafka-1", 9092)
 
     text = "\n".join(lines_of(found, (given,), {}, HostPort("127.0.0.1", port)))

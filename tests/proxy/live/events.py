@@ -5,7 +5,7 @@ from sluicegate.proxy.reporting.events.violation_event import ClientDetails, Eve
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.validated_request import ValidationBasis
-from sluicegate.validation.verdict import BadRecord, Beginning, Contents, Reason, Rejected
+from sluicegate.validation.verdict import BadRecord, Beginning, Reason, RecordSample, Rejected
 
 NOW = 1_800_000_000_000
 SECRET = b"what-a-record-holds"
@@ -21,7 +21,7 @@ def rejected(
     peer: str = "192.0.2.1:5",
 ) -> Violation:
     """One batch of which one record is bad."""
-    shown = Contents(Beginning(SECRET, 19), Beginning(SECRET, 19))
+    shown = RecordSample(Beginning(SECRET, 19), Beginning(SECRET, 19))
     bad = BadRecord(3, timestamp, reason, "its text", contents=shown)
     verdict = Rejected(ErrorCode.INVALID_TIMESTAMP, reason, "its message", (bad,) * 5, 5, 8)
     who = ClientDetails(peer, client_id, "lib", "1.0", None)

@@ -12,7 +12,7 @@ from sluicegate.proxy.responses.log_starts import LogStarts
 from sluicegate.proxy.responses.produce_responses import PartlyRejected, Spot
 from sluicegate.proxy.responses.rewriting import ResponseRewriter
 from sluicegate.validation.validated_request import Place, ValidatedRequest
-from sluicegate.validation.verdict import Accepted, Reason, Rejected, Stage
+from sluicegate.validation.verdict import Accepted, FaultStage, Reason, Rejected
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import produce_body, topic_data
 
@@ -125,7 +125,7 @@ def test_what_it_said_longer_ago_it_is_asked_again(later_ms: int) -> None:
         ({(0, 0): TOO_OLD}, [(0, BAD)], 1),  # with acks=1 the broker did not check whether there are enough replicas
         ({(0, 0): TOO_OLD}, [(0, BAD)], 2),
         ({(0, 0): TOO_OLD}, [(0, batch([Rec(1)], flags=0x10, producer_id=7, producer_epoch=0, base_sequence=0))], -1),
-        ({(0, 0): Rejected(ErrorCode.INVALID_RECORD, Reason.NO_BATCH, stage=Stage.PARTITION)}, [(0, b"")], -1),
+        ({(0, 0): Rejected(ErrorCode.INVALID_RECORD, Reason.NO_BATCH, stage=FaultStage.PARTITION)}, [(0, b"")], -1),
     ],
 )
 def test_a_broker_is_asked_where_it_may_say_something_else(
@@ -151,7 +151,7 @@ def test_of_a_partition_that_is_named_twice_the_last_batch_counts() -> None:
     superseded = partly({(0, 0): TOO_OLD}, (0, BAD), (0, GOOD))
     decisive = partly({(0, 1): TOO_OLD}, (0, GOOD), (0, BAD))
     against_rules = partly(
-        {(0, 0): Rejected(ErrorCode.INVALID_RECORD, Reason.NO_BATCH, stage=Stage.PARTITION)}, (0, b""), (0, GOOD)
+        {(0, 0): Rejected(ErrorCode.INVALID_RECORD, Reason.NO_BATCH, stage=FaultStage.PARTITION)}, (0, b""), (0, GOOD)
     )
 
     assert not superseded.rejects_anything

@@ -38,7 +38,7 @@ from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.timestamps import RehearsedBound
 from sluicegate.validation.validated_request import ValidationBasis
-from sluicegate.validation.verdict import BadRecord, Beginning, Contents, Reason, Rejected
+from sluicegate.validation.verdict import BadRecord, Beginning, Reason, RecordSample, Rejected
 from tests.broker.eventually import eventually
 from tests.config.reading import SMALLEST, loaded
 
@@ -186,7 +186,7 @@ def test_an_event_of_a_topic_without_an_owner_names_that_of_the_client(
     ],
 )
 def test_record_contents_are_printable_text(part: Beginning | None, shown: object) -> None:
-    bad = BadRecord(0, NOW, Reason.NULL_KEY, "text", contents=Contents(part, None))
+    bad = BadRecord(0, NOW, Reason.NULL_KEY, "text", contents=RecordSample(part, None))
     kept = one()._replace(bad_records=(bad,))
 
     sample = event_of(kept)["samples"][0]
