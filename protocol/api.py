@@ -23,7 +23,7 @@ from sluicegate.protocol.layout import (
     REST,
     STRING,
     UUID,
-    Field,
+    LayoutField,
     array,
     flaw_in,
     nodes,
@@ -98,8 +98,8 @@ class Api:
     flexible_since: int
     treatment: Treatment = Treatment.OPAQUE
     code: CodeAt | None = None
-    codes: tuple[Field, ...] = ()
-    layout: tuple[Field, ...] = ()
+    codes: tuple[LayoutField, ...] = ()
+    layout: tuple[LayoutField, ...] = ()
 
     def is_flexible(self, version: int) -> bool:
         """Return whether this version uses compact types and tagged fields (KIP-482)."""
@@ -119,7 +119,7 @@ class Api:
 _VALIDATE, _WATCH = Treatment.VALIDATE, Treatment.WATCH
 
 
-def rewritten(api: Api, *layout: Field) -> Api:
+def rewritten(api: Api, *layout: LayoutField) -> Api:
     """Return an API whose response is rewritten: the proxy's addresses replace those in `layout`.
 
     Raises ValueError if the layout does not allow that.

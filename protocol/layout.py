@@ -31,7 +31,7 @@ class Step(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class LayoutField:
     """One field in versions `since` to `until`. `size`: bytes, or the most items; `fields`: of a struct or an item."""
 
     step: Step | None
@@ -41,37 +41,37 @@ class Field:
     until: int = _NEWEST
 
 
-INT8, INT16, INT32, INT64, UUID = (Field(Step.FIXED, size) for size in (1, 2, 4, 8, 16))
-STRING, BYTES = Field(Step.STRING), Field(Step.BYTES)
-ADDRESS = Field(Step.ADDRESS)
+INT8, INT16, INT32, INT64, UUID = (LayoutField(Step.FIXED, size) for size in (1, 2, 4, 8, 16))
+STRING, BYTES = LayoutField(Step.STRING), LayoutField(Step.BYTES)
+ADDRESS = LayoutField(Step.ADDRESS)
 """A broker's id (int32), host (string) and port (int32)."""
-ERROR = Field(Step.ERROR)
+ERROR = LayoutField(Step.ERROR)
 """An int16 error code. If it belongs to an address: COORDINATOR_NOT_AVAILABLE if the broker has no listener."""
-REST = Field(Step.END)
+REST = LayoutField(Step.END)
 """The rest is not read."""
 
 
-def array(*fields: Field) -> Field:
+def array(*fields: LayoutField) -> LayoutField:
     """Return an array of structs with these fields."""
-    return Field(Step.ARRAY, fields=fields)
+    return LayoutField(Step.ARRAY, fields=fields)
 
 
-def struct(*fields: Field) -> Field:
+def struct(*fields: LayoutField) -> LayoutField:
     """Return a struct, which ends with its own tagged fields in flexible versions."""
-    return Field(None, fields=fields)
+    return LayoutField(None, fields=fields)
 
 
-def nodes(*fields: Field, most: int = MAX_NODES) -> Field:
+def nodes(*fields: LayoutField, most: int = MAX_NODES) -> LayoutField:
     """Return an array of items with an ADDRESS. Without an ERROR, brokers without a listener are left out."""
-    return Field(Step.NODES, most, fields)
+    return LayoutField(Step.NODES, most, fields)
 
 
-def since(version: int, field: Field) -> Field:
+def since(version: int, field: LayoutField) -> LayoutField:
     """Return the field as it exists from `version` on."""
     return replace(field, since=version)
 
 
-def until(version: int, field: Field) -> Field:
+def until(version: int, field: LayoutField) -> LayoutField:
     """Return the field as it exists up to `version`."""
     return replace(field, until=version)
 
@@ -83,13 +83,13 @@ Program = tuple[tuple[int, int, "Program"], ...]
 """The steps of one version: the step, its most bytes or items, and the steps for each item."""
 
 
-def program_of(fields: tuple[Field, ...], version: int) -> Program:
+def program_of(fields: tuple[LayoutField, ...], version: int) -> Program:
     """Return the steps for a whole response, or up to REST."""
     end = () if REST in fields else ((int(Step.TAGS), 0, ()), (int(Step.END), 0, ()))
     return (*_merged(_steps(fields, version)), *end)
 
 
-def flaw_in(fields: tuple[Field, ...]) -> str | None:
+def flaw_in(fields: tuple[LayoutField, ...]) -> str | None:
     """Return why addresses in a response of this layout cannot be rewritten; None: they can."""
     lists = [field.fields for field in fields if field.step is Step.NODES]
     steps = {field.step for field in fields}
@@ -106,11 +106,11 @@ def flaw_in(fields: tuple[Field, ...]) -> str | None:
     return None
 
 
-def _names_brokers(field: Field) -> bool:
+def _names_brokers(field: LayoutField) -> bool:
     return field.step in (Step.ADDRESS, Step.NODES) or any(map(_names_brokers, field.fields))
 
 
-def _steps(fields: tuple[Field, ...], version: int) -> Iterator[tuple[int, int, Program]]:
+def _steps(fields: tuple[LayoutField, ...], version: int) -> Iterator[tuple[int, int, Program]]:
     for field in fields:
         if field is REST or not field.since <= version <= field.until:
             continue

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sluicegate.protocol.api import APIS, NOT_FLEXIBLE, Api, ApiKey, Treatment, by_key, rewritten, understands
-from sluicegate.protocol.layout import ADDRESS, ERROR, INT32, STRING, UUID, Field, array, nodes
+from sluicegate.protocol.layout import ADDRESS, ERROR, INT32, STRING, UUID, LayoutField, array, nodes
 from sluicegate.protocol.records.scan import is_compiled
 from tests.oracle.definitions import versions
 from tests.oracle.kafka_java import KAFKA_NEW, ROOT, kafka_folder
@@ -89,7 +89,7 @@ def test_each_layout_names_the_fields_with_addresses() -> None:
         ((nodes(ADDRESS), nodes(ADDRESS)), "more than one nodes"),
     ],
 )
-def test_a_layout_without_addresses_is_rejected(layout: tuple[Field, ...], words: str) -> None:
+def test_a_layout_without_addresses_is_rejected(layout: tuple[LayoutField, ...], words: str) -> None:
     with pytest.raises(ValueError, match=rf"layout of X: .*{re.escape(words)}"):
         rewritten(Api(300, "X", 0, 0), *layout)
 

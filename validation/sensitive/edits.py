@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from sluicegate.validation.sensitive.paths import Action, Place, SensitiveFields
+from sluicegate.validation.sensitive.paths import Action, FieldPlace, SensitiveFields
 
-Nodes = tuple[Place, ...]
+Nodes = tuple[FieldPlace, ...]
 
 
 class Unmaskable(Exception):

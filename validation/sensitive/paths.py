@@ -47,7 +47,7 @@ class SensitiveFields:
         return self.replacement.encode("utf-8", "surrogatepass")
 
 
-class Place(Protocol):
+class FieldPlace(Protocol):
     """A place in a value. `fields`: the policy if the place is sensitive; `path`: its name in messages.
 
     `passes_maps`: the policy applies to each value of a map at this place. `leads_on`: there may be places below it.
@@ -64,12 +64,12 @@ class Place(Protocol):
     def leads_on(self) -> bool: ...
     @property
     def longest_name(self) -> int: ...
-    def named(self, name: str, worked: Callable[[int], None]) -> "tuple[Place, ...]":
+    def named(self, name: str, worked: Callable[[int], None]) -> "tuple[FieldPlace, ...]":
         """Return the places of a field or key. `worked` is called with the cost (ns) of finding them."""
 
 
 class Node:
-    """A place that paths of the configuration lead to, or lead through (`Place`)."""
+    """A place that paths of the configuration lead to, or lead through (`FieldPlace`)."""
 
     __slots__ = ("any_name", "by_name", "fields", "path")
 
@@ -91,7 +91,7 @@ class Node:
         """The length of the longest name (characters)."""
         return max(map(len, self.by_name), default=0)
 
-    def named(self, name: str, _worked: Callable[[int], None]) -> tuple[Place, ...]:
+    def named(self, name: str, _worked: Callable[[int], None]) -> tuple[FieldPlace, ...]:
         """Return the nodes of a field or key."""
         found = (self.by_name.get(name), self.any_name)
         return tuple(node for node in found if node is not None)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from sluicegate.validation.sensitive.paths import Place, SensitiveFields
+from sluicegate.validation.sensitive.paths import FieldPlace, SensitiveFields
 
 
 def policy_of(tags: Iterable[str], policies: Sequence[SensitiveFields]) -> SensitiveFields | None:
@@ -12,7 +12,7 @@ def policy_of(tags: Iterable[str], policies: Sequence[SensitiveFields]) -> Sensi
 
 
 class TaggedPlace:
-    """A place that a schema tags (`Place`)."""
+    """A place that a schema tags (`FieldPlace`)."""
 
     passes_maps = True
     leads_on = False
@@ -22,6 +22,6 @@ class TaggedPlace:
         self.path = path
         self.fields: SensitiveFields | None = fields
 
-    def named(self, _name: str, _worked: Callable[[int], None]) -> tuple[Place, ...]:
+    def named(self, _name: str, _worked: Callable[[int], None]) -> tuple[FieldPlace, ...]:
         """Return nothing: a tag is about one field."""
         return ()

@@ -4,7 +4,7 @@ import codecs
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from sluicegate.validation.sensitive.paths import Place, SensitiveFields
+from sluicegate.validation.sensitive.paths import FieldPlace, SensitiveFields
 
 PIECE_BYTES: Final = 64 * 1024
 """The most bytes of a text that are processed without counting the work."""
@@ -50,7 +50,7 @@ def _pieces(data: bytes, start: int, end: int, worked: Callable[[int], None]) ->
         worked(_HASH_WORK * PIECE_BYTES)
 
 
-def name_in(data: bytes, start: int, end: int, nodes: tuple[Place, ...], worked: Callable[[int], None]) -> str:
+def name_in(data: bytes, start: int, end: int, nodes: tuple[FieldPlace, ...], worked: Callable[[int], None]) -> str:
     """Return the UTF-8 name from `start` to `end`; of a long one only the beginning, if no place has so long a name.
 
     Raises UnicodeError if it is not UTF-8.
@@ -62,6 +62,6 @@ def name_in(data: bytes, start: int, end: int, nodes: tuple[Place, ...], worked:
     return data[start : min(end, start + enough_of_name(nodes))].decode(errors="ignore")
 
 
-def enough_of_name(nodes: tuple[Place, ...]) -> int:
+def enough_of_name(nodes: tuple[FieldPlace, ...]) -> int:
     """Return how many bytes of a long name differ from all names that the places have."""
     return _MOST_BYTES_OF_CHARACTER * (1 + max((node.longest_name for node in nodes), default=0))

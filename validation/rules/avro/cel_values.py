@@ -11,7 +11,7 @@ from sluicegate.validation.rules.avro import datum as avro_datum
 from sluicegate.validation.rules.avro.cel_types import PACKAGE, described
 from sluicegate.validation.rules.avro.logical import converter
 from sluicegate.validation.rules.avro.plan import Plan
-from sluicegate.validation.rules.cel.fields import Field, Visit
+from sluicegate.validation.rules.cel.fields import SchemaField, Visit
 from sluicegate.validation.rules.cel.runtime import (
     Compiled,
     Dialect,
@@ -125,7 +125,7 @@ class AvroFields:
         at: int,
         value: Any,
         visit: Visit,
-        field: Field | None,
+        field: SchemaField | None,
         message: Callable[[], Any],
         within: tuple[int, ...],
     ) -> object:

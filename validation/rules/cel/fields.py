@@ -24,7 +24,7 @@ _MOST_PLACES: Final = 10_000
 _VISIT: Final = 5_000  # ns
 
 
-class Field(NamedTuple):
+class SchemaField(NamedTuple):
     """A field of a schema. `tags`: its own, and those of the schema's metadata."""
 
     full_name: str
@@ -40,14 +40,16 @@ class TooManyFields(Exception):
     """A value has too many fields, or its schema leads in a circle."""
 
 
-Evaluate = Callable[[Field, str, Any, Callable[[], Any]], object]
+Evaluate = Callable[[SchemaField, str, Any, Callable[[], Any]], object]
 """Evaluates the expression for a field, the name of its type, its value, and the object that contains it."""
 
 
 class Visit:
     """The visit of one value. `wanted`: the tags of the fields that the condition is about; empty: all fields."""
 
-    def __init__(self, wanted: frozenset[str], tags: FieldTags, places: dict[str, Field], evaluate: Evaluate) -> None:
+    def __init__(
+        self, wanted: frozenset[str], tags: FieldTags, places: dict[str, SchemaField], evaluate: Evaluate
+    ) -> None:
         self._wanted = wanted
         self._tags = tags
         self._places = places
@@ -61,7 +63,7 @@ class Visit:
         if self.visited > _MOST_VISITED:
             raise TooManyFields
 
-    def field(self, full_name: str, name: str, inline_tags: Callable[[], frozenset[str]]) -> Field:
+    def field(self, full_name: str, name: str, inline_tags: Callable[[], frozenset[str]]) -> SchemaField:
         """Return a field with all its tags. Raises TooManyFields."""
         self.step()
         found = self._places.get(full_name)
@@ -69,14 +71,14 @@ class Visit:
             if len(self._places) >= _MOST_PLACES:  # the names of recursive JSON Schemas have no end
                 self._places.clear()
             tags = inline_tags() | self._tags.of(full_name)
-            found = self._places[full_name] = Field(full_name, name, tags)
+            found = self._places[full_name] = SchemaField(full_name, name, tags)
         return found
 
-    def applies_to(self, field: Field) -> bool:
+    def applies_to(self, field: SchemaField) -> bool:
         """Return whether the condition is about a field."""
         return not self._wanted or not self._wanted.isdisjoint(field.tags)
 
-    def value(self, field: Field | None, type_name: str, value: Any, message: Callable[[], Any]) -> object:
+    def value(self, field: SchemaField | None, type_name: str, value: Any, message: Callable[[], Any]) -> object:
         """Return what the expression gives of a value of a primitive type, or the value if it does not apply."""
         self.step()
         if field is None or not self.applies_to(field):
@@ -84,7 +86,7 @@ class Visit:
         self.evaluations += 1
         return self._evaluate(field, type_name, value, message)
 
-    def check(self, field: Field, found: object) -> None:
+    def check(self, field: SchemaField, found: object) -> None:
         """Raise NotMet if a field, or what the expression gives of it, is false."""
         if found is not False:
             return
@@ -120,7 +122,7 @@ class TrueOfFields:
         self._tree, self._programs, self._names = found.tree, found.programs, found.names
         self._wanted = condition.tags
         self._tags = FieldTags(condition.tags_by_pattern)
-        self._places: dict[str, Field] = {}
+        self._places: dict[str, SchemaField] = {}
         self._shown = shown_of(condition.text)
 
     def steps(self, record: RuledRecord) -> int:
@@ -173,7 +175,7 @@ class TrueOfFields:
     def _visit(self, evaluate: Evaluate) -> Visit:
         return Visit(self._wanted, self._tags, self._places, evaluate)
 
-    def _evaluated(self, field: Field, type_name: str, value: Any, message: Callable[[], Any]) -> object:
+    def _evaluated(self, field: SchemaField, type_name: str, value: Any, message: Callable[[], Any]) -> object:
         """Return what the expression gives of a value. Raises NotMet if that is an error."""
         seen: dict[str, Any] = {}
         for name in self._names:

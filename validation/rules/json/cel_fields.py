@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any, Final
 from urllib.parse import quote
 
-from sluicegate.validation.rules.cel.fields import Field, Visit
+from sluicegate.validation.rules.cel.fields import SchemaField, Visit
 from sluicegate.validation.rules.cel.runtime import Compiled, ExpressionUnusable, compiled, field_environment
 from sluicegate.validation.rules.cel.steps import DENSEST_BYTE
 from sluicegate.validation.rules.cel.variables import NotOfSchema, TextWithZero, value_of
@@ -75,7 +75,14 @@ class _Walk:
         self._visit = visit
 
     def value(
-        self, schema: Any, document: str, value: Any, path: str, field: Field | None, message: Any, kind: Any = None
+        self,
+        schema: Any,
+        document: str,
+        value: Any,
+        path: str,
+        field: SchemaField | None,
+        message: Any,
+        kind: Any = None,
     ) -> Any:
         """Visit a value of `field` in `message`; `kind`: the type of several that the value has."""
         if value is None or not isinstance(schema, dict):
@@ -104,7 +111,7 @@ class _Walk:
         return value
 
     def _combined(
-        self, schema: dict[str, Any], document: str, value: Any, path: str, field: Field | None, message: Any
+        self, schema: dict[str, Any], document: str, value: Any, path: str, field: SchemaField | None, message: Any
     ) -> Any:
         """Visit a value by the schemas of a combining keyword, each with the result of the one before it."""
         keyword = next(each for each in _COMBINING if schema.get(each) is not None)

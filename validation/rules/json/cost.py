@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from sluicegate.protocol.records.scan import is_compiled
 from sluicegate.validation.rules.json.count import DEEPEST, weighed
-from sluicegate.validation.rules.json.graph import Place, Unclear, schema_graph
+from sluicegate.validation.rules.json.graph import SchemaNode, Unclear, schema_graph
 from sluicegate.validation.rules.json.keywords import NONE, Cost, KeywordCosts, keyword_costs
 from sluicegate.validation.rules.json.levels import (
     ENDLESS,
@@ -96,7 +96,7 @@ class JsonSchemaCost:
             most = most.most(cost)
         return _READ_ANY_BYTE + most.items * _ITEMS_OF_BYTE + most.bytes + most.numbers * _UNITS_OF_BYTE
 
-    def _compute(self, places: tuple[Place, ...]) -> None:
+    def _compute(self, places: tuple[SchemaNode, ...]) -> None:
         costs = [keyword_costs(place.schema) for place in places]
         self._error_size = max(cost.error.items for cost in costs)
         order = _children_first(places)
@@ -126,7 +126,7 @@ class JsonSchemaCost:
 
 
 def _levels(
-    places: tuple[Place, ...], costs: list[KeywordCosts], order: list[int], within: float
+    places: tuple[SchemaNode, ...], costs: list[KeywordCosts], order: list[int], within: float
 ) -> tuple[Levels, int]:
     """Return the object that computes the levels, and its work for each level."""
     explained = _explained(places)
@@ -164,7 +164,7 @@ def _flat(costs: Iterable[Cost]) -> "array[float]":
 _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
-def _children_first(places: tuple[Place, ...]) -> list[int]:
+def _children_first(places: tuple[SchemaNode, ...]) -> list[int]:
     """Return the places, each after those that apply to the same value. Raises Unclear for a cycle."""
     order: list[int] = []
     state = [0] * len(places)  # 1: begun, 2: done
@@ -188,7 +188,7 @@ def _children_first(places: tuple[Place, ...]) -> list[int]:
     return order
 
 
-def _longest_chain(places: tuple[Place, ...], order: list[int]) -> int:
+def _longest_chain(places: tuple[SchemaNode, ...], order: list[int]) -> int:
     """Return the longest chain of references for the same value."""
     lengths = [0] * len(places)
     for at in order:
@@ -197,7 +197,7 @@ def _longest_chain(places: tuple[Place, ...], order: list[int]) -> int:
     return max(lengths)
 
 
-def _explained(places: tuple[Place, ...]) -> set[int]:
+def _explained(places: tuple[SchemaNode, ...]) -> set[int]:
     """Return the places whose errors are all collected: those below an anyOf or oneOf."""
     found: set[int] = set()
     waiting = [at for at, place in enumerate(places) if place.is_alternative]

@@ -30,7 +30,7 @@ class Unclear(Exception):
 
 
 @dataclass(slots=True)
-class Place:
+class SchemaNode:
     """A schema and its edges. `in_place`: groups; one schema of each group applies to the same value.
 
     `named`: one of these applies to a property that the schema names; `everywhere`: all of these to any property.
@@ -51,7 +51,7 @@ class Place:
 class SchemaGraph:
     """The graph; the first of `places` is the root."""
 
-    places: tuple[Place, ...]
+    places: tuple[SchemaNode, ...]
 
 
 def schema_graph(root: Any, references: Mapping[str, Any]) -> SchemaGraph:
@@ -64,12 +64,12 @@ class _Reader:
 
     def __init__(self, root: Any, references: Mapping[str, Any]) -> None:
         self._documents = Documents(root, references)
-        self._places: list[Place] = []
+        self._places: list[SchemaNode] = []
         self._known: dict[int, int] = {}
         self._waiting: list[tuple[int, str]] = []
         self._root = root
 
-    def read(self) -> list[Place]:
+    def read(self) -> list[SchemaNode]:
         if isinstance(self._root, dict):
             self._place(self._root, "")
         while self._waiting:
@@ -86,11 +86,11 @@ class _Reader:
             if len(self._places) == _MOST_PLACES:
                 raise Unclear
             at = self._known[id(schema)] = len(self._places)
-            self._places.append(Place(schema))
+            self._places.append(SchemaNode(schema))
             self._waiting.append((at, document))
         return at
 
-    def _fill(self, place: Place, document: str) -> None:
+    def _fill(self, place: SchemaNode, document: str) -> None:
         schema = place.schema
         if schema.keys().isdisjoint(_LEADING_ON):
             return

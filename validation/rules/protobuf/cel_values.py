@@ -7,7 +7,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any, Final
 
-from sluicegate.validation.rules.cel.fields import Field, Visit
+from sluicegate.validation.rules.cel.fields import SchemaField, Visit
 from sluicegate.validation.rules.cel.runtime import (
     Compiled,
     Dialect,
@@ -125,7 +125,7 @@ class ProtobufFields:
             value = getattr(message, descriptor.name)
             visit.check(field, self._value(descriptor, field, value, message, visit))
 
-    def _value(self, descriptor: Any, field: Field, value: Any, message: Any, visit: Visit) -> object:
+    def _value(self, descriptor: Any, field: SchemaField, value: Any, message: Any, visit: Visit) -> object:
         """Visit the value of a field in `message`; return what the condition gives, or another value than false."""
         inner = descriptor.message_type
         if inner is not None and inner.GetOptions().map_entry:
