@@ -25,7 +25,7 @@ from sluicegate.validation.rules.json.syntax import JsonSyntax
 from sluicegate.validation.rules.native.contents import OrdinaryContents
 from sluicegate.validation.rules.native.questions import ordinary_questions
 from sluicegate.validation.rules.protobuf.schema import protobuf_content
-from sluicegate.validation.rules.rule import Client, Rule, RuledRecord, Side
+from sluicegate.validation.rules.rule import Client, RecordRule, RuledRecord, Side
 from sluicegate.validation.rules.schemas.schema_constraints import MeetsConstraints
 from sluicegate.validation.rules.schemas.schema_expression import TrueOfSchema, json_schema_of
 from sluicegate.validation.rules.schemas.schema_file import FollowsSchema
@@ -113,14 +113,14 @@ def order(number: int) -> dict[str, Any]:
     }
 
 
-def measured(rule: Rule, value: bytes) -> float:
+def measured(rule: RecordRule, value: bytes) -> float:
     """Ms of CPU for each MB: the least of some rounds, as others' load only adds."""
     record = RuledRecord("orders", 0, 0, 0, None, value, (), Client("127.0.0.1"))
     assert rule.complaint(record) is None
     return _least(lambda: rule.complaint(record), _RECORDS, len(value))
 
 
-def natively(rule: Rule, value: bytes) -> float:
+def natively(rule: RecordRule, value: bytes) -> float:
     """The same where the fast path asks about a batch."""
     questions = ordinary_questions([rule])
     assert questions is not None
@@ -141,7 +141,7 @@ def _round(ask: Callable[[], object], times: int) -> float:
     return process_time() - begin
 
 
-def _as_json(schemas: FollowsSchema) -> Rule:
+def _as_json(schemas: FollowsSchema) -> RecordRule:
     return TrueOfSchema(json.dumps(JSON_SCHEMA), schemas, json_schema_of)
 
 
@@ -157,7 +157,7 @@ def main() -> None:
     unusual = FollowsSchema(Side.VALUE, json_schema_content(json.dumps({**JSON_SCHEMA, "minProperties": 1})))
     of_constrained = FollowsSchema(Side.VALUE, protobuf_content(_CONSTRAINED, "Order"))
     avro, protobuf = out.getvalue(), protobuf_order(711)
-    asked: list[tuple[str, Callable[[Rule, bytes], float], Rule, bytes]] = [
+    asked: list[tuple[str, Callable[[RecordRule, bytes], float], RecordRule, bytes]] = [
         ("JSON, plainly good", natively, JsonSyntax(Side.VALUE), text),
         ("JSON", measured, JsonSyntax(Side.VALUE), text),
         ("JSON, duplicate keys rejected", measured, JsonSyntax(Side.VALUE, "reject"), text),

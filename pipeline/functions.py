@@ -14,11 +14,11 @@ from pyspark.sql import functions as f
 from sluicegate.protocol.records.record_batch import NO_TIMESTAMP
 from sluicegate.validation import units
 from sluicegate.validation.timestamps import TimeWindow
-from sluicegate.validation.units import PLAUSIBLE_MS, Unit
+from sluicegate.validation.units import PLAUSIBLE_MS, TimeUnit
 
 _LEAST = -(2**63)
 _MS_PER_SECOND = 1000
-_PER_MS = {Unit.MICROSECONDS: 1_000, Unit.NANOSECONDS: 1_000_000}
+_PER_MS = {TimeUnit.MICROSECONDS: 1_000, TimeUnit.NANOSECONDS: 1_000_000}
 _EXACT = "decimal(19,0)"  # holds products of int64 without overflow
 
 
@@ -60,7 +60,7 @@ def unit_of(timestamp: Column | str, appended: Column | str) -> Column:
     low, high = moment - _exactly(PLAUSIBLE_MS), moment + _exactly(PLAUSIBLE_MS)
     in_seconds = (time * _exactly(_MS_PER_SECOND)).between(low, high)
     found = f.when((time <= 0) | time.between(low, high), f.lit(None).cast("string"))
-    found = found.when(in_seconds, Unit.SECONDS.value)
+    found = found.when(in_seconds, TimeUnit.SECONDS.value)
     for unit, per in _PER_MS.items():
         is_in_it = time.between(low * _exactly(per), high * _exactly(per) + _exactly(per - 1))
         found = found.when(is_in_it, unit.value)

@@ -14,7 +14,7 @@ from sluicegate.protocol.records.record_batch import (
 from sluicegate.validation.dispositions.fixes import Fixed, Previous, fix_times
 from sluicegate.validation.dispositions.marks import Marked, mark
 from sluicegate.validation.dispositions.rewritten import GrowthAllowance
-from sluicegate.validation.policy import Fix, TopicPolicy, ValidationLimits
+from sluicegate.validation.policy import TimeFix, TopicPolicy, ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimes
 from sluicegate.validation.rejections import over_limit
 from sluicegate.validation.requests.request_rule import SentBatch
@@ -102,7 +102,7 @@ class ExtendedValidation:
         if is_observed:
             self._observed_errors = budget.record_errors
             budget.record_errors = kept
-        if policy.fix is Fix.PREVIOUS and isinstance(verdict, Accepted) and verdict.has_time:
+        if policy.fix is TimeFix.PREVIOUS and isinstance(verdict, Accepted) and verdict.has_time:
             if not self._validated.times:
                 self._validated.times = {}
             self._validated.times[place] = (submission.topic, submission.partition), now_ms + verdict.ahead_ms

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sluicegate.config.source import Path
-from sluicegate.config.teams import Floor as FloorKeys
+from sluicegate.config.teams import FloorPolicy as FloorKeys
 from sluicegate.config.topics import STRICTNESS_OF_FRAMING, STRICTNESS_OF_MODE, TopicKeys
 from sluicegate.config.values.glob_cover import is_within
 from sluicegate.protocol.integers import LONG_MAX
@@ -15,7 +15,7 @@ from sluicegate.validation.cluster_settings import (
     MAX_MESSAGE_BYTES,
     TIMESTAMP_TYPE,
 )
-from sluicegate.validation.origins import Origins, rule_paths
+from sluicegate.validation.origins import PolicyOrigins, rule_paths
 from sluicegate.validation.policy import Framing, TimestampType, TopicPolicy
 from sluicegate.validation.rules.from_keys import RuleMaker, rule_set_of
 from sluicegate.validation.rules.rule import Mode
@@ -41,7 +41,7 @@ _KEPT_WITHOUT_CHECKS = frozenset({TIMESTAMP_TYPE, "samples", "owner"})
 
 
 @dataclass(frozen=True, slots=True)
-class Floor:
+class FloorPolicy:
     """The weakest policy of a topic; fields as in TopicPolicy. `rules`: None if the floor has none.
 
     `path`: that of its entry; `rule_paths`: those of its rules, by name.
@@ -92,7 +92,7 @@ class Floor:
             return policy.mode
         return self.mode if policy.dead_letters is None else Mode.QUARANTINE
 
-    def _origins(self, given: TopicPolicy, raised: TopicPolicy) -> Origins:
+    def _origins(self, given: TopicPolicy, raised: TopicPolicy) -> PolicyOrigins:
         """Return the origins with those of each value that this floor raised."""
         changed = (key for name, key in _RAISED.items() if getattr(given, name) != getattr(raised, name))
         own = {key: self.path if key in _KEYS_OF_POLICIES else (*self.path, key) for key in changed}
@@ -151,10 +151,10 @@ class Floors:
         return known[1]
 
 
-def _floor(keys: FloorKeys, path: Path, defaults: TopicKeys, maker: RuleMaker) -> Floor | None:
+def _floor(keys: FloorKeys, path: Path, defaults: TopicKeys, maker: RuleMaker) -> FloorPolicy | None:
     if keys == FloorKeys(match=keys.match):
         return None
-    return Floor(
+    return FloorPolicy(
         LONG_MAX if keys.before_max_ms is None else keys.before_max_ms,
         LONG_MAX if keys.after_max_ms is None else keys.after_max_ms,
         keys.cleanup_policy is not None,

@@ -14,15 +14,15 @@ from sluicegate.config.source import Path, Source
 from sluicegate.config.teams import ClientOwner
 from sluicegate.config.teams import Floor as FloorKeys
 from sluicegate.config.topics import Enforce, Rehearse, Topic, TopicKeys
-from sluicegate.config.topics import Fix as FixKeys
+from sluicegate.config.topics import TimeFix as FixKeys
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.validation.cluster_settings import AFTER_MAX, BEFORE_MAX, DIFFERENCE_MAX
 from sluicegate.validation.floor import Floors
-from sluicegate.validation.origins import NOWHERE, Origins, rule_paths
+from sluicegate.validation.origins import NOWHERE, PolicyOrigins, rule_paths
 from sluicegate.validation.policy import (
-    Fix,
     Framing,
     Rehearsed,
+    TimeFix,
     TimestampType,
     TopicPolicy,
     ValidationLimits,
@@ -66,7 +66,7 @@ def compile_policies(
     compiling = _Compiling(
         defaults,
         maker,
-        Origins(
+        PolicyOrigins(
             source,
             requests={rule.name: i for i, rule in enumerate(requests)},
             quotas={quota.name: i for i, quota in enumerate(quotas)},
@@ -105,7 +105,7 @@ def rulebook_of(config: Config, maker: RuleMaker = INLINE_RULES, source: Source 
 def unusable_policies(config: Config, maker: RuleMaker, source: Source = NOWHERE) -> Iterator[PolicyUnusable]:
     """Yield why `file_policies_of` raises PolicyUnusable, for all sections; rules are left out."""
     defaults = replace(config.defaults, rules=None)
-    compiling = _Compiling(defaults, maker, Origins(source), ())
+    compiling = _Compiling(defaults, maker, PolicyOrigins(source), ())
     seen = set()
     for path, keys in (("defaults",), defaults), *((("topics", i), topic) for i, topic in enumerate(config.topics)):
         try:
@@ -137,7 +137,7 @@ class _Compiling:
     """Compiles one configuration. `origins`: the part of the origins that all its policies share."""
 
     def __init__(
-        self, defaults: TopicKeys, maker: RuleMaker, origins: Origins, client_owners: tuple[OwnedClients, ...]
+        self, defaults: TopicKeys, maker: RuleMaker, origins: PolicyOrigins, client_owners: tuple[OwnedClients, ...]
     ) -> None:
         self._defaults = defaults
         self._maker = maker
@@ -171,7 +171,7 @@ class _Compiling:
             if keys.mode != "observe":  # a mode of `defaults` does not count
                 mode, paths["mode"] = Mode.QUARANTINE, paths["quarantine"]
         fix = _fix(given("fix")) if dead_letters is None else None
-        widest = PLAUSIBLE_MS if fix is Fix.UNIT else LONG_MAX
+        widest = PLAUSIBLE_MS if fix is TimeFix.UNIT else LONG_MAX
         bounds = {}
         for key, bound in ((BEFORE_MAX, given("before_max_ms")), (AFTER_MAX, given("after_max_ms"))):
             bounds[key] = bound_or_difference(bound, difference)
@@ -224,8 +224,8 @@ def _enforced(keys: Enforce | None) -> EnforcedClients | None:
     return None if keys is None else EnforcedClients(tuple(map(NamePattern, keys.clients or ())), keys.percent)
 
 
-def _fix(keys: FixKeys | None) -> Fix | None:
-    return None if keys is None else Fix(keys.timestamp)
+def _fix(keys: FixKeys | None) -> TimeFix | None:
+    return None if keys is None else TimeFix(keys.timestamp)
 
 
 def _rehearsed(keys: Rehearse | None) -> Rehearsed | None:

@@ -30,7 +30,7 @@ class OverridingSetting(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Origins:
+class PolicyOrigins:
     """The origin of each key of a policy.
 
     `source` resolves paths. `paths`: the path of each key that the configuration sets, by the key's name; other keys
@@ -48,7 +48,7 @@ class Origins:
     is_suspended: bool = False
 
 
-UNKNOWN_ORIGINS = Origins()
+UNKNOWN_ORIGINS = PolicyOrigins()
 
 
 def rule_paths(rules: Sequence[Rule] | None, path: Path | None) -> dict[str, Path]:

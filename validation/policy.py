@@ -7,10 +7,10 @@ from enum import Enum
 from sluicegate.config.teams import Owner
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.protocol.records.codecs.codec import Oddity
-from sluicegate.validation.origins import UNKNOWN_ORIGINS, Origins
+from sluicegate.validation.origins import UNKNOWN_ORIGINS, PolicyOrigins
 from sluicegate.validation.requests.name_pattern import EnforcedClients, Exemption, OwnedClients
-from sluicegate.validation.requests.quota import Quota
-from sluicegate.validation.requests.request_rule import RequestRule
+from sluicegate.validation.requests.quota import QuotaLimits
+from sluicegate.validation.requests.request_rule import RequestCheck
 from sluicegate.validation.rules.rule import Client, Mode
 from sluicegate.validation.rules.rule_set import RuleSet
 from sluicegate.validation.sensitive.from_keys import Sensitive
@@ -31,7 +31,7 @@ class Framing(Enum):
     BROKER = "broker"  # check neither
 
 
-class Fix(Enum):
+class TimeFix(Enum):
     """The new time for a time that breaks a bound."""
 
     NOW = "now"
@@ -74,12 +74,12 @@ class TopicPolicy:
     checked: bool = True
     mode: Mode = Mode.REJECT
     rehearsed: Rehearsed | None = None
-    fix: Fix | None = None
+    fix: TimeFix | None = None
     dead_letters: str | None = None
     rules: RuleSet | None = None
-    requests: tuple[RequestRule, ...] = ()
+    requests: tuple[RequestCheck, ...] = ()
     samples: bool = False
-    quota: Quota | None = None
+    quota: QuotaLimits | None = None
     framing: Framing = Framing.SAFE
     enforced: EnforcedClients | None = None
     floor_of_others: "TopicPolicy | None" = None
@@ -87,7 +87,7 @@ class TopicPolicy:
     client_owners: tuple[OwnedClients, ...] = ()
     sensitive: Sensitive | None = None
     exempt: "ExemptClients | None" = None
-    origins: Origins = field(default=UNKNOWN_ORIGINS, compare=False, repr=False)
+    origins: PolicyOrigins = field(default=UNKNOWN_ORIGINS, compare=False, repr=False)
     is_plain: bool = field(init=False)
 
     def __post_init__(self) -> None:
@@ -232,7 +232,7 @@ NOT_NEEDED_BY_PLAIN_VALIDATION = frozenset(
 # A new field, mode or fix needs the slow path, and extended validation, until it is named here.
 _MODES_OF_FAST_PATH = frozenset({Mode.REJECT, Mode.OBSERVE, Mode.FIX, Mode.QUARANTINE, Mode.COPY})
 _MODES_OF_PLAIN_VALIDATION = frozenset({Mode.REJECT, Mode.FIX, Mode.QUARANTINE, Mode.COPY})
-_FIXES_OF_FAST_PATH = frozenset({Fix.NOW, Fix.CLAMP, Fix.UNIT})
+_FIXES_OF_FAST_PATH = frozenset({TimeFix.NOW, TimeFix.CLAMP, TimeFix.UNIT})
 
 
 def _all_but(known: frozenset[str]) -> tuple[tuple[str, object], ...]:

@@ -12,8 +12,8 @@ from sluicegate.validation.policy import (
     TopicPolicy,
 )
 from sluicegate.validation.requests.name_pattern import Exemption, NamePattern, OwnedClients
-from sluicegate.validation.requests.quota import Quota
-from sluicegate.validation.requests.request_rule import RequestRule
+from sluicegate.validation.requests.quota import QuotaLimits
+from sluicegate.validation.requests.request_rule import RequestCheck
 from sluicegate.validation.rules.rule import Client
 from sluicegate.validation.topic_patterns import TopicPatterns
 
@@ -34,9 +34,9 @@ class FilePolicies:
         self,
         default: TopicPolicy,
         topics: Sequence[tuple[str, TopicPolicy]],
-        requests: Sequence[tuple[str | None, RequestRule]] = (),
+        requests: Sequence[tuple[str | None, RequestCheck]] = (),
         exempt: tuple[Exemption, ...] = (),
-        quotas: tuple[Quota, ...] = (),
+        quotas: tuple[QuotaLimits, ...] = (),
         floors: Floors | None = None,
         rules_name_principals: bool = False,
     ) -> None:
@@ -121,7 +121,7 @@ class FilePolicies:
         return replace(policy, exempt=ExemptClients(exemptions, theirs))
 
 
-def _with_requests(policy: TopicPolicy, requests: tuple[RequestRule, ...]) -> TopicPolicy:
+def _with_requests(policy: TopicPolicy, requests: tuple[RequestCheck, ...]) -> TopicPolicy:
     """Return a policy with the operator's rules about requests, which are part of the floor too."""
     floor = policy.floor_of_others
     return replace(

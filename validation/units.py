@@ -14,7 +14,7 @@ PLAUSIBLE_MS = 10 * 365 * 86_400_000
 _STEPS = ((86_400_000 * 365, "years"), (86_400_000, "days"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
 
 
-class Unit(StrEnum):
+class TimeUnit(StrEnum):
     """A unit that is mistaken for milliseconds."""
 
     SECONDS = "seconds"
@@ -22,16 +22,16 @@ class Unit(StrEnum):
     NANOSECONDS = "nanoseconds"
 
 
-_PER_MS = {Unit.MICROSECONDS: 1_000, Unit.NANOSECONDS: 1_000_000}
+_PER_MS = {TimeUnit.MICROSECONDS: 1_000, TimeUnit.NANOSECONDS: 1_000_000}
 _MS_PER_SECOND = 1000
-_LOOKS_LIKE = {unit: f"looks like {unit}: as milliseconds it is " for unit in Unit}
+_LOOKS_LIKE = {unit: f"looks like {unit}: as milliseconds it is " for unit in TimeUnit}
 
 
 @dataclass(frozen=True, slots=True)
 class UnitRange:
     """The numbers from `low` to `high` (inclusive) are times in `unit`."""
 
-    unit: Unit
+    unit: TimeUnit
     low: int
     high: int
 
@@ -44,26 +44,26 @@ def plausible_range(now_ms: int, epoch_ms: int | None = None) -> tuple[int, int]
 def unit_ranges(now_ms: int, epoch_ms: int | None = None) -> tuple[UnitRange, ...]:
     """Return the ranges of numbers that count as another unit, unless they are plausible in milliseconds."""
     low, high = plausible_range(now_ms, epoch_ms)
-    seconds = UnitRange(Unit.SECONDS, -(-low // _MS_PER_SECOND), high // _MS_PER_SECOND)
+    seconds = UnitRange(TimeUnit.SECONDS, -(-low // _MS_PER_SECOND), high // _MS_PER_SECOND)
     return (seconds, *(UnitRange(unit, low * per, high * per + per - 1) for unit, per in _PER_MS.items()))
 
 
-def unit_of(timestamp: int, now_ms: int) -> Unit | None:
+def unit_of(timestamp: int, now_ms: int) -> TimeUnit | None:
     """Return the unit of `timestamp` if it is not plausible in milliseconds; None: no unit fits."""
     low, high = plausible_range(now_ms)
     if timestamp <= 0 or low <= timestamp <= high:
         return None
     # The ranges of `unit_ranges`, without allocating them: this runs for up to a thousand records of a request.
     if -(-low // _MS_PER_SECOND) <= timestamp <= high // _MS_PER_SECOND:
-        return Unit.SECONDS
-    if low <= timestamp // _PER_MS[Unit.MICROSECONDS] <= high:
-        return Unit.MICROSECONDS
-    return Unit.NANOSECONDS if low <= timestamp // _PER_MS[Unit.NANOSECONDS] <= high else None
+        return TimeUnit.SECONDS
+    if low <= timestamp // _PER_MS[TimeUnit.MICROSECONDS] <= high:
+        return TimeUnit.MICROSECONDS
+    return TimeUnit.NANOSECONDS if low <= timestamp // _PER_MS[TimeUnit.NANOSECONDS] <= high else None
 
 
-def in_milliseconds(timestamp: int, unit: Unit) -> int:
+def in_milliseconds(timestamp: int, unit: TimeUnit) -> int:
     """Return the time (ms) of a number in `unit`."""
-    return timestamp * _MS_PER_SECOND if unit is Unit.SECONDS else timestamp // _PER_MS[unit]
+    return timestamp * _MS_PER_SECOND if unit is TimeUnit.SECONDS else timestamp // _PER_MS[unit]
 
 
 def diagnose(timestamp: int, now_ms: int) -> str:

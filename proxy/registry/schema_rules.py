@@ -17,7 +17,7 @@ from sluicegate.proxy.rules_process.stoppable import StoppableContent, Stoppable
 from sluicegate.validation.rules.content_rules import content_rule
 from sluicegate.validation.rules.from_keys import InlineRules
 from sluicegate.validation.rules.protobuf.constraints import check_installed
-from sluicegate.validation.rules.rule import Outage, Rule, Side
+from sluicegate.validation.rules.rule import Outage, RecordRule, Side
 from sluicegate.validation.rules.schemas.content import Content, SchemaLanguage, SchemaUnusable
 from sluicegate.validation.rules.schemas.framing import ConfluentFraming
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, Schemas, SubjectName
@@ -52,7 +52,7 @@ class SchemaRules(InlineRules):
         self._process = process
         self._contents: dict[Schema, Content] = {}
 
-    def of_schema(self, schema: Schema, side: Side) -> Rule:
+    def of_schema(self, schema: Schema, side: Side) -> RecordRule:
         """Make a schema rule. Raises SchemaUnusable."""
         return self._of_known(schema, side) if schema.registry is None else self._of_registry(schema, side)
 
@@ -77,7 +77,7 @@ class SchemaRules(InlineRules):
                 raise SchemaUnusable(f"{Path(schema.file).absolute()}: {error}") from error
         return content
 
-    def of_content(self, key: str, side: Side, options: Mapping[str, Any]) -> Rule:
+    def of_content(self, key: str, side: Side, options: Mapping[str, Any]) -> RecordRule:
         """Make a content rule; a costly one runs in the rules process."""
         rule = content_rule(key, side, options)
         if not rule.is_costly:
@@ -87,12 +87,12 @@ class SchemaRules(InlineRules):
         )
         return self._stoppable(specification, rule)
 
-    def of_expression(self, expression: str) -> Rule:
+    def of_expression(self, expression: str) -> RecordRule:
         """Make a rule of a CEL expression. Raises ExpressionUnusable."""
         rule = super().of_expression(expression)
         return self._stoppable(Specification(EvaluatorKind.EXPRESSION, expression.encode()), rule)
 
-    def of_schema_expression(self, expression: str, schema: Schema) -> Rule:
+    def of_schema_expression(self, expression: str, schema: Schema) -> RecordRule:
         """Make a rule of a CEL expression over values with a schema. Raises RuleUnusable."""
         if schema.format == "json" and not self._has_framing_of_its_own(schema):
             return self.of_expression(expression)
@@ -109,11 +109,11 @@ class SchemaRules(InlineRules):
             self._registries[schema.registry].framing, ConfluentFraming
         )
 
-    def of_conditions(self, schema: Schema, side: Side) -> Rule:
+    def of_conditions(self, schema: Schema, side: Side) -> RecordRule:
         """Make a rule about the conditions that a registry keeps with a schema."""
         return MeetsConditions(self._of_registry(schema, side), side)
 
-    def of_constraints(self, schema: Schema, side: Side) -> Rule:
+    def of_constraints(self, schema: Schema, side: Side) -> RecordRule:
         """Make a rule about the constraints of a schema. Raises SchemaUnusable."""
         check_installed()
         if schema.registry is not None:
@@ -123,7 +123,7 @@ class SchemaRules(InlineRules):
             rule.compile_for(self._known_content(schema))
         return rule
 
-    def of_data_as_json(self, schema: Schema, side: Side) -> Rule:
+    def of_data_as_json(self, schema: Schema, side: Side) -> RecordRule:
         """Make a rule about the JSON Schema of data that another schema describes. Raises SchemaUnusable."""
         assert schema.json_schema is not None
         self._known_content(Schema(text=schema.json_schema, format="json"))  # reports what is wrong with it
@@ -133,7 +133,7 @@ class SchemaRules(InlineRules):
         rule.compile_for(self._known_content(schema))
         return rule
 
-    def of_entry_point(self, name: str, options: Mapping[str, Any]) -> Rule:
+    def of_entry_point(self, name: str, options: Mapping[str, Any]) -> RecordRule:
         """Make a rule of an entry point. Raises OwnRuleUnusable."""
         rule = super().of_entry_point(name, options)
         return (
@@ -142,7 +142,7 @@ class SchemaRules(InlineRules):
             else rule
         )
 
-    def _stoppable(self, specification: Specification, rule: Rule) -> Rule:
+    def _stoppable(self, specification: Specification, rule: RecordRule) -> RecordRule:
         return rule if self._process is None else StoppableRule(specification, rule, self._process)
 
     def _content_of(self, specification: Specification) -> Content:

@@ -22,7 +22,7 @@ from sluicegate.validation.policy import TimestampType, TopicPolicy
 from sluicegate.validation.rulebook import NOTHING_SUSPENDED, Rulebook, Suspended
 from sluicegate.validation.rules.built_in import Required
 from sluicegate.validation.rules.from_keys import RuleMaker
-from sluicegate.validation.rules.rule import Mode, Rule, Side
+from sluicegate.validation.rules.rule import Mode, RecordRule, Side
 from sluicegate.validation.topic_patterns import TopicPatterns
 
 _KEYS = [key.name for key in each_key_of(Topic) if key.name not in ("match", DIFFERENCE_MAX)]
@@ -38,28 +38,28 @@ ReadSettings = Callable[[str], SettingsRead]
 class NamesOnly:
     """Makes rules that only have a name, because compiling real ones may take long; they validate nothing."""
 
-    def of_schema(self, _schema: Schema, side: Side) -> Rule:
+    def of_schema(self, _schema: Schema, side: Side) -> RecordRule:
         return Required(side)
 
-    def of_content(self, _key: str, side: Side, _options: Mapping[str, Any]) -> Rule:
+    def of_content(self, _key: str, side: Side, _options: Mapping[str, Any]) -> RecordRule:
         return Required(side)
 
-    def of_expression(self, _expression: str) -> Rule:
+    def of_expression(self, _expression: str) -> RecordRule:
         return Required(Side.KEY)
 
-    def of_schema_expression(self, _expression: str, _schema: Schema) -> Rule:
+    def of_schema_expression(self, _expression: str, _schema: Schema) -> RecordRule:
         return Required(Side.VALUE)
 
-    def of_conditions(self, _schema: Schema, side: Side) -> Rule:
+    def of_conditions(self, _schema: Schema, side: Side) -> RecordRule:
         return Required(side)
 
-    def of_constraints(self, _schema: Schema, side: Side) -> Rule:
+    def of_constraints(self, _schema: Schema, side: Side) -> RecordRule:
         return Required(side)
 
-    def of_data_as_json(self, _schema: Schema, side: Side) -> Rule:
+    def of_data_as_json(self, _schema: Schema, side: Side) -> RecordRule:
         return Required(side)
 
-    def of_entry_point(self, _name: str, _options: Mapping[str, Any]) -> Rule:
+    def of_entry_point(self, _name: str, _options: Mapping[str, Any]) -> RecordRule:
         return Required(Side.KEY)
 
 

@@ -32,7 +32,7 @@ from sluicegate.proxy.rules_process.messages import (
 from sluicegate.proxy.rules_process.protoc import write_descriptor_set
 from sluicegate.validation.rules.own_rule import place_of
 from sluicegate.validation.rules.protobuf.message_names import MessageNaming
-from sluicegate.validation.rules.rule import Outage, Rule, RuleUnusable, SchemaError, Side
+from sluicegate.validation.rules.rule import Outage, RecordRule, RuleUnusable, SchemaError, Side
 from sluicegate.validation.rules.schemas.conditions import Condition
 from sluicegate.validation.rules.schemas.content import (
     Content,
@@ -107,7 +107,7 @@ def load(kinds: frozenset[EvaluatorKind]) -> None:
             continue  # making such a rule reports what is missing
 
 
-def made(given: Specification) -> Content | Rule | ExpressionOfSchema | None:
+def made(given: Specification) -> Content | RecordRule | ExpressionOfSchema | None:
     """Return the schema or rule; None if there is nothing to keep. Raises RuleUnusable and errors of libraries."""
     if given.kind not in _OVER_SCHEMAS:
         return _schema_or_rule(given)
@@ -124,7 +124,7 @@ def made(given: Specification) -> Content | Rule | ExpressionOfSchema | None:
     return content.condition(expression) if isinstance(expression, Condition) else content.expression(expression)
 
 
-def _schema_or_rule(given: Specification) -> Content | Rule | None:
+def _schema_or_rule(given: Specification) -> Content | RecordRule | None:
     named = {name: text.decode() for name, text in given.references}
     if given.kind is EvaluatorKind.PROTO_SOURCE:
         write_descriptor_set(given.name, given.text.decode(), named)

@@ -13,7 +13,7 @@ from sluicegate.validation.rules.rule import (
     LIBRARY_FAULTS,
     UNBOUNDED,
     Outage,
-    Rule,
+    RecordRule,
     RuledRecord,
     SchemaError,
     header_names_of,
@@ -155,7 +155,7 @@ class StoppableContent:
 class StoppableRule:
     """A rule that may take long for some or all records."""
 
-    def __init__(self, specification: Specification, rule: Rule, process: RulesProcess) -> None:
+    def __init__(self, specification: Specification, rule: RecordRule, process: RulesProcess) -> None:
         self.needs = rule.needs
         self.header_names = header_names_of(rule)
         self.is_slow = rule.is_slow

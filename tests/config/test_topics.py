@@ -3,7 +3,7 @@
 import pytest
 
 from sluicegate.validation.from_keys import rulebook_of
-from sluicegate.validation.policy import Fix
+from sluicegate.validation.policy import TimeFix
 from sluicegate.validation.rules.rule import Mode
 from tests.config.reading import SMALLEST, loaded, problems
 
@@ -49,7 +49,7 @@ def test_an_entrys_own_word_goes_before_the_defaults() -> None:
     rules = rulebook_of(loaded(text).config)
 
     assert (rules.of("a").mode, rules.of("a").fix) == (Mode.QUARANTINE, None)
-    assert (rules.of("b").mode, rules.of("b").fix) == (Mode.OBSERVE, Fix.NOW)
+    assert (rules.of("b").mode, rules.of("b").fix) == (Mode.OBSERVE, TimeFix.NOW)
 
 
 def test_an_entry_that_observes_copies_to_its_dead_letter_topic_and_a_floor_that_rejects_quarantines() -> None:

@@ -9,7 +9,7 @@ from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
-from sluicegate.validation.policy import Fix, Framing, Rehearsed, TopicPolicy, ValidationLimits
+from sluicegate.validation.policy import Framing, Rehearsed, TimeFix, TopicPolicy, ValidationLimits
 from sluicegate.validation.produce import validate_request
 from sluicegate.validation.rules.json.syntax import JsonSyntax
 from sluicegate.validation.rules.rule import Mode, NamedRule, Side
@@ -117,9 +117,9 @@ def test_an_unchecked_topic_is_left_to_its_broker() -> None:
     assert found.unchecked == 1 and not found.rejected and not found.observed
 
 
-@pytest.mark.parametrize("fix", Fix)
+@pytest.mark.parametrize("fix", TimeFix)
 @pytest.mark.parametrize("case", {**AMBIGUOUS, **UNREADABLE})
-def test_a_batch_with_a_wrong_encoding_is_not_fixed(case: str, fix: Fix) -> None:
+def test_a_batch_with_a_wrong_encoding_is_not_fixed(case: str, fix: TimeFix) -> None:
     policy = TopicPolicy(before_max_ms=HOUR, fix=fix)
     data = {**AMBIGUOUS, **UNREADABLE}[case](NOW - SECONDS_AGO * 1000)
 

@@ -26,7 +26,7 @@ from sluicegate.validation.rules.from_keys import InlineRules
 from sluicegate.validation.rules.json.schema import json_schema_content
 from sluicegate.validation.rules.json.syntax import JsonSyntax
 from sluicegate.validation.rules.native.questions import ordinary_questions
-from sluicegate.validation.rules.rule import Client, Rule, RuledRecord, Side
+from sluicegate.validation.rules.rule import Client, RecordRule, RuledRecord, Side
 from sluicegate.validation.rules.schemas.schema_file import Envelope, FollowsSchema
 from tests.wire.batches import Rec, record
 
@@ -51,7 +51,7 @@ _AVRO = avro_content(
 
 
 class _Maker(InlineRules):
-    def of_schema(self, _schema: object, side: Side) -> Rule:
+    def of_schema(self, _schema: object, side: Side) -> RecordRule:
         return FollowsSchema(side, _JSON_SCHEMA)
 
 
@@ -116,10 +116,10 @@ def _is_good_on_the_fast_path(frame: bytearray, version: int, body_at: int, now_
     return _FAST.validate(memoryview(frame), body_at, len(frame), version) != 0
 
 
-_ASKED: list[tuple[Rule, Any]] = []
+_ASKED: list[tuple[RecordRule, Any]] = []
 if _FAST is not None:
     ordinary_contents = import_module("sluicegate.validation.rules.native.contents")
-    _rules: tuple[Rule, ...] = (
+    _rules: tuple[RecordRule, ...] = (
         JsonSyntax(Side.VALUE, max_depth=20),
         FollowsSchema(Side.VALUE, _JSON_SCHEMA),
         FollowsSchema(Side.VALUE, _AVRO, Envelope.CONFLUENT),

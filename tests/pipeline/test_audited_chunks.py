@@ -12,7 +12,7 @@ from sluicegate.pipeline.jobs.profile.append_times import AppendTimes, append_ti
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch
 from sluicegate.pipeline.source.chunks import Chunk
-from sluicegate.validation.policy import Fix, TopicPolicy
+from sluicegate.validation.policy import TimeFix, TopicPolicy
 from sluicegate.validation.rules.built_in import MonotonicTime
 from sluicegate.validation.rules.rule import NamedRule
 from sluicegate.validation.rules.rule_set import RuleSet
@@ -45,6 +45,6 @@ def test_wherever_it_is_cut(points: list[tuple[int, int]], at: int) -> None:
 def test_policies_that_depend_on_earlier_batches() -> None:
     in_order = RuleSet([NamedRule("in order", MonotonicTime())])
 
-    assert looks_back(TopicPolicy(fix=Fix.PREVIOUS))
+    assert looks_back(TopicPolicy(fix=TimeFix.PREVIOUS))
     assert looks_back(TopicPolicy(rules=in_order))
-    assert not looks_back(TopicPolicy(fix=Fix.NOW, after_max_ms=5))
+    assert not looks_back(TopicPolicy(fix=TimeFix.NOW, after_max_ms=5))

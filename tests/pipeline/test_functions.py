@@ -66,7 +66,7 @@ def test_columns_agree_with_the_proxy(spark: SparkSession) -> None:
     ).collect()
 
     assert len(found) > 4000
-    assert {row["unit"] for row in found} == {None, *(unit.value for unit in units.Unit)}
+    assert {row["unit"] for row in found} == {None, *(unit.value for unit in units.TimeUnit)}
     assert {row["is_within"] for row in found} == {True, False}
     wrong = [(tuple(row)[:4], answered(row)) for row in found if answered(row) != core(tuple(row)[:4])]
     assert wrong[:5] == []

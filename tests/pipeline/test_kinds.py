@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluicegate.pipeline.jobs.profile.kinds import UNITS, Kind, Kinds
-from sluicegate.validation.units import Unit, in_milliseconds, unit_of
+from sluicegate.validation.units import TimeUnit, in_milliseconds, unit_of
 
 NOW = 1_764_000_000_000
 PER_MS = (10**3, 10**6)
@@ -42,9 +42,9 @@ def is_implausible(time: int) -> bool:
 
 def test_a_moment_in_each_unit() -> None:
     for unit, number in (
-        (Unit.SECONDS, NOW // 1000),
-        (Unit.MICROSECONDS, NOW * 1000 + 7),
-        (Unit.NANOSECONDS, NOW * 1_000_000 + 7),
+        (TimeUnit.SECONDS, NOW // 1000),
+        (TimeUnit.MICROSECONDS, NOW * 1000 + 7),
+        (TimeUnit.NANOSECONDS, NOW * 1_000_000 + 7),
     ):
         assert unit_of(number, NOW) is unit
         assert in_milliseconds(number, unit) // 1000 == NOW // 1000

@@ -21,7 +21,7 @@ from sluicegate.pipeline.kafka.fetching import StoredBatch, stored_batches
 from sluicegate.pipeline.moments import BadMoment, moment_from
 from sluicegate.pipeline.topics import Topics
 from sluicegate.protocol.records.record_batch import RecordBatch
-from sluicegate.validation.policy import Fix, TimestampType, TopicPolicy, ValidationLimits
+from sluicegate.validation.policy import TimeFix, TimestampType, TopicPolicy, ValidationLimits
 from sluicegate.validation.rulebook import FilePolicies, Rulebook
 from sluicegate.validation.rules.cel.rule import IsTrue
 from sluicegate.validation.rules.rule import Mode, NamedRule, Outage, Part, RuledRecord
@@ -106,7 +106,7 @@ def test_gaps_of_compaction_are_no_finding_and_offsets_are_the_stored_ones() -> 
         (TopicPolicy(after_max_ms=HOUR), "reject"),
         (TopicPolicy(after_max_ms=HOUR, mode=Mode.OBSERVE), "observe"),
         (TopicPolicy(after_max_ms=HOUR, mode=Mode.QUARANTINE, dead_letters="dead"), "quarantine"),
-        (TopicPolicy(after_max_ms=HOUR, fix=Fix.UNIT), "fix"),
+        (TopicPolicy(after_max_ms=HOUR, fix=TimeFix.UNIT), "fix"),
         (TopicPolicy(after_max_ms=HOUR, checked=False), "unchecked"),
     ],
 )

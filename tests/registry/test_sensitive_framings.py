@@ -19,7 +19,7 @@ from sluicegate.proxy.rules_process.protoc import descriptor_set_of
 from sluicegate.validation.rules.rule import Header, SchemaError
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema
 from sluicegate.validation.sensitive.edits import Unmaskable
-from sluicegate.validation.sensitive.paths import Action, SensitiveFields, tree_of
+from sluicegate.validation.sensitive.paths import Action, FieldPolicy, tree_of
 from sluicegate.validation.sensitive.schema_values import SchemaValues
 from tests.oracle.java_serializers import (
     GlueValue,
@@ -34,8 +34,8 @@ from tests.registry.test_glue import SUFFIXES, framed, rule_over
 from tests.registry.test_protobuf_serializers import classes_of
 from tests.validation.rules.records import record
 
-MASK = SensitiveFields("pii", (("mail",),), Action.MASK, "*" * 200)
-HASH = SensitiveFields("pii", (("mail",),), Action.HASH, key=b"k" * 16)
+MASK = FieldPolicy("pii", (("mail",),), Action.MASK, "*" * 200)
+HASH = FieldPolicy("pii", (("mail",),), Action.HASH, key=b"k" * 16)
 REPLACED = {
     Action.MASK: "*" * 200,
     Action.HASH: hmac.new(b"k" * 16, b"me@example.com", "sha256").hexdigest(),
@@ -53,7 +53,7 @@ FILE = 'syntax = "proto3"; package shop; message R { string mail = 1; int64 n = 
 
 
 def masked(
-    rule: HasRegisteredSchema, policy: SensitiveFields, value: bytes, topic: str, headers: tuple[Header, ...] = ()
+    rule: HasRegisteredSchema, policy: FieldPolicy, value: bytes, topic: str, headers: tuple[Header, ...] = ()
 ) -> bytes:
     values = SchemaValues([policy], (tree_of([policy]),), rule)
     found = values.masked(record(value, topic=topic, headers=headers), lambda _work: None, 1 << 24)
@@ -69,7 +69,7 @@ def avro_of(data: bytes) -> dict[str, Any]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("policy", [MASK, HASH], ids=["mask", "hash"])
-def test_glues_deserializer_reads_the_masked_values(policy: SensitiveFields, tmp_path: Path) -> None:
+def test_glues_deserializer_reads_the_masked_values(policy: FieldPolicy, tmp_path: Path) -> None:
     file = FileDescriptorSet.FromString(descriptor_set_of("shop.proto", FILE, {})).file[-1].SerializeToString()
     new = classes_of(FILE)("shop.R")
     values = [

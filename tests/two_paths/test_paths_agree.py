@@ -11,13 +11,13 @@ import pytest
 
 from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
 from sluicegate.validation.policy import Framing, TimestampType, TopicPolicy, ValidationLimits
-from sluicegate.validation.requests.request_rule import RequestRule
+from sluicegate.validation.requests.request_rule import RequestCheck
 from sluicegate.validation.rules.avro.schema import avro_content
 from sluicegate.validation.rules.built_in import MostRecords, Required, Size, Utf8
 from sluicegate.validation.rules.headers import HeaderBounds
 from sluicegate.validation.rules.json.schema import json_schema_content
 from sluicegate.validation.rules.json.syntax import JsonSyntax
-from sluicegate.validation.rules.rule import Mode, NamedRule, Rule, Side
+from sluicegate.validation.rules.rule import Mode, NamedRule, RecordRule, Side
 from sluicegate.validation.rules.rule_set import RuleSet
 from sluicegate.validation.rules.schemas.schema_file import Envelope, FollowsSchema
 from tests.bounds.frames import good_batch, header, produce
@@ -43,7 +43,7 @@ _JSON_SCHEMA = '{"properties": {"n": {"type": "integer", "maximum": 9}, "s": {"t
 _AVRO = '{"type": "record", "name": "R", "fields": [{"name": "n", "type": "int"}, {"name": "s", "type": "string"}]}'
 
 
-def ruled(*rules: Rule) -> TopicPolicy:
+def ruled(*rules: RecordRule) -> TopicPolicy:
     """Return the policy of a topic with these settings."""
     return TopicPolicy(rules=RuleSet(NamedRule("a rule", rule) for rule in rules))
 
@@ -64,7 +64,7 @@ _POLICIES = {
     "avro": ruled(FollowsSchema(Side.VALUE, avro_content(_AVRO), Envelope.CONFLUENT)),
     "headed": ruled(HeaderBounds(3, None)),
     "once": ruled(JsonSyntax(Side.VALUE, "reject")),
-    "asked": TopicPolicy(requests=(RequestRule("acks", acks=frozenset({-1})),)),
+    "asked": TopicPolicy(requests=(RequestCheck("acks", acks=frozenset({-1})),)),
 }
 _ASKED_NATIVELY = ("keyed", "text", "seen", "json", "schema", "avro")
 _IDS = {name.encode().ljust(16, b"\0"): name for name in _POLICIES}

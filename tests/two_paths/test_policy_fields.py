@@ -10,21 +10,21 @@ import pytest
 from sluicegate.config.teams import Owner
 from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
 from sluicegate.validation.in_force import RulesInForce
-from sluicegate.validation.origins import Origins
+from sluicegate.validation.origins import PolicyOrigins
 from sluicegate.validation.policy import (
     NOT_NEEDED_BY_FAST_PATH,
     READ_BY_FAST_PATH,
     ExemptClients,
-    Fix,
     Framing,
     Rehearsed,
+    TimeFix,
     TimestampType,
     TopicPolicy,
     ValidationLimits,
 )
 from sluicegate.validation.requests.name_pattern import EnforcedClients, Exemption, NamePattern, OwnedClients
-from sluicegate.validation.requests.quota import Quota
-from sluicegate.validation.requests.request_rule import RequestRule
+from sluicegate.validation.requests.quota import QuotaLimits
+from sluicegate.validation.requests.request_rule import RequestCheck
 from sluicegate.validation.rulebook import FilePolicies, Rulebook
 from sluicegate.validation.rules.avro.schema import avro_content
 from sluicegate.validation.rules.built_in import Required
@@ -61,12 +61,12 @@ SAMPLES: dict[str, tuple[TopicPolicy, dict[str, Any]]] = {
     "checked": (_BOUNDED, {"checked": False}),
     "mode": (_BOUNDED, {"mode": Mode.OBSERVE}),
     "rehearsed": (TopicPolicy(), {"rehearsed": Rehearsed((5000,), (5000,))}),
-    "fix": (_BOUNDED, {"fix": Fix.CLAMP}),
+    "fix": (_BOUNDED, {"fix": TimeFix.CLAMP}),
     "dead_letters": (_OBSERVING, {"dead_letters": "bad"}),
     "rules": (TopicPolicy(), {"rules": RuleSet([NamedRule("keyed", Required(Side.KEY))])}),
-    "requests": (TopicPolicy(), {"requests": (RequestRule("acks", acks=frozenset({1})),)}),
+    "requests": (TopicPolicy(), {"requests": (RequestCheck("acks", acks=frozenset({1})),)}),
     "samples": (_BOUNDED, {"samples": True}),
-    "quota": (TopicPolicy(), {"quota": Quota("slow", None, None, NamePattern("t"), 1, 1, None)}),
+    "quota": (TopicPolicy(), {"quota": QuotaLimits("slow", None, None, NamePattern("t"), 1, 1, None)}),
     "framing": (TopicPolicy(), {"framing": Framing.BROKER}),
     "enforced": (_BOUNDED, {"enforced": EnforcedClients(())}),
     "floor_of_others": (_BOUNDED, {"floor_of_others": TopicPolicy(compacted=True)}),
@@ -74,7 +74,7 @@ SAMPLES: dict[str, tuple[TopicPolicy, dict[str, Any]]] = {
     "client_owners": (_BOUNDED, {"client_owners": (OwnedClients(_TEAM, None, NamePattern("*")),)}),
     "sensitive": (TopicPolicy(), {"sensitive": object.__new__(Sensitive)}),
     "exempt": (_BOUNDED, {"exempt": ExemptClients((Exemption(None, NamePattern("etl")),))}),
-    "origins": (_BOUNDED, {"origins": Origins(is_suspended=True)}),
+    "origins": (_BOUNDED, {"origins": PolicyOrigins(is_suspended=True)}),
 }
 """A policy, and a value of one field that changes what it does. BATCHES has batches that this is about."""
 
@@ -128,11 +128,11 @@ def test_the_declared_fields_exist_once() -> None:
 
 
 @pytest.mark.parametrize("mode", Mode)
-@pytest.mark.parametrize("fix", [None, *Fix])
-def test_a_mode_or_a_fix_that_changes_good_batches_needs_the_slow_path(mode: Mode, fix: Fix | None) -> None:
+@pytest.mark.parametrize("fix", [None, *TimeFix])
+def test_a_mode_or_a_fix_that_changes_good_batches_needs_the_slow_path(mode: Mode, fix: TimeFix | None) -> None:
     policy = TopicPolicy(mode=mode, fix=fix, before_max_ms=5000, after_max_ms=5000)
 
-    assert (policy.ordinary is None) == (mode is Mode.MARK or fix is Fix.PREVIOUS)
+    assert (policy.ordinary is None) == (mode is Mode.MARK or fix is TimeFix.PREVIOUS)
     list(_accepted_natively(policy))
 
 

@@ -12,9 +12,9 @@ from sluicegate.config.topics import Topic
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.proxy.reload.topic_explanation import explain
 from sluicegate.validation.cluster_settings import ClusterSettings
-from sluicegate.validation.floor import Floor
+from sluicegate.validation.floor import FloorPolicy
 from sluicegate.validation.from_keys import rulebook_of
-from sluicegate.validation.policy import EXEMPT, Fix, Framing, Rehearsed, TimestampType, TopicPolicy
+from sluicegate.validation.policy import EXEMPT, Framing, Rehearsed, TimeFix, TimestampType, TopicPolicy
 from sluicegate.validation.rulebook import Rulebook, Suspended
 from sluicegate.validation.rules.rule import Client, Mode
 from tests.config.reading import SMALLEST, loaded, problems
@@ -122,17 +122,17 @@ POLICIES = st.builds(
     st.booleans(),
     st.sampled_from([Mode.OBSERVE, Mode.REJECT, Mode.QUARANTINE]),
     st.sampled_from([None, Rehearsed((1,), ())]),
-    st.sampled_from([None, Fix.NOW]),
+    st.sampled_from([None, TimeFix.NOW]),
     framing=st.sampled_from(FRAMINGS),
 )
 FLOORS = st.builds(
-    Floor, BOUNDS, BOUNDS, st.booleans(), SIZES, st.sampled_from([Mode.OBSERVE, Mode.REJECT]),
+    FloorPolicy, BOUNDS, BOUNDS, st.booleans(), SIZES, st.sampled_from([Mode.OBSERVE, Mode.REJECT]),
     st.sampled_from(FRAMINGS[1:]),
 )  # fmt: skip
 
 
 @given(POLICIES, FLOORS)
-def test_each_value_is_as_strict_as_the_floors_and_the_topics(policy: TopicPolicy, floor: Floor) -> None:
+def test_each_value_is_as_strict_as_the_floors_and_the_topics(policy: TopicPolicy, floor: FloorPolicy) -> None:
     found = floor.under(policy)
 
     assert found.checked

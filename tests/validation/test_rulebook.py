@@ -13,7 +13,7 @@ from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.from_keys import compile_policies, rulebook_of
 from sluicegate.validation.in_force import PolicyMemo, RulesInForce
-from sluicegate.validation.policy import Fix, TimestampType, TopicPolicy
+from sluicegate.validation.policy import TimeFix, TimestampType, TopicPolicy
 from sluicegate.validation.rulebook import NOTHING_SUSPENDED, Rulebook, Suspended
 from sluicegate.validation.rules.rule import Mode
 
@@ -165,4 +165,4 @@ def test_suspended_enforcement_observes_whatever_the_policy_does_otherwise() -> 
     rules.suspend(NOTHING_SUSPENDED)
 
     assert [rules.rulebook.of(name).mode for name in "abc"] == [Mode.REJECT, Mode.QUARANTINE, Mode.REJECT]
-    assert rules.rulebook.of("a").fix is Fix.NOW
+    assert rules.rulebook.of("a").fix is TimeFix.NOW

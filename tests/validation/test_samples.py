@@ -5,7 +5,7 @@ import pytest
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OutOfTime
-from sluicegate.validation.policy import Fix, TopicPolicy, ValidationLimits
+from sluicegate.validation.policy import TimeFix, TopicPolicy, ValidationLimits
 from sluicegate.validation.produce import validate_request
 from sluicegate.validation.rules.built_in import Required
 from sluicegate.validation.rules.rule import Mode, NamedRule, Side
@@ -95,7 +95,7 @@ def test_what_is_observed_fixed_and_rejected_by_rules_is_shown_too() -> None:
     found = validated(TopicPolicy(before_max_ms=1000, mode=Mode.OBSERVE, samples=True), batch([Rec(1, b"o")]))
     assert shown(found.observed[0, 0][0]) == {0: RecordSample(whole(b"o"), whole(b"v"))}
 
-    found = validated(TopicPolicy(before_max_ms=1000, fix=Fix.NOW, samples=True), batch([Rec(1, b"f")]))
+    found = validated(TopicPolicy(before_max_ms=1000, fix=TimeFix.NOW, samples=True), batch([Rec(1, b"f")]))
     assert shown(found.fixed[0, 0].rejected) == {0: RecordSample(whole(b"f"), whole(b"v"))}
 
 

@@ -11,7 +11,7 @@ from sluicegate.protocol.records.codecs.decompression_budget import Decompressio
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME, NO_TIMESTAMP, RecordBatch
 from sluicegate.protocol.records.rewriting import CannotRewrite, Change, RecordReader
 from sluicegate.validation.dispositions.rewritten import Rewriting
-from sluicegate.validation.policy import Fix, Framing, TopicPolicy, ValidationLimits
+from sluicegate.validation.policy import Framing, TimeFix, TopicPolicy, ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimes, PreviousTimesInOrder
 from sluicegate.validation.timestamps import TimeWindow, window_of
 from sluicegate.validation.units import in_milliseconds, unit_of
@@ -63,7 +63,7 @@ def fix_times(
     batch = RecordBatch(records, 0, len(records))
     if batch.attributes & LOG_APPEND_TIME:
         return None  # the records' own times have no effect
-    known = previous.of(*place) if policy.fix is Fix.PREVIOUS else None
+    known = previous.of(*place) if policy.fix is TimeFix.PREVIOUS else None
     stamp = _Stamp(policy.fix, window, known)
     rewriting = Rewriting(records, batch, most_bytes, limits, decompressor, budget)
     try:
@@ -84,7 +84,7 @@ class _NoNewTime(Exception):
 class _Stamp:
     """Returns the new time of each record; `given`: the changed times."""
 
-    def __init__(self, fix: Fix, window: TimeWindow, previous: int | None) -> None:
+    def __init__(self, fix: TimeFix, window: TimeWindow, previous: int | None) -> None:
         self._fix = fix
         self._window = window
         self._previous = previous
@@ -108,15 +108,15 @@ class _Stamp:
     def _new_time(self, time: int, breach: Reason) -> int | None:
         window = self._window
         match self._fix:
-            case Fix.NOW:
+            case TimeFix.NOW:
                 return window.now_ms
-            case Fix.PREVIOUS:
+            case TimeFix.PREVIOUS:
                 return self._previous
-            case Fix.UNIT:
+            case TimeFix.UNIT:
                 unit = unit_of(time, window.now_ms)
                 return in_milliseconds(time, unit) if unit is not None else None
-            case Fix.CLAMP:
-                if breach is Reason.TIMESTAMP_TOO_OLD:
+            case TimeFix.CLAMP:
+                if breach is Reason.TIMESTAMP_BEFORE:
                     return window.now_ms - _within(window.before_max_ms)
                 return window.now_ms + _within(window.after_max_ms)
 

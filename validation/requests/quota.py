@@ -10,7 +10,7 @@ _UNVERIFIED = "an unverified principal"
 
 
 @dataclass(frozen=True, slots=True)
-class Quota:
+class QuotaLimits:
     """A quota for each client that matches the given `client_id` and `principal`, or for each topic. None: no limit.
 
     A client without an id has the empty id, as on a broker (RequestHeader.parse); without a principal it is

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from sluicegate.config import requests as keys
-from sluicegate.config.quotas import Quota as QuotaKeys
+from sluicegate.config.quotas import QuotaLimits as QuotaKeys
 from sluicegate.config.teams import ClientOwner
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.validation.requests.name_pattern import Exemption, NamePattern, OwnedClients
-from sluicegate.validation.requests.quota import Quota
+from sluicegate.validation.requests.quota import QuotaLimits
 from sluicegate.validation.rules.rule import Client, Mode
 
 _NUMBERS = re.compile(r"[0-9]{1,9}")
@@ -54,7 +54,7 @@ class SentBatch(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class RequestRule:
+class RequestCheck:
     """A rule; None or empty: no condition. `of_client` and `of_principal`: the clients that it applies to.
 
     Its topics are matched elsewhere. `acks`: -1, 0 and 1, as in a request.
@@ -112,9 +112,9 @@ class RequestRule:
 _ACKS_BY_KEY = {"all": -1, "1": 1, "0": 0}
 
 
-def request_rule_of(rule: keys.RequestRule) -> RequestRule:
+def request_rule_of(rule: keys.RequestRule) -> RequestCheck:
     """Return one rule, without its topics."""
-    return RequestRule(
+    return RequestCheck(
         rule.name,
         Mode(rule.mode),
         _pattern(rule.match.client_id),
@@ -141,10 +141,10 @@ def client_owners_of(owners: Iterable[ClientOwner]) -> tuple[OwnedClients, ...]:
     return tuple(OwnedClients(_pattern(one.principal), _pattern(one.client_id), one.owner) for one in owners)
 
 
-def quotas_of(quotas: Iterable[QuotaKeys]) -> tuple[Quota, ...]:
+def quotas_of(quotas: Iterable[QuotaKeys]) -> tuple[QuotaLimits, ...]:
     """Return the quotas in the order of the configuration."""
     return tuple(
-        Quota(
+        QuotaLimits(
             one.name,
             _pattern(one.client_id),
             _pattern(one.principal),

@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
 from sluicegate.validation.rules.json.syntax import JsonSyntax
-from sluicegate.validation.rules.rule import Rule, Side
+from sluicegate.validation.rules.rule import RecordRule, Side
 
 
-class ContentRule(Rule, Protocol):
+class ContentRule(RecordRule, Protocol):
     """A rule about a key or a value, created with the side and, as keyword arguments, the keys of its section.
 
     Any client can send any bytes: `steps` must be an upper bound of the work that they cause.

@@ -13,7 +13,7 @@ from sluicegate.protocol.records.message_contents import MessageContents
 from sluicegate.validation import wording
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.rejections import over_limit
-from sluicegate.validation.requests.request_rule import RequestRule, SentBatch
+from sluicegate.validation.requests.request_rule import RequestCheck, SentBatch
 from sluicegate.validation.rules.findings import RuleFindings
 from sluicegate.validation.rules.reading import Batch, ContentReader
 from sluicegate.validation.rules.rule import (
@@ -96,7 +96,7 @@ def evaluate_rules(
     )
 
 
-def evaluate_request_rules(rules: Sequence[RequestRule], sent: SentBatch, client: Client, records: int) -> RuleResult:
+def evaluate_request_rules(rules: Sequence[RequestCheck], sent: SentBatch, client: Client, records: int) -> RuleResult:
     """Evaluate all request rules about this client, in the order of the configuration. `records`: of the batch."""
     broken: dict[Mode, list[tuple[str, str]]] = {Mode.REJECT: [], Mode.OBSERVE: []}
     for rule in rules:

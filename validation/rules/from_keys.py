@@ -11,7 +11,7 @@ from sluicegate.validation.rules.cel.rule import IsTrue
 from sluicegate.validation.rules.content_rules import CONTENT_RULES, content_rule
 from sluicegate.validation.rules.headers import ForbiddenHeaders, HeaderBounds, MatchedHeader, RequiredHeaders
 from sluicegate.validation.rules.own_rule import own_rule
-from sluicegate.validation.rules.rule import Mode, NamedRule, OnOutage, OnSchemaError, Rule, Side
+from sluicegate.validation.rules.rule import Mode, NamedRule, OnOutage, OnSchemaError, RecordRule, Side
 from sluicegate.validation.rules.rule_set import RuleSet
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 
@@ -19,63 +19,63 @@ from sluicegate.validation.rules.schemas.content import SchemaUnusable
 class RuleMaker(Protocol):
     """Creates the rules whose cost depends on more than a record's size, or that read files."""
 
-    def of_schema(self, schema: Schema, side: Side) -> Rule:
+    def of_schema(self, schema: Schema, side: Side) -> RecordRule:
         """Return a rule about a schema in a file or registry. Raises SchemaUnusable."""
 
-    def of_content(self, key: str, side: Side, options: Mapping[str, Any]) -> Rule:
+    def of_content(self, key: str, side: Side, options: Mapping[str, Any]) -> RecordRule:
         """Return the rule that CONTENT_RULES has for this key."""
 
-    def of_expression(self, expression: str) -> Rule:
+    def of_expression(self, expression: str) -> RecordRule:
         """Return a rule about a CEL expression. Raises RuleUnusable."""
 
-    def of_schema_expression(self, expression: str, schema: Schema) -> Rule:
+    def of_schema_expression(self, expression: str, schema: Schema) -> RecordRule:
         """Return a rule about a CEL expression over values with a schema. Raises RuleUnusable."""
 
-    def of_conditions(self, schema: Schema, side: Side) -> Rule:
+    def of_conditions(self, schema: Schema, side: Side) -> RecordRule:
         """Return a rule about the conditions that a registry keeps with a schema."""
 
-    def of_constraints(self, schema: Schema, side: Side) -> Rule:
+    def of_constraints(self, schema: Schema, side: Side) -> RecordRule:
         """Return a rule about the `buf.validate` constraints of a schema. Raises SchemaUnusable."""
 
-    def of_data_as_json(self, schema: Schema, side: Side) -> Rule:
+    def of_data_as_json(self, schema: Schema, side: Side) -> RecordRule:
         """Return a rule about the JSON Schema of data that another schema describes. Raises RuleUnusable."""
 
-    def of_entry_point(self, name: str, options: Mapping[str, Any]) -> Rule:
+    def of_entry_point(self, name: str, options: Mapping[str, Any]) -> RecordRule:
         """Return the operator's own rule of an entry point. Raises RuleUnusable."""
 
 
 class InlineRules:
     """Rules of any cost that run in the calling thread. Schemas cannot be read."""
 
-    def of_schema(self, _schema: Schema, _side: Side) -> Rule:
+    def of_schema(self, _schema: Schema, _side: Side) -> RecordRule:
         """Raise SchemaUnusable."""
         raise SchemaUnusable("no schema can be read here")
 
-    def of_content(self, key: str, side: Side, options: Mapping[str, Any]) -> Rule:
+    def of_content(self, key: str, side: Side, options: Mapping[str, Any]) -> RecordRule:
         """Return the rule that CONTENT_RULES has for this key."""
         return content_rule(key, side, options)
 
-    def of_expression(self, expression: str) -> Rule:
+    def of_expression(self, expression: str) -> RecordRule:
         """Return the rule. Raises ExpressionUnusable."""
         return IsTrue(expression)
 
-    def of_schema_expression(self, _expression: str, _schema: Schema) -> Rule:
+    def of_schema_expression(self, _expression: str, _schema: Schema) -> RecordRule:
         """Raise SchemaUnusable."""
         raise SchemaUnusable("no schema can be read here")
 
-    def of_conditions(self, _schema: Schema, _side: Side) -> Rule:
+    def of_conditions(self, _schema: Schema, _side: Side) -> RecordRule:
         """Raise SchemaUnusable."""
         raise SchemaUnusable("no registry can be asked here")
 
-    def of_constraints(self, _schema: Schema, _side: Side) -> Rule:
+    def of_constraints(self, _schema: Schema, _side: Side) -> RecordRule:
         """Raise SchemaUnusable."""
         raise SchemaUnusable("no schema can be read here")
 
-    def of_data_as_json(self, _schema: Schema, _side: Side) -> Rule:
+    def of_data_as_json(self, _schema: Schema, _side: Side) -> RecordRule:
         """Raise SchemaUnusable."""
         raise SchemaUnusable("no schema can be read here")
 
-    def of_entry_point(self, name: str, options: Mapping[str, Any]) -> Rule:
+    def of_entry_point(self, name: str, options: Mapping[str, Any]) -> RecordRule:
         """Return the rule. Raises OwnRuleUnusable."""
         return own_rule(name, options)
 
@@ -97,7 +97,7 @@ def rule_set_of(rules: Sequence[keys.Rule] | None, maker: RuleMaker = INLINE_RUL
     )
 
 
-def parts_of(rule: keys.Rule, maker: RuleMaker) -> Iterator[Rule]:
+def parts_of(rule: keys.Rule, maker: RuleMaker) -> Iterator[RecordRule]:
     """Yield the rules of one entry. Raises RuleUnusable."""
     if rule.batch is not None:
         yield MostRecords(rule.batch.max_records)
@@ -116,7 +116,7 @@ def parts_of(rule: keys.Rule, maker: RuleMaker) -> Iterator[Rule]:
         yield maker.of_entry_point(rule.entry_point, rule.options)
 
 
-def _of_content(side: Side, content: ContentKeys, maker: RuleMaker) -> Iterator[Rule]:
+def _of_content(side: Side, content: ContentKeys, maker: RuleMaker) -> Iterator[RecordRule]:
     if content.required:
         yield Required(side)
     if content.min_size is not None or content.max_size is not None:
@@ -137,7 +137,7 @@ def _of_content(side: Side, content: ContentKeys, maker: RuleMaker) -> Iterator[
             yield maker.of_data_as_json(content.schema_, side)
 
 
-def _of_headers(headers: keys.HeaderKeys) -> Iterator[Rule]:
+def _of_headers(headers: keys.HeaderKeys) -> Iterator[RecordRule]:
     if headers.required:
         yield RequiredHeaders(headers.required)
     if headers.forbidden:

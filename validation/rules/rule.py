@@ -185,7 +185,7 @@ class Side(Enum):
         return record.key if self is Side.KEY else record.value
 
 
-class Rule(Protocol):
+class RecordRule(Protocol):
     """One kind of rule with its options. Thread-safe."""
 
     @property
@@ -250,7 +250,7 @@ class NamedRule:
     """A rule from the configuration. `mode`: REJECT or OBSERVE."""
 
     name: str
-    rule: Rule
+    rule: RecordRule
     mode: Mode = Mode.REJECT
     on_outage: OnOutage = OnOutage.RETRIABLE
     on_schema_error: OnSchemaError = OnSchemaError.REJECT

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from sluicegate.validation.sensitive.paths import Action, FieldPlace, SensitiveFields
+from sluicegate.validation.sensitive.paths import Action, FieldPlace, FieldPolicy
 
 Nodes = tuple[FieldPlace, ...]
 
@@ -12,12 +12,12 @@ class Unmaskable(Exception):
     policy that it violates; None: the value cannot be parsed, so all of them.
     """
 
-    def __init__(self, text: str, fields: SensitiveFields | None = None) -> None:
+    def __init__(self, text: str, fields: FieldPolicy | None = None) -> None:
         super().__init__(text)
         self.fields = fields
 
 
-def fields_of(nodes: Nodes) -> SensitiveFields | None:
+def fields_of(nodes: Nodes) -> FieldPolicy | None:
     """Return the policy of a place; None if it is not sensitive."""
     for node in nodes:
         if node.fields is not None:
@@ -32,7 +32,7 @@ def below(nodes: Nodes, name: str, worked: Callable[[int], None]) -> Nodes:
     return tuple(each for node in nodes for each in node.named(name, worked))
 
 
-def check_string(nodes: Nodes, fields: SensitiveFields) -> None:
+def check_string(nodes: Nodes, fields: FieldPolicy) -> None:
     """Raise Unmaskable if a sensitive string is not allowed."""
     if fields.action is Action.REJECT:
         raise Unmaskable(f"{_shown(nodes, fields)} is not allowed in this topic; leave it out", fields)
@@ -46,6 +46,6 @@ def check_other(nodes: Nodes, kind: str) -> None:
         raise Unmaskable(f"{_shown(nodes, fields)} is {kind}, and only strings can be masked; send a string", fields)
 
 
-def _shown(nodes: Nodes, fields: SensitiveFields) -> str:
+def _shown(nodes: Nodes, fields: FieldPolicy) -> str:
     """Return the path in the configuration or the schema, never a name from the record."""
     return "the field " + next(".".join(node.path) for node in nodes if node.fields is fields)

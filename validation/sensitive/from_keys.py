@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from sluicegate.config.sensitive import SensitiveFields as Keys
+from sluicegate.config.sensitive import FieldPolicy as Keys
 from sluicegate.config.source import Path
 from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.validation.rules.from_keys import RuleMaker
 from sluicegate.validation.rules.rule import NamedRule, RuleUnusable, Side
 from sluicegate.validation.rules.schemas.schema_expression import SchemaOfRecord
-from sluicegate.validation.sensitive.paths import Action, SensitiveFields, path_of, tree_of
+from sluicegate.validation.sensitive.paths import Action, FieldPolicy, path_of, tree_of
 from sluicegate.validation.sensitive.values import JsonValues, Values
 
 _LEAST_KEY_BYTES = 16
@@ -27,7 +27,7 @@ class Sensitive:
     the schema of a record.
     """
 
-    def __init__(self, policies: Sequence[SensitiveFields], values: Values, rule: NamedRule | None = None) -> None:
+    def __init__(self, policies: Sequence[FieldPolicy], values: Values, rule: NamedRule | None = None) -> None:
         self.policies = tuple(policies)
         self.values = values
         self.rule = rule
@@ -73,7 +73,7 @@ def sensitive_of(keys: Sequence[Keys] | None, maker: RuleMaker) -> Sensitive | N
     return Sensitive(policies, SchemaValues(policies, root, rule), NamedRule(policies[0].name, rule))
 
 
-def _compiled(keys: Keys, place: int) -> SensitiveFields:
+def _compiled(keys: Keys, place: int) -> FieldPolicy:
     """Return one item; `place`: its position in the list. Raises SensitiveUnusable."""
     key = b""
     where = (place, "key_file")
@@ -86,4 +86,4 @@ def _compiled(keys: Keys, place: int) -> SensitiveFields:
             words = f"sensitive fields {keys.name}: the key in key_file is shorter than 16 bytes"
             raise SensitiveUnusable(words, where)
     paths = tuple(map(path_of, keys.fields))
-    return SensitiveFields(keys.name, paths, Action(keys.action), keys.replacement, key, frozenset(keys.tags))
+    return FieldPolicy(keys.name, paths, Action(keys.action), keys.replacement, key, frozenset(keys.tags))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from sluicegate.validation.sensitive.edits import Nodes, Unmaskable, below, check_other, check_string, fields_of
-from sluicegate.validation.sensitive.paths import SensitiveFields
+from sluicegate.validation.sensitive.paths import FieldPolicy
 from sluicegate.validation.sensitive.texts import PIECE_BYTES, enough_of_name, first_not_utf8
 from sluicegate.validation.sensitive.writing import ValueWriter
 
@@ -210,7 +210,7 @@ class _Walk:
                 break
         return name.decode("utf-8", "surrogatepass")
 
-    def _replacement(self, start: int, end: int, fields: SensitiveFields) -> bytes | None:
+    def _replacement(self, start: int, end: int, fields: FieldPolicy) -> bytes | None:
         """Return the text that replaces a string; None if it is the same."""
         if end - start <= PIECE_BYTES:
             text = _text_of(self._text[start:end]).encode("utf-8", "surrogatepass")

@@ -20,7 +20,7 @@ class Action(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class SensitiveFields:
+class FieldPolicy:
     """The operator's policy for some fields. `name`: as in messages and metrics. `paths`: the fields, each as the names
     from the outermost object on; `tags`: those of fields in a schema. `replacement`: for MASK; `key`: for HASH.
     """
@@ -55,7 +55,7 @@ class FieldPlace(Protocol):
     """
 
     @property
-    def fields(self) -> SensitiveFields | None: ...
+    def fields(self) -> FieldPolicy | None: ...
     @property
     def path(self) -> tuple[str, ...]: ...
     @property
@@ -79,7 +79,7 @@ class Node:
         self.path = path
         self.by_name: dict[str, Node] = {}
         self.any_name: Node | None = None
-        self.fields: SensitiveFields | None = None
+        self.fields: FieldPolicy | None = None
 
     @property
     def leads_on(self) -> bool:
@@ -104,7 +104,7 @@ class Node:
         return self.by_name.setdefault(name, Node((*self.path, name)))
 
 
-def tree_of(policies: Sequence[SensitiveFields]) -> Node:
+def tree_of(policies: Sequence[FieldPolicy]) -> Node:
     """Return the root of all paths; of two policies for one path the first applies."""
     root = Node()
     for fields in policies:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from sluicegate.protocol.integers import unsigned_varint
 from sluicegate.validation.sensitive.edits import Unmaskable
-from sluicegate.validation.sensitive.paths import SensitiveFields
+from sluicegate.validation.sensitive.paths import FieldPolicy
 from sluicegate.validation.sensitive.protobuf_keys import MapKey
 from sluicegate.validation.sensitive.protobuf_messages import Does, Map, MessageFields, WireType
 from sluicegate.validation.sensitive.texts import PIECE_BYTES, enough_of_name, name_in, replacement
@@ -147,7 +147,7 @@ class _Walk:
             enough = max(PIECE_BYTES, enough_of_name(of.nodes))
             return self._data[begin : min(stop, begin + enough)].decode(errors="replace")
 
-    def _string(self, fields: SensitiveFields, end: int) -> None:
+    def _string(self, fields: FieldPolicy, end: int) -> None:
         length_at = self._at
         size = self._length(end)
         start = self._at

@@ -8,7 +8,7 @@ from typing import Any, Final
 from sluicegate.validation.rules.schemas.field_tags import protobuf_tags
 from sluicegate.validation.sensitive.edits import Nodes, Unmaskable, below, check_other, check_string, fields_of
 from sluicegate.validation.sensitive.kept import Kept
-from sluicegate.validation.sensitive.paths import SensitiveFields
+from sluicegate.validation.sensitive.paths import FieldPolicy
 from sluicegate.validation.sensitive.protobuf_keys import MapKey
 from sluicegate.validation.sensitive.tagged import TaggedPlace, policy_of
 
@@ -125,7 +125,7 @@ class Map:
 class ProtobufMessages:
     """The messages of one schema. Their fields are counted in `kept`. Thread-safe."""
 
-    def __init__(self, policies: Sequence[SensitiveFields], kept: Kept) -> None:
+    def __init__(self, policies: Sequence[FieldPolicy], kept: Kept) -> None:
         self._policies = tuple(each for each in policies if each.tags)
         self._known: dict[tuple[str, Nodes, bool], MessageFields] = {}
         self._tagged: dict[str, Nodes] = {}

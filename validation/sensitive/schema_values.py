@@ -15,7 +15,7 @@ from sluicegate.validation.sensitive.avro_records import AvroRecords
 from sluicegate.validation.sensitive.edits import Nodes, Unmaskable
 from sluicegate.validation.sensitive.json_fields import mask_json
 from sluicegate.validation.sensitive.kept import Kept
-from sluicegate.validation.sensitive.paths import SensitiveFields
+from sluicegate.validation.sensitive.paths import FieldPolicy
 from sluicegate.validation.sensitive.protobuf_fields import NotOfMessage, mask_protobuf
 from sluicegate.validation.sensitive.protobuf_messages import ProtobufMessages
 from sluicegate.validation.sensitive.tags import (
@@ -41,7 +41,7 @@ class SchemaValues:
 
     is_slow = True
 
-    def __init__(self, policies: Sequence[SensitiveFields], root: Nodes, schemas: SchemaOfRecord) -> None:
+    def __init__(self, policies: Sequence[FieldPolicy], root: Nodes, schemas: SchemaOfRecord) -> None:
         self._policies = tuple(policies)
         self._root = root
         self._schemas = schemas

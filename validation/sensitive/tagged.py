@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from sluicegate.validation.sensitive.paths import FieldPlace, SensitiveFields
+from sluicegate.validation.sensitive.paths import FieldPlace, FieldPolicy
 
 
-def policy_of(tags: Iterable[str], policies: Sequence[SensitiveFields]) -> SensitiveFields | None:
+def policy_of(tags: Iterable[str], policies: Sequence[FieldPolicy]) -> FieldPolicy | None:
     """Return the first policy for one of these tags; None if there is none."""
     found = frozenset(tags)
     return next((each for each in policies if found & each.tags), None)
@@ -18,9 +18,9 @@ class TaggedPlace:
     leads_on = False
     longest_name = 0
 
-    def __init__(self, path: tuple[str, ...], fields: SensitiveFields) -> None:
+    def __init__(self, path: tuple[str, ...], fields: FieldPolicy) -> None:
         self.path = path
-        self.fields: SensitiveFields | None = fields
+        self.fields: FieldPolicy | None = fields
 
     def named(self, _name: str, _worked: Callable[[int], None]) -> tuple[FieldPlace, ...]:
         """Return nothing: a tag is about one field."""

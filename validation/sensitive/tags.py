@@ -13,7 +13,7 @@ from sluicegate.validation.rules.schemas.field_tags import inline_tags, protobuf
 from sluicegate.validation.sensitive.avro_records import KINDS_OF_AVRO
 from sluicegate.validation.sensitive.edits import Nodes
 from sluicegate.validation.sensitive.kept import Kept
-from sluicegate.validation.sensitive.paths import SensitiveFields
+from sluicegate.validation.sensitive.paths import FieldPolicy
 from sluicegate.validation.sensitive.protobuf_messages import STRING_VALUE
 from sluicegate.validation.sensitive.tagged import policy_of
 
@@ -112,7 +112,7 @@ def tagged_fields_of_json(schema: Any, references: Mapping[str, Any]) -> Iterato
 def tagged_json(
     schema: Any,
     references: Mapping[str, Any],
-    policies: Sequence[SensitiveFields],
+    policies: Sequence[FieldPolicy],
     kept: Kept,
     worked: Callable[[int], None],
 ) -> Nodes:
@@ -136,7 +136,7 @@ Part = tuple[dict[str, Any], Any]
 
 
 class _Schemas:
-    def __init__(self, references: Mapping[str, Any], policies: Sequence[SensitiveFields], kept: Kept) -> None:
+    def __init__(self, references: Mapping[str, Any], policies: Sequence[FieldPolicy], kept: Kept) -> None:
         self._policies = policies
         self._references = references
         self._kept = kept
@@ -232,7 +232,7 @@ class _JsonPlace:
     leads_on = True
 
     def __init__(
-        self, schemas: _Schemas, path: tuple[str, ...], fields: SensitiveFields | None, parts: Sequence[Part]
+        self, schemas: _Schemas, path: tuple[str, ...], fields: FieldPolicy | None, parts: Sequence[Part]
     ) -> None:
         self.path = path
         self.fields = fields

@@ -4,7 +4,7 @@ import codecs
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from sluicegate.validation.sensitive.paths import FieldPlace, SensitiveFields
+from sluicegate.validation.sensitive.paths import FieldPlace, FieldPolicy
 
 PIECE_BYTES: Final = 64 * 1024
 """The most bytes of a text that are processed without counting the work."""
@@ -26,9 +26,7 @@ def first_not_utf8(data: bytes, start: int, end: int, worked: Callable[[int], No
     return None
 
 
-def replacement(
-    data: bytes, start: int, end: int, fields: SensitiveFields, worked: Callable[[int], None]
-) -> bytes | None:
+def replacement(data: bytes, start: int, end: int, fields: FieldPolicy, worked: Callable[[int], None]) -> bytes | None:
     """Return the text that replaces the UTF-8 text from `start` to `end`; None if it is the same.
 
     Raises UnicodeError if it is not UTF-8.

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from sluicegate.protocol.records.codecs.decompression_budget import OverLimit, PayloadLimit
-from sluicegate.validation.sensitive.paths import SensitiveFields
+from sluicegate.validation.sensitive.paths import FieldPolicy
 
 _PIECE_BYTES: Final = 256 * 1024
 _COUNTED_BYTES: Final = 32 * 1024
@@ -33,7 +33,7 @@ class ValueWriter:
         self._growth = 0
         self._uncounted = 0
 
-    def replace(self, start: int, end: int, new: bytes, fields: SensitiveFields) -> None:
+    def replace(self, start: int, end: int, new: bytes, fields: FieldPolicy) -> None:
         """Write `new` instead of the bytes from `start` to `end`. Raises OverLimit."""
         self.names.add(fields.name)
         self._grow(len(new) - (end - start), end)

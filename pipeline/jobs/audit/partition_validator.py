@@ -21,7 +21,7 @@ from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME, RecordBatch, has_valid_crc
 from sluicegate.validation.dispositions.marks import without_marks
-from sluicegate.validation.policy import Fix, Framing, TopicPolicy, ValidationLimits
+from sluicegate.validation.policy import Framing, TimeFix, TopicPolicy, ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimes
 from sluicegate.validation.produce import validate_request
 from sluicegate.validation.rulebook import Rulebook
@@ -83,7 +83,7 @@ PAUSE_SECONDS = 1.0  # a registry that failed is not asked again before
 def looks_back(policy: TopicPolicy) -> bool:
     """Return whether the verdict on a batch depends on earlier batches of its partition."""
     rules = () if policy.rules is None else policy.rules.rules
-    return policy.fix is Fix.PREVIOUS or any(isinstance(named.rule, MonotonicTime) for named in rules)
+    return policy.fix is TimeFix.PREVIOUS or any(isinstance(named.rule, MonotonicTime) for named in rules)
 
 
 class CannotBeValidated(PipelineError):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sluicegate.protocol.integers import LONG_MAX
-from sluicegate.validation.units import ODD_UNITS, OddUnit, Unit, likely_range, plausible_range, unit_ranges
+from sluicegate.validation.units import ODD_UNITS, OddUnit, TimeUnit, likely_range, plausible_range, unit_ranges
 
 _EARLIEST_MS = 788_918_400_000  # 1995, as for `sluicegate.validation.units`
 
@@ -30,7 +30,11 @@ class Kind(IntEnum):
     IMPLAUSIBLE = 6
 
 
-UNITS = {Kind.SECONDS: Unit.SECONDS, Kind.MICROSECONDS: Unit.MICROSECONDS, Kind.NANOSECONDS: Unit.NANOSECONDS}
+UNITS = {
+    Kind.SECONDS: TimeUnit.SECONDS,
+    Kind.MICROSECONDS: TimeUnit.MICROSECONDS,
+    Kind.NANOSECONDS: TimeUnit.NANOSECONDS,
+}
 _KIND_OF = {unit: kind for kind, unit in UNITS.items()}
 _MS_PER_SECOND = 1000
 _PER_MS = {Kind.MICROSECONDS: 1_000, Kind.NANOSECONDS: 1_000_000}

@@ -13,7 +13,7 @@ from sluicegate.pipeline.jobs.profile.damage import Damage, Perhaps
 from sluicegate.pipeline.jobs.repair.correction import NAMES, correct
 from sluicegate.pipeline.jobs.repair.plan import Plan
 from sluicegate.pipeline.kafka.cluster import TopicPartition
-from sluicegate.validation.units import Unit
+from sluicegate.validation.units import TimeUnit
 
 _EARLIEST_MS = 788_918_400_000  # 1995: earlier times do not date a topic
 _HOUR_MS = 3_600_000
@@ -31,9 +31,9 @@ _TIMELESS = (
 def unit_is_wrong() -> Column:
     """Return whether a repair of a unit is not that unit's conversion."""
     meant = (
-        f.when(f.col("repair") == Unit.SECONDS.value, f.col("original") * 1000)
-        .when(f.col("repair") == Unit.MICROSECONDS.value, f.expr("original div 1000"))
-        .when(f.col("repair") == Unit.NANOSECONDS.value, f.expr("original div 1000000"))
+        f.when(f.col("repair") == TimeUnit.SECONDS.value, f.col("original") * 1000)
+        .when(f.col("repair") == TimeUnit.MICROSECONDS.value, f.expr("original div 1000"))
+        .when(f.col("repair") == TimeUnit.NANOSECONDS.value, f.expr("original div 1000000"))
     )
     return f.coalesce(meant != f.col("timestamp"), f.lit(False))
 

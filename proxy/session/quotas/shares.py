@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from sluicegate.proxy.session.outlets import Timer
 from sluicegate.proxy.session.quotas.token_bucket import TokenBucket
 from sluicegate.validation.in_force import RulesInForce
-from sluicegate.validation.requests.quota import Quota
+from sluicegate.validation.requests.quota import QuotaLimits
 from sluicegate.validation.rules.rule import Client
 
 # How long a session may take to send its request in its turn.
@@ -108,7 +108,9 @@ class Share:
 
     __slots__ = ("_bytes", "_call_later", "_line", "_now", "_requests", "connections", "names", "quota")
 
-    def __init__(self, quota: Quota, names: tuple[str, ...], now: Callable[[], float], call_later: _CallLater) -> None:
+    def __init__(
+        self, quota: QuotaLimits, names: tuple[str, ...], now: Callable[[], float], call_later: _CallLater
+    ) -> None:
         """`now` is in seconds, monotonic."""
         self.quota = quota
         self.names = names
@@ -172,9 +174,9 @@ class _Shares:
     def __init__(self, now: Callable[[], float], call_later: _CallLater) -> None:
         self._now = now
         self._call_later = call_later
-        self._known: OrderedDict[tuple[Quota, tuple[str, ...]], Share] = OrderedDict()
+        self._known: OrderedDict[tuple[QuotaLimits, tuple[str, ...]], Share] = OrderedDict()
 
-    def of(self, quota: Quota, names: tuple[str, ...]) -> Share:
+    def of(self, quota: QuotaLimits, names: tuple[str, ...]) -> Share:
         share = self._known.get((quota, names))
         if share is None:
             if len(self._known) >= _MOST_REMEMBERED:
@@ -219,7 +221,7 @@ class Quotas:
                 return self._clients.of(quota, names)
         return None
 
-    def share_of_topic(self, quota: Quota, topic: str) -> Share:
+    def share_of_topic(self, quota: QuotaLimits, topic: str) -> Share:
         """Return the share of a topic with this quota."""
         return self._topics.of(quota, (topic,))
 

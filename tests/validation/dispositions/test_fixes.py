@@ -8,7 +8,7 @@ from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OutOfTime
 from sluicegate.validation.dispositions.fixes import Previous
-from sluicegate.validation.policy import Fix, Rehearsed, TopicPolicy, ValidationLimits
+from sluicegate.validation.policy import Rehearsed, TimeFix, TopicPolicy, ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimes, PreviousTimesInOrder, PreviousUnderWay
 from sluicegate.validation.produce import validate_request
 from sluicegate.validation.rules.rule import Mode
@@ -43,24 +43,24 @@ def validated(
     return found
 
 
-def fixing(fix: Fix, policy: TopicPolicy = BOUNDED) -> TopicPolicy:
+def fixing(fix: TimeFix, policy: TopicPolicy = BOUNDED) -> TopicPolicy:
     return replace(policy, fix=fix)
 
 
 @pytest.mark.parametrize(
     ("fix", "time", "becomes"),
     [
-        (Fix.NOW, NOW + 2 * HOUR, NOW),
-        (Fix.NOW, 0, NOW),
-        (Fix.CLAMP, NOW + 2 * HOUR, NOW + HOUR - 60_000),
-        (Fix.CLAMP, 5, NOW - 24 * HOUR + 60_000),
-        (Fix.UNIT, NOW // 1000, NOW),
-        (Fix.UNIT, NOW * 1000 + 999, NOW),
-        (Fix.UNIT, NOW * 1_000_000 + 999_999, NOW),
+        (TimeFix.NOW, NOW + 2 * HOUR, NOW),
+        (TimeFix.NOW, 0, NOW),
+        (TimeFix.CLAMP, NOW + 2 * HOUR, NOW + HOUR - 60_000),
+        (TimeFix.CLAMP, 5, NOW - 24 * HOUR + 60_000),
+        (TimeFix.UNIT, NOW // 1000, NOW),
+        (TimeFix.UNIT, NOW * 1000 + 999, NOW),
+        (TimeFix.UNIT, NOW * 1_000_000 + 999_999, NOW),
     ],
 )
 @pytest.mark.parametrize("codec", list(CODECS.values()))
-def test_a_bad_time_becomes_another_and_good_ones_stay(fix: Fix, time: int, becomes: int, codec: int) -> None:
+def test_a_bad_time_becomes_another_and_good_ones_stay(fix: TimeFix, time: int, becomes: int, codec: int) -> None:
     state = {"producer_id": 5, "producer_epoch": 1, "base_sequence": 3}
     came = batch([Rec(NOW - 7), Rec(time, b"key", b"value", [(b"h", None)]), Rec(-1)], codec, **state)
     wanted = [Rec(NOW - 7), Rec(becomes, b"key", b"value", [(b"h", None)]), Rec(-1)]
@@ -82,9 +82,9 @@ def test_the_time_before_is_that_of_the_record_before_or_of_the_partition() -> N
     previous = PreviousTimes()
     bad = Rec(NOW * 1_000_000)
 
-    nothing = validated(fixing(Fix.PREVIOUS), batch([bad]), previous=previous)
-    within = validated(fixing(Fix.PREVIOUS), batch([Rec(NOW - 50), Rec(NOW - 90), bad]), previous=previous)
-    later = validated(fixing(Fix.PREVIOUS), batch([bad]), batch([bad]), previous=previous)
+    nothing = validated(fixing(TimeFix.PREVIOUS), batch([bad]), previous=previous)
+    within = validated(fixing(TimeFix.PREVIOUS), batch([Rec(NOW - 50), Rec(NOW - 90), bad]), previous=previous)
+    later = validated(fixing(TimeFix.PREVIOUS), batch([bad]), batch([bad]), previous=previous)
 
     assert nothing.rejected[0, 0].reason is Reason.TIMESTAMP_IN_FUTURE
     assert within.fixed[0, 0].rejected.bad_records[0].fixed == NOW - 50
@@ -95,14 +95,14 @@ def test_the_time_before_is_that_of_the_record_before_or_of_the_partition() -> N
 def test_good_batches_are_forwarded_as_they_came_and_remembered() -> None:
     previous = PreviousTimes()
 
-    found = validated(fixing(Fix.PREVIOUS), batch([Rec(NOW - 5), Rec(NOW - 9)]), previous=previous)
-    validated(fixing(Fix.PREVIOUS), batch([Rec(-1)]), previous=previous)
+    found = validated(fixing(TimeFix.PREVIOUS), batch([Rec(NOW - 5), Rec(NOW - 9)]), previous=previous)
+    validated(fixing(TimeFix.PREVIOUS), batch([Rec(-1)]), previous=previous)
 
     assert found.fixed == {}
     assert previous.of("t", 0) == NOW - 5
 
 
-@pytest.mark.parametrize("fix", list(Fix))
+@pytest.mark.parametrize("fix", list(TimeFix))
 @pytest.mark.parametrize(
     "came",
     [
@@ -113,7 +113,7 @@ def test_good_batches_are_forwarded_as_they_came_and_remembered() -> None:
         batch([Rec(0)]) + batch([Rec(0)]),
     ],
 )
-def test_nothing_is_fixed_of_what_is_wrong_otherwise(fix: Fix, came: bytes) -> None:
+def test_nothing_is_fixed_of_what_is_wrong_otherwise(fix: TimeFix, came: bytes) -> None:
     plain, found = validated(BOUNDED, came), validated(fixing(fix), came)
 
     assert found.fixed == {}
@@ -121,7 +121,7 @@ def test_nothing_is_fixed_of_what_is_wrong_otherwise(fix: Fix, came: bytes) -> N
 
 
 def test_a_batch_that_breaks_another_rule_too_is_rejected_for_all_of_it() -> None:
-    policy = replace(BOUNDED, compacted=True, fix=Fix.NOW)
+    policy = replace(BOUNDED, compacted=True, fix=TimeFix.NOW)
 
     found = validated(policy, batch([Rec(0), Rec(NOW, key=None)]))
 
@@ -130,21 +130,21 @@ def test_a_batch_that_breaks_another_rule_too_is_rejected_for_all_of_it() -> Non
 
 
 def test_what_is_plausible_in_no_unit_is_rejected() -> None:
-    found = validated(fixing(Fix.UNIT), batch([Rec(NOW // 1000), Rec(77)]))
+    found = validated(fixing(TimeFix.UNIT), batch([Rec(NOW // 1000), Rec(77)]))
 
     assert found.fixed == {}
     assert found.rejected[0, 0].bad_count == 2
 
 
 def test_old_requests_and_messages_are_not_fixed() -> None:
-    found = validated(fixing(Fix.NOW), message(1, b"v", timestamp=5), version=2)
+    found = validated(fixing(TimeFix.NOW), message(1, b"v", timestamp=5), version=2)
 
     assert found.fixed == {}
     assert set(found.rejected) == {(0, 0)}
 
 
 def test_an_observed_topic_is_not_fixed() -> None:
-    found = validated(replace(BOUNDED, fix=Fix.NOW, mode=Mode.OBSERVE), batch([Rec(0)]))
+    found = validated(replace(BOUNDED, fix=TimeFix.NOW, mode=Mode.OBSERVE), batch([Rec(0)]))
 
     assert (found.fixed, set(found.observed)) == ({}, {(0, 0)})
 
@@ -152,7 +152,7 @@ def test_an_observed_topic_is_not_fixed() -> None:
 @pytest.mark.parametrize("codec", [NONE, LZ4])
 def test_what_takes_long_is_for_a_thread(codec: int) -> None:
     with pytest.raises(OutOfTime):
-        validated(fixing(Fix.NOW), batch([Rec(0, value=bytes(2000))], codec), most_held=1000)
+        validated(fixing(TimeFix.NOW), batch([Rec(0, value=bytes(2000))], codec), most_held=1000)
 
 
 def test_partitions_without_end_cost_no_memory_without_end() -> None:
@@ -164,8 +164,8 @@ def test_partitions_without_end_cost_no_memory_without_end() -> None:
 
 
 @pytest.mark.parametrize("codec", list(CODECS.values()))
-@pytest.mark.parametrize("fix", [Fix.NOW, Fix.CLAMP, Fix.PREVIOUS, Fix.UNIT])
-def test_a_batch_that_is_fixed_spends_no_more_of_the_requests_limits_than_a_good_one(fix: Fix, codec: int) -> None:
+@pytest.mark.parametrize("fix", [TimeFix.NOW, TimeFix.CLAMP, TimeFix.PREVIOUS, TimeFix.UNIT])
+def test_a_batch_that_is_fixed_spends_no_more_of_the_requests_limits_than_a_good_one(fix: TimeFix, codec: int) -> None:
     bad = NOW * 1_000_000
     headers = [(b"h", b"v"), (b"i", None)]
     times = [NOW - 9, *[bad if i == 30 else NOW - 9 for i in range(99)]]
@@ -185,7 +185,7 @@ def test_what_comes_behind_a_fixed_batch_has_what_is_left_of_the_limits() -> Non
     came = batch([Rec(NOW * 1_000_000, None, b"v" * 60_000)], LZ4)
     limits = ValidationLimits(max_decompressed_bytes=130_000)
 
-    found = validated(fixing(Fix.NOW), came, came, came, limits=limits)
+    found = validated(fixing(TimeFix.NOW), came, came, came, limits=limits)
 
     assert set(found.fixed) == {(0, 0), (0, 1)}
     assert found.rejected[0, 2].reason is Reason.DECOMPRESSION_LIMIT
@@ -197,7 +197,7 @@ def test_how_well_we_compress_what_is_fixed_rejects_nothing() -> None:
     came = batch([Rec(NOW * 1_000_000, None, value)], CODECS["zstd"])
     limits = ValidationLimits(max_decompression_ratio=1, ratio_free_bytes=len(value) + 100)
 
-    assert set(validated(fixing(Fix.NOW), came, limits=limits).fixed) == {(0, 0)}
+    assert set(validated(fixing(TimeFix.NOW), came, limits=limits).fixed) == {(0, 0)}
 
 
 @pytest.mark.parametrize("ago", [5_000, 2 * HOUR, 30 * HOUR])
@@ -205,8 +205,8 @@ def test_beside_a_rehearsal_the_time_before_is_the_latest_good_one(ago: int) -> 
     policy = replace(BOUNDED, before_max_ms=48 * HOUR, rehearsed=Rehearsed((HOUR, 24 * HOUR), (60_000,)))
     previous = PreviousTimes()
 
-    validated(fixing(Fix.PREVIOUS, policy), batch([Rec(NOW - ago), Rec(NOW - ago - 10)]), previous=previous)
-    fixed = validated(fixing(Fix.PREVIOUS, policy), batch([Rec(NOW * 1_000_000)]), previous=previous).fixed
+    validated(fixing(TimeFix.PREVIOUS, policy), batch([Rec(NOW - ago), Rec(NOW - ago - 10)]), previous=previous)
+    fixed = validated(fixing(TimeFix.PREVIOUS, policy), batch([Rec(NOW * 1_000_000)]), previous=previous).fixed
 
     assert fixed[0, 0].rejected.bad_records[0].fixed == NOW - ago
 
@@ -214,9 +214,9 @@ def test_beside_a_rehearsal_the_time_before_is_the_latest_good_one(ago: int) -> 
 def test_what_has_no_time_of_its_own_is_no_time_before() -> None:
     previous = PreviousTimes()
 
-    validated(fixing(Fix.PREVIOUS), batch([Rec(-1)]), previous=previous)
-    validated(fixing(Fix.PREVIOUS), batch([Rec(NOW - 5)], flags=8), previous=previous)
-    validated(fixing(Fix.PREVIOUS), message(0, b"v"), version=2, previous=previous)
+    validated(fixing(TimeFix.PREVIOUS), batch([Rec(-1)]), previous=previous)
+    validated(fixing(TimeFix.PREVIOUS), batch([Rec(NOW - 5)], flags=8), previous=previous)
+    validated(fixing(TimeFix.PREVIOUS), message(0, b"v"), version=2, previous=previous)
 
     assert previous.of("t", 0) is None
 
@@ -229,8 +229,8 @@ def test_a_time_that_depends_on_what_is_under_way_is_not_made_up() -> None:
     bad = batch([Rec(NOW * 1_000_000)])
 
     with pytest.raises(PreviousUnderWay):
-        validated(fixing(Fix.PREVIOUS), bad, previous=previous)
+        validated(fixing(TimeFix.PREVIOUS), bad, previous=previous)
     under_way.clear()
 
-    fixed = validated(fixing(Fix.PREVIOUS), bad, previous=previous).fixed
+    fixed = validated(fixing(TimeFix.PREVIOUS), bad, previous=previous).fixed
     assert fixed[0, 0].rejected.bad_records[0].fixed == NOW - 9

@@ -17,7 +17,7 @@ from sluicegate.protocol.records.codecs.decompression_budget import Decompressio
 from sluicegate.proxy.scheduling.extraction import QuarantineMemory, extract_bad_records
 from sluicegate.validation import dispositions
 from sluicegate.validation.from_keys import limits_of, rulebook_of
-from sluicegate.validation.policy import Fix, ValidationLimits
+from sluicegate.validation.policy import TimeFix, ValidationLimits
 from sluicegate.validation.produce import validate_request
 from sluicegate.validation.rulebook import Rulebook
 from sluicegate.validation.rules.rule import Client, Mode
@@ -55,7 +55,12 @@ TOPIC_OF_MODE = {
     Mode.MARK: "mark",
     Mode.COPY: "copy",
 }
-TOPIC_OF_FIX = {Fix.NOW: "fix-now", Fix.CLAMP: "fix-clamp", Fix.PREVIOUS: "fix-previous", Fix.UNIT: "fix-unit"}
+TOPIC_OF_FIX = {
+    TimeFix.NOW: "fix-now",
+    TimeFix.CLAMP: "fix-clamp",
+    TimeFix.PREVIOUS: "fix-previous",
+    TimeFix.UNIT: "fix-unit",
+}
 TOPIC_OF_MODULE = {
     "bad_records": "mark",
     "fixes": "fix-now",
@@ -123,7 +128,7 @@ def test_each_disposition_has_a_topic() -> None:
     folder = Path(os.fspath(dispositions.__path__[0]))
 
     assert set(TOPIC_OF_MODE) == set(Mode)
-    assert set(TOPIC_OF_FIX) == set(Fix)
+    assert set(TOPIC_OF_FIX) == set(TimeFix)
     assert set(TOPIC_OF_MODULE) == {file.stem for file in folder.glob("*.py")} - {"__init__"}
 
 

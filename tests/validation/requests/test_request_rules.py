@@ -6,7 +6,7 @@ import pytest
 
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.validation.requests.name_pattern import EnforcedClients, Exemption, NamePattern
-from sluicegate.validation.requests.request_rule import LeastVersion, RequestRule, SentBatch, numbers_in
+from sluicegate.validation.requests.request_rule import LeastVersion, RequestCheck, SentBatch, numbers_in
 from sluicegate.validation.rules.evaluation import evaluate_request_rules
 from sluicegate.validation.rules.rule import Client, Mode
 from tests.bounds.machine import slowness
@@ -28,7 +28,7 @@ CLIENT = Client("10.0.0.1:5", "team-a", "librdkafka", "2.3.0", "User:a")
 def test_how_a_batch_is_sent(
     asked: dict[str, object], good: dict[str, object], bad: dict[str, object], advice: str
 ) -> None:
-    rule = RequestRule("r", **asked)
+    rule = RequestCheck("r", **asked)
 
     assert rule.complaint(SENT._replace(**good), CLIENT) is None
     assert advice in (rule.complaint(SENT._replace(**bad), CLIENT) or "")
@@ -59,7 +59,7 @@ def test_clients_are_named_by_patterns_of_client_ids() -> None:
 
 
 def test_the_client_id_and_the_software() -> None:
-    rule = RequestRule(
+    rule = RequestCheck(
         "r",
         client_id=NamePattern("team-*"),
         software=(LeastVersion(NamePattern("librdkafka"), "2.0"), LeastVersion(NamePattern("*java*"), "3.7")),
@@ -88,10 +88,10 @@ def test_versions_that_are_the_same() -> None:
 
 def test_whom_a_rule_concerns_and_what_becomes_of_it() -> None:
     rules = [
-        RequestRule("acks", of_client=NamePattern("team-*"), acks=frozenset({-1})),
-        RequestRule("others", of_principal=NamePattern("User:b"), acks=frozenset({-1})),
-        RequestRule("idem", Mode.OBSERVE, idempotent=True),
-        RequestRule("size", most_bytes=50),
+        RequestCheck("acks", of_client=NamePattern("team-*"), acks=frozenset({-1})),
+        RequestCheck("others", of_principal=NamePattern("User:b"), acks=frozenset({-1})),
+        RequestCheck("idem", Mode.OBSERVE, idempotent=True),
+        RequestCheck("size", most_bytes=50),
     ]
 
     found = evaluate_request_rules(rules, SENT._replace(acks=1, is_idempotent=False), CLIENT, 7)
@@ -130,7 +130,7 @@ def test_an_unverified_principal_is_exempt_by_no_pattern_and_held_to_what_holds_
     patterns = [NamePattern(pattern) for pattern in ("*", "User:*", "/.*/", "User:mirror", "User:m*")]
 
     exempt = [Exemption(pattern, None).covers(unverified) for pattern in patterns]
-    concerned = [RequestRule("r", of_principal=pattern, idempotent=True).concerns(unverified) for pattern in patterns]
+    concerned = [RequestCheck("r", of_principal=pattern, idempotent=True).concerns(unverified) for pattern in patterns]
 
     assert exempt == [False] * 5
     assert concerned == [True, True, True, False, False]

@@ -9,11 +9,11 @@ import pytest
 from sluicegate.config.content_keys import ContentKeys
 from sluicegate.config.keys import each_key_of, section_of, unwrapped
 from sluicegate.config.loading import read_section
-from sluicegate.config.rules import Rule as RuleKeys
+from sluicegate.config.rules import RecordRule as RuleKeys
 from sluicegate.protocol.records.scan import is_compiled
 from sluicegate.validation.rules.content_rules import CONTENT_RULES
 from sluicegate.validation.rules.from_keys import INLINE_RULES, parts_of
-from sluicegate.validation.rules.rule import INLINE_STEPS, Rule
+from sluicegate.validation.rules.rule import INLINE_STEPS, RecordRule
 from tests.validation.rules.records import record
 
 WRITTEN: Mapping[str, tuple[Any, ...]] = {"json": ({}, {"duplicate_keys": "reject"})}
@@ -62,7 +62,7 @@ def written_for(name: str) -> tuple[Any, ...]:
     return WRITTEN.get(name, ({},))
 
 
-def rules_of(name: str, written: Any) -> list[Rule]:
+def rules_of(name: str, written: Any) -> list[RecordRule]:
     return list(parts_of(read_section(RuleKeys, {"name": "r", "value": {name: written}}), INLINE_RULES))
 
 

@@ -7,7 +7,7 @@ import pytest
 from sluicegate.validation.rules import rule_set
 from sluicegate.validation.rules.built_in import MonotonicTime, MostRecords
 from sluicegate.validation.rules.json.syntax import JsonSyntax
-from sluicegate.validation.rules.rule import Client, NamedRule, Part, Rule, RuledRecord, Side
+from sluicegate.validation.rules.rule import Client, NamedRule, Part, RecordRule, RuledRecord, Side
 from sluicegate.validation.rules.rule_set import RuleSet
 
 JSON, SMALL, ORDER = JsonSyntax(Side.VALUE), MostRecords(7), MonotonicTime()
@@ -24,7 +24,7 @@ JSON, SMALL, ORDER = JsonSyntax(Side.VALUE), MostRecords(7), MonotonicTime()
     ],
 )
 def test_what_reads_content_is_slow_where_nothing_is_compiled(
-    rules: list[Rule], needs: Part, when_compiled: bool, when_not: bool, monkeypatch: pytest.MonkeyPatch
+    rules: list[RecordRule], needs: Part, when_compiled: bool, when_not: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for is_fast, is_slow in ((True, when_compiled), (False, when_not)):
         monkeypatch.setattr(rule_set, "_FAST", is_fast)

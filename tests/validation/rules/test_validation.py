@@ -10,10 +10,10 @@ from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OutOfTime
-from sluicegate.validation.policy import EXEMPT, Fix, TopicPolicy, ValidationLimits
+from sluicegate.validation.policy import EXEMPT, TimeFix, TopicPolicy, ValidationLimits
 from sluicegate.validation.produce import validate_request
 from sluicegate.validation.requests.name_pattern import EnforcedClients
-from sluicegate.validation.requests.request_rule import RequestRule
+from sluicegate.validation.requests.request_rule import RequestCheck
 from sluicegate.validation.rules.built_in import Required, Size, Utf8
 from sluicegate.validation.rules.headers import RequiredHeaders
 from sluicegate.validation.rules.rule import (
@@ -25,7 +25,7 @@ from sluicegate.validation.rules.rule import (
     OnSchemaError,
     Outage,
     Part,
-    Rule,
+    RecordRule,
     RuledRecord,
     SchemaError,
     Side,
@@ -201,7 +201,7 @@ def test_each_rule_counts_the_same_records_in_each_mode(policy: TopicPolicy, ver
 @pytest.mark.parametrize("mode", [Mode.REJECT, Mode.OBSERVE])
 def test_an_outage_or_a_rule_for_requests_hides_no_violation_of_another_rule(mode: Mode) -> None:
     down = NamedRule("down", Seen(Part.NONE, raises=Outage("down")), on_outage=OnOutage.FORWARD)
-    policy = replace(of(down, KEYED, mode=mode), requests=(RequestRule("idem", Mode.OBSERVE, idempotent=True),))
+    policy = replace(of(down, KEYED, mode=mode), requests=(RequestCheck("idem", Mode.OBSERVE, idempotent=True),))
 
     found = validated(policy, batch([Rec(NOW, None)]))
 
@@ -221,7 +221,7 @@ def test_no_more_record_errors_are_listed_than_an_answer_may_have() -> None:
 
 def test_what_was_fixed_is_validated_as_it_goes_on() -> None:
     seen = Seen(Part.NONE)
-    policy = of(KEYED, NamedRule("seen", seen), fix=Fix.NOW)
+    policy = of(KEYED, NamedRule("seen", seen), fix=TimeFix.NOW)
 
     found = validated(policy, batch([Rec(1)]), batch([Rec(1, None)]))
 
@@ -384,7 +384,7 @@ def test_topics_are_for_the_fast_path_where_it_can_ask_all_of_their_rules() -> N
 
 
 def test_more_headers_than_anybody_looks_at_are_rejected_where_rules_look_at_headers() -> None:
-    rule: Rule = Seen(Part.HEADERS)
+    rule: RecordRule = Seen(Part.HEADERS)
     found = validated(of(NamedRule("h", rule)), batch([Rec(NOW, headers=[(b"", None)] * 10_001)]))
     assert found.rejected[0, 0].bad_records[0].message == "rule h: 10001 headers, more than rules look at (10000)"
 

@@ -10,14 +10,14 @@ from sluicegate.validation.rules.avro.schema import avro_content
 from sluicegate.validation.rules.protobuf.indexed_schema import indexed_protobuf_content
 from sluicegate.validation.rules.rule import RuledRecord
 from sluicegate.validation.rules.schemas.content import Content
-from sluicegate.validation.sensitive.paths import Action, SensitiveFields, path_of, tree_of
+from sluicegate.validation.sensitive.paths import Action, FieldPolicy, path_of, tree_of
 from sluicegate.validation.sensitive.schema_values import SchemaValues
 from sluicegate.validation.sensitive.values import JsonValues, Values
 from tests.bounds.hostile_values import FIELDS, SCHEMAS, Format
 
 KEY = b"k" * 16
 POLICIES = [
-    SensitiveFields(action, tuple(map(path_of, paths)), Action(action), "***", KEY) for action, paths in FIELDS.items()
+    FieldPolicy(action, tuple(map(path_of, paths)), Action(action), "***", KEY) for action, paths in FIELDS.items()
 ]
 ROOT = (tree_of(POLICIES),)
 

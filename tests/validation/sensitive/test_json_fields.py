@@ -10,15 +10,15 @@ import pytest
 
 from sluicegate.validation.sensitive.edits import Unmaskable
 from sluicegate.validation.sensitive.json_fields import mask_json
-from sluicegate.validation.sensitive.paths import Action, SensitiveFields, path_of, tree_of
+from sluicegate.validation.sensitive.paths import Action, FieldPolicy, path_of, tree_of
 from sluicegate.validation.sensitive.writing import ValueWriter
 
 KEY = b"0123456789abcdef"
 ROOT = tree_of(
     [
-        SensitiveFields("m", tuple(map(path_of, ("a.b", "c", "x.*.y", r"d\.e"))), Action.MASK, '*"*'),
-        SensitiveFields("h", (("k",), ("c",)), Action.HASH, key=KEY),
-        SensitiveFields("r", (("no",),), Action.REJECT),
+        FieldPolicy("m", tuple(map(path_of, ("a.b", "c", "x.*.y", r"d\.e"))), Action.MASK, '*"*'),
+        FieldPolicy("h", (("k",), ("c",)), Action.HASH, key=KEY),
+        FieldPolicy("r", (("no",),), Action.REJECT),
     ]
 )
 

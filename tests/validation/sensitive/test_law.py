@@ -24,7 +24,7 @@ from sluicegate.validation.sensitive import schema_values
 from sluicegate.validation.sensitive.avro_fields import mask_avro
 from sluicegate.validation.sensitive.edits import Unmaskable
 from sluicegate.validation.sensitive.json_fields import mask_json
-from sluicegate.validation.sensitive.paths import Action, SensitiveFields, tree_of
+from sluicegate.validation.sensitive.paths import Action, FieldPolicy, tree_of
 from sluicegate.validation.sensitive.protobuf_fields import mask_protobuf
 from sluicegate.validation.sensitive.schema_values import SchemaValues
 from sluicegate.validation.sensitive.values import JsonValues, MaskedValue, Values
@@ -192,7 +192,7 @@ def shared_parts(properties: int, parts: int) -> str:
 
 
 def tagged(content: Content) -> SchemaValues:
-    policy = SensitiveFields("s", (("a", "b"),), Action.MASK, "***", tags=frozenset({"PII"}))
+    policy = FieldPolicy("s", (("a", "b"),), Action.MASK, "***", tags=frozenset({"PII"}))
     return SchemaValues([policy], (tree_of([policy]),), Alone(content))
 
 
@@ -234,7 +234,7 @@ def test_what_is_kept_of_many_schemas_is_bounded(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(schema_values, "_MOST_KEPT", 1_000)
     contents = [avro_content(many_fields(400)) for _ in range(30)]
     finder: Any = Alone(contents[0])
-    policy = SensitiveFields("s", (), Action.MASK, tags=frozenset({"PII"}))
+    policy = FieldPolicy("s", (), Action.MASK, tags=frozenset({"PII"}))
     values = SchemaValues([policy], (tree_of([policy]),), finder)
     kept = []
     tracemalloc.start()

@@ -11,7 +11,7 @@ import pytest
 from sluicegate.validation.sensitive import json_fields, texts
 from sluicegate.validation.sensitive.edits import Unmaskable
 from sluicegate.validation.sensitive.json_fields import mask_json
-from sluicegate.validation.sensitive.paths import Action, SensitiveFields, path_of, tree_of
+from sluicegate.validation.sensitive.paths import Action, FieldPolicy, path_of, tree_of
 from sluicegate.validation.sensitive.writing import ValueWriter
 
 KEY = b"0123456789abcdef"
@@ -19,10 +19,8 @@ WHOLE = 1 << 30
 SIZES = range(8, 25)  # the shortest that has room for an escape and for a word such as false
 ROOT = tree_of(
     [
-        SensitiveFields(
-            "m", (("mail",), path_of("any.*"), path_of("n\u00e9\U0001f600.x")), Action.MASK, "*\U0001f600*"
-        ),
-        SensitiveFields("h", (("key",),), Action.HASH, key=KEY),
+        FieldPolicy("m", (("mail",), path_of("any.*"), path_of("n\u00e9\U0001f600.x")), Action.MASK, "*\U0001f600*"),
+        FieldPolicy("h", (("key",),), Action.HASH, key=KEY),
     ]
 )
 TEXTS = [

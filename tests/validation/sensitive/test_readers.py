@@ -17,7 +17,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from sluicegate.proxy.rules_process.protoc import OWN_NAME, descriptor_set_of
 from sluicegate.validation.rules.protobuf.indexed_schema import indexed_protobuf_content
-from sluicegate.validation.sensitive.paths import Action, SensitiveFields, path_of, tree_of
+from sluicegate.validation.sensitive.paths import Action, FieldPolicy, path_of, tree_of
 from sluicegate.validation.sensitive.schema_values import SchemaValues
 from tests.bounds.hostile_values import FIELDS, HOSTILE_VALUES, LONGEST, Format, HostileValue
 from tests.validation.rules.records import record
@@ -173,7 +173,7 @@ def test_a_maps_key_is_that_which_protobuf_reads(kind: str) -> None:
         data = tag + bytes([len(entry)]) + entry
         key = read_entry(entry).key
         name = str(key).lower() if kind == "bool" else str(key)
-        policy = SensitiveFields("s", ((f"m{kind}", name),), Action.MASK, "***")
+        policy = FieldPolicy("s", ((f"m{kind}", name),), Action.MASK, "***")
         values = SchemaValues([policy], (tree_of([policy]),), Alone(maps_content(), b"\0"))
 
         found = values.masked(record(data), lambda _work: None, LONGEST)

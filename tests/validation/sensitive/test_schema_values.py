@@ -19,7 +19,7 @@ from sluicegate.validation.rules.protobuf.indexed_schema import indexed_protobuf
 from sluicegate.validation.rules.rule import RuledRecord, SchemaError
 from sluicegate.validation.rules.schemas.content import Content
 from sluicegate.validation.sensitive.edits import Unmaskable
-from sluicegate.validation.sensitive.paths import Action, SensitiveFields, path_of, tree_of
+from sluicegate.validation.sensitive.paths import Action, FieldPolicy, path_of, tree_of
 from sluicegate.validation.sensitive.schema_values import SchemaValues
 from tests.validation.rules.records import record
 
@@ -45,11 +45,11 @@ class Framed:
         return self._indexes + record.value if self._indexes else record.value[len(FRAMING) :]
 
 
-def fields(*paths: str, tags: tuple[str, ...] = (), action: Action = Action.MASK) -> SensitiveFields:
-    return SensitiveFields("s", tuple(map(path_of, paths)), action, LONG, b"k" * 16, frozenset(tags))
+def fields(*paths: str, tags: tuple[str, ...] = (), action: Action = Action.MASK) -> FieldPolicy:
+    return FieldPolicy("s", tuple(map(path_of, paths)), action, LONG, b"k" * 16, frozenset(tags))
 
 
-def masked(content: Content, value: bytes, policy: SensitiveFields, indexes: bytes = b"") -> bytes:
+def masked(content: Content, value: bytes, policy: FieldPolicy, indexes: bytes = b"") -> bytes:
     values = SchemaValues([policy], (tree_of([policy]),), Framed(content, indexes))
     found = values.masked(record(value), lambda _work: None, 1 << 24)
     return value if found is None else found.data
@@ -108,7 +108,7 @@ ITEMS = [{"sku": LONG, "n": 1}, {"sku": LONG, "n": -1}]
         (fields("id", tags=("MAIL", "OTHER")), {"mail": LONG, "id": LONG}),
     ],
 )
-def test_avro_readers_see_only_the_named_fields_changed(policy: SensitiveFields, changes: dict[str, Any]) -> None:
+def test_avro_readers_see_only_the_named_fields_changed(policy: FieldPolicy, changes: dict[str, Any]) -> None:
     found = masked(avro_content(json.dumps(AVRO)), FRAMING + avro_bytes(AVRO, ORDER), policy)
 
     assert found == FRAMING + avro_bytes(AVRO, with_changes(changes))
@@ -145,7 +145,7 @@ def test_sizes_of_avro_blocks_follow() -> None:
         (avro_bytes(AVRO, ORDER), fields(tags=("PII",), action=Action.REJECT), "Order.mail is not allowed"),
     ],
 )
-def test_avro_that_cannot_be_masked_is_not_stored(data: bytes, policy: SensitiveFields, words: str) -> None:
+def test_avro_that_cannot_be_masked_is_not_stored(data: bytes, policy: FieldPolicy, words: str) -> None:
     with pytest.raises(Unmaskable, match=words) as refused:
         masked(avro_content(json.dumps(AVRO)), FRAMING + data, policy)
     assert "example" not in str(refused.value)
@@ -234,9 +234,7 @@ def set_all(order: Any, *names: str) -> None:
     ],
 )
 @pytest.mark.parametrize("indexes", [b"", b"\0"])
-def test_protobuf_readers_see_only_the_named_fields_changed(
-    policy: SensitiveFields, change: Any, indexes: bytes
-) -> None:
+def test_protobuf_readers_see_only_the_named_fields_changed(policy: FieldPolicy, change: Any, indexes: bytes) -> None:
     """The writer's schema is newer than the registry's: its other fields are unknown, and kept."""
     newer = proto_content(NEWER)
     order = proto_order(newer)
@@ -268,7 +266,7 @@ def test_protobuf_readers_see_only_the_named_fields_changed(
         (b"\x0a\x02\x12\x00", fields("labels"), "labels is a map"),
     ],
 )
-def test_protobuf_that_cannot_be_masked_is_not_stored(body: bytes, policy: SensitiveFields, words: str) -> None:
+def test_protobuf_that_cannot_be_masked_is_not_stored(body: bytes, policy: FieldPolicy, words: str) -> None:
     with pytest.raises(Unmaskable, match=words):
         masked(proto_content(), FRAMING + b"\0" + body, policy)
 
@@ -318,7 +316,7 @@ def wrapped() -> tuple[Any, Any]:
         (fields("by_key.*"), ("a", "b", LONG)),
     ],
 )
-def test_a_wrapped_string_is_masked_as_a_string(policy: SensitiveFields, changed: tuple[str, ...]) -> None:
+def test_a_wrapped_string_is_masked_as_a_string(policy: FieldPolicy, changed: tuple[str, ...]) -> None:
     content, message = wrapped()
 
     found = masked(content, FRAMING + b"\0" + message.SerializeToString(), policy)[6:]
@@ -335,7 +333,7 @@ def test_a_wrapped_string_is_masked_as_a_string(policy: SensitiveFields, changed
         (fields("*.mail"), r"\* is a google.protobuf.Any"),
     ],
 )
-def test_a_wrapped_or_packed_message_is_rejected(policy: SensitiveFields, words: str) -> None:
+def test_a_wrapped_or_packed_message_is_rejected(policy: FieldPolicy, words: str) -> None:
     content, message = wrapped()
     message.any.Pack(message)
 

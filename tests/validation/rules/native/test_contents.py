@@ -6,7 +6,7 @@ import pytest
 
 from sluicegate.validation.rules.built_in import MonotonicTime, MostRecords, Required, Size, Utf8
 from sluicegate.validation.rules.headers import ForbiddenHeaders, HeaderBounds, MatchedHeader, RequiredHeaders
-from sluicegate.validation.rules.rule import Client, Header, Rule, RuledRecord, Side
+from sluicegate.validation.rules.rule import Client, Header, RecordRule, RuledRecord, Side
 
 CLIENT = Client("10.0.0.1:5", "app")
 SECRET = b"geheim"
@@ -51,7 +51,7 @@ TENANT = (b"tenant", b"acme")
     ],
 )  # fmt: skip
 def test_a_rule_rejects_what_it_should_and_nothing_else(
-    rule: Rule, good: list[RuledRecord], bad: list[RuledRecord]
+    rule: RecordRule, good: list[RuledRecord], bad: list[RuledRecord]
 ) -> None:
     assert [rule.complaint(each) for each in good] == [None] * len(good)
     for each in bad:
