@@ -72,7 +72,7 @@ class PartitionResponse:
 
 
 @dataclass(slots=True)
-class BrokerResponse:
+class WalkedResponse:
     """A walked response: its entries in order; throttle time and tags begin at `tail_at`."""
 
     frame: bytes | bytearray
@@ -137,7 +137,7 @@ def produce_body_at(frame: bytes | bytearray, version: int) -> int:
     return response_body_at(frame, 1 if version >= FLEXIBLE_SINCE else 0)
 
 
-def walk_produce_response(frame: bytes | bytearray, version: int, body_at: int, max_entries: int) -> BrokerResponse:
+def walk_produce_response(frame: bytes | bytearray, version: int, body_at: int, max_entries: int) -> WalkedResponse:
     """Find the entries of a broker's response; `max_entries` limits its topics and partitions together.
 
     Raises MalformedMessage if it does not follow the schema or has more.
@@ -165,7 +165,7 @@ def walk_produce_response(frame: bytes | bytearray, version: int, body_at: int, 
             topics_left -= 1
     except MalformedMessage as error:
         raise MalformedMessage(f"Produce response v{version}: {error}") from error
-    return BrokerResponse(frame, entries, walk.position, walk.has_node_endpoints())
+    return WalkedResponse(frame, entries, walk.position, walk.has_node_endpoints())
 
 
 def tail_at(frame: bytes | bytearray, version: int, body_at: int) -> int:

@@ -24,7 +24,7 @@ _IDENTITY: Mapping[str, str] = {TOPICS: "match", "quotas": "name"}
 
 
 @dataclass(frozen=True, slots=True)
-class Items:
+class ItemIdentities:
     """Items of lists, by list: the identity of each."""
 
     by_list: Mapping[str, list[Any]]
@@ -34,7 +34,7 @@ class Items:
         return _identity(key, item) in self.by_list.get(key, ())
 
 
-NO_ITEMS = Items({})
+NO_ITEMS = ItemIdentities({})
 
 
 def vanished(previous: Iterable[FilePath], pattern: str, present: Iterable[FilePath]) -> list[FilePath]:
@@ -66,7 +66,7 @@ def forget(source: Source, file: FilePath) -> None:
         known.pop(file, None)
 
 
-def items_elsewhere(source: Source, files: Iterable[FilePath], lists: Iterable[str]) -> Items:
+def items_elsewhere(source: Source, files: Iterable[FilePath], lists: Iterable[str]) -> ItemIdentities:
     """Return the items of these lists in the configuration itself and in its files that are there.
 
     Nothing is read unless a file is missing.
@@ -74,7 +74,9 @@ def items_elsewhere(source: Source, files: Iterable[FilePath], lists: Iterable[s
     if not source.missing:
         return NO_ITEMS
     data = [source.data, *(read_file(file).data for file in files if file not in source.missing)]
-    return Items({key: [_identity(key, item) for each in data for item in _listed(each.get(key))] for key in lists})
+    return ItemIdentities(
+        {key: [_identity(key, item) for each in data for item in _listed(each.get(key))] for key in lists}
+    )
 
 
 def _identity(key: str, item: Any) -> Any:

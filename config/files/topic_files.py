@@ -14,7 +14,7 @@ from typing import Any
 from sluicegate.config.files.deadline import FileUnreadable, within_deadline
 from sluicegate.config.files.included_files import (
     NO_ITEMS,
-    Items,
+    ItemIdentities,
     forget,
     items_elsewhere,
     read_included,
@@ -105,7 +105,7 @@ def _files_and_size(source: Source, folder: FilePath, key: str) -> tuple[dict[Fi
 
 
 def _include(
-    source: Source, file: FilePath, items: Sequence[Path], elsewhere: Items
+    source: Source, file: FilePath, items: Sequence[Path], elsewhere: ItemIdentities
 ) -> tuple[Source, dict[str, range]]:
     """Append what a file holds; return the file, and the positions of what was appended to each list.
 
@@ -133,7 +133,7 @@ def _include(
     return held, appended
 
 
-def _append(source: Source, held: Source, key: str, folder: FilePath, left_out: Items) -> range:
+def _append(source: Source, held: Source, key: str, folder: FilePath, left_out: ItemIdentities) -> range:
     """Append the items of one list of a file in `folder` but those `left_out`; return their positions."""
     entries = held.data.get(key) or []
     own = source.data.get(key)

@@ -11,7 +11,7 @@ from sluicegate.config.keys import each_key_of, is_optional, section_of, takes_n
 from sluicegate.config.loading import json_schema_of
 from sluicegate.config.model import Config
 from sluicegate.config.reference.json_schema_kinds import Schema
-from sluicegate.config.reference.page import Section, sections, words_of
+from sluicegate.config.reference.page import DocumentedSection, sections, words_of
 from sluicegate.config.values.quantity import NONE_SCHEMA
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -56,7 +56,7 @@ def _take_numbers(made: Any) -> None:
             _take_numbers(held)
 
 
-def _describe(made: Schema, section: Section) -> None:
+def _describe(made: Schema, section: DocumentedSection) -> None:
     """Add the description of each key, and allow null for keys that may be empty."""
     made.pop("title", None)
     made["description"] = _plain(section.description)

@@ -83,7 +83,7 @@ def documented_keys() -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class DocumentedSection:
     """A section: its dotted name (`[]` follows a list), its model and its description."""
 
     name: str
@@ -91,9 +91,9 @@ class Section:
     description: str
 
 
-def sections() -> Iterator[Section]:
+def sections() -> Iterator[DocumentedSection]:
     """Yield every section that has keys of its own."""
-    waiting = [Section("", Config, "Of the process as a whole.")]
+    waiting = [DocumentedSection("", Config, "Of the process as a whole.")]
     while waiting:
         section = waiting.pop(0)
         if any(True for _ in _own(section.model)):
@@ -104,7 +104,7 @@ def sections() -> Iterator[Section]:
             inner = section_of(key.annotation) or section_of(item_of(key.annotation))
             if inner is not None:
                 name = _dotted(section.name, key.name) + _suffix(key.annotation)
-                waiting.append(Section(name, inner, words_of(section.name, key)))
+                waiting.append(DocumentedSection(name, inner, words_of(section.name, key)))
 
 
 def words_of(section: str, key: Key) -> str:

@@ -10,7 +10,7 @@ from sluicegate.pipeline.kafka.fetching import StoredBatch
 from sluicegate.protocol.integers import ALL_64
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.columns import Columns, Totals, read_columns, read_totals
+from sluicegate.protocol.records.columns import BatchTotals, Columns, read_columns, read_totals
 from sluicegate.protocol.records.message_set import BrokenMessage, Message, has_crc, inner_messages, read_message
 from sluicegate.protocol.records.record_batch import (
     CODEC_MASK,
@@ -81,7 +81,7 @@ class BatchDecoder:
         _check_flaw(batch)
         return self._decode_v2(batch, batch.header) if batch.header is not None else self._decode_legacy(batch)
 
-    def add_up(self, batch: StoredBatch) -> tuple[BatchFacts, Totals] | None:
+    def add_up(self, batch: StoredBatch) -> tuple[BatchFacts, BatchTotals] | None:
         """Return totals of a batch, several times faster than decoding; None if it must be decoded.
 
         Raises BrokenRecords.

@@ -20,9 +20,9 @@ from sluicegate.protocol.messages.wire_types import (
     Body,
     BodyField,
     Items,
+    MessageReader,
     Optional,
     Sized,
-    Source,
     TaggedField,
 )
 
@@ -136,7 +136,7 @@ class MessageSchema:
 def _parse(
     schema: Construct, data: bytes | bytearray | memoryview, name: str, version: int, max_elements: int
 ) -> tuple[Value, int]:
-    stream = Source(data, max_elements)
+    stream = MessageReader(data, max_elements)
     try:
         value: Value = schema.parse_stream(stream)
     except (ConstructError, MalformedMessage) as error:

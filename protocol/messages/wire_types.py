@@ -32,7 +32,7 @@ UUID_BYTES: Construct = Bytes(16)
 _SMALLEST_TAGGED_FIELD = 2  # a tag and a size
 
 
-class Source(BytesIO):
+class MessageReader(BytesIO):
     """A message's bytes, and how many array items and tagged fields they may contain in all."""
 
     def __init__(self, data: bytes | bytearray | memoryview, max_elements: int) -> None:
@@ -68,7 +68,7 @@ def _smallest(wire: Construct) -> int:
 class UnsignedVarint(Construct):  # type: ignore[misc]  # construct ships no types
     """At most five bytes; construct's own type has no limit."""
 
-    def _parse(self, stream: Source, context: Any, path: str) -> int:
+    def _parse(self, stream: MessageReader, context: Any, path: str) -> int:
         value, end = read_unsigned_varint(stream.getbuffer(), stream.tell())
         stream.seek(end)
         return value
@@ -92,7 +92,7 @@ class _Counted(Construct):  # type: ignore[misc]  # construct ships no types
         self._nullable = nullable
         self.smallest = 1 if compact else prefix.sizeof()
 
-    def _read_length(self, stream: Source, context: Any, path: str) -> int | None:
+    def _read_length(self, stream: MessageReader, context: Any, path: str) -> int | None:
         length: int = self._prefix._parsereport(stream, context, path) - self._bias
         if length < 0:
             if length < -1 or not self._nullable:
@@ -113,7 +113,7 @@ class Sized(_Counted):
         super().__init__(Int16sb if prefix_bytes == 2 else Int32sb, compact, nullable)
         self._text = text
 
-    def _parse(self, stream: Source, context: Any, path: str) -> str | bytes | None:
+    def _parse(self, stream: MessageReader, context: Any, path: str) -> str | bytes | None:
         length = self._read_length(stream, context, path)
         if length is None:
             return None
@@ -142,7 +142,7 @@ class Items(_Counted):
         self._item = item
         self._smallest_item = _smallest(item)
 
-    def _parse(self, stream: Source, context: Any, path: str) -> list[Any] | None:
+    def _parse(self, stream: MessageReader, context: Any, path: str) -> list[Any] | None:
         count = self._read_length(stream, context, path)
         if count is None:
             return None
@@ -165,7 +165,7 @@ class Optional(Construct):  # type: ignore[misc]  # construct ships no types
         super().__init__()
         self._body = body
 
-    def _parse(self, stream: Source, context: Any, path: str) -> Any:
+    def _parse(self, stream: MessageReader, context: Any, path: str) -> Any:
         present = Int8sb._parsereport(stream, context, path)
         return self._body._parsereport(stream, context, path) if present >= 0 else None
 
@@ -211,7 +211,7 @@ class Body(Construct):  # type: ignore[misc]  # construct ships no types
         self._unknown_tags = unknown_tags
         self.smallest = sum(_smallest(field.wire) for field in fields) + (tagged is not None)
 
-    def _parse(self, stream: Source, context: Any, path: str) -> dict[str, Any]:
+    def _parse(self, stream: MessageReader, context: Any, path: str) -> dict[str, Any]:
         value = {
             field.name: field.wire._parsereport(stream, context, f"{path} -> {field.name}") for field in self._fields
         }
@@ -220,7 +220,7 @@ class Body(Construct):  # type: ignore[misc]  # construct ships no types
         return value
 
     def _parse_tags(
-        self, tagged: dict[int, TaggedField], value: dict[str, Any], stream: Source, context: Any, path: str
+        self, tagged: dict[int, TaggedField], value: dict[str, Any], stream: MessageReader, context: Any, path: str
     ) -> None:
         value.update({field.name: field.default for field in tagged.values()})
         unknown = {}
@@ -236,9 +236,9 @@ class Body(Construct):  # type: ignore[misc]  # construct ships no types
         if unknown:
             value[self._unknown_tags] = unknown
 
-    def _parse_tagged(self, field: TaggedField, data: bytes, stream: Source, context: Any, path: str) -> Any:
+    def _parse_tagged(self, field: TaggedField, data: bytes, stream: MessageReader, context: Any, path: str) -> Any:
         """Parse a tagged field's value; its elements count toward the message's limit."""
-        inner = Source(data, stream.elements_left)
+        inner = MessageReader(data, stream.elements_left)
         value = field.wire._parsereport(inner, context, f"{path} -> {field.name}")
         if inner.left():
             raise FormatFieldError(f"{inner.left()} bytes after a tagged field's end", path=path)

@@ -36,7 +36,7 @@ cpdef Py_ssize_t gather(
 cpdef read_headers(const uint8_t[::1] data, Py_ssize_t position, Py_ssize_t end)
 
 @cython.final
-cdef class Totals:
+cdef class BatchTotals:
     cdef readonly int64_t records
     cdef readonly int64_t earliest
     cdef readonly int64_t latest
@@ -45,10 +45,10 @@ cdef class Totals:
 
 
 @cython.locals(
-    cursor=Cursor, totals=Totals, index=Py_ssize_t, length=int64_t, body=Py_ssize_t, body_end=Py_ssize_t,
+    cursor=Cursor, totals=BatchTotals, index=Py_ssize_t, length=int64_t, body=Py_ssize_t, body_end=Py_ssize_t,
     timestamp=int64_t, size=int64_t, earliest=int64_t, latest=int64_t, null_keys=int64_t, filled=int64_t,
 )
-cpdef Totals read_totals(
+cpdef BatchTotals read_totals(
     const uint8_t[::1] data, Py_ssize_t position, Py_ssize_t end, Py_ssize_t count, uint64_t base_timestamp,
 )
 

@@ -147,7 +147,7 @@ def read_headers(data: memoryview, position: int, end: int) -> list[tuple[bytes,
     return None if cursor.failed or cursor.position != end else found
 
 
-class Totals:
+class BatchTotals:
     """Of `records` records: their earliest and latest time (ms), null keys, and the bytes of keys and values."""
 
     def __init__(self) -> None:
@@ -158,13 +158,13 @@ class Totals:
         self.bytes = 0
 
 
-def read_totals(data: memoryview, position: int, end: int, count: int, base_timestamp: int) -> Totals:
+def read_totals(data: memoryview, position: int, end: int, count: int, base_timestamp: int) -> BatchTotals:
     """Add up `count` records of a plain payload, data[position:end]; fewer if it does not follow the format.
 
     `base_timestamp` is a 64-bit pattern; times wrap like Java's long.
     """
     cursor = Cursor(data, position, end)
-    totals = Totals()
+    totals = BatchTotals()
     index = 0
     earliest = _MOST
     latest = -_MOST - 1

@@ -15,7 +15,7 @@ cdef Py_ssize_t _PIECE_BYTES
 
 
 @cython.final
-cdef class Change:
+cdef class RecordChange:
     cdef readonly bytes value
     cdef readonly bytes headers
     cdef readonly bytes more
@@ -78,7 +78,7 @@ cdef class RecordReader:
 
 
 @cython.final
-cdef class RecordWriter:
+cdef class RecordRewriter:
     cdef object _output
     cdef bytearray _plain
     cdef bint _is_rebased
@@ -86,16 +86,16 @@ cdef class RecordWriter:
     cdef readonly int64_t latest
 
     @cython.locals(time=int64_t, is_restamped=bint, plain=bytearray)
-    cpdef int write(self, RecordReader record, Change change) except -1
+    cpdef int write(self, RecordReader record, RecordChange change) except -1
 
     @cython.locals(
         plain=bytearray, delta=int64_t, kept_from=Py_ssize_t, length=int64_t, value=bytes, headers=bytes, more=int64_t,
     )
-    cdef int _write_changed(self, RecordReader record, Change change, int64_t time, bint is_restamped) except -1
+    cdef int _write_changed(self, RecordReader record, RecordChange change, int64_t time, bint is_restamped) except -1
 
 
-@cython.locals(record=RecordReader, change=Change, writer=RecordWriter, first=Py_ssize_t)
-cpdef RecordWriter rewrite_records(opens, ask, writes)
+@cython.locals(record=RecordReader, change=RecordChange, writer=RecordRewriter, first=Py_ssize_t)
+cpdef RecordRewriter rewrite_records(opens, ask, writes)
 
 @cython.locals(most=Py_ssize_t, i=Py_ssize_t)
 cdef bint _begins(Cursor cursor, Py_ssize_t at, int64_t size, bytes prefix) noexcept

@@ -36,7 +36,7 @@ class CannotRewrite(Exception):
     """The payload is not exactly the stated records; the text says so."""
 
 
-class Change:
+class RecordChange:
     """The new parts of one record; what is None stays.
 
     `value`: the new value. `headers`: all headers in the format of a record, starting with their count. `more`: headers
@@ -59,7 +59,7 @@ class Change:
         self.time = time
 
 
-_NO_CHANGE = Change()
+_NO_CHANGE = RecordChange()
 
 
 class RecordReader:
@@ -241,11 +241,11 @@ class RecordReader:
         return tuple(found)
 
 
-Ask = Callable[[RecordReader], Change | None]
+Ask = Callable[[RecordReader], RecordChange | None]
 """From a record to its change; None: it stays."""
 
 
-class RecordWriter:
+class RecordRewriter:
     """Writes records into `output`. `base_timestamp` and `latest`: of the written records (ms)."""
 
     def __init__(self, output: BatchOutput, base_timestamp: int) -> None:
@@ -255,7 +255,7 @@ class RecordWriter:
         self.base_timestamp = base_timestamp
         self.latest = base_timestamp
 
-    def write(self, record: RecordReader, change: Change | None) -> None:
+    def write(self, record: RecordReader, change: RecordChange | None) -> None:
         """Write the current record of a reader, with its change. Raises TooLarge, and what the output raises."""
         time = record.timestamp
         is_restamped = self._is_rebased
@@ -276,7 +276,7 @@ class RecordWriter:
         if len(self._plain) >= _PIECE_BYTES:
             self._output.flush()
 
-    def _write_changed(self, record: RecordReader, change: Change | None, time: int, is_restamped: bool) -> None:
+    def _write_changed(self, record: RecordReader, change: RecordChange | None, time: int, is_restamped: bool) -> None:
         source, plain = record._source, self._plain
         change = _NO_CHANGE if change is None else change
         delta = _signed(((time & _U64) - (self.base_timestamp & _U64)) & _U64)
@@ -312,15 +312,15 @@ class RecordWriter:
 
 
 def rewrite_records(
-    opens: Callable[[], RecordReader], ask: Ask, writes: Callable[[], RecordWriter]
-) -> RecordWriter | None:
+    opens: Callable[[], RecordReader], ask: Ask, writes: Callable[[], RecordRewriter]
+) -> RecordRewriter | None:
     """Ask about each record of a batch, in its order, and write the records with their changes. None: nothing changes.
 
     Nothing is written before the first change: then the batch is opened again. Raises CannotRewrite, OverLimit,
     TooLarge, what `ask` raises, and what the budget of reader and output raises.
     """
     record = opens()
-    change: Change | None = None
+    change: RecordChange | None = None
     while change is None:
         if not record.read_next():
             return None

@@ -9,7 +9,7 @@ from sluicegate.protocol.records.batch_output import BatchTooLarge
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME, NO_TIMESTAMP, RecordBatch
-from sluicegate.protocol.records.rewriting import CannotRewrite, Change, RecordReader
+from sluicegate.protocol.records.rewriting import CannotRewrite, RecordChange, RecordReader
 from sluicegate.validation.dispositions.rewritten import Rewriting
 from sluicegate.validation.policy import Framing, TimeFix, TopicPolicy, ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimes, PreviousTimesInOrder
@@ -90,20 +90,20 @@ class _Stamp:
         self._previous = previous
         self.given: dict[int, int] = {}
 
-    def __call__(self, record: RecordReader) -> Change | None:
+    def __call__(self, record: RecordReader) -> RecordChange | None:
         """Return the change of a record. The first record always has one, because its time is the batch's base."""
         index, time = record.index, record.timestamp
         breach = self._window.breach(time)
         if breach is None:
             if time != NO_TIMESTAMP:
                 self._previous = time if self._previous is None else max(time, self._previous)
-            return Change(time=time) if index == 0 else None
+            return RecordChange(time=time) if index == 0 else None
         given = self._new_time(time, breach)
         if given is None:
             raise _NoNewTime
         if len(self.given) < _MOST_LISTED:
             self.given[index] = given
-        return Change(time=given)
+        return RecordChange(time=given)
 
     def _new_time(self, time: int, breach: Reason) -> int | None:
         window = self._window

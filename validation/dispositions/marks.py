@@ -16,7 +16,7 @@ from sluicegate.protocol.records.batch_output import BatchTooLarge
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME, RecordBatch, next_batch_end
-from sluicegate.protocol.records.rewriting import CannotRewrite, Change, Header, RecordReader, encoded
+from sluicegate.protocol.records.rewriting import CannotRewrite, Header, RecordChange, RecordReader, encoded
 from sluicegate.validation.dispositions.bad_records import BadByBounds
 from sluicegate.validation.dispositions.rewritten import Rewriting
 from sluicegate.validation.policy import TopicPolicy, ValidationLimits
@@ -99,7 +99,7 @@ def without_marks(records: memoryview, limits: ValidationLimits, decompressor: D
         return None
 
 
-def _unmarked(record: RecordReader) -> Change | None:
+def _unmarked(record: RecordReader) -> RecordChange | None:
     """Return the change that removes a mark, and gives renamed headers their own names."""
     if not record.is_watched:
         return None
@@ -114,7 +114,7 @@ def _unmarked(record: RecordReader) -> Change | None:
         return name.removeprefix(RENAMED)
 
     own = record.renamed(own_name, ours)
-    return Change(headers=signed_varint(record.header_count - ours) + own) if ours or renamed else None
+    return RecordChange(headers=signed_varint(record.header_count - ours) + own) if ours or renamed else None
 
 
 def _as_in_c(name: bytes) -> bytes:
@@ -170,9 +170,9 @@ class _Marks:
         self._why_bad = why_bad
         self._time_of_all = batch.max_timestamp if batch.attributes & LOG_APPEND_TIME else None
         self._budget = budget
-        self._known: dict[tuple[Reason | None, tuple[str, ...]], Change] = {}
+        self._known: dict[tuple[Reason | None, tuple[str, ...]], RecordChange] = {}
 
-    def __call__(self, record: RecordReader) -> Change | None:
+    def __call__(self, record: RecordReader) -> RecordChange | None:
         time = record.timestamp if self._time_of_all is None else self._time_of_all
         reason, rules = self._why_bad(record.index, time, record.key_size), self._broken.get(record.index, ())
         if record.is_watched:
@@ -182,17 +182,17 @@ class _Marks:
         self._budget.worked(_CHANGE_WORK)
         return self._of(reason, rules)
 
-    def _of(self, reason: Reason | None, rules: tuple[str, ...]) -> Change:
+    def _of(self, reason: Reason | None, rules: tuple[str, ...]) -> RecordChange:
         """Return the marks for a violation; most bad records of a batch have the same."""
         found = self._known.get((reason, rules))
         if found is None:
             ours = _ours(reason, rules)
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            self._known[reason, rules] = found = Change(more=encoded(ours), more_count=len(ours))
+            self._known[reason, rules] = found = RecordChange(more=encoded(ours), more_count=len(ours))
         return found
 
-    def _renamed(self, record: RecordReader, reason: Reason | None, rules: tuple[str, ...]) -> Change | None:
+    def _renamed(self, record: RecordReader, reason: Reason | None, rules: tuple[str, ...]) -> RecordChange | None:
         found = 0
 
         def other_name(name: bytes) -> bytes:
@@ -206,7 +206,7 @@ class _Marks:
         if not found:
             return self._of(reason, rules) if reason is not None or rules else None
         ours = _ours(reason, rules)
-        return Change(headers=signed_varint(record.header_count + len(ours)) + own + encoded(ours))
+        return RecordChange(headers=signed_varint(record.header_count + len(ours)) + own + encoded(ours))
 
 
 def _ours(reason: Reason | None, rules: tuple[str, ...]) -> tuple[Header, ...]:

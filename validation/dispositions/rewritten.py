@@ -9,7 +9,7 @@ from sluicegate.protocol.records.rewriting import (
     Ask,
     CannotRewrite,
     RecordReader,
-    RecordWriter,
+    RecordRewriter,
     rewrite_records,
 )
 from sluicegate.validation.policy import ValidationLimits
@@ -62,7 +62,7 @@ class Rewriting:
         """What brokers ignore in the payload, after all of it was read."""
         return None if self._pieces is None else self._pieces.oddity
 
-    def changed(self, ask: Ask, watched: tuple[bytes, ...] = ()) -> RecordWriter | None:
+    def changed(self, ask: Ask, watched: tuple[bytes, ...] = ()) -> RecordRewriter | None:
         """Write the batch with the changes that `ask` returns; None if nothing changes. `watched`: as for RecordReader.
 
         Raises CannotRewrite, TooLarge, OverLimit, what `ask` raises and what the budget raises.
@@ -74,11 +74,11 @@ class Rewriting:
             opened = self._opened()
             return RecordReader(opened, batch.record_count, batch.base_timestamp, window, self._budget, watched)
 
-        def writes() -> RecordWriter:
+        def writes() -> RecordRewriter:
             is_plain = batch.codec_id == Codec.NONE.value
             most_plain = self._most_bytes if is_plain else self._limits.max_decompressed_bytes
             self._output = BatchOutput(batch, self._most_bytes, most_plain, self._budget)
-            return RecordWriter(self._output, batch.base_timestamp)
+            return RecordRewriter(self._output, batch.base_timestamp)
 
         try:
             found = rewrite_records(opens, ask, writes)

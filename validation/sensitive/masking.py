@@ -13,7 +13,7 @@ from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.protocol.records.contents import MOST_HEADERS
 from sluicegate.protocol.records.record_batch import MAGIC_2, CorruptBatch, RecordBatch, magic_at, next_batch_end
-from sluicegate.protocol.records.rewriting import CannotRewrite, Change, RecordReader
+from sluicegate.protocol.records.rewriting import CannotRewrite, RecordChange, RecordReader
 from sluicegate.validation.dispositions.rewritten import Rewriting
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.rules.findings import RuleFindings
@@ -108,7 +108,7 @@ class _Masks:
         topic, partition, client = where
         self._record = RuledRecord(topic, partition, 0, 0, None, None, (), client)
 
-    def __call__(self, read: RecordReader) -> Change | None:
+    def __call__(self, read: RecordReader) -> RecordChange | None:
         """Return the change of a record. Raises OverLimit if its masked value is too large."""
         self._budget.worked(_RECORD_WORK)
         if read.attributes:
@@ -131,7 +131,7 @@ class _Masks:
             if masked is not None:
                 self.count += 1
                 self.rules.update(masked.names)
-                return Change(value=masked.data)
+                return RecordChange(value=masked.data)
         return None
 
     def _headers(self, read: RecordReader) -> tuple[Header, ...]:

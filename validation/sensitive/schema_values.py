@@ -19,7 +19,7 @@ from sluicegate.validation.sensitive.paths import FieldPolicy
 from sluicegate.validation.sensitive.protobuf_fields import NotOfMessage, mask_protobuf
 from sluicegate.validation.sensitive.protobuf_messages import ProtobufMessages
 from sluicegate.validation.sensitive.tags import (
-    TaggedField,
+    FieldWithTags,
     tagged_fields_of_avro,
     tagged_fields_of_json,
     tagged_fields_of_protobuf,
@@ -144,7 +144,7 @@ class SchemaValues:
         return found
 
 
-def tagged_fields(content: Content) -> list[TaggedField]:
+def tagged_fields(content: Content) -> list[FieldWithTags]:
     """Return the tagged fields of a schema. Raises SchemaError if they cannot be found."""
     here = _here(content)
     if isinstance(here, AvroContent):

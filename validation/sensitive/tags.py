@@ -27,7 +27,7 @@ _MOST_SHOWN = 200
 _UNMASKABLE: Final = frozenset({"number", "integer", "boolean", "null"})
 
 
-class TaggedField(NamedTuple):
+class FieldWithTags(NamedTuple):
     """A field with tags in a schema. `name`: as in messages; `kind`: what its values are, if none can be masked."""
 
     name: str
@@ -35,14 +35,14 @@ class TaggedField(NamedTuple):
     kind: str | None
 
 
-def tagged_fields_of_avro(plan: Plan) -> Iterator[TaggedField]:
+def tagged_fields_of_avro(plan: Plan) -> Iterator[FieldWithTags]:
     """Yield the tagged fields of a schema."""
     for at, schema in plan.declared.items():
         if plan.numbers[at] == avro_datum.RECORD:
             for i, field in enumerate(schema["fields"]):
                 tags = inline_tags(field)
                 if tags:
-                    yield TaggedField(f"{plan.names[at]}.{field['name']}", tags, _kind_of_avro(plan, at + 2 + i))
+                    yield FieldWithTags(f"{plan.names[at]}.{field['name']}", tags, _kind_of_avro(plan, at + 2 + i))
 
 
 def _kind_of_avro(plan: Plan, place: int) -> str | None:
@@ -65,7 +65,7 @@ def _kind_of_avro(plan: Plan, place: int) -> str | None:
     return None if not kinds or avro_datum.STRING in kinds else KINDS_OF_AVRO[min(kinds)]
 
 
-def tagged_fields_of_protobuf(messages: Iterable[Any]) -> Iterator[TaggedField]:
+def tagged_fields_of_protobuf(messages: Iterable[Any]) -> Iterator[FieldWithTags]:
     """Yield the tagged fields of messages and of those within them, which their descriptors describe."""
     known: set[str] = set()
     waiting = list(messages)
@@ -77,7 +77,7 @@ def tagged_fields_of_protobuf(messages: Iterable[Any]) -> Iterator[TaggedField]:
         for field in message.fields:
             tags = protobuf_tags(field)
             if tags:
-                yield TaggedField(str(field.full_name), tags, _kind_of_protobuf(field))
+                yield FieldWithTags(str(field.full_name), tags, _kind_of_protobuf(field))
             if field.message_type is not None:
                 waiting.append(field.message_type)
 
@@ -94,7 +94,7 @@ def _kind_of_protobuf(field: Any) -> str | None:
     return "bytes" if field.type == field.TYPE_BYTES else "a number, a boolean or an enum"
 
 
-def tagged_fields_of_json(schema: Any, references: Mapping[str, Any]) -> Iterator[TaggedField]:
+def tagged_fields_of_json(schema: Any, references: Mapping[str, Any]) -> Iterator[FieldWithTags]:
     """Yield the tagged properties of a schema. Raises SchemaError if it cannot be followed."""
     waiting = [_Schemas(references, (), Kept()).outermost(schema, _ignore)]
     known: set[int] = set()
@@ -105,7 +105,7 @@ def tagged_fields_of_json(schema: Any, references: Mapping[str, Any]) -> Iterato
         known.add(id(place))
         tags = place.tags
         if tags:
-            yield TaggedField(".".join(place.path), tags, place.kind)
+            yield FieldWithTags(".".join(place.path), tags, place.kind)
         waiting += place.below()
 
 

@@ -30,7 +30,7 @@ from sluicegate.pipeline.jobs.profile.kinds import (
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.source.chunks import BLOCK_OFFSETS
 from sluicegate.pipeline.source.decoding import BatchFacts, DecodedBatch
-from sluicegate.protocol.records.columns import Totals
+from sluicegate.protocol.records.columns import BatchTotals
 from sluicegate.protocol.records.record_batch import NO_TIMESTAMP
 
 MINUTE_MS = 60_000
@@ -148,7 +148,7 @@ class TimestampCounts:
             return False
         return self._unlike < _UNLIKE_AT_MOST or self._unlike % _TRIED_AGAIN_AFTER == 0
 
-    def add_alike(self, facts: BatchFacts, totals: Totals, last_offset: int) -> bool:
+    def add_alike(self, facts: BatchFacts, totals: BatchTotals, last_offset: int) -> bool:
         """Add a whole batch of similar records; return False, without adding it, if they differ."""
         minute = totals.earliest // MINUTE_MS
         if minute != totals.latest // MINUTE_MS or not self._kinds.all_plausible(totals.earliest, totals.latest):

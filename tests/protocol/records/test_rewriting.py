@@ -22,11 +22,11 @@ from sluicegate.protocol.records.record_batch import HEADER_BYTES, RecordBatch
 from sluicegate.protocol.records.rewriting import (
     Ask,
     CannotRewrite,
-    Change,
     Header,
     Opened,
+    RecordChange,
     RecordReader,
-    RecordWriter,
+    RecordRewriter,
     encoded,
     rewrite_records,
 )
@@ -76,7 +76,7 @@ class Rewritten:
         writer = rewrite_records(
             lambda: RecordReader(opened(), count, base, window, budget, watched),
             ask,
-            lambda: RecordWriter(output, base),
+            lambda: RecordRewriter(output, base),
         )
         self.records: bytes | None = None
         if writer is not None:
@@ -87,7 +87,7 @@ def nothing(_record: RecordReader) -> None:
     """Change nothing."""
 
 
-def only(index: int, change: Change) -> Ask:
+def only(index: int, change: RecordChange) -> Ask:
     return lambda record: change if record.index == index else None
 
 
@@ -113,20 +113,24 @@ def test_the_result_is_the_batch_that_a_client_would_send(records: list[Rec], ti
     state = {"producer_id": producer, "producer_epoch": 7, "base_sequence": 11, "leader_epoch": 5}
     expected = [Rec(time, r.key, r.value, r.headers) for time, r in zip(times, records, strict=False)]
 
-    found = Rewritten(batch(records, **state), lambda record: Change(time=times[record.index]))
+    found = Rewritten(batch(records, **state), lambda record: RecordChange(time=times[record.index]))
 
     assert found.records == batch(expected, **state)
 
 
-CHANGES: list[tuple[str, Change, Callable[[Rec], Rec]]] = [
-    ("an empty value", Change(value=b""), lambda rec: replace(rec, value=b"")),
-    ("a long value", Change(value=b"n" * 300), lambda rec: replace(rec, value=b"n" * 300)),
-    ("more headers", Change(more=encoded(MORE), more_count=2), lambda rec: replace(rec, headers=[*rec.headers, *MORE])),
-    ("other headers", Change(headers=signed_varint(2) + encoded(MORE)), lambda rec: replace(rec, headers=MORE)),
-    ("no headers", Change(headers=signed_varint(0)), lambda rec: replace(rec, headers=())),
+CHANGES: list[tuple[str, RecordChange, Callable[[Rec], Rec]]] = [
+    ("an empty value", RecordChange(value=b""), lambda rec: replace(rec, value=b"")),
+    ("a long value", RecordChange(value=b"n" * 300), lambda rec: replace(rec, value=b"n" * 300)),
+    (
+        "more headers",
+        RecordChange(more=encoded(MORE), more_count=2),
+        lambda rec: replace(rec, headers=[*rec.headers, *MORE]),
+    ),
+    ("other headers", RecordChange(headers=signed_varint(2) + encoded(MORE)), lambda rec: replace(rec, headers=MORE)),
+    ("no headers", RecordChange(headers=signed_varint(0)), lambda rec: replace(rec, headers=())),
     (
         "value and headers",
-        Change(value=b"x", more=encoded(MORE), more_count=2),
+        RecordChange(value=b"x", more=encoded(MORE), more_count=2),
         lambda rec: replace(rec, value=b"x", headers=[*rec.headers, *MORE]),
     ),
 ]
@@ -137,7 +141,7 @@ CHANGES: list[tuple[str, Change, Callable[[Rec], Rec]]] = [
 @settings(max_examples=15)
 @given(records=RECORDS, index=st.integers(0, 9), which=st.sampled_from(CHANGES))
 def test_one_changed_record_is_as_if_it_had_been_sent_so(
-    piece: int, codec: str, records: list[Rec], index: int, which: tuple[str, Change, Callable[[Rec], Rec]]
+    piece: int, codec: str, records: list[Rec], index: int, which: tuple[str, RecordChange, Callable[[Rec], Rec]]
 ) -> None:
     index %= len(records)
     _, change, expect = which
@@ -158,7 +162,7 @@ def test_large_batches_are_compressed_in_pieces_that_are_one_payload(codec: str)
     sent = batch(records, CODECS[codec])
     expected = [replace(each, value=b"changed") if i == 2_000 else each for i, each in enumerate(records)]
 
-    found = Rewritten(sent, only(2_000, Change(value=b"changed")))
+    found = Rewritten(sent, only(2_000, RecordChange(value=b"changed")))
 
     assert found.records is not None
     assert plain_of(found.records) == plain_of(batch(expected))
@@ -168,10 +172,10 @@ def test_large_batches_are_compressed_in_pieces_that_are_one_payload(codec: str)
 def test_each_record_is_asked_about_once_with_what_it_has(records: list[Rec]) -> None:
     seen: list[object] = []
 
-    def ask(read: RecordReader) -> Change | None:
+    def ask(read: RecordReader) -> RecordChange | None:
         seen.append((read.timestamp, read.key_size, read.value(), list(read.headers())))
         assert list(read.last_headers()) == list(read.headers())[-2:]
-        return Change(value=b"") if read.index == len(records) // 2 else None
+        return RecordChange(value=b"") if read.index == len(records) // 2 else None
 
     Rewritten(batch(records), ask)
 
@@ -187,10 +191,10 @@ def test_only_watched_names_are_renamed() -> None:
     headers = [(b"w1", b"a"), (b"x", None), (b"w", b""), (b"w2", None), (b"w3", b"last")]
     found: list[bytes] = []
 
-    def ask(read: RecordReader) -> Change:
+    def ask(read: RecordReader) -> RecordChange:
         assert read.is_watched is (read.index == 0)
         found.append(read.renamed(lambda name: b"<" + name + b">", 1) if read.is_watched else b"")
-        return Change(more=b"")
+        return RecordChange(more=b"")
 
     Rewritten(
         batch([Rec(1, headers=headers), Rec(1, headers=[(b"v", b"w1"), (b"", b"")])]), ask, watched=(b"w1", b"w2")
@@ -214,7 +218,7 @@ NOT_UNDERSTOOD = {
 
 @pytest.mark.parametrize("codec", list(CODECS))
 @pytest.mark.parametrize("piece", [1, WINDOW])
-@pytest.mark.parametrize("ask", [nothing, only(0, Change(value=b""))])
+@pytest.mark.parametrize("ask", [nothing, only(0, RecordChange(value=b""))])
 @pytest.mark.parametrize("payload", NOT_UNDERSTOOD.values(), ids=list(NOT_UNDERSTOOD))
 def test_a_payload_that_is_not_exactly_its_records_is_not_rewritten(
     payload: bytes, ask: Ask, piece: int, codec: str
@@ -226,16 +230,16 @@ def test_a_payload_that_is_not_exactly_its_records_is_not_rewritten(
 @pytest.mark.parametrize("codec", list(CODECS))
 def test_a_batch_ends_as_soon_as_it_exceeds_its_size(codec: str) -> None:
     sent = batch([Rec(5, value=b"%d" % i * 100) for i in range(2_000)], CODECS[codec])
-    size = len(Rewritten(sent, only(0, Change(value=b"v"))).records or b"")
+    size = len(Rewritten(sent, only(0, RecordChange(value=b"v"))).records or b"")
     asked: list[int] = []
 
-    def ask(read: RecordReader) -> Change:
+    def ask(read: RecordReader) -> RecordChange:
         asked.append(read.index)
-        return Change(value=b"v" * 10_000 + b"%d" % read.index)
+        return RecordChange(value=b"v" * 10_000 + b"%d" % read.index)
 
-    assert Rewritten(sent, only(0, Change(value=b"v")), most=size).records is not None
+    assert Rewritten(sent, only(0, RecordChange(value=b"v")), most=size).records is not None
     with pytest.raises(BatchTooLarge):
-        Rewritten(sent, only(0, Change(value=b"v")), most=size - 1)
+        Rewritten(sent, only(0, RecordChange(value=b"v")), most=size - 1)
     with pytest.raises(BatchTooLarge):
         Rewritten(sent, ask, most_plain=1_000_000)
     assert len(asked) < 200
@@ -244,7 +248,7 @@ def test_a_batch_ends_as_soon_as_it_exceeds_its_size(codec: str) -> None:
 @pytest.mark.parametrize("codec", list(CODECS))
 def test_a_record_across_pieces_has_the_size_that_rules_accept(codec: str) -> None:
     sent = batch([Rec(5, value=bytes(300))], CODECS[codec])
-    change = Change(value=b"v")
+    change = RecordChange(value=b"v")
 
     if CODECS[codec] == NONE:
         assert Rewritten(sent, only(0, change), window=10).records is not None  # it is on the wire as it is
