@@ -81,7 +81,7 @@ class UnknownApi(SenderError):
         self.api = api
 
 
-class LoginMissing(SenderError):
+class RequestBeforeLogin(SenderError):
     """A request came before the login that brokers require for it."""
 
 

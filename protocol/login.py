@@ -55,15 +55,15 @@ class LoginRequest:
     body: bytes = field(repr=False)
 
 
-class LoginRejected(Exception):
+class SaslAuthenticationFailed(Exception):
     """The broker rejected the login; the text is the broker's, or describes its invalid response."""
 
 
-class LoginNotOffered(LoginRejected):
+class LoginNotOffered(SaslAuthenticationFailed):
     """The broker accepts no logins at all."""
 
 
-class TokenNotAccepted(LoginRejected):
+class TokenNotAccepted(SaslAuthenticationFailed):
     """The broker rejected the token; another one may be accepted."""
 
 
@@ -100,7 +100,7 @@ def _steps(login: PasswordLogin | TokenLogin) -> _Steps:
         offered = _shown(", ".join(handshake["mechanisms"]))
         if not offered:
             raise LoginNotOffered("the broker offers no SASL here; is this the plaintext listener?")
-        raise LoginRejected(f"the broker does not offer {login.mechanism}, but {offered}")
+        raise SaslAuthenticationFailed(f"the broker does not offer {login.mechanism}, but {offered}")
     if isinstance(login, TokenLogin):
         yield from _bearer(login)
     elif login.mechanism == "PLAIN":
@@ -117,7 +117,7 @@ def _bearer(login: TokenLogin) -> _Steps:
         reason = yield from _authenticate(f"n,,\1auth=Bearer {login.token}{extensions}\1\1".encode())
         if reason:
             yield from _authenticate(b"\1")
-    except LoginRejected as error:
+    except SaslAuthenticationFailed as error:
         if not reason:
             raise TokenNotAccepted(str(error)) from error
     if reason:
@@ -132,11 +132,13 @@ def _scram(login: PasswordLogin) -> _Steps:
         first = yield from _authenticate(scram.get_client_first().encode())
         scram.set_server_first(first.decode())
         if int(scram.iterations) > _MAX_ITERATIONS:
-            raise LoginRejected(f"the broker wants {scram.iterations} hashes of the password, over {_MAX_ITERATIONS}")
+            raise SaslAuthenticationFailed(
+                f"the broker wants {scram.iterations} hashes of the password, over {_MAX_ITERATIONS}"
+            )
         final = yield from _authenticate(scram.get_client_final().encode())
         scram.set_server_final(final.decode())
     except (ScramException, ValueError, LookupError, TypeError) as error:  # any error in the broker's SCRAM message
-        raise LoginRejected(_shown(f"{login.mechanism}: {error}")) from error
+        raise SaslAuthenticationFailed(_shown(f"{login.mechanism}: {error}")) from error
 
 
 def _authenticate(token: bytes) -> _Reply:
@@ -144,7 +146,7 @@ def _authenticate(token: bytes) -> _Reply:
     response = yield LoginRequest(ApiKey.SASL_AUTHENTICATE, _AUTHENTICATE_VERSION, body)
     value, _ = SASL_AUTHENTICATE_RESPONSE.parse_start(response, _AUTHENTICATE_VERSION)
     if value["error_code"]:
-        raise LoginRejected(_shown(value["error_message"] or "the broker gives no reason"))
+        raise SaslAuthenticationFailed(_shown(value["error_message"] or "the broker gives no reason"))
     return bytes(value["auth_bytes"])
 
 

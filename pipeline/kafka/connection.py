@@ -13,7 +13,7 @@ from sluicegate.protocol.fetch_response import FetchedPartition, fetched_partiti
 from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header, response_body_at
 from sluicegate.protocol.login import LoginExchange, LoginRequest, PasswordLogin, TokenLogin
-from sluicegate.protocol.login import LoginRejected as RejectedByBroker
+from sluicegate.protocol.login import SaslAuthenticationFailed as RejectedByBroker
 from sluicegate.protocol.messages.fetch import FETCH_REQUEST
 from sluicegate.protocol.messages.handshake import API_VERSIONS_RESPONSE
 from sluicegate.protocol.messages.schema import MessageSchema, Value

@@ -14,7 +14,7 @@ from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header, read_correlation_id, response_body_at
-from sluicegate.protocol.login import LoginNotOffered, LoginRejected
+from sluicegate.protocol.login import LoginNotOffered, SaslAuthenticationFailed
 from sluicegate.protocol.messages.handshake import API_VERSIONS_RESPONSE
 from sluicegate.protocol.messages.schema import MessageSchema, Value
 from sluicegate.proxy.cluster.broker_login import LoginNotTried, log_in
@@ -177,7 +177,7 @@ def _failure(upstream: Upstream, errors: Sequence[Exception]) -> NoBrokerRespons
     failed = list(zip(upstream.bootstrap, errors, strict=True))
     reasons = "; ".join(f"{printable(address)}: {_reason(error, upstream)}" for address, error in failed)
     for address, error in failed:
-        if isinstance(error, LoginRejected):
+        if isinstance(error, SaslAuthenticationFailed):
             return OwnLoginRejected(reasons, address, not isinstance(error, LoginNotOffered))
     no_broker = any(isinstance(error, SenderError | NotKafka) for error in errors)
     return NotABroker(reasons) if no_broker else NoBrokerResponses(reasons)
@@ -188,7 +188,7 @@ def _reason(error: Exception, upstream: Upstream) -> str:
         return f"no response within {upstream.connect_timeout_seconds} s"
     if isinstance(error, LoginNotTried):
         return f"upstream.sasl has no token: {error}"
-    if isinstance(error, LoginRejected):
+    if isinstance(error, SaslAuthenticationFailed):
         return f"upstream.sasl is rejected: {error}"
     if isinstance(error, NoKafkaResponse):
         return str(error)

@@ -7,7 +7,13 @@ from functools import partial
 from sluicegate.config.upstream import Sasl
 from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.protocol.api import ApiKey
-from sluicegate.protocol.login import LoginExchange, LoginRejected, PasswordLogin, TokenLogin, TokenNotAccepted
+from sluicegate.protocol.login import (
+    LoginExchange,
+    PasswordLogin,
+    SaslAuthenticationFailed,
+    TokenLogin,
+    TokenNotAccepted,
+)
 from sluicegate.proxy.cluster.response_bodies import BrokerResponse
 from sluicegate.proxy.network.daemon_thread import in_daemon_thread
 from sluicegate.proxy.tokens.cache import TokenMissing
@@ -17,7 +23,7 @@ Call = Callable[[ApiKey, int, bytes], Awaitable[BrokerResponse]]
 """Sends one request (API, version, body) and returns the response."""
 
 
-class LoginNotTried(LoginRejected):
+class LoginNotTried(SaslAuthenticationFailed):
     """The proxy has no token to log in with; the text names the source that gives none."""
 
 
@@ -30,7 +36,7 @@ async def log_in(call: Call, sasl: Sasl, token_seconds: float) -> None:
         try:
             password = await in_daemon_thread(sasl.current_password.get)
         except PasswordUnreadable as error:
-            raise LoginRejected(str(error)) from error
+            raise SaslAuthenticationFailed(str(error)) from error
         await _exchange(call, PasswordLogin(sasl.mechanism, sasl.username or "", password))
         return
     token = await _token(sasl, token_seconds)

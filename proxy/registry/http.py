@@ -19,7 +19,7 @@ from sluicegate.proxy.network.http_client import (
     http_failure_message,
     open_connection,
 )
-from sluicegate.proxy.registry.login import Login, LoginMissing, OutgoingRequest
+from sluicegate.proxy.registry.login import LoginMissing, OutgoingRequest, RegistryLogin
 
 # A registry keeps schemas in Kafka records of at most 1 MiB by default; JSON inside JSON may take twice that.
 MAX_RESPONSE_BYTES = 4 << 20
@@ -75,7 +75,7 @@ class RegistryHttp:
     def __init__(
         self,
         url: str,
-        login: Login | None = None,
+        login: RegistryLogin | None = None,
         tls: Callable[[], ssl.SSLContext] | None = None,
         look_up_seconds: float = _LOOK_UP_SECONDS,
     ) -> None:

@@ -24,7 +24,7 @@ class OutgoingRequest:
     body: bytes
 
 
-class Login(Protocol):
+class RegistryLogin(Protocol):
     """A login. `keys`: the configuration keys to check if it is rejected."""
 
     @property

@@ -16,7 +16,7 @@ from sluicegate.proxy.registry.failed_look_ups import LookUp
 from sluicegate.proxy.registry.glue_api import GlueApi
 from sluicegate.proxy.registry.glue_folder import GlueFolder
 from sluicegate.proxy.registry.http import RegistryFailed, RegistryHttp
-from sluicegate.proxy.registry.login import BasicLogin, BearerLogin, Login, OauthLogin
+from sluicegate.proxy.registry.login import BasicLogin, BearerLogin, OauthLogin, RegistryLogin
 from sluicegate.proxy.registry.schema_compiler import SchemaCompiler, compile_inline
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
@@ -86,7 +86,7 @@ def http_of(name: str, section: Registry) -> RegistryHttp:
     return RegistryHttp(section.endpoint, _login_of(name, section), _context_maker(name, section.tls or ServerTls()))
 
 
-def _login_of(name: str, section: Registry) -> Login | None:
+def _login_of(name: str, section: Registry) -> RegistryLogin | None:
     path = f"registries.{name}"
     if section.region is not None:
         return AwsLogin(section.region, "glue")

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from sluicegate.proxy.session.client.claimed_principal import Doubt
+from sluicegate.proxy.session.client.claimed_principal import UnverifiedReason
 from sluicegate.proxy.session.session import Session
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
@@ -15,7 +15,7 @@ class UnverifiedClients:
     def __init__(self, status: Status, rules: RulesInForce) -> None:
         self._status = status
         self._rules = rules
-        self._round: Counter[Doubt] = Counter()
+        self._round: Counter[UnverifiedReason] = Counter()
 
     def count(self, session: Session) -> None:
         """Count a session in this round."""

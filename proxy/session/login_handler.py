@@ -12,7 +12,7 @@ from sluicegate.protocol.headers import response_body_at
 from sluicegate.proxy.responses.rewriting import cut_down_versions, unsupported_api_versions
 from sluicegate.proxy.session.broker_errors import expect_code
 from sluicegate.proxy.session.client.client_text import client_text
-from sluicegate.proxy.session.client.identity import ClientIdentity, Login, SaslTracker, read_header
+from sluicegate.proxy.session.client.identity import ClientIdentity, LoginAttempt, SaslTracker, read_header
 from sluicegate.proxy.session.delivery import Delivery
 from sluicegate.proxy.session.forwarding import Forwarding
 from sluicegate.proxy.session.in_flight import ANY_CORRELATION_ID, Finish, InFlightRequest
@@ -86,7 +86,7 @@ class LoginHandler:
         login = self._sasl.on_token(bytes(frame))
         self._run(self._send_token(login), _SASL_AUTHENTICATE, frame, InFlightRequest(ANY_CORRELATION_ID))
 
-    def _authenticate(self, login: Login, api: Api, version: int) -> Steps[Parts]:
+    def _authenticate(self, login: LoginAttempt, api: Api, version: int) -> Steps[Parts]:
         response: bytearray = yield LoginForwarded()
         at = response_body_at(response, api.response_header_version(version))
         failure = self._sasl.on_authenticate_response(login, version, response, at)
@@ -97,7 +97,7 @@ class LoginHandler:
             self._produce.principal_may_change()
         return (response,)
 
-    def _send_token(self, login: Login) -> Steps[Parts]:
+    def _send_token(self, login: LoginAttempt) -> Steps[Parts]:
         response: bytearray = yield LoginForwarded()
         self._sasl.on_token_accepted(login, bytes(response))
         self._produce.principal_may_change()

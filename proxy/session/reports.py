@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.responses.dispatch import DeadLetters
-from sluicegate.proxy.session.client.claimed_principal import Doubt
+from sluicegate.proxy.session.client.claimed_principal import UnverifiedReason
 from sluicegate.proxy.session.client.identity import ClientIdentity, LoginFailure
 from sluicegate.validation.validated_request import ValidatedRequest
 
@@ -45,7 +45,7 @@ class Lines(Protocol):
     def login_rejected(self, identity: ClientIdentity, failure: LoginFailure, /) -> None:
         """The broker rejected a login."""
 
-    def unverified_principal(self, identity: ClientIdentity, doubt: Doubt, /) -> None:
+    def unverified_principal(self, identity: ClientIdentity, doubt: UnverifiedReason, /) -> None:
         """A client with an unverified principal logged in while policies name principals."""
 
     def upstream_unreachable(self, broker: str, reason: str, /) -> None:

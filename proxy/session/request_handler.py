@@ -5,7 +5,7 @@ from functools import partial
 from typing import Protocol
 
 from sluicegate.protocol.api import APIS, MAX_BYTES_BEFORE_LOGIN, Api, ApiKey, Treatment
-from sluicegate.protocol.errors import LoginMissing, MalformedMessage, UnknownApi
+from sluicegate.protocol.errors import MalformedMessage, RequestBeforeLogin, UnknownApi
 from sluicegate.protocol.framing import Disposition
 from sluicegate.protocol.headers import (
     HEAD_BYTES,
@@ -191,7 +191,7 @@ class RequestHandler:
             return _STREAM
         if treatment is _VALIDATE:
             if self._cluster_login.is_wanted and not self._sasl.logged_in:
-                raise LoginMissing(f"{api.name} before the login that the cluster wants")
+                raise RequestBeforeLogin(f"{api.name} before the login that the cluster wants")
             self._produce.begin(version, correlation_id)
             self._on_gathered = self._produce.take
             return _GATHER

@@ -13,9 +13,9 @@ from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.login import (
     LoginExchange,
     LoginNotOffered,
-    LoginRejected,
     LoginRequest,
     PasswordLogin,
+    SaslAuthenticationFailed,
     TokenLogin,
     TokenNotAccepted,
 )
@@ -78,7 +78,7 @@ def test_a_server_that_does_not_know_the_password_is_rejected(mechanism: str) ->
     exchange.after(reply(f"r={nonce},s={salt},i=4096".encode()))
     forged = base64.b64encode(hmac.new(b"other", b"m", hashlib.sha512).digest()[:32]).decode()
 
-    with pytest.raises(LoginRejected, match=f"^{mechanism}: "):
+    with pytest.raises(SaslAuthenticationFailed, match=f"^{mechanism}: "):
         exchange.after(reply(f"v={forged}".encode()))
 
 
@@ -86,7 +86,7 @@ def test_too_many_hashes_are_not_computed() -> None:
     exchange, message = begun(PasswordLogin("SCRAM-SHA-256", "user", "pencil"))
     nonce = message.decode().rpartition("r=")[2] + "more"
 
-    with pytest.raises(LoginRejected, match="wants 5000000 hashes of the password, over 1000000"):
+    with pytest.raises(SaslAuthenticationFailed, match="wants 5000000 hashes of the password, over 1000000"):
         exchange.after(reply(f"r={nonce},s=W22ZaJ0SNY7soEsUEjb6gQ==,i=5000000".encode()))
 
 
@@ -122,7 +122,7 @@ def test_a_mechanism_that_the_broker_does_not_offer() -> None:
     exchange = LoginExchange(PasswordLogin("PLAIN", "u", "p"))
     exchange.first()
 
-    with pytest.raises(LoginRejected, match=r"^the broker does not offer PLAIN, but GSSAPI, OAUTHBEARER$"):
+    with pytest.raises(SaslAuthenticationFailed, match=r"^the broker does not offer PLAIN, but GSSAPI, OAUTHBEARER$"):
         exchange.after(offers("GSSAPI", "OAUTHBEARER", code=33))
 
 
@@ -140,7 +140,7 @@ def test_a_broker_without_logins() -> None:
 def test_a_brokers_text_is_shortened_and_printable(message: str | None, words: str) -> None:
     exchange, _ = begun(PasswordLogin("PLAIN", "u", "planted"))
 
-    with pytest.raises(LoginRejected) as raised:
+    with pytest.raises(SaslAuthenticationFailed) as raised:
         exchange.after(reply(code=58, message=message))
 
     assert words in str(raised.value)

@@ -12,7 +12,7 @@ from sluicegate.protocol.errors import FrameSizeError, ResponseOutOfOrder, Sende
 from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.logs.aggregation import Aggregator, Wider
 from sluicegate.proxy.reporting.logs.exception_text import fault_text, place_of
-from sluicegate.proxy.session.client.claimed_principal import Doubt
+from sluicegate.proxy.session.client.claimed_principal import UnverifiedReason
 from sluicegate.proxy.session.client.identity import ClientIdentity, LoginFailure
 
 _INTERVAL_SECONDS = 60
@@ -67,7 +67,7 @@ class SessionLog:
         }
         self._note("broker rejected client login", (host, str(failure.principal)), details)
 
-    def unverified_principal(self, identity: ClientIdentity, doubt: Doubt) -> None:
+    def unverified_principal(self, identity: ClientIdentity, doubt: UnverifiedReason) -> None:
         """Log the login of a client with an unverified principal while policies name principals."""
         details = {
             "client_address": identity.peer,

@@ -20,7 +20,7 @@ _MAX_SCRAM_BYTES = 8192
 _OR_BY_ID = "or name its client id in exemptions and policies instead"
 
 
-class Doubt(Enum):
+class UnverifiedReason(Enum):
     """Why a principal is unverified; the value is the code in conditions."""
 
     UNDECLARED_USER_NAME = "undeclared_user_name"
@@ -41,25 +41,25 @@ class Doubt(Enum):
 
 
 _EXPLANATIONS = {
-    Doubt.UNDECLARED_USER_NAME: (
+    UnverifiedReason.UNDECLARED_USER_NAME: (
         "the proxy does not know whether the brokers take the user name of this mechanism as the principal",
         "add the mechanism to listen.user_name_is_principal if the brokers have Kafka's own login handlers and the "
         f"default principal.builder.class, {_OR_BY_ID}",
     ),
-    Doubt.UNDECLARED_CLAIM: (
+    UnverifiedReason.UNDECLARED_CLAIM: (
         "the proxy does not know which claim of an OAUTHBEARER token is the brokers' principal",
         "set listen.sasl.oauthbearer.sub.claim.name to the brokers' sasl.oauthbearer.sub.claim.name (sub, if they do "
         "not set it), or listen.oauth.username.claim to Strimzi's oauth.username.claim",
     ),
-    Doubt.DELEGATION_TOKEN: (
+    UnverifiedReason.DELEGATION_TOKEN: (
         "the user name of a login with a delegation token is the token's id, and only the brokers know its owner",
         f"let the client log in without a delegation token, {_OR_BY_ID}",
     ),
-    Doubt.NO_NAME: (
+    UnverifiedReason.NO_NAME: (
         "the login contains no user name that the proxy can read",
         f"let the client log in with PLAIN, SCRAM or a JWT that has the claim, {_OR_BY_ID}",
     ),
-    Doubt.ALTERED_NAME: (
+    UnverifiedReason.ALTERED_NAME: (
         "the name is too long, is not UTF-8 or has control characters, so the proxy shows another text",
         f"give the client a name of at most {MAX_CHARACTERS - len(KIND)} printable characters",
     ),
@@ -72,7 +72,7 @@ class ClaimedPrincipal(NamedTuple):
     """
 
     principal: str
-    doubt: Doubt | None = None
+    doubt: UnverifiedReason | None = None
 
     @property
     def is_verified(self) -> bool:
@@ -80,7 +80,7 @@ class ClaimedPrincipal(NamedTuple):
         return self.doubt is None
 
 
-UNNAMED = ClaimedPrincipal(f"unknown{_UNVERIFIED}", Doubt.NO_NAME)
+UNNAMED = ClaimedPrincipal(f"unknown{_UNVERIFIED}", UnverifiedReason.NO_NAME)
 """A login that names no user to the proxy, as with GSSAPI, or with a token that is not a JWT."""
 
 
@@ -125,13 +125,13 @@ def _scram(mechanism: str, token: bytes, sources: PrincipalSources) -> ClaimedPr
     user = next((part[2:] for part in attributes if part.startswith(b"n=")), b"")
     name = user.replace(b"=2C", b",").replace(b"=3D", b"=")
     if name and b",tokenauth=true" in token.lower():
-        return _claimed(name, Doubt.DELEGATION_TOKEN)
+        return _claimed(name, UnverifiedReason.DELEGATION_TOKEN)
     return _user_name(mechanism, name, sources)
 
 
 def _bearer(_: str, token: bytes, sources: PrincipalSources) -> ClaimedPrincipal:
     name = name_in_token(token, sources.claims or USUAL_CLAIM)
-    return _claimed(name, Doubt.UNDECLARED_CLAIM if sources.claims is None else None) if name else UNNAMED
+    return _claimed(name, UnverifiedReason.UNDECLARED_CLAIM if sources.claims is None else None) if name else UNNAMED
 
 
 _READERS: dict[str, Callable[[str, bytes, PrincipalSources], ClaimedPrincipal]] = {
@@ -145,16 +145,16 @@ _READERS: dict[str, Callable[[str, bytes, PrincipalSources], ClaimedPrincipal]] 
 def _user_name(mechanism: str, name: bytes, sources: PrincipalSources) -> ClaimedPrincipal:
     if not name:
         return UNNAMED
-    return _claimed(name, None if mechanism in sources.user_names else Doubt.UNDECLARED_USER_NAME)
+    return _claimed(name, None if mechanism in sources.user_names else UnverifiedReason.UNDECLARED_USER_NAME)
 
 
-def _claimed(name: bytes | str, doubt: Doubt | None = None) -> ClaimedPrincipal:
+def _claimed(name: bytes | str, doubt: UnverifiedReason | None = None) -> ClaimedPrincipal:
     """Return the principal with this name. One that cannot be shown unchanged is in doubt, because another name may
     look the same.
     """
     shown = client_text(name, MAX_CHARACTERS - len(KIND))
     if doubt is None and (shown.encode(errors="replace") if isinstance(name, bytes) else shown) != name:
-        doubt = Doubt.ALTERED_NAME
+        doubt = UnverifiedReason.ALTERED_NAME
     if doubt is None:
         return ClaimedPrincipal(KIND + shown)
     return ClaimedPrincipal(KIND + client_text(name, MAX_CHARACTERS - len(KIND + _UNVERIFIED)) + _UNVERIFIED, doubt)

@@ -14,8 +14,8 @@ from sluicegate.protocol.headers import HEAD_BYTES, RequestHeader, parse_request
 from sluicegate.proxy.session.client.claimed_principal import (
     UNNAMED,
     ClaimedPrincipal,
-    Doubt,
     PrincipalSources,
+    UnverifiedReason,
     principal_in,
 )
 from sluicegate.proxy.session.client.client_text import client_text
@@ -49,7 +49,7 @@ class ClientIdentity:
     software_name: str | None = None
     software_version: str | None = None
     principal: str | None = None
-    doubt: Doubt | None = None
+    doubt: UnverifiedReason | None = None
 
     @property
     def is_verified(self) -> bool:
@@ -93,7 +93,7 @@ class SaslStage(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Login:
+class LoginAttempt:
     """One login attempt; `claimed` is the principal that its first token names."""
 
     mechanism: str | None
@@ -121,7 +121,7 @@ class SaslTracker:
         self._identity = identity
         self._sources = sources
         self._mechanism: str | None = None
-        self._login: Login | None = None
+        self._login: LoginAttempt | None = None
 
     def on_handshake(self, version: int, frame: bytearray, body_at: int) -> None:
         """Record the mechanism; after version 0 tokens have no header. A malformed request names no mechanism: the
@@ -136,29 +136,29 @@ class SaslTracker:
         if version == 0:
             self.stage = SaslStage.RAW_TOKENS
 
-    def on_token(self, token: bytes) -> Login:
+    def on_token(self, token: bytes) -> LoginAttempt:
         """Read the name in a token for the broker. Return the login to which the broker's response belongs."""
         login = self._login
         if login is None or login.mechanism not in _SEVERAL_TOKENS:
-            login = self._login = Login(self._mechanism, principal_in(self._mechanism, token, self._sources))
+            login = self._login = LoginAttempt(self._mechanism, principal_in(self._mechanism, token, self._sources))
         return login
 
-    def on_token_accepted(self, login: Login, token: bytes) -> None:
+    def on_token_accepted(self, login: LoginAttempt, token: bytes) -> None:
         """Handle a token from the broker that responds to `login` without an error."""
         if completes_login(login.mechanism, token):
             self.logged_in = True
             self._identity.name_by(login.claimed)
 
-    def on_authenticate(self, version: int, frame: bytearray, body_at: int) -> Login:
+    def on_authenticate(self, version: int, frame: bytearray, body_at: int) -> LoginAttempt:
         """Read the token of a SaslAuthenticate request. A malformed request names no client, as in `on_handshake`."""
         try:
             return self.on_token(token_in(frame, version, body_at))
         except MalformedMessage:
             self._login = None
-            return Login(self._mechanism, UNNAMED)
+            return LoginAttempt(self._mechanism, UNNAMED)
 
     def on_authenticate_response(
-        self, login: Login, version: int, frame: bytearray, body_at: int
+        self, login: LoginAttempt, version: int, frame: bytearray, body_at: int
     ) -> LoginFailure | None:
         """Return the failure if the broker rejected the login. Raises MalformedMessage."""
         response = login_response_in(frame, version, body_at)

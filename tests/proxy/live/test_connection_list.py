@@ -2,7 +2,7 @@
 
 from sluicegate.config.teams import Owner
 from sluicegate.proxy.live.connection_list import PAUSES, connections_of
-from sluicegate.proxy.session.client.claimed_principal import Doubt
+from sluicegate.proxy.session.client.claimed_principal import UnverifiedReason
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.validation.requests.name_pattern import NamePattern, OwnedClients
 from tests.proxy.session.playbook import Playbook
@@ -35,7 +35,7 @@ def test_a_connection_has_the_owner_of_its_client() -> None:
         return connections_of([play.session], owners)["listed"][0]["owner"]
 
     assert owner() == {"team": "billing", "contact": "#billing"}
-    play.session.identity.doubt = Doubt.UNDECLARED_CLAIM  # another principal may be behind it
+    play.session.identity.doubt = UnverifiedReason.UNDECLARED_CLAIM  # another principal may be behind it
     assert owner() == {"team": "shop", "contact": None}
     play.session.identity.client_id = None
     assert owner() is None

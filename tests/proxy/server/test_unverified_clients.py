@@ -5,7 +5,7 @@ import json
 import pytest
 
 from sluicegate.proxy.server.unverified_clients import UnverifiedClients
-from sluicegate.proxy.session.client.claimed_principal import Doubt
+from sluicegate.proxy.session.client.claimed_principal import UnverifiedReason
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
 from tests.proxy.session.playbook import Playbook
@@ -40,7 +40,7 @@ def test_a_client_in_doubt_is_a_condition_if_a_policy_names_principals(policy: s
     play = Playbook(**{f"SLUICEGATE__{policy}": json.dumps(_POLICIES[policy])})
     status = Status()
     clients = _unverified(play, status)
-    play.session.identity.doubt = Doubt.DELEGATION_TOKEN
+    play.session.identity.doubt = UnverifiedReason.DELEGATION_TOKEN
 
     clients.count(play.session)
     clients.end_round()
@@ -53,7 +53,7 @@ def test_without_such_a_policy_there_is_none() -> None:
     play = Playbook(SLUICEGATE__EXEMPT='[{"client_id": "mirror"}]')
     status = Status()
     clients = _unverified(play, status)
-    play.session.identity.doubt = Doubt.NO_NAME
+    play.session.identity.doubt = UnverifiedReason.NO_NAME
 
     clients.count(play.session)
     clients.end_round()
@@ -66,7 +66,7 @@ def test_it_ends_five_minutes_after_the_last_round_with_such_a_client() -> None:
     clock = _Clock()
     status = Status(seconds=clock)
     clients = _unverified(play, status)
-    play.session.identity.doubt = Doubt.UNDECLARED_USER_NAME
+    play.session.identity.doubt = UnverifiedReason.UNDECLARED_USER_NAME
     clients.count(play.session)
     clients.end_round()
     play.session.identity.doubt = None
@@ -83,4 +83,4 @@ def test_it_ends_five_minutes_after_the_last_round_with_such_a_client() -> None:
 
 
 def test_each_doubt_has_a_reason_and_advice() -> None:
-    assert all(doubt.reason and doubt.advice for doubt in Doubt)
+    assert all(doubt.reason and doubt.advice for doubt in UnverifiedReason)

@@ -8,8 +8,8 @@ from sluicegate.protocol.messages.handshake import (
     SASL_HANDSHAKE_REQUEST,
 )
 from sluicegate.proxy.session.client.bearer_token import KafkaClaim
-from sluicegate.proxy.session.client.claimed_principal import Doubt, PrincipalSources
-from sluicegate.proxy.session.client.identity import ClientIdentity, Login, LoginFailure, SaslStage, SaslTracker
+from sluicegate.proxy.session.client.claimed_principal import PrincipalSources, UnverifiedReason
+from sluicegate.proxy.session.client.identity import ClientIdentity, LoginAttempt, LoginFailure, SaslStage, SaslTracker
 
 PLAIN_ALICE, PLAIN_BOB = b"\0alice\0guessed", b"\0bob\0pw"
 SCRAM_FIRST, SCRAM_FINAL = b"n,,n=alice,r=nonce", b"c=biws,r=nonceserver,p=proof"
@@ -33,11 +33,11 @@ class SaslExchange:
         body = SASL_HANDSHAKE_REQUEST.build({"mechanism": mechanism}, version)
         self.tracker.on_handshake(version, bytearray(BEFORE + body), len(BEFORE))
 
-    def send(self, token: bytes, version: int = 2) -> Login:
+    def send(self, token: bytes, version: int = 2) -> LoginAttempt:
         body = SASL_AUTHENTICATE_REQUEST.build({"auth_bytes": token}, version)
         return self.tracker.on_authenticate(version, bytearray(BEFORE + body), len(BEFORE))
 
-    def respond(self, login: Login, token: bytes, error: int = 0, version: int = 2) -> LoginFailure | None:
+    def respond(self, login: LoginAttempt, token: bytes, error: int = 0, version: int = 2) -> LoginFailure | None:
         value = {"error_code": error, "error_message": "no \x1b" if error else None, "auth_bytes": token}
         body = SASL_AUTHENTICATE_RESPONSE.build(value, version)
         return self.tracker.on_authenticate_response(login, version, bytearray(BEFORE + body), len(BEFORE))
@@ -132,7 +132,7 @@ def test_a_login_that_names_nobody_does_not_leave_the_one_before() -> None:
     exchange.respond(exchange.send(b"n,,\x01auth=Bearer opaque\x01\x01"), b"")
 
     assert exchange.known == ("unknown (unverified)", True)
-    assert exchange.identity.doubt is Doubt.NO_NAME
+    assert exchange.identity.doubt is UnverifiedReason.NO_NAME
 
 
 @pytest.mark.parametrize(
@@ -153,18 +153,18 @@ def test_a_login_that_names_nobody_takes_the_certificates_principal_away(mechani
 @pytest.mark.parametrize(
     ("mechanism", "messages", "shown", "doubt"),
     [
-        ("OAUTHBEARER", [(BEARER_MIRROR, b"")], "User:mirror (unverified)", Doubt.UNDECLARED_CLAIM),
-        ("PLAIN", [(PLAIN_BOB, b"")], "User:bob (unverified)", Doubt.UNDECLARED_USER_NAME),
+        ("OAUTHBEARER", [(BEARER_MIRROR, b"")], "User:mirror (unverified)", UnverifiedReason.UNDECLARED_CLAIM),
+        ("PLAIN", [(PLAIN_BOB, b"")], "User:bob (unverified)", UnverifiedReason.UNDECLARED_USER_NAME),
         (
             "SCRAM-SHA-512",
             [(SCRAM_FIRST, SERVER_FIRST), (SCRAM_FINAL, SERVER_FINAL)],
             "User:alice (unverified)",
-            Doubt.UNDECLARED_USER_NAME,
+            UnverifiedReason.UNDECLARED_USER_NAME,
         ),
     ],
 )
 def test_a_principal_that_is_not_declared_is_shown_and_relied_upon_by_nothing(
-    mechanism: str, messages: list[tuple[bytes, bytes]], shown: str, doubt: Doubt
+    mechanism: str, messages: list[tuple[bytes, bytes]], shown: str, doubt: UnverifiedReason
 ) -> None:
     exchange = SaslExchange(mechanism, sources=UNDECLARED)
     for token, response in messages:

@@ -7,8 +7,8 @@ import pytest
 from sluicegate.proxy.session.client.bearer_token import KafkaClaim
 from sluicegate.proxy.session.client.claimed_principal import (
     UNNAMED,
-    Doubt,
     PrincipalSources,
+    UnverifiedReason,
     principal_in,
     principal_of_certificate,
 )
@@ -70,17 +70,29 @@ def test_principals(mechanism: str | None, token: bytes, principal: str | None) 
 @pytest.mark.parametrize(
     ("mechanism", "token", "declared", "principal", "doubt"),
     [
-        ("PLAIN", b"\0alice\0secret", {"SCRAM-SHA-256"}, "User:alice", Doubt.UNDECLARED_USER_NAME),
-        ("SCRAM-SHA-256", b"n,,n=bob,r=nonce", {"SCRAM-SHA-512"}, "User:bob", Doubt.UNDECLARED_USER_NAME),
-        ("PLAIN", b"\0al\x1bice\0secret", USER_NAMES, r"User:al\x1bice", Doubt.ALTERED_NAME),
-        ("PLAIN", b"\0al\xffice\0secret", USER_NAMES, "User:al\ufffdice", Doubt.ALTERED_NAME),
-        ("SCRAM-SHA-256", b"n,,n=ab12,r=nonce,tokenauth=true", USER_NAMES, "User:ab12", Doubt.DELEGATION_TOKEN),
-        ("SCRAM-SHA-512", b"n,,n=ab12,r=nonce,x=y,tokenauth=TRUE", USER_NAMES, "User:ab12", Doubt.DELEGATION_TOKEN),
-        ("SCRAM-SHA-512", b"n,,n=ab12,r=nonce,tokenauth=true", (), "User:ab12", Doubt.DELEGATION_TOKEN),
+        ("PLAIN", b"\0alice\0secret", {"SCRAM-SHA-256"}, "User:alice", UnverifiedReason.UNDECLARED_USER_NAME),
+        ("SCRAM-SHA-256", b"n,,n=bob,r=nonce", {"SCRAM-SHA-512"}, "User:bob", UnverifiedReason.UNDECLARED_USER_NAME),
+        ("PLAIN", b"\0al\x1bice\0secret", USER_NAMES, r"User:al\x1bice", UnverifiedReason.ALTERED_NAME),
+        ("PLAIN", b"\0al\xffice\0secret", USER_NAMES, "User:al\ufffdice", UnverifiedReason.ALTERED_NAME),
+        (
+            "SCRAM-SHA-256",
+            b"n,,n=ab12,r=nonce,tokenauth=true",
+            USER_NAMES,
+            "User:ab12",
+            UnverifiedReason.DELEGATION_TOKEN,
+        ),
+        (
+            "SCRAM-SHA-512",
+            b"n,,n=ab12,r=nonce,x=y,tokenauth=TRUE",
+            USER_NAMES,
+            "User:ab12",
+            UnverifiedReason.DELEGATION_TOKEN,
+        ),
+        ("SCRAM-SHA-512", b"n,,n=ab12,r=nonce,tokenauth=true", (), "User:ab12", UnverifiedReason.DELEGATION_TOKEN),
     ],
 )
 def test_a_name_that_need_not_be_the_principal_is_unverified(
-    mechanism: str, token: bytes, declared: frozenset[str], principal: str, doubt: Doubt
+    mechanism: str, token: bytes, declared: frozenset[str], principal: str, doubt: UnverifiedReason
 ) -> None:
     sources = PrincipalSources(frozenset(declared), KafkaClaim("sub"))
 
@@ -98,7 +110,7 @@ def test_a_scram_message_that_is_too_long_to_be_read_whole_names_no_user() -> No
     ("principal", "claimed"),
     [
         ("User:CN=etl,O=example", ("User:CN=etl,O=example", None)),
-        ("User:CN=e\ntl", (r"User:CN=e\x0atl (unverified)", Doubt.ALTERED_NAME)),
+        ("User:CN=e\ntl", (r"User:CN=e\x0atl (unverified)", UnverifiedReason.ALTERED_NAME)),
     ],
 )
 def test_a_certificates_principal_is_verified_if_it_can_be_shown(principal: str, claimed: object) -> None:
@@ -108,7 +120,7 @@ def test_a_certificates_principal_is_verified_if_it_can_be_shown(principal: str,
 @pytest.mark.parametrize(
     ("claim", "claimed"),
     [
-        (None, ("User:svc (unverified)", Doubt.UNDECLARED_CLAIM)),
+        (None, ("User:svc (unverified)", UnverifiedReason.UNDECLARED_CLAIM)),
         ("sub", ("User:svc", None)),
         ("preferred_username", ("User:etl", None)),
         ("azp", UNNAMED),
@@ -136,7 +148,7 @@ def test_a_long_name_is_cut(mechanism: str, token: bytes) -> None:
     """Another name with the same beginning would look the same, so it is not verified."""
     claimed = principal_in(mechanism, token % (b"a" * 5000), DECLARED)
 
-    assert claimed.doubt is Doubt.ALTERED_NAME
+    assert claimed.doubt is UnverifiedReason.ALTERED_NAME
     assert len(claimed.principal) == MAX_CHARACTERS
     assert claimed.principal.endswith("a… (5000 bytes) (unverified)")
 
