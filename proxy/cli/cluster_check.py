@@ -2,7 +2,7 @@
 
 from sluicegate.config.loading import Loaded
 from sluicegate.proxy.cli.console import end, print_line
-from sluicegate.proxy.doctor.checks import Cluster
+from sluicegate.proxy.doctor.checks import CheckedCluster
 from sluicegate.proxy.doctor.finding import CheckResult, Level
 from sluicegate.proxy.doctor.topics import findings_of_topics
 from sluicegate.proxy.network.tls.contexts import context_for_brokers
@@ -26,7 +26,7 @@ def warn_about_cluster(loaded: Loaded) -> int:
 async def _findings(loaded: Loaded) -> list[CheckResult]:
     upstream = loaded.config.upstream
     tls = context_for_brokers(upstream.tls) if upstream.tls is not None else None
-    cluster = Cluster(loaded.config, tls, upstream.bootstrap[0], loaded.source)
+    cluster = CheckedCluster(loaded.config, tls, upstream.bootstrap[0], loaded.source)
     return [finding async for finding in findings_of_topics(cluster)]
 
 

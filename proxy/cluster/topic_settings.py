@@ -48,7 +48,7 @@ class _Round:
         self.ended = asyncio.Event()
 
 
-class TopicSettings:
+class TopicSettingsReader:
     """Passes the cluster's settings to `rules`. Belongs to the event loop."""
 
     def __init__(self, upstream: Upstream, tls: TlsContext | None, rules: RulesInForce) -> None:

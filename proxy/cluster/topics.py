@@ -34,7 +34,7 @@ _OPERATIONS_SINCE = 8
 
 
 @dataclass(frozen=True, slots=True)
-class ListedTopic:
+class MetadataTopic:
     """A topic in a Metadata response. `operations`: a bit for each of Kafka's AclOperation codes that the login may
     perform; None if the broker does not report them.
     """
@@ -44,7 +44,7 @@ class ListedTopic:
     operations: int | None
 
 
-async def all_topics(upstream: Upstream, tls: TlsContext | None) -> list[ListedTopic]:
+async def all_topics(upstream: Upstream, tls: TlsContext | None) -> list[MetadataTopic]:
     """Return the topics by name. Raises NoBrokerResponses, also for an invalid response."""
     _, topics = await ask_any_broker(upstream, tls, _ask_for_all)
     return topics
@@ -84,7 +84,7 @@ async def offers_settings(upstream: Upstream, tls: TlsContext | None) -> bool:
     return offered
 
 
-async def _ask_for_all(client: BrokerClient) -> list[ListedTopic]:
+async def _ask_for_all(client: BrokerClient) -> list[MetadataTopic]:
     version = max(client.version_of(ApiKey.METADATA), _ALL_TOPICS_SINCE)
     body = METADATA_REQUEST.build(
         {
@@ -98,11 +98,11 @@ async def _ask_for_all(client: BrokerClient) -> list[ListedTopic]:
     return await parsed(_read_all, response, version)
 
 
-def _read_all(response: BrokerResponse, version: int) -> list[ListedTopic]:
+def _read_all(response: BrokerResponse, version: int) -> list[MetadataTopic]:
     topics = read_response(METADATA_RESPONSE, response, version, _MAX_ELEMENTS)["topics"]
     return sorted(
         (
-            ListedTopic(topic["name"], topic["is_internal"], _known_operations(topic["topic_authorized_operations"]))
+            MetadataTopic(topic["name"], topic["is_internal"], _known_operations(topic["topic_authorized_operations"]))
             for topic in topics
             if not topic["error_code"] and topic["name"]
         ),

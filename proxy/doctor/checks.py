@@ -19,7 +19,7 @@ from sluicegate.validation.origins import NOWHERE
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class CheckedCluster:
     """A cluster that accepts the proxy's own requests. `config` names the addresses that do; `asked` is one of them.
     `source` has the places of its keys.
     """
@@ -44,7 +44,7 @@ class ClusterCheck:
 
     place: int
     about: tuple[str, ...]
-    findings: Callable[[Cluster], AsyncIterator[CheckResult]]
+    findings: Callable[[CheckedCluster], AsyncIterator[CheckResult]]
 
 
 def machine_checks() -> list[MachineCheck]:

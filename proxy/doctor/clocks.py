@@ -10,7 +10,7 @@ from sluicegate.config.values.address import HostPort
 from sluicegate.config.values.quantity import duration_text
 from sluicegate.proxy.cluster.broker_client import NoBrokerResponses, ask_any_broker
 from sluicegate.proxy.cluster.cluster_clock import NotMeasured, measure_offset
-from sluicegate.proxy.doctor.checks import Cluster, ClusterCheck
+from sluicegate.proxy.doctor.checks import CheckedCluster, ClusterCheck
 from sluicegate.proxy.doctor.finding import CheckResult, Level
 from sluicegate.proxy.network.tls.contexts import TlsContext
 
@@ -48,7 +48,7 @@ async def finding(
     return CheckResult(_ABOUT, Level.OK, f"{found}; the clocks of other brokers cannot be read")
 
 
-async def _findings(cluster: Cluster) -> AsyncIterator[CheckResult]:
+async def _findings(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
     yield await finding(cluster.config.upstream, cluster.tls, cluster.asked)
 
 

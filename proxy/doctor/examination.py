@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from sluicegate.config.model import Config
 from sluicegate.config.source import Source
 from sluicegate.proxy.doctor import advertised, brokers, certificate_names, files, names, ports
-from sluicegate.proxy.doctor.checks import Cluster, cluster_checks, machine_checks
+from sluicegate.proxy.doctor.checks import CheckedCluster, cluster_checks, machine_checks
 from sluicegate.proxy.doctor.finding import CheckResult, Level
 from sluicegate.proxy.network.tls.certificates import Flaw
 from sluicegate.proxy.network.tls.contexts import BadTlsFiles, context_for_brokers
@@ -50,7 +50,7 @@ async def examine(config: Config, flaws: Iterable[Flaw] = (), source: Source = N
     found += seen.findings
     if seen.let_in:
         inside = replace(config, upstream=replace(config.upstream, bootstrap=tuple(seen.let_in)))
-        cluster = Cluster(inside, tls, seen.let_in[0], source)
+        cluster = CheckedCluster(inside, tls, seen.let_in[0], source)
         for check in cluster_checks():
             found += [finding async for finding in check.findings(cluster)]
     else:

@@ -11,7 +11,7 @@ from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages.handshake import SASL_HANDSHAKE_REQUEST, SASL_HANDSHAKE_RESPONSE
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, ask_any_broker
 from sluicegate.proxy.cluster.response_bodies import read_response
-from sluicegate.proxy.doctor.checks import Cluster, ClusterCheck
+from sluicegate.proxy.doctor.checks import CheckedCluster, ClusterCheck
 from sluicegate.proxy.doctor.finding import CheckResult, Level
 
 _ABOUT = "mechanisms"
@@ -24,7 +24,7 @@ _ADVICE = {
 }
 
 
-async def _findings(cluster: Cluster) -> AsyncIterator[CheckResult]:
+async def _findings(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
     """Yield a warning for each such mechanism that the broker offers."""
     alone = replace(cluster.config.upstream, bootstrap=(cluster.asked,), sasl=None)
     try:

@@ -12,7 +12,7 @@ from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.cluster.broker_client import NoBrokerResponses, ask_any_broker
 from sluicegate.proxy.cluster.broker_settings import BrokerSettings, SettingsHidden, ask_for_settings
 from sluicegate.proxy.cluster.discovery import discover_cluster
-from sluicegate.proxy.doctor.checks import Cluster, ClusterCheck
+from sluicegate.proxy.doctor.checks import CheckedCluster, ClusterCheck
 from sluicegate.proxy.doctor.finding import CheckResult, Level, some_of
 from sluicegate.proxy.session.opening.loop_detection import new_mark
 
@@ -85,7 +85,7 @@ def _declaring(listen: Listen) -> str:
     return ", ".join(f"listen.{key}" for key in keys) or "no key of listen"
 
 
-async def _findings(cluster: Cluster) -> AsyncIterator[CheckResult]:
+async def _findings(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
     """Yield the signs of each broker, or that there are none."""
     config = cluster.config
     if not config.listen.declares_principals and named_principal(config) is None:
@@ -109,7 +109,7 @@ async def _findings(cluster: Cluster) -> AsyncIterator[CheckResult]:
         yield CheckResult(_ABOUT, Level.OK, words)
 
 
-async def _settings_of(cluster: Cluster, node_id: int, address: HostPort) -> BrokerSettings | SettingsHidden:
+async def _settings_of(cluster: CheckedCluster, node_id: int, address: HostPort) -> BrokerSettings | SettingsHidden:
     alone = replace(cluster.config.upstream, bootstrap=(address,))
     try:
         _, settings = await ask_any_broker(alone, cluster.tls, partial(ask_for_settings, node_id))

@@ -13,8 +13,8 @@ from sluicegate.config.values.topic_pattern import exact_name_of
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.proxy.cluster.broker_client import NoBrokerResponses
-from sluicegate.proxy.cluster.topics import ListedTopic, RequestsFailed, all_topics, ask_many_topics
-from sluicegate.proxy.doctor.checks import Cluster, ClusterCheck
+from sluicegate.proxy.cluster.topics import MetadataTopic, RequestsFailed, all_topics, ask_many_topics
+from sluicegate.proxy.doctor.checks import CheckedCluster, ClusterCheck
 from sluicegate.proxy.doctor.finding import CheckResult, Level, some_of
 from sluicegate.proxy.network.tls.contexts import TlsContext
 from sluicegate.validation.cluster_settings import (
@@ -41,7 +41,7 @@ _READ_IT = "set upstream.topic_settings: true"
 _WRITE, _DESCRIBE_CONFIGS = 4, 10
 
 
-def permissions(config: Config, topics: Sequence[ListedTopic]) -> Iterator[CheckResult]:
+def permissions(config: Config, topics: Sequence[MetadataTopic]) -> Iterator[CheckResult]:
     """Check the operations that brokers report as allowed for the login (KIP-430)."""
     about = "permissions"
     if not topics:
@@ -81,7 +81,7 @@ def _owned(owner: Owner | None) -> str:
     return "" if owner is None else f" (owner: {owner})"
 
 
-def _may(topic: ListedTopic, operation: int) -> bool:
+def _may(topic: MetadataTopic, operation: int) -> bool:
     """Return whether an operation is allowed; True if brokers do not report it, because later requests show it."""
     return topic.operations is None or bool(topic.operations >> operation & 1)
 
@@ -181,7 +181,7 @@ def _shown(key: str, bound: int | None) -> str:
     return f"{bound} bytes" if key == MAX_MESSAGE_BYTES else f"{duration_text(bound)} ({bound} ms)"
 
 
-async def findings_of_topics(cluster: Cluster) -> AsyncIterator[CheckResult]:
+async def findings_of_topics(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
     """Compare the configuration with the topics of the cluster: permissions, limits, and entries without a topic."""
     config, tls = cluster.config, cluster.tls
     try:
@@ -198,7 +198,9 @@ async def findings_of_topics(cluster: Cluster) -> AsyncIterator[CheckResult]:
         yield finding
 
 
-async def _limits(cluster: Cluster, tls: TlsContext | None, shown: list[ListedTopic]) -> AsyncIterator[CheckResult]:
+async def _limits(
+    cluster: CheckedCluster, tls: TlsContext | None, shown: list[MetadataTopic]
+) -> AsyncIterator[CheckResult]:
     config = cluster.config
     names_of_all = [topic.name for topic in shown]
     try:

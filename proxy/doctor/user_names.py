@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 
 from sluicegate.config.model import Config
-from sluicegate.proxy.doctor.checks import Cluster, ClusterCheck
+from sluicegate.proxy.doctor.checks import CheckedCluster, ClusterCheck
 from sluicegate.proxy.doctor.finding import CheckResult, Level, some_of
 from sluicegate.proxy.doctor.running_proxy import local
 
@@ -36,7 +36,7 @@ def looks_like(user_name: str) -> str | None:
     return next((kind for kind, pattern in _OTHER_NAMES.items() if pattern.fullmatch(user_name)), None)
 
 
-async def _findings(cluster: Cluster) -> AsyncIterator[CheckResult]:
+async def _findings(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
     """Yield a warning if such names are in use although user names are declared to be principals."""
     config = cluster.config
     if not config.listen.user_name_is_principal:

@@ -10,7 +10,7 @@ from sluicegate.config.model import Config
 from sluicegate.config.values.principal_mapping import PrincipalMapping
 from sluicegate.protocol.frame_pool import FramePool
 from sluicegate.protocol.produce_request import ProduceRequest
-from sluicegate.proxy.cluster.topic_settings import TopicSettings
+from sluicegate.proxy.cluster.topic_settings import TopicSettingsReader
 from sluicegate.proxy.fastpath.paths import make_fast_path_buffer, make_ordinary_requests, make_path_counts
 from sluicegate.proxy.live.live_view import LiveView
 from sluicegate.proxy.live.validation_recorder import ValidationRecorder
@@ -87,7 +87,7 @@ class World:
     describe_client: DescribePeer
     describe_broker: DescribePeer
     why_lost: Callable[[Exception | None], str | None]
-    make_settings: Callable[[RulesInForce], TopicSettings] | None = None
+    make_settings: Callable[[RulesInForce], TopicSettingsReader] | None = None
     dead_letters: DeadLetterSink | None = None
     quarantine: WriteHealth = field(default_factory=WriteHealth)
     waiting_records: WaitingRecords = field(default_factory=WaitingRecords)
@@ -113,7 +113,7 @@ class Assembled:
     counters: Counters
     sessions: OpenSessions
     login: ClusterLogin
-    settings: TopicSettings | None
+    settings: TopicSettingsReader | None
     ordinary: "OrdinaryRequests | None"
     budget: GatherBudget
     quarantine_memory: QuarantineMemory

@@ -13,7 +13,7 @@ from sluicegate.config.loading import Loaded
 from sluicegate.config.model import Config
 from sluicegate.config.source import Source
 from sluicegate.config.values.address import HostPort
-from sluicegate.proxy.cluster.topic_settings import TopicSettings
+from sluicegate.proxy.cluster.topic_settings import TopicSettingsReader
 from sluicegate.proxy.cluster.topics import SettingsRead, read_settings_now
 from sluicegate.proxy.live.live_snapshot import LiveQuery
 from sluicegate.proxy.live.live_state import LiveState
@@ -341,5 +341,5 @@ class Server:
         self._entrance.lead_to(parts, sockets)
         return parts, outputs
 
-    def _make_settings(self, rules: RulesInForce) -> TopicSettings:
-        return TopicSettings(self._config.upstream, self._broker_tls, rules)
+    def _make_settings(self, rules: RulesInForce) -> TopicSettingsReader:
+        return TopicSettingsReader(self._config.upstream, self._broker_tls, rules)

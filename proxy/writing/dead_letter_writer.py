@@ -22,7 +22,7 @@ from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.scheduling.short_turns import ShortTurns
 from sluicegate.proxy.session.client.identity import ClientIdentity
-from sluicegate.proxy.writing.topic_writer import CannotWrite, ClientMissing, Header, TopicWriter, check_client
+from sluicegate.proxy.writing.topic_writer import ClientMissing, Header, RecordNotAccepted, TopicWriter, check_client
 from sluicegate.validation.dispositions.quarantine import DeadLetterHeader, Violated, as_written
 from sluicegate.validation.validated_request import Place
 
@@ -123,7 +123,7 @@ class DeadLetterWriter:
             try:
                 headers = headers_of(record, letters, job.client, self._turns.give_way)
                 self._writer.write(letters.topic, record.key, record.value, headers, delivered)
-            except CannotWrite as error:
+            except RecordNotAccepted as error:
                 job.failures.setdefault(letters.place, str(error))
                 return
             job.left += 1

@@ -36,11 +36,11 @@ class ClientMissing(Exception):
     """confluent-kafka is not installed; the text has the key that needs it and the command that installs it."""
 
 
-class CannotWrite(Exception):
+class RecordNotAccepted(Exception):
     """A record cannot be accepted now; the text has the reason."""
 
 
-class NoRoom(CannotWrite):
+class NoRoom(RecordNotAccepted):
     """The queue of records for the cluster is full."""
 
 
@@ -90,7 +90,7 @@ class TopicWriter:
             error = failure.args[0]
             if error.fatal() or error.code() == confluent_kafka.KafkaError._FATAL:
                 self._end()
-            raise CannotWrite(self._reason_of(error)) from None
+            raise RecordNotAccepted(self._reason_of(error)) from None
 
     def serve(self, seconds: float) -> None:
         """Report deliveries; wait at most `seconds` for the first one."""
@@ -124,7 +124,7 @@ class TopicWriter:
             import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
             if time.monotonic() - self._ended_at < _REST_SECONDS:
-                raise CannotWrite(self._error or "the producer failed a moment ago")
+                raise RecordNotAccepted(self._error or "the producer failed a moment ago")
             try:
                 with MemoryFiles() as copies:
                     settings: Settings = connection_settings(self._upstream, copies)
@@ -136,9 +136,9 @@ class TopicWriter:
                         own["oauth_cb"] = partial(self._token, sasl)
                     self._producer = confluent_kafka.Producer(own)
             except (PasswordUnreadable, OSError, ValueError) as error:
-                raise CannotWrite(str(error)) from None
+                raise RecordNotAccepted(str(error)) from None
             except confluent_kafka.KafkaException as error:
-                raise CannotWrite(f"upstream: {error.args[0].str()}") from None
+                raise RecordNotAccepted(f"upstream: {error.args[0].str()}") from None
         return self._producer
 
     def _renew_password(self) -> None:

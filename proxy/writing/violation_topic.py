@@ -20,7 +20,7 @@ from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.scheduling.short_turns import ShortTurns
-from sluicegate.proxy.writing.topic_writer import CannotWrite, NoRoom, TopicWriter
+from sluicegate.proxy.writing.topic_writer import NoRoom, RecordNotAccepted, TopicWriter
 
 _MAX_QUEUED_BYTES = 8 << 20
 _AT_THE_END_SECONDS = 3.0
@@ -101,7 +101,7 @@ class ViolationTopic:
                     self._lost("the proxy stopped")
                     return
                 self._writer.serve(_POLL_SECONDS)
-            except CannotWrite as error:
+            except RecordNotAccepted as error:
                 self._lost(str(error))
                 return
             else:

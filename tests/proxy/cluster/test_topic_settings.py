@@ -14,7 +14,7 @@ from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages.cluster import DESCRIBE_CONFIGS_RESPONSE
 from sluicegate.protocol.messages.schema import Value
-from sluicegate.proxy.cluster.topic_settings import FIRST_BATCH_SECONDS, MAX_KNOWN, TopicSettings
+from sluicegate.proxy.cluster.topic_settings import FIRST_BATCH_SECONDS, MAX_KNOWN, TopicSettingsReader
 from sluicegate.proxy.cluster.topics import TOPICS_AT_ONCE
 from sluicegate.validation.from_keys import compile_policies
 from sluicegate.validation.in_force import RulesInForce
@@ -44,7 +44,7 @@ class Asker:
     def __init__(self, *addresses: HostPort, seconds: float = 5) -> None:
         upstream = Upstream(bootstrap=addresses, connect_timeout_seconds=seconds)
         self.rules = RulesInForce(Rulebook(compile_policies(TopicKeys())))
-        self.settings = TopicSettings(upstream, None, self.rules)
+        self.settings = TopicSettingsReader(upstream, None, self.rules)
 
     async def know(self, *topics: str) -> float:
         """Wait as a first batch would; gives how long (s)."""

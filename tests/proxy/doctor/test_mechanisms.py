@@ -4,7 +4,7 @@ import pytest
 
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages.handshake import SASL_HANDSHAKE_RESPONSE
-from sluicegate.proxy.doctor.checks import Cluster
+from sluicegate.proxy.doctor.checks import CheckedCluster
 from sluicegate.proxy.doctor.finding import Level
 from sluicegate.proxy.doctor.mechanisms import CHECK
 from tests.config.reading import SMALLEST, loaded
@@ -24,7 +24,7 @@ async def test_a_mechanism_that_signs_the_hosts_name_is_a_warning(offered: list[
     response = {"error_code": 33 if offered else 34, "mechanisms": offered}
     answers = {ApiKey.SASL_HANDSHAKE: lambda version, _: SASL_HANDSHAKE_RESPONSE.build(response, version)}
     async with ScriptedBroker(answers) as broker:
-        cluster = Cluster(loaded(SMALLEST).config, None, broker.address)
+        cluster = CheckedCluster(loaded(SMALLEST).config, None, broker.address)
         found = [finding async for finding in CHECK.findings(cluster)]
 
     assert [each.level for each in found] == [Level.WARNING] * len(reported)
@@ -47,7 +47,7 @@ async def test_mechanisms_with_unverified_principals_are_named_if_a_policy_depen
     answers = {ApiKey.SASL_HANDSHAKE: lambda version, _: SASL_HANDSHAKE_RESPONSE.build(response, version)}
     async with ScriptedBroker(answers) as broker:
         config = loaded(SMALLEST.replace("listen: {", f"listen: {{{listen}") + policy).config
-        found = [finding async for finding in CHECK.findings(Cluster(config, None, broker.address))]
+        found = [finding async for finding in CHECK.findings(CheckedCluster(config, None, broker.address))]
 
     assert [(each.level, each.found) for each in found] == [
         (Level.NOTE, f"principals of clients that log in with {names} are unverified") for names in reported

@@ -5,7 +5,7 @@ import pytest
 from sluicegate.config.loading import config_of
 from sluicegate.config.model import Config
 from sluicegate.protocol.integers import LONG_MAX
-from sluicegate.proxy.cluster.topics import ListedTopic
+from sluicegate.proxy.cluster.topics import MetadataTopic
 from sluicegate.proxy.doctor.finding import CheckResult, Level
 from sluicegate.proxy.doctor.topics import differences, permissions, unused_entries
 from sluicegate.validation.cluster_settings import ClusterSettings
@@ -87,9 +87,9 @@ def test_an_entry_that_no_topic_comes_to_is_told() -> None:
 def test_a_login_that_may_not_read_settings_or_write_events_is_told_what_it_lacks() -> None:
     file = config(violations={"topic": "bad"}, topics=[{"match": "a", "quarantine": "kept"}])
     shown = [
-        ListedTopic("a", False, READ | DESCRIBE | DESCRIBE_CONFIGS),
-        ListedTopic("bad", False, DESCRIBE | DESCRIBE_CONFIGS),
-        ListedTopic("kept", False, WRITE | DESCRIBE),
+        MetadataTopic("a", False, READ | DESCRIBE | DESCRIBE_CONFIGS),
+        MetadataTopic("bad", False, DESCRIBE | DESCRIBE_CONFIGS),
+        MetadataTopic("kept", False, WRITE | DESCRIBE),
     ]
 
     findings = {finding.about: finding for finding in permissions(file, shown)}

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from sluicegate.proxy.doctor.checks import Cluster
+from sluicegate.proxy.doctor.checks import CheckedCluster
 from sluicegate.proxy.doctor.finding import Level
 from sluicegate.proxy.doctor.user_names import CHECK, looks_like
 from tests.config.reading import SMALLEST, loaded
@@ -37,7 +37,7 @@ def test_names_of_users_are_not(name: str) -> None:
 
 async def _found(text: str) -> list[tuple[Level, str]]:
     async with ScriptedBroker({}) as broker:
-        cluster = Cluster(loaded(text).config, None, broker.address)
+        cluster = CheckedCluster(loaded(text).config, None, broker.address)
         return [(each.level, each.found) async for each in CHECK.findings(cluster)]
 
 
