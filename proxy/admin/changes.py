@@ -17,7 +17,7 @@ from sluicegate.proxy.reload.enforcement import Enforcement
 from sluicegate.proxy.reload.known_topics import KnownTopics
 from sluicegate.proxy.reload.reload_request import ReloadResult
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery
-from sluicegate.proxy.webui.responses import Response, json_response, text_response
+from sluicegate.proxy.webui.responses import HttpResponse, json_response, text_response
 from sluicegate.proxy.webui.site import NoStateAvailable, ReadState
 
 # A request to the admin endpoint ends within 10 s, and `sluicegate reload` waits for 5 s.
@@ -40,11 +40,11 @@ class ProxyChanges:
         """Return a line for each suspension that applies to `topic`."""
         return self._enforcement.lines_about(topic)
 
-    def change(self, path: str, query: str) -> Response:
+    def change(self, path: str, query: str) -> HttpResponse:
         """Make a change, and return its result. Blocks for seconds."""
         return self._reloaded(query) if path == "/api/reload" else self._enforcement.change(path, query)
 
-    def _reloaded(self, query: str) -> Response:
+    def _reloaded(self, query: str) -> HttpResponse:
         if query not in ("", "accept_removed=true"):
             return text_response(400, _USAGE)
         if self._reload is None:

@@ -31,7 +31,7 @@ from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.reporting.metrics.collection import CollectMetrics
 from sluicegate.proxy.reporting.metrics.counters import Snapshot
 from sluicegate.proxy.status.status import Status
-from sluicegate.proxy.webui.responses import Response, text_response
+from sluicegate.proxy.webui.responses import HttpResponse, text_response
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -158,7 +158,7 @@ class AdminServer:
 
     async def _response_to(
         self, request: Request, connection: AdminConnection, exchange: HttpExchange
-    ) -> Response | None:
+    ) -> HttpResponse | None:
         """Return the response, or None if it has been sent already."""
         found = self._pages.find(request.method, request.target, request.headers)
         if found is None and self._make_site is not None:
@@ -169,7 +169,7 @@ class AdminServer:
             return await self._web_ui.respond(request, connection, exchange)
         if found is None:
             return text_response(404, "not found; this address has /metrics, /livez and /readyz")
-        if isinstance(found, Response):
+        if isinstance(found, HttpResponse):
             return found
         self._connections.is_slow(connection)
         try:

@@ -13,7 +13,7 @@ from sluicegate.config.values.topic_pattern import exact_name_of
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.reload.enforcement import MAX_SECONDS, MAX_SUSPENSIONS, Enforcement, TooManySuspensions
 from sluicegate.proxy.reload.known_topics import KnownTopics, NoSuchTopic
-from sluicegate.proxy.webui.responses import Response, json_response, text_response
+from sluicegate.proxy.webui.responses import HttpResponse, json_response, text_response
 
 _MOST_REASON_CHARACTERS = 200
 _LOOP_SECONDS = 5.0
@@ -38,7 +38,7 @@ class EnforcementApi:
         """Return a line for each suspension that applies to `topic`."""
         return self._enforcement.lines_about(topic)
 
-    def change(self, path: str, query: str) -> Response:
+    def change(self, path: str, query: str) -> HttpResponse:
         """Make a change, and return all suspensions then. Blocks until it is in force, for seconds at most."""
         try:
             pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=True)
@@ -95,7 +95,7 @@ class EnforcementApi:
 
         return resume
 
-    async def _made(self, change: _Change, topics: Sequence[str | None]) -> Response:
+    async def _made(self, change: _Change, topics: Sequence[str | None]) -> HttpResponse:
         change(topics)
         active = [
             {"topic": each.topic, "reason": each.reason, "until_ms": each.until_ms, "text": str(each)}

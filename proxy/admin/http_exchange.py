@@ -10,7 +10,7 @@ import h11
 
 from sluicegate.proxy.admin.channels import Channel
 from sluicegate.proxy.reporting.bounded_text import cut
-from sluicegate.proxy.webui.responses import Response, text_response
+from sluicegate.proxy.webui.responses import HttpResponse, text_response
 
 _MAX_HEAD_BYTES = 8192
 _READ_BYTES = 4096
@@ -48,7 +48,7 @@ class HttpExchange:
             data = await self._channel.receive(_READ_BYTES)
             self._http.receive_data(data)
 
-    async def respond(self, response: Response, without_body: bool) -> None:
+    async def respond(self, response: HttpResponse, without_body: bool) -> None:
         """Send the response and wait briefly until the client has read it: an early close would truncate it."""
         headers = [*response.headers, ("Content-Length", str(len(response.body))), ("Connection", "close")]
         reason = HTTPStatus(response.status).phrase
@@ -86,6 +86,6 @@ class HttpExchange:
                 pass
 
 
-def rejection_of(error: h11.RemoteProtocolError) -> Response:
+def rejection_of(error: h11.RemoteProtocolError) -> HttpResponse:
     """Return the response to an invalid request."""
     return text_response(error.error_status_hint, f"not a request that is understood here: {cut(str(error))}")

@@ -14,7 +14,7 @@ from sluicegate.proxy.reporting.metrics.counters import Snapshot
 from sluicegate.proxy.reporting.metrics.families.process import CERTIFICATE_EXPIRES
 from sluicegate.proxy.status.condition import State
 from sluicegate.proxy.status.status import Status, state_of
-from sluicegate.proxy.webui.responses import Response, Slow, text_response
+from sluicegate.proxy.webui.responses import HttpResponse, Slow, text_response
 
 
 class AdminPages:
@@ -24,7 +24,7 @@ class AdminPages:
         self._collector = MetricsCollector(metrics)
         self._status = status
 
-    def find(self, method: str, path: str, headers: dict[str, str]) -> Response | Slow | None:
+    def find(self, method: str, path: str, headers: dict[str, str]) -> HttpResponse | Slow | None:
         """Return the response, or the function that makes it; None for other paths. Header names are in lower case."""
         if method == "POST" and path.startswith("/api/"):
             return None
@@ -39,12 +39,12 @@ class AdminPages:
                 return _readiness(self._status)
         return None
 
-    def _metrics(self, accept: str, accept_encoding: str) -> Response:
+    def _metrics(self, accept: str, accept_encoding: str) -> HttpResponse:
         encode, content_type = encoder_for(accept)
         body, headers = encode(self._collector), (("Content-Type", content_type),)
         if gzip_accepted(accept_encoding):
-            return Response(200, gzip.compress(body, 1), (*headers, ("Content-Encoding", "gzip")))
-        return Response(200, body, headers)
+            return HttpResponse(200, gzip.compress(body, 1), (*headers, ("Content-Encoding", "gzip")))
+        return HttpResponse(200, body, headers)
 
 
 def encoder_for(accept: str) -> tuple[Callable[[Collector], bytes], str]:
@@ -55,12 +55,12 @@ def encoder_for(accept: str) -> tuple[Callable[[Collector], bytes], str]:
         return choose_encoder("")
 
 
-def _liveness(status: Status) -> Response:
+def _liveness(status: Status) -> HttpResponse:
     problem = status.not_live()
     return text_response(200, "ok") if problem is None else text_response(503, problem)
 
 
-def _readiness(status: Status) -> Response:
+def _readiness(status: Status) -> HttpResponse:
     """Return the state, and a line for each condition; 503 only if clients cannot be served."""
     active = status.active()
     state = state_of(active)

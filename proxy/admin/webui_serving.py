@@ -16,7 +16,7 @@ from sluicegate.proxy.live.live_snapshot import LiveQuery
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.network.daemon_thread import DaemonThread, in_daemon_thread
 from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
-from sluicegate.proxy.webui.responses import SAFE, Response, text_response
+from sluicegate.proxy.webui.responses import SAFE, HttpResponse, text_response
 from sluicegate.proxy.webui.site import Site, StreamRequested
 from sluicegate.proxy.webui.streams import MAX_STREAMS, STREAM_SECONDS, Streams
 
@@ -38,18 +38,22 @@ class WebUiServing:
         self._complaints = OnceAMinute()
         self._log = structlog.get_logger("sluicegate.admin")
 
-    async def respond(self, request: Request, connection: AdminConnection, exchange: HttpExchange) -> Response | None:
+    async def respond(
+        self, request: Request, connection: AdminConnection, exchange: HttpExchange
+    ) -> HttpResponse | None:
         """Return the response to a request; None if it has been sent already."""
         target = request.target
         if request.method == "POST":
             return await self._made(in_daemon_thread(partial(self._site.change, target, request.headers)))
         found = await in_daemon_thread(partial(self._site.find, target, request.headers))  # may read the token file
-        if isinstance(found, Response):
+        if isinstance(found, HttpResponse):
             return found
         if found is None:
             return text_response(404, "not found; this address has the web UI (/), /metrics, /livez and /readyz")
         if isinstance(found, StreamRequested):
-            return await self._stream(connection, exchange) if request.method == "GET" else Response(200, b"", _STREAM)
+            return (
+                await self._stream(connection, exchange) if request.method == "GET" else HttpResponse(200, b"", _STREAM)
+            )
         self._connections.is_slow(connection)
         if target.startswith(("/api/live", "/api/history")):
             return await self._made(self._loop.run_in_executor(self._readers, found))
@@ -61,7 +65,7 @@ class WebUiServing:
         finally:
             self._explained -= 1
 
-    async def _made(self, making: Awaitable[Response]) -> Response:
+    async def _made(self, making: Awaitable[HttpResponse]) -> HttpResponse:
         try:
             return await making
         except Exception as error:  # an error in the web UI must not end the endpoint
@@ -81,7 +85,7 @@ class WebUiServing:
     async def _read_state(self, wish: LiveQuery) -> LiveState:
         return await self._loop.run_in_executor(self._readers, self._site.read_state, wish)
 
-    async def _stream(self, connection: AdminConnection, exchange: HttpExchange) -> Response | None:
+    async def _stream(self, connection: AdminConnection, exchange: HttpExchange) -> HttpResponse | None:
         stream = self._streams.open()
         if stream is None:
             return text_response(503, f"{MAX_STREAMS} pages are open already: close one of them", ("Retry-After", "5"))

@@ -31,11 +31,13 @@ class Display(Protocol):
 def display_on(console: Console, results: DemoResults) -> Display:
     """Return the live table if the console can redraw it, otherwise lines."""
     return (
-        LiveTable(console, results) if console.is_terminal and not console.is_dumb_terminal else Lines(console, results)
+        LiveTable(console, results)
+        if console.is_terminal and not console.is_dumb_terminal
+        else LineDisplay(console, results)
     )
 
 
-class Lines:
+class LineDisplay:
     """One line for each rejection, and the counts every two seconds: for pipes, logs and dumb terminals."""
 
     seconds = 2.0

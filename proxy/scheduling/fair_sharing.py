@@ -41,13 +41,13 @@ class Account:
         self.last_seconds = seconds
 
 
-class Waiting(Protocol):
+class WaitingWork(Protocol):
     """Work that waits, and the account it is done for."""
 
     account: Account
 
 
-T = TypeVar("T", bound=Waiting)
+T = TypeVar("T", bound=WaitingWork)
 
 
 class FairQueue(Generic[T]):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sluicegate.proxy.reporting.metrics.counters import Counters, Gauges
 from sluicegate.proxy.scheduling.extraction import QuarantineMemory
 from sluicegate.proxy.server.process_resources import resident_bytes
-from sluicegate.proxy.session.memory import GatherBudget, Share
+from sluicegate.proxy.session.memory import GatherBudget, MemoryShare
 from sluicegate.proxy.session.session import Session
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class ConnectionStats:
     def __init__(
         self, budget: GatherBudget, fast_path_buffer: "FastPathBuffer | None", quarantine: QuarantineMemory
     ) -> None:
-        self._shares: dict[str, Share | FastPathBuffer] = {
+        self._shares: dict[str, MemoryShare | FastPathBuffer] = {
             "small_requests": budget.small,
             "large_requests": budget.large,
             "small_responses": budget.small_responses,

@@ -42,7 +42,7 @@ def first_requests_part(read_buffer: memoryview) -> memoryview:
     return read_buffer[:_FIRST_REQUESTS_BYTES]
 
 
-class Share:
+class MemoryShare:
     """Bytes that are reserved in the order of requests. `call_soon` runs a function in a later loop iteration."""
 
     def __init__(self, total_bytes: int, call_soon: Callable[[Callable[[], None]], Any]) -> None:
@@ -111,7 +111,7 @@ class Share:
 class Gathering:
     """The bytes that one direction of a connection holds; `when_granted` is called when a wait has ended."""
 
-    def __init__(self, share: Share, when_granted: Callable[[], None]) -> None:
+    def __init__(self, share: MemoryShare, when_granted: Callable[[], None]) -> None:
         self._share = share
         self._when_granted = when_granted
         self.held = 0
@@ -168,8 +168,8 @@ class GatherBudget:
 
     def __init__(self, total_bytes: int, frame_bytes: int, call_soon: Callable[[Callable[[], None]], Any]) -> None:
         self.small_frame_bytes = min(_SMALL_FRAME_BYTES, total_bytes // 8)
-        self.small = Share(total_bytes // 4, call_soon)
-        self.small_responses = Share(total_bytes // 16, call_soon)
-        self.large_responses = Share(total_bytes // 16, call_soon)
+        self.small = MemoryShare(total_bytes // 4, call_soon)
+        self.small_responses = MemoryShare(total_bytes // 16, call_soon)
+        self.large_responses = MemoryShare(total_bytes // 16, call_soon)
         self.fast_path_bytes = total_bytes // 16
-        self.large = Share(max(total_bytes * 9 // 16 - frame_bytes, 0), call_soon)
+        self.large = MemoryShare(max(total_bytes * 9 // 16 - frame_bytes, 0), call_soon)

@@ -34,7 +34,7 @@ _RAW_TOKENS = SaslStage.RAW_TOKENS
 _REQUESTS_A_TURN = 64
 
 
-class Arrival(Protocol):
+class BrokerConnector(Protocol):
     """Connects a broker for the first request."""
 
     def connect_broker(self, head: bytes) -> None: ...
@@ -51,7 +51,7 @@ class RequestHandler:
         broker: Connection,
         sasl: SaslTracker,
         pass_through: PassThrough,
-        arrival: Arrival,
+        arrival: BrokerConnector,
         turns: SessionTurns,
         forwarding: Forwarding,
         runner: RequestRunner,

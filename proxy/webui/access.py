@@ -11,7 +11,7 @@ from ipaddress import ip_address
 
 from sluicegate.config.values.address import HostPort
 from sluicegate.config.values.password import Password, PasswordUnreadable
-from sluicegate.proxy.webui.responses import Response, text_response
+from sluicegate.proxy.webui.responses import HttpResponse, text_response
 
 _HERE = "localhost"
 _SCHEME = "bearer "
@@ -35,7 +35,7 @@ class Access:
         self._token = token
         self._is_here = is_loopback(listen.host)
 
-    def rejection_of_files(self, headers: Mapping[str, str]) -> Response | None:
+    def rejection_of_files(self, headers: Mapping[str, str]) -> HttpResponse | None:
         """Return the response that rejects a request for files, None to allow it. Header names are in lower case."""
         if self._token is not None:
             return None
@@ -54,7 +54,7 @@ class Access:
             )
         return None
 
-    def rejection_of_data(self, headers: Mapping[str, str]) -> Response | None:
+    def rejection_of_data(self, headers: Mapping[str, str]) -> HttpResponse | None:
         """Return the response that rejects a request for data, None to allow it."""
         rejection = self.rejection_of_files(headers)
         if rejection is not None:
@@ -76,7 +76,7 @@ class Access:
             ("WWW-Authenticate", 'Bearer realm="sluicegate"'),
         )
 
-    def rejection_of_change(self, headers: Mapping[str, str]) -> Response | None:
+    def rejection_of_change(self, headers: Mapping[str, str]) -> HttpResponse | None:
         """Return the response that rejects a request for a change, None to allow it: changes need a token."""
         if self._token is None:
             return text_response(

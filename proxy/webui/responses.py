@@ -41,7 +41,7 @@ SAFE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class HttpResponse:
     """A status, a body and headers."""
 
     status: int
@@ -49,21 +49,21 @@ class Response:
     headers: tuple[tuple[str, str], ...] = (("Content-Type", TEXT),)
 
 
-Slow = Callable[[], Response]
+Slow = Callable[[], HttpResponse]
 """Returns a response, possibly after a while: not for an event loop."""
 
 
-def json_response(value: object) -> Response:
+def json_response(value: object) -> HttpResponse:
     """Return a value as JSON, with status 200."""
-    return Response(200, json.dumps(value).encode(), (("Content-Type", "application/json"), *SAFE))
+    return HttpResponse(200, json.dumps(value).encode(), (("Content-Type", "application/json"), *SAFE))
 
 
-def text_response(status: int, text: str, *headers: tuple[str, str]) -> Response:
+def text_response(status: int, text: str, *headers: tuple[str, str]) -> HttpResponse:
     """Return a line of text for a person."""
-    return Response(status, f"{text}\n".encode(), (("Content-Type", TEXT), *headers))
+    return HttpResponse(status, f"{text}\n".encode(), (("Content-Type", TEXT), *headers))
 
 
-def asset(path: str, takes_gzip: bool = False) -> Response | None:
+def asset(path: str, takes_gzip: bool = False) -> HttpResponse | None:
     """Return the file of the web UI at `path`, None if there is none."""
     name = "index.html" if path == "/" else path.removeprefix("/ui/")
     kind = _KINDS.get(name)
@@ -72,5 +72,5 @@ def asset(path: str, takes_gzip: bool = False) -> Response | None:
     content = files("sluicegate.proxy.webui").joinpath(_FOLDER, *name.split("/")).read_bytes()
     headers = (("Content-Type", f"{kind}; charset=utf-8"), ("Vary", "Accept-Encoding"), *SAFE)
     if takes_gzip:
-        return Response(200, gzip.compress(content, _GZIP_LEVEL), (*headers, ("Content-Encoding", "gzip")))
-    return Response(200, content, headers)
+        return HttpResponse(200, gzip.compress(content, _GZIP_LEVEL), (*headers, ("Content-Encoding", "gzip")))
+    return HttpResponse(200, content, headers)

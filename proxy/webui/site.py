@@ -16,7 +16,7 @@ from prometheus_client.exposition import gzip_accepted
 from sluicegate.proxy.live.live_snapshot import CLIENT, EVERYTHING, TOPIC, LiveQuery, history_of
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.webui.access import Access
-from sluicegate.proxy.webui.responses import SAFE, Response, Slow, asset, text_response
+from sluicegate.proxy.webui.responses import SAFE, HttpResponse, Slow, asset, text_response
 
 ReadState = Callable[[LiveQuery], LiveState]
 """Raises NoStateAvailable."""
@@ -38,7 +38,7 @@ class Changes(Protocol):
         """Return a line for each suspension that applies to `topic`."""
         ...
 
-    def change(self, path: str, query: str, /) -> Response:
+    def change(self, path: str, query: str, /) -> HttpResponse:
         """Make a change. Blocks."""
         ...
 
@@ -70,7 +70,7 @@ class Site:
         self._explain = explain
         self._read_reloads = read_reloads
 
-    def find(self, target: str, headers: Mapping[str, str]) -> Response | Slow | StreamRequested | None:
+    def find(self, target: str, headers: Mapping[str, str]) -> HttpResponse | Slow | StreamRequested | None:
         """Return the response to a GET, or a function that returns it; None if the path is not the web UI's."""
         path, _, query = target.partition("?")
         if path == "/" or path.startswith("/ui/"):
@@ -90,20 +90,20 @@ class Site:
             return lambda: self._history(query)
         return self._live if path == "/api/live" else lambda: self._policy(query)
 
-    def change(self, target: str, headers: Mapping[str, str]) -> Response:
+    def change(self, target: str, headers: Mapping[str, str]) -> HttpResponse:
         """Return the response to a POST. Blocks."""
         path, _, query = target.partition("?")
         if self._changes is None or path not in _CHANGES:
             return text_response(404, f"POST is for {', '.join(_CHANGES)}")
         return self._access.rejection_of_change(headers) or self._changes.change(path, query)
 
-    def _live(self) -> Response:
+    def _live(self) -> HttpResponse:
         try:
             return _json(self.read_state(EVERYTHING))
         except NoStateAvailable as error:
             return text_response(503, str(error))
 
-    def _history(self, query: str) -> Response:
+    def _history(self, query: str) -> HttpResponse:
         kind, equals, value = query.partition("=")
         name = unquote_plus(value)
         if kind not in (TOPIC, CLIENT) or len(name) > _MOST_CLIENT_CHARACTERS or (kind == TOPIC and not name):
@@ -113,7 +113,7 @@ class Site:
         except NoStateAvailable as error:
             return text_response(503, str(error))
 
-    def _policy(self, query: str) -> Response:
+    def _policy(self, query: str) -> HttpResponse:
         name, _, value = query.partition("=")
         topic = unquote_plus(value)
         if name != "topic" or not topic or len(topic) > _MOST_TOPIC_CHARACTERS:
@@ -123,5 +123,5 @@ class Site:
         return _json({**explained, "lines": explained["lines"] + suspended})
 
 
-def _json(value: object) -> Response:
-    return Response(200, json.dumps(value).encode(), (("Content-Type", _JSON), *SAFE))
+def _json(value: object) -> HttpResponse:
+    return HttpResponse(200, json.dumps(value).encode(), (("Content-Type", _JSON), *SAFE))

@@ -61,7 +61,7 @@ class Compile:
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
+class PoliciesCompiled:
     """The policies of that number are compiled; `problem`: why they cannot be used."""
 
     number: int
@@ -107,7 +107,7 @@ class WorkerSnapshot:
 
 Request = Command | Compile | Adopt | Suspend | SnapshotRequest
 """What a supervisor sends."""
-Message = WorkerSnapshot | Started | CouldNotStart | Report | Compiled | Adopted
+Message = WorkerSnapshot | Started | CouldNotStart | Report | PoliciesCompiled | Adopted
 """What a worker sends."""
 
 

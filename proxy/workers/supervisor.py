@@ -35,11 +35,11 @@ from sluicegate.proxy.workers.messages import (
     Adopted,
     Command,
     Compile,
-    Compiled,
     CouldNotStart,
     Inbox,
     Message,
     Outbox,
+    PoliciesCompiled,
     Report,
     Started,
     Suspend,
@@ -214,7 +214,7 @@ class Supervisor:
         match message:
             case Started():
                 worker.takes_connections = True
-            case Compiled(number, problem):
+            case PoliciesCompiled(number, problem):
                 worker.compiled, worker.problem = number, problem
             case Adopted(number):
                 worker.adopted = number

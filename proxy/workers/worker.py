@@ -26,10 +26,10 @@ from sluicegate.proxy.workers.messages import (
     Adopted,
     Command,
     Compile,
-    Compiled,
     CouldNotStart,
     Inbox,
     Outbox,
+    PoliciesCompiled,
     Report,
     Request,
     SnapshotRequest,
@@ -124,7 +124,7 @@ class _Worker:
         if before is not None:
             await asyncio.wait([before])
         if isinstance(message, Compile):
-            self._outbox.send(Compiled(message.number, await self._compile(message)))
+            self._outbox.send(PoliciesCompiled(message.number, await self._compile(message)))
         elif self._compiled is not None and self._compiled[0] == message.number:
             self._compiled[1]()
             self._compiled = None

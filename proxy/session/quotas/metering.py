@@ -14,7 +14,7 @@ from sluicegate.proxy.session.in_flight import Finish, InFlightRequest
 from sluicegate.proxy.session.limit_names import QUOTA_CONNECTIONS
 from sluicegate.proxy.session.outlets import LoopCalls, Timer
 from sluicegate.proxy.session.pause_reason import Pausable, PauseReason
-from sluicegate.proxy.session.quotas.shares import Quotas, Share, TopicShares, Wake
+from sluicegate.proxy.session.quotas.shares import Quotas, QuotaShare, TopicShares, Wake
 from sluicegate.proxy.session.reports import Counts, Lines
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.rules.rule import Client
@@ -55,11 +55,11 @@ class Metering:
         self._counts = counts
         self._log = log
         self._most_waiting = max(1, min(_MOST_WAITING, most_connections // 10))
-        self._share: Share | None = None
+        self._share: QuotaShare | None = None
         self._timer: Timer | None = None
         self._wait_ms = _NO_TIME
-        self._in_line: tuple[Share, Wake] | None = None
-        self._at_turn: tuple[Share, Wake] | None = None
+        self._in_line: tuple[QuotaShare, Wake] | None = None
+        self._at_turn: tuple[QuotaShare, Wake] | None = None
         self._held_bytes = 0
 
     @property
@@ -99,7 +99,7 @@ class Metering:
         assert self._share is not None
         self._joins(self._share, wake)
 
-    def _joins(self, share: Share, wake: Wake) -> None:
+    def _joins(self, share: QuotaShare, wake: Wake) -> None:
         def turn() -> None:
             self._at_turn, self._in_line = self._in_line, None
             wake()
@@ -139,7 +139,7 @@ class Metering:
 
     def wait_for_topics(self, shares: TopicShares, size: int, wake: Wake) -> None:
         """Call `wake` at the turn of a request, after `must_wait_for_topics` has returned WAIT."""
-        share = max((share for share, _ in shares if share.makes_wait), key=Share.owed)
+        share = max((share for share, _ in shares if share.makes_wait), key=QuotaShare.owed)
         self._quotas.held_bytes += size
         self._held_bytes = size
 
@@ -158,7 +158,7 @@ class Metering:
         for share, size in shares:
             self._wait(share, share.take(size, 1))
 
-    def _wait(self, share: Share, wait: float) -> None:
+    def _wait(self, share: QuotaShare, wait: float) -> None:
         """`wait` is in seconds."""
         wait_ms = max(1, round(wait * 1000)) if wait > 0 else _NO_TIME
         if wait_ms <= self._wait_ms:
@@ -170,7 +170,7 @@ class Metering:
         self._timer = self._call_later(wait, partial(self._is_over, share))
         self._report(share, self._wait_ms)
 
-    def _report(self, share: Share, wait_ms: int) -> None:
+    def _report(self, share: QuotaShare, wait_ms: int) -> None:
         name = share.quota.name
         self._counts.throttled[name] += 1
         self._counts.throttled_ms[name] += wait_ms
@@ -217,7 +217,7 @@ class Metering:
             self._at_turn = None
             share.line.leave(turn)
 
-    def _is_over(self, share: Share) -> None:
+    def _is_over(self, share: QuotaShare) -> None:
         """Resume the client; if the share is still in debt, after the sessions that already wait."""
         self._timer = None
         if share.makes_wait and self._in_line is None:
@@ -236,11 +236,11 @@ class Metering:
         self._counts.connections_rejected[QUOTA_CONNECTIONS] += 1
 
 
-def _shown(share: Share) -> str:
+def _shown(share: QuotaShare) -> str:
     return " ".join(name or "a client without an id" for name in share.names) or "a client"
 
 
-def _too_many(share: Share) -> str:
+def _too_many(share: QuotaShare) -> str:
     return (
         f"{share.requests_waiting} connections wait already until {_shown(share)} owes nothing under quota "
         f"{share.quota.name}: raise the quota, or send on fewer connections"

@@ -101,7 +101,7 @@ _MOST_HELD_BYTES = 32 << 20
 _CallLater = Callable[[float, Callable[[], None]], Timer]
 
 
-class Share:
+class QuotaShare:
     """The use of a quota by one client or topic. `names` identify it (none: the common share of further names);
     `connections` are a client's current connections.
     """
@@ -164,7 +164,7 @@ class Share:
         return self.connections == 0 and not self.makes_wait
 
 
-TopicShares = Sequence[tuple[Share, int]]
+TopicShares = Sequence[tuple[QuotaShare, int]]
 """The bytes of a request for each topic with a quota."""
 
 
@@ -174,9 +174,9 @@ class _Shares:
     def __init__(self, now: Callable[[], float], call_later: _CallLater) -> None:
         self._now = now
         self._call_later = call_later
-        self._known: OrderedDict[tuple[QuotaLimits, tuple[str, ...]], Share] = OrderedDict()
+        self._known: OrderedDict[tuple[QuotaLimits, tuple[str, ...]], QuotaShare] = OrderedDict()
 
-    def of(self, quota: QuotaLimits, names: tuple[str, ...]) -> Share:
+    def of(self, quota: QuotaLimits, names: tuple[str, ...]) -> QuotaShare:
         share = self._known.get((quota, names))
         if share is None:
             if len(self._known) >= _MOST_REMEMBERED:
@@ -185,7 +185,7 @@ class _Shares:
                 names = ()
                 share = self._known.get((quota, names))
             if share is None:
-                share = self._known[quota, names] = Share(quota, names, self._now, self._call_later)
+                share = self._known[quota, names] = QuotaShare(quota, names, self._now, self._call_later)
         self._known.move_to_end((quota, names))
         return share
 
@@ -213,7 +213,7 @@ class Quotas:
         """Whether any client has a quota."""
         return bool(self._rules.rulebook.in_file.quotas)
 
-    def share_of(self, client: Client) -> Share | None:
+    def share_of(self, client: Client) -> QuotaShare | None:
         """Return the share of the first quota that applies to this client, or None."""
         for quota in self._rules.rulebook.in_file.quotas:
             names = quota.counted_names(client)
@@ -221,7 +221,7 @@ class Quotas:
                 return self._clients.of(quota, names)
         return None
 
-    def share_of_topic(self, quota: QuotaLimits, topic: str) -> Share:
+    def share_of_topic(self, quota: QuotaLimits, topic: str) -> QuotaShare:
         """Return the share of a topic with this quota."""
         return self._topics.of(quota, (topic,))
 

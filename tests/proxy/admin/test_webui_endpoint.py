@@ -18,7 +18,7 @@ from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.status.status import Status
 from sluicegate.proxy.webui import streams
 from sluicegate.proxy.webui.access import Access
-from sluicegate.proxy.webui.responses import Response, text_response
+from sluicegate.proxy.webui.responses import HttpResponse, text_response
 from sluicegate.proxy.webui.site import NoStateAvailable, Site
 from tests.broker.eventually import eventually
 from tests.proxy.live.events import NOW
@@ -54,7 +54,7 @@ class Changes:
     def lines_about(self, topic: str) -> list[str]:
         return [f"{topic} is suspended"]
 
-    def change(self, path: str, query: str) -> Response:
+    def change(self, path: str, query: str) -> HttpResponse:
         return text_response(200, f"{path} {query}")
 
 

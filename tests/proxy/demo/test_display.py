@@ -2,7 +2,7 @@
 
 from rich.console import Console
 
-from sluicegate.proxy.demo.display import Lines, LiveTable, display_on
+from sluicegate.proxy.demo.display import LineDisplay, LiveTable, display_on
 from sluicegate.proxy.demo.results import OTHER_CLIENTS, DemoResults
 from sluicegate.proxy.demo.sample_stream import SAMPLES
 from sluicegate.proxy.reporting.metrics.counters import Counters
@@ -58,7 +58,7 @@ def test_a_pipe_gets_lines() -> None:
     results = DemoResults()
     console = Console(width=80, force_terminal=False, record=True, highlight=False, soft_wrap=True)
     display = display_on(console, results)
-    assert isinstance(display, Lines)
+    assert isinstance(display, LineDisplay)
     results.write(one(client_id="checkout", topic="payments"))
 
     display.update(Counters(accepted_records=3, accepted_partitions=2))

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable
 
-from sluicegate.proxy.session.memory import GatherBudget, Gathering, Share
+from sluicegate.proxy.session.memory import GatherBudget, Gathering, MemoryShare
 
 
 class Later:
@@ -24,12 +24,12 @@ class Later:
         return count
 
 
-def share_of(total: int) -> tuple[Share, Later]:
+def share_of(total: int) -> tuple[MemoryShare, Later]:
     later = Later()
-    return Share(total, later), later
+    return MemoryShare(total, later), later
 
 
-def waiter(share: Share, served: list[str], name: str) -> Gathering:
+def waiter(share: MemoryShare, served: list[str], name: str) -> Gathering:
     return Gathering(share, lambda: served.append(name))
 
 

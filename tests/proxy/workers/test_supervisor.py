@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from sluicegate.config.loading import ConfigError, config_of
-from sluicegate.proxy.workers.messages import Adopt, Adopted, Compile, Compiled, Outbox
+from sluicegate.proxy.workers.messages import Adopt, Adopted, Compile, Outbox, PoliciesCompiled
 from sluicegate.proxy.workers.supervisor import Supervisor
 from sluicegate.proxy.workers.worker_process import WorkerProcess
 
@@ -33,11 +33,11 @@ class ScriptedWorker:
     def send(self, word: object) -> None:
         self.requests.append(word)
         if isinstance(word, Compile):
-            self._respond(Compiled(word.number, self.problem))
+            self._respond(PoliciesCompiled(word.number, self.problem))
         elif isinstance(word, Adopt):
             self._respond(Adopted(word.number))
 
-    def _respond(self, message: Compiled | Adopted) -> None:
+    def _respond(self, message: PoliciesCompiled | Adopted) -> None:
         asyncio.get_running_loop().call_soon(self._supervisor._on_message, self.known, message)
 
 
@@ -85,7 +85,7 @@ async def test_a_worker_that_is_restarted_meanwhile_compiles_and_adopts_too() ->
         first.requests.append(word)
         if isinstance(word, Compile):
             stage.supervisor._workers.add(restarted.known)
-            first._respond(Compiled(word.number))
+            first._respond(PoliciesCompiled(word.number))
         elif isinstance(word, Adopt):
             first._respond(Adopted(word.number))
 
