@@ -10,7 +10,7 @@ from uuid import UUID
 from sluicegate.proxy.registry.http import JsonResponse, RegistryFailed, ResponseTooLarge, TextResponse
 from sluicegate.proxy.registry.met_subjects import SubjectMatcher
 from sluicegate.validation.rules.protobuf.message_names import MessageNaming
-from sluicegate.validation.rules.schemas.conditions import Condition, conditions_in
+from sluicegate.validation.rules.schemas.conditions import SchemaCondition, conditions_in
 from sluicegate.validation.rules.schemas.content import SchemaLanguage
 from sluicegate.validation.rules.schemas.wire_format import SchemaId
 
@@ -43,7 +43,7 @@ class SchemaText:
     language: SchemaLanguage
     text: str
     references: tuple[Reference, ...]
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[SchemaCondition, ...] = ()
     naming: MessageNaming = MessageNaming.CONFLUENT
 
     @property

@@ -22,7 +22,7 @@ from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 from sluicegate.proxy.tokens.cache import TokenCache
 from sluicegate.proxy.tokens.endpoint import TokenEndpoint, configured_client
-from sluicegate.validation.rules.schemas.framing import ApicurioFraming, ConfluentFraming, Framing, GlueFraming
+from sluicegate.validation.rules.schemas.framing import ApicurioFraming, ConfluentFraming, GlueFraming, SchemaFraming
 from sluicegate.validation.rules.schemas.wire_format import IdKind
 
 
@@ -104,7 +104,7 @@ def api_of(section: Registry) -> SchemaApi:
     return ApicurioApi() if section.type == "apicurio" else ConfluentApi(section.context or "")
 
 
-def framing_of(section: Registry) -> Framing:
+def framing_of(section: Registry) -> SchemaFraming:
     """Return how serializers of the registry of a section name a record's schema."""
     if section.type == "glue":
         return GlueFraming()

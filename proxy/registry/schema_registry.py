@@ -27,7 +27,7 @@ from sluicegate.proxy.scheduling.wait_budget import MayNotWaitHere, WaitBudget, 
 from sluicegate.validation.rules.own_rule import place_of
 from sluicegate.validation.rules.rule import Outage, SchemaError
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
-from sluicegate.validation.rules.schemas.framing import ConfluentFraming, Framing
+from sluicegate.validation.rules.schemas.framing import ConfluentFraming, SchemaFraming
 from sluicegate.validation.rules.schemas.registered_schema import RegisteredSchema, RegistryOutage, UnknownSchema
 from sluicegate.validation.rules.schemas.wire_format import SchemaId
 
@@ -63,7 +63,7 @@ class SchemaRegistry:
         reports: RegistryEvents | None = None,
         compiler: SchemaCompiler = compile_inline,
         api: SchemaApi | None = None,
-        framing: Framing | None = None,
+        framing: SchemaFraming | None = None,
     ) -> None:
         self.name = name
         self.framing = framing if framing is not None else ConfluentFraming()

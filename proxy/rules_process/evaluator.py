@@ -33,7 +33,7 @@ from sluicegate.proxy.rules_process.protoc import write_descriptor_set
 from sluicegate.validation.rules.own_rule import place_of
 from sluicegate.validation.rules.protobuf.message_names import MessageNaming
 from sluicegate.validation.rules.rule import Outage, RecordRule, RuleUnusable, SchemaError, Side
-from sluicegate.validation.rules.schemas.conditions import Condition
+from sluicegate.validation.rules.schemas.conditions import SchemaCondition
 from sluicegate.validation.rules.schemas.content import (
     Content,
     ExpressionOfSchema,
@@ -121,7 +121,7 @@ def made(given: Specification) -> Content | RecordRule | ExpressionOfSchema | No
         return content.follows_as_json(given.options["json_schema"])
     assert isinstance(content, HasExpressions)
     expression = given.options["expression"]
-    return content.condition(expression) if isinstance(expression, Condition) else content.expression(expression)
+    return content.condition(expression) if isinstance(expression, SchemaCondition) else content.expression(expression)
 
 
 def _schema_or_rule(given: Specification) -> Content | RecordRule | None:

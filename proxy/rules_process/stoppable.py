@@ -18,7 +18,7 @@ from sluicegate.validation.rules.rule import (
     SchemaError,
     header_names_of,
 )
-from sluicegate.validation.rules.schemas.conditions import Condition
+from sluicegate.validation.rules.schemas.conditions import SchemaCondition
 from sluicegate.validation.rules.schemas.content import (
     Content,
     ExpressionOfSchema,
@@ -110,7 +110,7 @@ class StoppableContent:
         inline = content.expression(text) if isinstance(content, HasExpressions) else None
         return self._stoppable(text, inline)
 
-    def condition(self, condition: Condition) -> ExpressionOfSchema:
+    def condition(self, condition: SchemaCondition) -> ExpressionOfSchema:
         """Return a registry's condition on values of this schema. Raises RuleUnusable."""
         content = self._content
         inline = content.condition(condition) if isinstance(content, HasExpressions) else None
@@ -139,7 +139,7 @@ class StoppableContent:
         specification = Specification(EvaluatorKind.AS_JSON, given.text, given.references, given.name, options)
         return StoppableExpression(specification, inline, self._process)
 
-    def _stoppable(self, expression: str | Condition, inline: ExpressionOfSchema | None) -> ExpressionOfSchema:
+    def _stoppable(self, expression: str | SchemaCondition, inline: ExpressionOfSchema | None) -> ExpressionOfSchema:
         given = self._specification
         options = {**given.options, "expression": expression, "schema": given.kind}
         specification = Specification(_EXPRESSIONS[given.kind], given.text, given.references, given.name, options)

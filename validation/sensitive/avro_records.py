@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from sluicegate.validation.rules.avro import datum as avro_datum
-from sluicegate.validation.rules.avro.plan import Plan
+from sluicegate.validation.rules.avro.plan import DatumPlan
 from sluicegate.validation.rules.schemas.field_tags import inline_tags
 from sluicegate.validation.sensitive.edits import Nodes, below, check_other
 from sluicegate.validation.sensitive.kept import Kept
@@ -33,7 +33,7 @@ def check_kind(kind: int, nodes: Nodes) -> None:
 class AvroRecords:
     """The records of one schema, which are counted in `kept`. Thread-safe. `numbers` and `root`: its plan."""
 
-    def __init__(self, plan: Plan, policies: Sequence[FieldPolicy], kept: Kept) -> None:
+    def __init__(self, plan: DatumPlan, policies: Sequence[FieldPolicy], kept: Kept) -> None:
         self.numbers = plan.numbers
         self.root = plan.root
         self._plan = plan

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
 from sluicegate.validation.rules.avro import datum as avro_datum
-from sluicegate.validation.rules.avro.plan import Plan
+from sluicegate.validation.rules.avro.plan import DatumPlan
 from sluicegate.validation.rules.rule import SchemaError
 from sluicegate.validation.rules.schemas.field_tags import inline_tags, protobuf_tags
 from sluicegate.validation.sensitive.avro_records import KINDS_OF_AVRO
@@ -35,7 +35,7 @@ class FieldWithTags(NamedTuple):
     kind: str | None
 
 
-def tagged_fields_of_avro(plan: Plan) -> Iterator[FieldWithTags]:
+def tagged_fields_of_avro(plan: DatumPlan) -> Iterator[FieldWithTags]:
     """Yield the tagged fields of a schema."""
     for at, schema in plan.declared.items():
         if plan.numbers[at] == avro_datum.RECORD:
@@ -45,7 +45,7 @@ def tagged_fields_of_avro(plan: Plan) -> Iterator[FieldWithTags]:
                     yield FieldWithTags(f"{plan.names[at]}.{field['name']}", tags, _kind_of_avro(plan, at + 2 + i))
 
 
-def _kind_of_avro(plan: Plan, place: int) -> str | None:
+def _kind_of_avro(plan: DatumPlan, place: int) -> str | None:
     """Return the kind of the type whose position is at `place`; None if some of its values can be masked."""
     numbers = plan.numbers
     seen: set[int] = set()

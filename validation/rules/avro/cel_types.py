@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from sluicegate.validation.rules.avro import datum as avro_datum
 from sluicegate.validation.rules.avro.logical import Logical, logical_type
-from sluicegate.validation.rules.avro.plan import Plan
+from sluicegate.validation.rules.avro.plan import DatumPlan
 
 PACKAGE: Final = "avro"
 _FILE = "avro.proto"
@@ -36,7 +36,7 @@ _RESERVED: Final = range(19_000, 20_000)  # field numbers
 _Type = tuple[int, str]
 
 
-def described(plan: Plan) -> tuple[Any, str] | None:
+def described(plan: DatumPlan) -> tuple[Any, str] | None:
     """Return a descriptor pool and the name of the message that stands for the schema; None: it cannot be described,
     or is no record.
     """
@@ -54,7 +54,7 @@ def described(plan: Plan) -> tuple[Any, str] | None:
 
 
 class _Writer:
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: DatumPlan) -> None:
         self.file = import_module("google.protobuf.descriptor_pb2").FileDescriptorProto(name=_FILE, package=PACKAGE)
         self.file.dependency.extend(f"google/protobuf/{name}.proto" for name in ("timestamp", "struct", "wrappers"))
         self._plan = plan

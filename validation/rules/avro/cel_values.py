@@ -10,10 +10,10 @@ from sluicegate.protocol.records.scan import is_compiled
 from sluicegate.validation.rules.avro import datum as avro_datum
 from sluicegate.validation.rules.avro.cel_types import PACKAGE, described
 from sluicegate.validation.rules.avro.logical import converter
-from sluicegate.validation.rules.avro.plan import Plan
+from sluicegate.validation.rules.avro.plan import DatumPlan
 from sluicegate.validation.rules.cel.fields import SchemaField, Visit
 from sluicegate.validation.rules.cel.runtime import (
-    Compiled,
+    CompiledExpression,
     Dialect,
     ExpressionUnusable,
     compiled,
@@ -32,7 +32,7 @@ _VALUE, _BYTE = (1_000, 3) if is_compiled() else (10_000, 300)
 class AvroValues:
     """The values of one schema, for one expression (`SchemaValues`)."""
 
-    def __init__(self, plan: Plan, dialect: Dialect = Dialect.EXPRESSION) -> None:
+    def __init__(self, plan: DatumPlan, dialect: Dialect = Dialect.EXPRESSION) -> None:
         self._dialect = dialect
         self._numbers = plan.numbers
         self._root = plan.root
@@ -43,7 +43,7 @@ class AvroValues:
         has_empty_items = any(plan.numbers[at] == avro_datum.ARRAY and not plan.numbers[at + 2] for at in plan.names)
         self._times: Final = avro_datum.MOST_EMPTY_BUILT if has_empty_items else 1
 
-    def compiled(self, expression: str) -> Compiled:
+    def compiled(self, expression: str) -> CompiledExpression:
         """Check the expression against the schema, and compile it for values of any type."""
         if self._dialect is Dialect.CONDITION:
             found = compiled(expression, message_environment())
@@ -70,7 +70,7 @@ class AvroValues:
     def read_with(self, data: bytes, details: avro_datum.Details) -> Any:
         """Return the value, built with `details`. Raises NotOfSchema and ValueUnreadable."""
         found, fault = avro_datum.value_in(self._numbers, self._root, data, details)
-        if fault == avro_datum.Fault.BAD_COUNT and self._times > 1:
+        if fault == avro_datum.DatumFault.BAD_COUNT and self._times > 1:
             raise ValueUnreadable(f"Avro with an array of more than {avro_datum.MOST_EMPTY_BUILT} items without bytes")
         if fault:
             raise NotOfSchema
@@ -102,7 +102,7 @@ class AvroFields:
     type NULL in an array or a map, and not at all in a union.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: DatumPlan) -> None:
         self._plan = plan
         self._numbers = plan.numbers
         self._values = AvroValues(plan)
@@ -112,7 +112,7 @@ class AvroFields:
             if plan.numbers[at] == avro_datum.UNION:
                 self._details[at] = _OfBranch
 
-    def compiled(self, expression: str) -> Compiled:
+    def compiled(self, expression: str) -> CompiledExpression:
         """Compile an expression over a field of any type."""
         return compiled(expression, field_environment())
 
@@ -183,7 +183,7 @@ def _plain(value: Any) -> Any:
 class NoFields:
     """Values without fields (`FieldValues`)."""
 
-    def compiled(self, expression: str) -> Compiled:
+    def compiled(self, expression: str) -> CompiledExpression:
         return compiled(expression, field_environment())
 
     def extent(self, data: bytes) -> tuple[int, int, int]:
@@ -199,7 +199,7 @@ class BytesValues:
     def __init__(self, dialect: Dialect = Dialect.EXPRESSION) -> None:
         self._dialect = dialect
 
-    def compiled(self, expression: str) -> Compiled:
+    def compiled(self, expression: str) -> CompiledExpression:
         return compiled(expression, None if self._dialect is Dialect.EXPRESSION else message_environment())
 
     def extent(self, data: bytes) -> tuple[int, int, int]:
@@ -209,7 +209,7 @@ class BytesValues:
         return bytearray(data)
 
 
-def _used(found: Compiled) -> frozenset[str] | None:
+def _used(found: CompiledExpression) -> frozenset[str] | None:
     """Return the fields of `value` that an expression uses; None: it uses the value itself."""
     fields = set()
     for used in variables_of(found.tree):
@@ -220,7 +220,7 @@ def _used(found: Compiled) -> frozenset[str] | None:
     return frozenset(fields)
 
 
-def _details(plan: Plan, used: frozenset[str] | None) -> dict[int, Any]:
+def _details(plan: DatumPlan, used: frozenset[str] | None) -> dict[int, Any]:
     """Return what values are built with; `used`: the wanted fields of the outer record, None: all."""
     details: dict[int, Any] = {}
     is_projected = used is not None and not _contains_itself(plan)
@@ -239,7 +239,7 @@ def _details(plan: Plan, used: frozenset[str] | None) -> dict[int, Any]:
     return details
 
 
-def _contains_itself(plan: Plan) -> bool:
+def _contains_itself(plan: DatumPlan) -> bool:
     numbers = plan.numbers
     for at in plan.names:
         kind = numbers[at]

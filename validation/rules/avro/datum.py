@@ -12,7 +12,7 @@ from typing import Any
 from sluicegate.validation.rules.strict_utf8 import is_text
 
 
-class Fault(IntEnum):
+class DatumFault(IntEnum):
     """Why bytes are not a datum of a schema."""
 
     ENDS_EARLY = 1

@@ -8,7 +8,7 @@ from typing import Any, Final
 from sluicegate.protocol.records.scan import is_compiled
 from sluicegate.validation.rules.avro import datum as avro_datum
 from sluicegate.validation.rules.avro.logical import PER_SECOND, Converter, Logical, logical_type
-from sluicegate.validation.rules.avro.plan import Plan
+from sluicegate.validation.rules.avro.plan import DatumPlan
 from sluicegate.validation.rules.cel.variables import NotOfSchema
 from sluicegate.validation.rules.schemas import json_form
 from sluicegate.validation.rules.schemas.json_form import NoJsonForm
@@ -25,7 +25,7 @@ _FLOAT, _DOUBLE = struct.Struct("<f"), struct.Struct("<d")
 class AvroJson:
     """The values of one schema (`JsonForm`)."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: DatumPlan) -> None:
         self._numbers = plan.numbers
         self._root = plan.root
         self._cost = plan.cost
@@ -43,7 +43,7 @@ class AvroJson:
 
     def text(self, data: bytes) -> bytes:
         found, fault = avro_datum.value_in(self._numbers, self._root, data, self._details)
-        if fault == avro_datum.Fault.BAD_COUNT and self._times > 1:
+        if fault == avro_datum.DatumFault.BAD_COUNT and self._times > 1:
             raise NoJsonForm(f"an array of more than {avro_datum.MOST_EMPTY_BUILT} items without bytes")
         if fault:
             raise NotOfSchema

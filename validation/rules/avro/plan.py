@@ -107,7 +107,7 @@ _LARGEST_FIXED = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class DatumPlan:
     """A compiled schema. `names`: the name of each type in messages, by its position in `numbers`; `declared`: the
     schema of each type, and `full_names`: those of named types, by the same positions.
     """
@@ -120,7 +120,7 @@ class Plan:
     full_names: dict[int, str]
 
 
-def plan_of(schema: Any, references: Sequence[Any] = ()) -> Plan:
+def plan_of(schema: Any, references: Sequence[Any] = ()) -> DatumPlan:
     """Return the plan of a schema, given as its JSON.
 
     `references`: the schemas of types that it refers to, each after its own references. Raises SchemaUnusable.
@@ -134,7 +134,7 @@ def plan_of(schema: Any, references: Sequence[Any] = ()) -> Plan:
     root = writer.write(schema, "", "the datum", 0)
     writer.find_empty_items()
     cost = avro_cost(writer.numbers, root, list(writer.names))
-    return Plan(array("q", writer.numbers), root, writer.names, cost, writer.declared, writer.full_names)
+    return DatumPlan(array("q", writer.numbers), root, writer.names, cost, writer.declared, writer.full_names)
 
 
 class _Writer:

@@ -4,40 +4,42 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from sluicegate.validation.rules.avro.cel_values import AvroFields, AvroValues, BytesValues, NoFields
-from sluicegate.validation.rules.avro.datum import MAX_DEPTH, Fault, read_whole
+from sluicegate.validation.rules.avro.datum import MAX_DEPTH, DatumFault, read_whole
 from sluicegate.validation.rules.avro.json_form import AvroJson, BytesJson
 from sluicegate.validation.rules.avro.names import NAMED, named_type, read_schema
-from sluicegate.validation.rules.avro.plan import Plan, plan_of
+from sluicegate.validation.rules.avro.plan import DatumPlan, plan_of
 from sluicegate.validation.rules.cel.fields import TrueOfFields
 from sluicegate.validation.rules.cel.rule import IsTrue
 from sluicegate.validation.rules.cel.runtime import Dialect
 from sluicegate.validation.rules.native.questions import AvroQuestion, BytesQuestion
 from sluicegate.validation.rules.rule import CONSTANT_STEPS
-from sluicegate.validation.rules.schemas.conditions import Condition
+from sluicegate.validation.rules.schemas.conditions import SchemaCondition
 from sluicegate.validation.rules.schemas.content import ExpressionOfSchema, SchemaUnusable
 from sluicegate.validation.rules.schemas.follows_as_json import FollowsAsJson
 
 _WHAT: Final = {
-    Fault.ENDS_EARLY: "the data ends within it",
-    Fault.TOO_DEEP: f"it is nested more than {MAX_DEPTH} levels deep",
-    Fault.BAD_VARINT: "a number in it is longer than ten bytes",
-    Fault.NO_BOOLEAN: "a boolean is one byte, 0 or 1",
-    Fault.NO_INT: "an int has 32 bits",
-    Fault.BAD_LENGTH: "its length is negative",
-    Fault.NOT_UTF8: "a string in it is not UTF-8",
-    Fault.NO_SYMBOL: "the enum has no such symbol",
-    Fault.NO_BRANCH: "the union has no such branch",
-    Fault.BAD_COUNT: "it counts more items than the data can hold",
-    Fault.BLOCK_SIZE: "a block of it is not as long as it says",
+    DatumFault.ENDS_EARLY: "the data ends within it",
+    DatumFault.TOO_DEEP: f"it is nested more than {MAX_DEPTH} levels deep",
+    DatumFault.BAD_VARINT: "a number in it is longer than ten bytes",
+    DatumFault.NO_BOOLEAN: "a boolean is one byte, 0 or 1",
+    DatumFault.NO_INT: "an int has 32 bits",
+    DatumFault.BAD_LENGTH: "its length is negative",
+    DatumFault.NOT_UTF8: "a string in it is not UTF-8",
+    DatumFault.NO_SYMBOL: "the enum has no such symbol",
+    DatumFault.NO_BRANCH: "the union has no such branch",
+    DatumFault.BAD_COUNT: "it counts more items than the data can hold",
+    DatumFault.BLOCK_SIZE: "a block of it is not as long as it says",
 }
 _WHY_OFTEN = "was it written with this schema?"
 
 
 def words_for(fault: int, name: str, position: int, size: int) -> str:
     """Return the text for a fault at `position` in `size` bytes; `name`: the name of the type in the schema."""
-    if fault == Fault.LEFT_OVER:
+    if fault == DatumFault.LEFT_OVER:
         return f"is not Avro of its schema: {size - position} bytes follow {name}; {_WHY_OFTEN}"
-    return f"is not Avro of its schema: {name} cannot be read at byte {position}: {_WHAT[Fault(fault)]}; {_WHY_OFTEN}"
+    return (
+        f"is not Avro of its schema: {name} cannot be read at byte {position}: {_WHAT[DatumFault(fault)]}; {_WHY_OFTEN}"
+    )
 
 
 # Limits for the native check: the event loop reads at most 64 KiB of a record, which then takes about a millisecond.
@@ -49,7 +51,7 @@ class AvroContent:
 
     is_slow = False
 
-    def __init__(self, plan: Plan, name: str | None) -> None:
+    def __init__(self, plan: DatumPlan, name: str | None) -> None:
         self.plan = plan
         self._numbers = plan.numbers
         self._root = plan.root
@@ -80,7 +82,7 @@ class AvroContent:
         """Return an expression over the datum. Raises ExpressionUnusable."""
         return IsTrue(text, AvroValues(self.plan))
 
-    def condition(self, condition: Condition) -> ExpressionOfSchema:
+    def condition(self, condition: SchemaCondition) -> ExpressionOfSchema:
         """Return a registry's condition on the datum. Raises ExpressionUnusable."""
         if condition.is_about_fields:
             return TrueOfFields(condition, AvroFields(self.plan))
@@ -122,7 +124,7 @@ class AnyBytes:
         """Return an expression over the bytes. Raises ExpressionUnusable."""
         return IsTrue(text, BytesValues())
 
-    def condition(self, condition: Condition) -> ExpressionOfSchema:
+    def condition(self, condition: SchemaCondition) -> ExpressionOfSchema:
         """Return a registry's condition on the bytes. Raises ExpressionUnusable."""
         if condition.is_about_fields:
             return TrueOfFields(condition, NoFields())

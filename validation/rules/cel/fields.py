@@ -12,11 +12,11 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from sluicegate.validation.rules.cel.cost import CostUnknown, nanoseconds
 from sluicegate.validation.rules.cel.rule import shown_of, words_for
-from sluicegate.validation.rules.cel.runtime import Compiled, name_of
+from sluicegate.validation.rules.cel.runtime import CompiledExpression, name_of
 from sluicegate.validation.rules.cel.steps import EVALUATION, STEP
 from sluicegate.validation.rules.cel.variables import NotOfSchema, ValueUnreadable, whole
 from sluicegate.validation.rules.rule import CONSTANT_STEPS, INLINE_STEPS, UNBOUNDED, Outage, RuledRecord, SchemaError
-from sluicegate.validation.rules.schemas.conditions import Condition
+from sluicegate.validation.rules.schemas.conditions import SchemaCondition
 from sluicegate.validation.rules.schemas.field_tags import FieldTags
 
 _MOST_VISITED: Final = 100_000  # fields and items; about 0.2 s without the expression
@@ -101,7 +101,7 @@ class Visit:
 class FieldValues(Protocol):
     """How the fields of one schema's values are visited."""
 
-    def compiled(self, expression: str) -> Compiled:
+    def compiled(self, expression: str) -> CompiledExpression:
         """Compile an expression over a field. Raises ExpressionUnusable."""
 
     def extent(self, data: bytes) -> tuple[int, int, int]:
@@ -114,7 +114,7 @@ class FieldValues(Protocol):
 class TrueOfFields:
     """A condition holds for all fields of a value (`ExpressionOfSchema`)."""
 
-    def __init__(self, condition: Condition, values: FieldValues) -> None:
+    def __init__(self, condition: SchemaCondition, values: FieldValues) -> None:
         """Compile the expression. Raises ExpressionUnusable."""
         found = values.compiled(condition.expression)
         self._values = values

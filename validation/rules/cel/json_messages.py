@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-from sluicegate.validation.rules.cel.runtime import Compiled, compiled, message_environment
+from sluicegate.validation.rules.cel.runtime import CompiledExpression, compiled, message_environment
 from sluicegate.validation.rules.cel.steps import DENSEST_BYTE
 from sluicegate.validation.rules.cel.variables import value_of
 
@@ -14,7 +14,7 @@ class JsonMessages:
     def __init__(self) -> None:
         self._loads = import_module("orjson").loads
 
-    def compiled(self, expression: str) -> Compiled:
+    def compiled(self, expression: str) -> CompiledExpression:
         return compiled(expression, message_environment())
 
     def extent(self, data: bytes) -> tuple[int, int, int]:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Final
 
 from sluicegate.validation.rules.cel.cost import MOST_ITERATIONS
-from sluicegate.validation.rules.cel.runtime import ExpressionUnusable, SchemaValues, compiled, name_of, runtime
+from sluicegate.validation.rules.cel.runtime import ExpressionUnusable, ValueReader, compiled, name_of, runtime
 from sluicegate.validation.rules.cel.steps import ExpressionSteps
 from sluicegate.validation.rules.cel.tree import keys_of
 from sluicegate.validation.rules.cel.variables import (
@@ -34,7 +34,7 @@ class IsTrue:
 
     is_slow = True
 
-    def __init__(self, expression: str, values: SchemaValues | None = None) -> None:
+    def __init__(self, expression: str, values: ValueReader | None = None) -> None:
         """Compile the expression. `values`: how to read the value; None: as JSON. Raises ExpressionUnusable."""
         found = compiled(expression) if values is None else values.compiled(expression)
         self._evaluate = found.program.eval

@@ -34,7 +34,7 @@ class ExpressionUnusable(RuleUnusable):
     """An expression is invalid, or a package is not installed; the text gives the reason."""
 
 
-class Compiled(NamedTuple):
+class CompiledExpression(NamedTuple):
     """A compiled expression. `programs`: the number of instructions of each of its regular expressions."""
 
     program: Any
@@ -51,10 +51,10 @@ class Dialect(Enum):
     CONDITION = "condition"  # `message` of any type, as registries' conditions
 
 
-class SchemaValues(Protocol):
+class ValueReader(Protocol):
     """How expressions read the values of one schema."""
 
-    def compiled(self, expression: str) -> Compiled:
+    def compiled(self, expression: str) -> CompiledExpression:
         """Compile an expression, checked against the schema. Raises ExpressionUnusable."""
 
     def extent(self, data: bytes) -> tuple[int, int, int]:
@@ -128,7 +128,7 @@ def _variables(types: Any, of_value: Any) -> dict[str, Any]:
     }
 
 
-def compiled(expression: str, typed: Any = None) -> Compiled:
+def compiled(expression: str, typed: Any = None) -> CompiledExpression:
     """Compile and check an expression: syntax, names, functions and types. Raises ExpressionUnusable.
 
     `typed`: the environment; None: that of `runtime`, in which `value` has any type.
@@ -150,7 +150,9 @@ def compiled(expression: str, typed: Any = None) -> Compiled:
         if field not in CLIENT_FIELDS:
             raise ExpressionUnusable(f"client has no {field}; it has {', '.join(CLIENT_FIELDS)}")
     _check_time_zones(tree)
-    return Compiled(program, kind == "bool", tree, names & {_variable(each) for each in used}, _programs_in(tree))
+    return CompiledExpression(
+        program, kind == "bool", tree, names & {_variable(each) for each in used}, _programs_in(tree)
+    )
 
 
 def name_of(kind: Any) -> str:

@@ -3,7 +3,7 @@
 from typing import Final
 
 from sluicegate.validation.rules.cel.cost import CostUnknown, nanoseconds
-from sluicegate.validation.rules.cel.runtime import Compiled, SchemaValues
+from sluicegate.validation.rules.cel.runtime import CompiledExpression, ValueReader
 from sluicegate.validation.rules.cel.variables import CLIENT_FIELDS
 from sluicegate.validation.rules.json.count import JsonCount
 from sluicegate.validation.rules.json.plan import HAS_NATIVE
@@ -28,7 +28,7 @@ _ZERO_ESCAPED = rb"\u0000"
 class ExpressionSteps:
     """Computes the steps of one expression. A record is not read if any content of its size is cheap."""
 
-    def __init__(self, compiled: Compiled, values: SchemaValues | None = None) -> None:
+    def __init__(self, compiled: CompiledExpression, values: ValueReader | None = None) -> None:
         """`values`: how the value is read; None: as JSON."""
         self._values = values
         self._tree = compiled.tree

@@ -12,7 +12,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from sluicegate.validation.rules.cel.fields import SchemaField, Visit
-from sluicegate.validation.rules.cel.runtime import Compiled, ExpressionUnusable, compiled, field_environment
+from sluicegate.validation.rules.cel.runtime import CompiledExpression, ExpressionUnusable, compiled, field_environment
 from sluicegate.validation.rules.cel.steps import DENSEST_BYTE
 from sluicegate.validation.rules.cel.variables import NotOfSchema, TextWithZero, value_of
 from sluicegate.validation.rules.json.graph import Documents, Unclear
@@ -47,7 +47,7 @@ class JsonFields:
         self._loads = import_module("orjson").loads
         self._alternatives = _Alternatives(schema, references, validator_for)
 
-    def compiled(self, expression: str) -> Compiled:
+    def compiled(self, expression: str) -> CompiledExpression:
         return compiled(expression, field_environment())
 
     def extent(self, data: bytes) -> tuple[int, int, int]:

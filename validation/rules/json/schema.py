@@ -18,7 +18,7 @@ from sluicegate.validation.rules.json.plan import follows_of, is_quickly_read, j
 from sluicegate.validation.rules.json.text import WELL_FORMED, fault_in, is_unusual, words_for
 from sluicegate.validation.rules.native.questions import BytesQuestion, JsonSchemaQuestion
 from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED
-from sluicegate.validation.rules.schemas.conditions import Condition
+from sluicegate.validation.rules.schemas.conditions import SchemaCondition
 from sluicegate.validation.rules.schemas.content import ExpressionOfSchema, SchemaUnusable
 from sluicegate.validation.rules.schemas.follows_as_json import FollowsAsJson, JsonAsItIs
 
@@ -107,7 +107,7 @@ class JsonSchemaContent:
         """Return an expression over the JSON, which has no types. Raises ExpressionUnusable."""
         return IsTrue(text)
 
-    def condition(self, condition: Condition) -> ExpressionOfSchema:
+    def condition(self, condition: SchemaCondition) -> ExpressionOfSchema:
         """Return a registry's condition on the JSON. Raises RuleUnusable."""
         if condition.is_about_fields:
             schema, references = self._used

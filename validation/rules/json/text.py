@@ -10,7 +10,7 @@ from typing import Final
 from sluicegate.validation.rules.strict_utf8 import behind_character
 
 
-class Fault(IntEnum):
+class JsonFault(IntEnum):
     """Why bytes are not a JSON text."""
 
     EMPTY = 1
@@ -224,9 +224,9 @@ def where(fault: int) -> int:
     return fault >> _FAULT_BITS
 
 
-def which(fault: int) -> Fault:
+def which(fault: int) -> JsonFault:
     """Return the kind of fault."""
-    return Fault(fault & 0xF)
+    return JsonFault(fault & 0xF)
 
 
 def _behind_string(data: bytes, at: int, end: int, plain: bytes) -> int:
@@ -324,19 +324,19 @@ def _behind_word(data: bytes, at: int, end: int) -> int:
 
 
 _WHAT: Final = {
-    Fault.EMPTY: "it is empty",
-    Fault.ENDS_EARLY: "it ends before it is complete",
-    Fault.NO_VALUE: "a value was expected",
-    Fault.NO_KEY: "a key in double quotes was expected",
-    Fault.NO_COLON: "a colon was expected",
-    Fault.NO_COMMA: "a comma, or the end of the object or array, was expected",
-    Fault.LEFT_OVER: "bytes follow the JSON; write one value to a record, and nothing else",
-    Fault.TOO_DEEP: "objects and arrays are nested deeper than the rule allows",
-    Fault.CONTROL_CHARACTER: "a string has a control character; escape it",
-    Fault.BAD_ESCAPE: "a string has an escape that JSON does not have",
-    Fault.NOT_UTF8: "a string is not UTF-8; encode it so",
-    Fault.BAD_NUMBER: "a number is malformed",
-    Fault.BYTE_ORDER_MARK: "it begins with a byte order mark; leave that out",
+    JsonFault.EMPTY: "it is empty",
+    JsonFault.ENDS_EARLY: "it ends before it is complete",
+    JsonFault.NO_VALUE: "a value was expected",
+    JsonFault.NO_KEY: "a key in double quotes was expected",
+    JsonFault.NO_COLON: "a colon was expected",
+    JsonFault.NO_COMMA: "a comma, or the end of the object or array, was expected",
+    JsonFault.LEFT_OVER: "bytes follow the JSON; write one value to a record, and nothing else",
+    JsonFault.TOO_DEEP: "objects and arrays are nested deeper than the rule allows",
+    JsonFault.CONTROL_CHARACTER: "a string has a control character; escape it",
+    JsonFault.BAD_ESCAPE: "a string has an escape that JSON does not have",
+    JsonFault.NOT_UTF8: "a string is not UTF-8; encode it so",
+    JsonFault.BAD_NUMBER: "a number is malformed",
+    JsonFault.BYTE_ORDER_MARK: "it begins with a byte order mark; leave that out",
 }
 
 

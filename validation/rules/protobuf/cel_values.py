@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from sluicegate.validation.rules.cel.fields import SchemaField, Visit
 from sluicegate.validation.rules.cel.runtime import (
-    Compiled,
+    CompiledExpression,
     Dialect,
     compiled,
     environment_for,
@@ -59,7 +59,7 @@ class ProtobufValues:
         self._steps = steps
         self._fault = fault
 
-    def compiled(self, expression: str) -> Compiled:
+    def compiled(self, expression: str) -> CompiledExpression:
         if self._dialect is Dialect.CONDITION:
             return compiled(expression, message_environment(self._pool))
         return compiled(expression, environment_for(self._pool, self._kind.full_name))
@@ -108,7 +108,7 @@ class ProtobufFields:
         self._converters: dict[int, Callable[[Any], Any]] = dict.fromkeys(unsigned, self._unsigned_of)
         self._converters |= {types.TYPE_STRING: whole, types.TYPE_BYTES: bytearray}
 
-    def compiled(self, expression: str) -> Compiled:
+    def compiled(self, expression: str) -> CompiledExpression:
         return compiled(expression, field_environment(self._pool))
 
     def visit(self, data: bytes, visit: Visit) -> None:

@@ -10,7 +10,7 @@ from sluicegate.validation.rules.protobuf.json_form import ProtobufJson
 from sluicegate.validation.rules.protobuf.message_names import Key, MessageNaming, NamedMessages, named_messages
 from sluicegate.validation.rules.protobuf.schema import ProtobufContent, class_of, messages_of, pool_of
 from sluicegate.validation.rules.rule import CONSTANT_STEPS, RuledRecord, RuleUnusable, SchemaError
-from sluicegate.validation.rules.schemas.conditions import Condition
+from sluicegate.validation.rules.schemas.conditions import SchemaCondition
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, SchemaUnusable
 
 _MOST_EXPRESSIONS = 20  # compiled, for a schema; each takes up to 200 kB
@@ -71,7 +71,7 @@ class IndexedProtobufContent:
                 content.expression(text)
         return _IndexedExpression(lambda content: content.expression(text), self._find)
 
-    def condition(self, condition: Condition) -> ExpressionOfSchema:
+    def condition(self, condition: SchemaCondition) -> ExpressionOfSchema:
         """Return a registry's condition on the message that the data names. Raises ExpressionUnusable.
 
         It is compiled for one message here. No condition depends on types, so it compiles for all or for none.

@@ -15,7 +15,7 @@ from sluicegate.validation.rules.protobuf.cost import ProtobufCost, is_required
 from sluicegate.validation.rules.protobuf.json_form import ProtobufJson
 from sluicegate.validation.rules.protobuf.message_names import FoundMessage
 from sluicegate.validation.rules.protobuf.registry_text import all_messages
-from sluicegate.validation.rules.schemas.conditions import Condition
+from sluicegate.validation.rules.schemas.conditions import SchemaCondition
 from sluicegate.validation.rules.schemas.content import ExpressionOfSchema, SchemaUnusable
 from sluicegate.validation.rules.schemas.follows_as_json import FollowsAsJson
 
@@ -104,7 +104,7 @@ class ProtobufContent:
         """Return an expression over the message. Raises ExpressionUnusable."""
         return IsTrue(text, ProtobufValues(self._new.DESCRIPTOR, self.steps, self.fault))
 
-    def condition(self, condition: Condition) -> ExpressionOfSchema:
+    def condition(self, condition: SchemaCondition) -> ExpressionOfSchema:
         """Return a registry's condition on the message. Raises ExpressionUnusable."""
         if condition.is_about_fields:
             return TrueOfFields(condition, ProtobufFields(self._new, self.steps, self.fault))

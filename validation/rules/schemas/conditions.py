@@ -26,7 +26,7 @@ class ConditionLanguage(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class SchemaCondition:
     """A condition on written records. `language`: a ConditionLanguage, or another one, which is not evaluated here.
 
     `tags`: those of the fields that a CEL_FIELD condition is about; empty: all fields. `tags_by_pattern`: tags that
@@ -53,7 +53,7 @@ class Condition:
         return self.language == ConditionLanguage.CEL_FIELD.value
 
 
-def conditions_in(rule_set: object, metadata: object = None) -> tuple[Condition, ...]:
+def conditions_in(rule_set: object, metadata: object = None) -> tuple[SchemaCondition, ...]:
     """Return the conditions of a registry's `ruleSet`. `metadata`: what the registry has beside it.
 
     Raises ValueError if it cannot be read.
@@ -72,7 +72,7 @@ def conditions_in(rule_set: object, metadata: object = None) -> tuple[Condition,
     return tuple(_applying(rules, metadata))
 
 
-def _applying(rules: Sequence[Mapping[str, Any]], metadata: object) -> Iterator[Condition]:
+def _applying(rules: Sequence[Mapping[str, Any]], metadata: object) -> Iterator[SchemaCondition]:
     for rule in rules:
         is_condition = rule.get("kind") == "CONDITION" and rule.get("mode") in _MODES
         if is_condition and not rule.get("disabled") and str(rule.get("onFailure")).partition(",")[0] != "NONE":
@@ -81,9 +81,9 @@ def _applying(rules: Sequence[Mapping[str, Any]], metadata: object) -> Iterator[
             text = str(rule.get("expr") or "")[:_MOST_CHARACTERS]
             if language == ConditionLanguage.CEL_FIELD.value:
                 tags = _texts(rule.get("tags"), f"the tags of its rule {name}")
-                yield Condition(name, language, text, tags, _tags_by_pattern(metadata))
+                yield SchemaCondition(name, language, text, tags, _tags_by_pattern(metadata))
             else:
-                yield Condition(name, language, text)
+                yield SchemaCondition(name, language, text)
 
 
 def _tags_by_pattern(metadata: object) -> TagsByPattern:

@@ -5,7 +5,7 @@ from typing import Protocol, runtime_checkable
 
 from sluicegate.validation.rules.native.questions import BytesQuestion
 from sluicegate.validation.rules.rule import RuledRecord, RuleUnusable
-from sluicegate.validation.rules.schemas.conditions import Condition
+from sluicegate.validation.rules.schemas.conditions import SchemaCondition
 from sluicegate.validation.rules.schemas.json_form import JsonForm
 
 
@@ -75,7 +75,7 @@ class HasExpressions(Protocol):
     def expression(self, text: str) -> ExpressionOfSchema:
         """Return an expression over values of this schema. Raises RuleUnusable and SchemaError."""
 
-    def condition(self, condition: Condition) -> ExpressionOfSchema:
+    def condition(self, condition: SchemaCondition) -> ExpressionOfSchema:
         """Return a registry's condition in CEL or CEL_FIELD. No type is checked beforehand.
 
         Raises RuleUnusable and SchemaError.

@@ -19,7 +19,7 @@ from sluicegate.validation.rules.schemas.wire_format import (
 )
 
 
-class Framing(Protocol):
+class SchemaFraming(Protocol):
     """The framing of one kind of registry."""
 
     def steps(self, data: bytes) -> int:

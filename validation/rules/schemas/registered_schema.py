@@ -16,9 +16,9 @@ from sluicegate.validation.rules.rule import (
     SchemaError,
     Side,
 )
-from sluicegate.validation.rules.schemas.conditions import Condition
+from sluicegate.validation.rules.schemas.conditions import SchemaCondition
 from sluicegate.validation.rules.schemas.content import Content, SchemaLanguage
-from sluicegate.validation.rules.schemas.framing import Framing
+from sluicegate.validation.rules.schemas.framing import SchemaFraming
 from sluicegate.validation.rules.schemas.looking_ahead import look_ahead
 from sluicegate.validation.rules.schemas.wire_format import SchemaId
 
@@ -50,7 +50,7 @@ class RegisteredSchema:
 
     language: SchemaLanguage
     content: Content
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[SchemaCondition, ...] = ()
 
 
 class Schemas(Protocol):
@@ -61,7 +61,7 @@ class Schemas(Protocol):
         """Its name in the configuration."""
 
     @property
-    def framing(self) -> Framing:
+    def framing(self) -> SchemaFraming:
         """How its serializers name a record's schema."""
 
     def known(self, schema_id: SchemaId) -> RegisteredSchema | None:

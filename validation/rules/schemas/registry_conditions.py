@@ -16,7 +16,7 @@ from sluicegate.validation.rules.rule import (
     SchemaError,
     Side,
 )
-from sluicegate.validation.rules.schemas.conditions import Condition, ConditionLanguage
+from sluicegate.validation.rules.schemas.conditions import ConditionLanguage, SchemaCondition
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, HasExpressions
 from sluicegate.validation.rules.schemas.looking_ahead import look_ahead
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, RegisteredSchema
@@ -24,7 +24,7 @@ from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredS
 # Each compiled expression takes up to 200 kB; a schema that the registry's cache has dropped is not kept here either.
 _MOST_KEPT = 100
 _LANGUAGES: Final = frozenset(each.value for each in ConditionLanguage)
-_Compiled = tuple[tuple[Condition, ExpressionOfSchema | str], ...]
+_Compiled = tuple[tuple[SchemaCondition, ExpressionOfSchema | str], ...]
 """Each condition with its expression, or why it cannot be used."""
 
 
@@ -89,7 +89,7 @@ class MeetsConditions:
         return found
 
 
-def condition_on(content: Content, condition: Condition) -> ExpressionOfSchema | str:
+def condition_on(content: Content, condition: SchemaCondition) -> ExpressionOfSchema | str:
     """Return a condition on values of a schema; or why it cannot be used, as a phrase after its name."""
     if condition.language not in _LANGUAGES:
         return f"is written in {condition.language}, which is not evaluated here"
