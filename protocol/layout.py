@@ -36,7 +36,7 @@ class LayoutField:
 
     step: Step | None
     size: int = 0
-    fields: tuple["Field", ...] = ()
+    fields: tuple["LayoutField", ...] = ()
     since: int = 0
     until: int = _NEWEST
 

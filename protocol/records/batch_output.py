@@ -31,7 +31,7 @@ class BatchOutput:
         self._budget = budget
 
     def flush(self) -> None:
-        """Compress all whole pieces. Raises TooLarge, and what the budget raises."""
+        """Compress all whole pieces. Raises BatchTooLarge, and what the budget raises."""
         plain = self.plain
         while len(plain) >= PIECE_BYTES:
             piece = plain[:PIECE_BYTES]

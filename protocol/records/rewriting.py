@@ -256,7 +256,7 @@ class RecordRewriter:
         self.latest = base_timestamp
 
     def write(self, record: RecordReader, change: RecordChange | None) -> None:
-        """Write the current record of a reader, with its change. Raises TooLarge, and what the output raises."""
+        """Write the current record of a reader, with its change. Raises BatchTooLarge, and what the output raises."""
         time = record.timestamp
         is_restamped = self._is_rebased
         if change is not None and change.time is not None:
@@ -317,7 +317,7 @@ def rewrite_records(
     """Ask about each record of a batch, in its order, and write the records with their changes. None: nothing changes.
 
     Nothing is written before the first change: then the batch is opened again. Raises CannotRewrite, OverLimit,
-    TooLarge, what `ask` raises, and what the budget of reader and output raises.
+    BatchTooLarge, what `ask` raises, and what the budget of reader and output raises.
     """
     record = opens()
     change: RecordChange | None = None

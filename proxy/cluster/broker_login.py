@@ -30,7 +30,7 @@ class LoginNotTried(SaslAuthenticationFailed):
 async def log_in(call: Call, sasl: Sasl, token_seconds: float) -> None:
     """Log in; a token is awaited for `token_seconds`.
 
-    Raises LoginRejected, MalformedMessage and the errors of `call`.
+    Raises SaslAuthenticationFailed, MalformedMessage and the errors of `call`.
     """
     if sasl.mechanism != "OAUTHBEARER":
         try:

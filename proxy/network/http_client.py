@@ -46,12 +46,12 @@ class LookUpLimits:
         return left
 
     def check(self, size: int) -> None:
-        """Check that `size` bytes may still be read. Raises TooLarge."""
+        """Check that `size` bytes may still be read. Raises HttpResponseTooLarge."""
         if size > self.bytes_left:
             raise HttpResponseTooLarge(f"a response of more than {self.most_bytes} bytes")
 
     def read(self, size: int) -> None:
-        """Count `size` bytes as read. Raises TooLarge."""
+        """Count `size` bytes as read. Raises HttpResponseTooLarge."""
         self.check(size)
         self.bytes_left -= size
 

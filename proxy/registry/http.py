@@ -187,7 +187,7 @@ def _parsed(response: TextResponse) -> JsonResponse:
 
 
 def _read(response: HTTPResponse, bounds: LookUpLimits) -> bytes:
-    """Return the whole body. Raises TooLarge as soon as the limit is exceeded."""
+    """Return the whole body. Raises HttpResponseTooLarge as soon as the limit is exceeded."""
     if response.length is not None:
         bounds.check(response.length)
     content = bytearray()

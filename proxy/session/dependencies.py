@@ -20,7 +20,7 @@ from sluicegate.proxy.session.in_flight_limit import InFlightLimit
 from sluicegate.proxy.session.memory import GatherBudget
 from sluicegate.proxy.session.opening.admission import Admission, AllowedNames
 from sluicegate.proxy.session.opening.loop_detection import LoopDetection
-from sluicegate.proxy.session.outlets import DescribePeer, LoopCalls, Reached, Timer
+from sluicegate.proxy.session.outlets import CompletionFuture, DescribePeer, LoopCalls, Timer
 from sluicegate.proxy.session.pacing import LoopLateness
 from sluicegate.proxy.session.pass_through import ClusterLogin
 from sluicegate.proxy.session.produce.effects import Failures
@@ -46,7 +46,7 @@ class OnInternalError(Enum):
 class Settings(Protocol):
     """The topic settings of the cluster."""
 
-    def known_soon(self, topics: Iterable[str], /) -> Reached | None:
+    def known_soon(self, topics: Iterable[str], /) -> CompletionFuture | None:
         """Return None if these topics can be validated now; otherwise a future that ends in time and never fails."""
 
 

@@ -86,7 +86,7 @@ class LoopCalls:
     later: Callable[[Callable[[], None], str], None]
 
 
-class Reached(Protocol):
+class CompletionFuture(Protocol):
     """A future without a result."""
 
     def add_done_callback(self, done: Callable[[Any], None], /) -> Any:

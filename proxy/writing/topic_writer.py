@@ -74,7 +74,7 @@ class TopicWriter:
     def write(
         self, topic: str, key: bytes | None, value: bytes | None, headers: list[Header], delivered: Delivered
     ) -> None:
-        """Queue one record. Raises CannotWrite, or NoRoom if it may be retried after others are stored."""
+        """Queue one record. Raises RecordNotAccepted, or NoRoom if it may be retried after others are stored."""
         import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
         producer = self._producer_now()

@@ -65,7 +65,7 @@ class Rewriting:
     def changed(self, ask: Ask, watched: tuple[bytes, ...] = ()) -> RecordRewriter | None:
         """Write the batch with the changes that `ask` returns; None if nothing changes. `watched`: as for RecordReader.
 
-        Raises CannotRewrite, TooLarge, OverLimit, what `ask` raises and what the budget raises.
+        Raises CannotRewrite, BatchTooLarge, OverLimit, what `ask` raises and what the budget raises.
         """
         batch = self.batch
 
@@ -89,7 +89,7 @@ class Rewriting:
         return found
 
     def finished(self, base_timestamp: int, max_timestamp: int) -> bytes:
-        """Return the new batch after `changed` has written its records. Raises TooLarge and what the budget raises."""
+        """Return the new batch after `changed` has written its records. Raises BatchTooLarge and what the budget raises."""
         assert self._output is not None
         return self._output.finished(base_timestamp, max_timestamp)
 

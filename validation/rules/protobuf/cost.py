@@ -98,7 +98,7 @@ class DescribedFields:
         self._known: dict[str, dict[int, FieldContent]] = {}
 
     def of(self, message: Any) -> dict[int, FieldContent]:
-        """Return the fields of a message by number. Raises TooMany."""
+        """Return the fields of a message by number. Raises TooManyDescriptions."""
         kinds = self._known.get(message.full_name)
         if kinds is None:
             fields = _fields_of(message)
@@ -201,7 +201,7 @@ def cost_of_message(message: Any) -> int:
 
 
 def _fields_of(message: Any) -> list[Any]:
-    """Return the fields of a message and its extensions. Raises TooMany for the message set format."""
+    """Return the fields of a message and its extensions. Raises TooManyDescriptions for the message set format."""
     if not message.is_extendable:
         return list(message.fields)
     if message.GetOptions().message_set_wire_format:
@@ -210,7 +210,7 @@ def _fields_of(message: Any) -> list[Any]:
 
 
 def _reachable(descriptor: Any) -> Iterator[Any]:
-    """Yield the descriptors of a message and of all possible inner messages. Raises TooMany."""
+    """Yield the descriptors of a message and of all possible inner messages. Raises TooManyDescriptions."""
     left = _MOST_DESCRIBED
     seen = {descriptor.full_name}
     waiting = [descriptor]
