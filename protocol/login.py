@@ -80,7 +80,8 @@ class LoginExchange:
     def after(self, response: Response) -> LoginRequest | None:
         """Return the next request; None after a successful login.
 
-        Raises SaslAuthenticationFailed and MalformedMessage. SCRAM hashes the password here, which takes up to half a second.
+        Raises SaslAuthenticationFailed and MalformedMessage. SCRAM hashes the password here, which takes up to half a
+        second.
         """
         try:
             return self._steps.send(response)

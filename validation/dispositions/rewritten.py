@@ -89,7 +89,10 @@ class Rewriting:
         return found
 
     def finished(self, base_timestamp: int, max_timestamp: int) -> bytes:
-        """Return the new batch after `changed` has written its records. Raises BatchTooLarge and what the budget raises."""
+        """Return the new batch after `changed` has written its records.
+
+        Raises BatchTooLarge and what the budget raises.
+        """
         assert self._output is not None
         return self._output.finished(base_timestamp, max_timestamp)
 
