@@ -35,7 +35,7 @@ class ConfigError(Exception):
         self.problems = problems
 
 
-class NotWhatIsWanted(ValueError):
+class InvalidSection(ValueError):
     """The data does not fit the section. `details` are pydantic's errors."""
 
     def __init__(self, error: ValidationError) -> None:
@@ -88,7 +88,7 @@ def load(
     config = None
     try:
         config = config_of(source.data)
-    except NotWhatIsWanted as error:
+    except InvalidSection as error:
         problems += problems_of(error.details, source, Config)
     if problems or config is None:
         raise ConfigError(list(dict.fromkeys(problems)))  # an entry and its copy with a contract have the same
@@ -152,7 +152,7 @@ def read_section(section: type[_Section], data: Any) -> _Section:
     try:
         return _reader_of(section).validate_python(data)  # type: ignore[no-any-return]  # a cache forgets the type
     except ValidationError as error:
-        raise NotWhatIsWanted(error) from None
+        raise InvalidSection(error) from None
 
 
 def json_schema_of(section: type[Any]) -> Schema:

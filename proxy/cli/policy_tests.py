@@ -7,7 +7,7 @@ from pathlib import Path
 from time import perf_counter
 
 from sluicegate.config.files.yaml_source import read_file
-from sluicegate.config.loading import ConfigError, Loaded, NotWhatIsWanted, read_section
+from sluicegate.config.loading import ConfigError, InvalidSection, Loaded, read_section
 from sluicegate.config.source import Problem, Source
 from sluicegate.config.validation_words import problems_of
 from sluicegate.protocol.errors import error_name
@@ -68,7 +68,7 @@ class CaseRunner:
             raise ConfigError(problems)
         try:
             cases = read_section(CaseFile, source.data)
-        except NotWhatIsWanted as error:
+        except InvalidSection as error:
             found = problems_of(error.details, source, CaseFile)
             raise ConfigError(problems + found) from None
         problems += _same_names(cases, source)
