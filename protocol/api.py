@@ -60,7 +60,7 @@ class ApiKey(IntEnum):
     SHARE_ACKNOWLEDGE = 79
 
 
-class Treatment(Enum):
+class ApiHandling(Enum):
     """What the proxy does with an API."""
 
     OPAQUE = "bytes are forwarded in both directions"
@@ -96,7 +96,7 @@ class Api:
     name: str
     max_version: int
     flexible_since: int
-    treatment: Treatment = Treatment.OPAQUE
+    handling: ApiHandling = ApiHandling.OPAQUE
     code: CodeAt | None = None
     codes: tuple[LayoutField, ...] = ()
     layout: tuple[LayoutField, ...] = ()
@@ -116,7 +116,7 @@ class Api:
         return 1 if self.is_flexible(version) else 0
 
 
-_VALIDATE, _WATCH = Treatment.VALIDATE, Treatment.WATCH
+_VALIDATE, _WATCH = ApiHandling.VALIDATE, ApiHandling.WATCH
 
 
 def rewritten(api: Api, *layout: LayoutField) -> Api:
@@ -127,7 +127,7 @@ def rewritten(api: Api, *layout: LayoutField) -> Api:
     flaw = flaw_in(layout)
     if flaw is not None:
         raise ValueError(f"layout of {api.name}: {flaw}")
-    return replace(api, treatment=Treatment.REWRITE, layout=layout)
+    return replace(api, handling=ApiHandling.REWRITE, layout=layout)
 
 
 _PRODUCE_CODES = (
@@ -211,7 +211,7 @@ APIS = by_key(
         Api(15, "DescribeGroups", 6, 5),
         Api(16, "ListGroups", 5, 3, code=CodeAt(0, 1)),
         Api(17, "SaslHandshake", 1, NOT_FLEXIBLE, _WATCH, code=_FIRST),
-        Api(18, "ApiVersions", 4, 3, Treatment.NEGOTIATE, code=_FIRST),
+        Api(18, "ApiVersions", 4, 3, ApiHandling.NEGOTIATE, code=_FIRST),
         Api(19, "CreateTopics", 7, 5),
         Api(20, "DeleteTopics", 6, 4),
         Api(21, "DeleteRecords", 2, 2),

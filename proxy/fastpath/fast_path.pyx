@@ -22,7 +22,7 @@ from sluicegate.proxy.session.in_flight cimport InFlightRequest, InFlightQueue
 from sluicegate.validation.ordinary cimport OrdinaryRequests
 
 from sluicegate.protocol import produce_versions
-from sluicegate.protocol.api import APIS, ApiKey, Treatment
+from sluicegate.protocol.api import APIS, ApiKey, ApiHandling
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.response_walks import codes_program
 from sluicegate.protocol.walk import MAX_TAGGED_FIELDS
@@ -65,7 +65,7 @@ cdef int *_PASSES = <int *> calloc(_API_KEYS, sizeof(int))
 if _PASSES == NULL:
     raise MemoryError
 for _key in range(_API_KEYS):
-    _PASSES[_key] = APIS[_key].max_version if _key in APIS and APIS[_key].treatment is Treatment.OPAQUE else -1
+    _PASSES[_key] = APIS[_key].max_version if _key in APIS and APIS[_key].handling is ApiHandling.OPAQUE else -1
 assert APIS[_PRODUCE].flexible_since == _FLEXIBLE_SINCE
 
 # `code_position` for each API and version that passes.

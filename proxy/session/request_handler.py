@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
-from sluicegate.protocol.api import APIS, MAX_BYTES_BEFORE_LOGIN, Api, ApiKey, Treatment
+from sluicegate.protocol.api import APIS, MAX_BYTES_BEFORE_LOGIN, Api, ApiHandling, ApiKey
 from sluicegate.protocol.errors import MalformedMessage, RequestBeforeLogin, UnknownApi
 from sluicegate.protocol.framing import Disposition
 from sluicegate.protocol.headers import (
@@ -28,7 +28,12 @@ from sluicegate.proxy.session.request_runner import RequestRunner
 
 # Globals, because an enum lookup costs more than the comparison.
 _STREAM, _GATHER = Disposition.STREAM, Disposition.GATHER
-_OPAQUE, _REWRITE, _VALIDATE, _NEGOTIATE = Treatment.OPAQUE, Treatment.REWRITE, Treatment.VALIDATE, Treatment.NEGOTIATE
+_OPAQUE, _REWRITE, _VALIDATE, _NEGOTIATE = (
+    ApiHandling.OPAQUE,
+    ApiHandling.REWRITE,
+    ApiHandling.VALIDATE,
+    ApiHandling.NEGOTIATE,
+)
 _RAW_TOKENS = SaslStage.RAW_TOKENS
 # The requests of one connection that are read before other connections have their turn.
 _REQUESTS_A_TURN = 64
@@ -182,20 +187,20 @@ class RequestHandler:
         self._large.leave()
 
     def _by_treatment(self, api: Api, version: int, correlation_id: int, size: int) -> Disposition:
-        treatment = api.treatment
-        if treatment is _OPAQUE:
+        handling = api.handling
+        if handling is _OPAQUE:
             self._passes(api, version, InFlightRequest(correlation_id))
             return _STREAM
-        if treatment is _REWRITE:
+        if handling is _REWRITE:
             self._passes(api, version, InFlightRequest(correlation_id, self._rewriting(api.key, version)))
             return _STREAM
-        if treatment is _VALIDATE:
+        if handling is _VALIDATE:
             if self._cluster_login.is_wanted and not self._sasl.logged_in:
                 raise RequestBeforeLogin(f"{api.name} before the login that the cluster wants")
             self._produce.begin(version, correlation_id)
             self._on_gathered = self._produce.take
             return _GATHER
-        if treatment is _NEGOTIATE:
+        if handling is _NEGOTIATE:
             self._on_gathered = partial(self._login.api_versions, api, version)
         else:
             self._on_gathered = partial(self._login.sasl_request, api, version)

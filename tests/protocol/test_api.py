@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sluicegate.protocol.api import APIS, NOT_FLEXIBLE, Api, ApiKey, Treatment, by_key, rewritten, understands
+from sluicegate.protocol.api import APIS, NOT_FLEXIBLE, Api, ApiHandling, ApiKey, by_key, rewritten, understands
 from sluicegate.protocol.layout import ADDRESS, ERROR, INT32, STRING, UUID, LayoutField, array, nodes
 from sluicegate.protocol.records.scan import is_compiled
 from tests.oracle.definitions import versions
@@ -64,7 +64,7 @@ def test_every_response_with_broker_addresses_is_rewritten() -> None:
     # Fetch names endpoints only above the cap; DescribeQuorum names controllers' listeners, StreamsGroupHeartbeat and
     # StreamsGroupDescribe the clients' own endpoints: none leads to a broker.
     harmless = {ApiKey.FETCH, 55, 88, 89}
-    handled = {key for key, api in APIS.items() if api.treatment in (Treatment.REWRITE, Treatment.VALIDATE)}
+    handled = {key for key, api in APIS.items() if api.handling in (ApiHandling.REWRITE, ApiHandling.VALIDATE)}
     assert with_addresses - harmless == handled, (
         "addresses of brokers in a response lead clients past the proxy: declare it with rewritten(...), and "
         f"where they stand in {[APIS[key].name for key in (with_addresses - harmless) ^ handled]}"
@@ -73,7 +73,7 @@ def test_every_response_with_broker_addresses_is_rewritten() -> None:
 
 def test_each_layout_names_the_fields_with_addresses() -> None:
     for api in APIS.values():
-        assert (api.treatment is Treatment.REWRITE) == bool(api.layout), (
+        assert (api.handling is ApiHandling.REWRITE) == bool(api.layout), (
             f"{api.name}: declare it with rewritten(...), which takes the layout of its response"
         )
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.protocol.api import APIS, Treatment
+from sluicegate.protocol.api import APIS, ApiHandling
 from sluicegate.protocol.before_login import login_response_in, mechanism_in, software_in, token_in
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.fetch_response import fetched_partition
@@ -46,7 +46,7 @@ READERS: dict[str, tuple[Reader, ...]] = {
     "SaslAuthenticateResponse": (lambda data, version: login_response_in(data, version, 0),),
     "FetchResponse": (lambda data, _version: fetched_partition(memoryview(data)),),
 }
-REWRITTEN = {f"{api.name}Response": key for key, api in APIS.items() if api.treatment is Treatment.REWRITE}
+REWRITTEN = {f"{api.name}Response": key for key, api in APIS.items() if api.handling is ApiHandling.REWRITE}
 READERS |= {name: (reader_of_addresses(key),) for name, key in REWRITTEN.items() if name in SCHEMAS}
 READERS["MetadataResponse"] += (lambda data, version: topics_in(data, version, 0),)
 # Read anything; a response without a schema of its own is among them.
