@@ -85,7 +85,7 @@ class RequestBeforeLogin(SenderError):
     """A request came before the login that brokers require for it."""
 
 
-class UpstreamLeadsBack(SenderError):
+class UpstreamIsThisProxy(SenderError):
     """A request was sent by this proxy itself: the configured cluster address leads back to the proxy."""
 
 

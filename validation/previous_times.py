@@ -12,7 +12,7 @@ Partition = tuple[str, int]
 """A topic and one of its partitions."""
 
 
-class PreviousUnderWay(Exception):
+class PreviousTimeInFlight(Exception):
     """The new time of a record depends on an in-flight batch."""
 
 
@@ -52,5 +52,5 @@ class PreviousTimesInOrder:
     def of(self, topic: str, partition: int) -> int | None:
         """Return the time (ms); None: unknown. Raises PreviousUnderWay."""
         if (topic, partition) in self._under_way:
-            raise PreviousUnderWay
+            raise PreviousTimeInFlight
         return self._known.of(topic, partition)

@@ -22,7 +22,7 @@ from sluicegate.proxy.network.proxy_protocol import (
 )
 from sluicegate.proxy.network.spare_descriptor import SpareDescriptor
 from sluicegate.proxy.network.tls.contexts import TlsContext, tls_failure_message
-from sluicegate.proxy.network.tls.handshake import NothingSent, PendingHandshakes, handshake_with_client
+from sluicegate.proxy.network.tls.handshake import ClosedWithoutData, PendingHandshakes, handshake_with_client
 from sluicegate.proxy.network.tls.socket import TlsSocket, new_encrypted_buffer
 from sluicegate.proxy.reporting.logs.session_log import SessionLog
 from sluicegate.proxy.session.connection import Connection
@@ -262,7 +262,7 @@ class ClientAcceptor:
         except asyncio.CancelledError as error:
             connection.close()
             self._log.handshake_failed(client or _shown(peer), self._label, str(error) or "cancelled")
-        except NothingSent:  # a health check
+        except ClosedWithoutData:  # a health check
             connection.close()
         except Exception as error:  # any error that a client or a certificate can cause
             connection.close()

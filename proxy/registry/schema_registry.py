@@ -23,7 +23,7 @@ from sluicegate.proxy.registry.http import RegistryFailed
 from sluicegate.proxy.registry.recent import Recent
 from sluicegate.proxy.registry.schema_compiler import SchemaCompiler, compile_inline
 from sluicegate.proxy.scheduling.fair_sharing import FairSlots
-from sluicegate.proxy.scheduling.wait_budget import MayNotWaitHere, WaitBudget, WaitBudgetExceeded
+from sluicegate.proxy.scheduling.wait_budget import WaitBudget, WaitBudgetExceeded, WaitNotAllowed
 from sluicegate.validation.rules.own_rule import place_of
 from sluicegate.validation.rules.rule import Outage, SchemaError
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
@@ -94,7 +94,7 @@ class SchemaRegistry:
         """Return a schema; may wait. Raises UnknownSchema, SchemaError and Outage."""
         try:
             return self._schema(schema_id)
-        except (Outage, SchemaError, UnknownSchema, MayNotWaitHere):
+        except (Outage, SchemaError, UnknownSchema, WaitNotAllowed):
             raise
         except Exception as error:
             raise self._outage_of_ours(error) from error
@@ -103,7 +103,7 @@ class SchemaRegistry:
         """Return whether a schema is registered under `subject`; may wait. Raises Outage."""
         try:
             return self._is_under(schema_id, subject)
-        except (Outage, MayNotWaitHere):
+        except (Outage, WaitNotAllowed):
             raise
         except Exception as error:
             raise self._outage_of_ours(error) from error
@@ -149,7 +149,7 @@ class SchemaRegistry:
         mine: Future[RegisteredSchema | str] = Future()
         under_way = self._compiling.setdefault(schema_id, mine)
         if under_way is not mine:
-            with suppress(NotInTime, MayNotWaitHere):  # the other thread may wait less long than this one
+            with suppress(NotInTime, WaitNotAllowed):  # the other thread may wait less long than this one
                 return self._wait_budget.wait_uncounted(under_way, _SHARED_SECONDS)
         try:
             found = self._compile(schema_id, text)
@@ -166,7 +166,7 @@ class SchemaRegistry:
     def _compile(self, schema_id: SchemaId, text: SchemaText) -> RegisteredSchema | str:
         try:
             made = self._compiler(text)
-        except (Outage, MayNotWaitHere):
+        except (Outage, WaitNotAllowed):
             raise
         except SchemaUnusable as error:
             reason = str(error)

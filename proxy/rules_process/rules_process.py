@@ -28,7 +28,7 @@ from sluicegate.proxy.rules_process.messages import (
 )
 from sluicegate.proxy.rules_process.process import EvaluationProcess, Start
 from sluicegate.proxy.rules_process.reports import Evaluated, NoRulesReports, RulesProcessReports
-from sluicegate.proxy.scheduling.wait_budget import CpuTime, MayNotWaitHere, VerdictAhead, WaitBudget
+from sluicegate.proxy.scheduling.wait_budget import CpuTime, VerdictAhead, WaitBudget, WaitNotAllowed
 from sluicegate.validation.rules.rule import Outage
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 
@@ -159,7 +159,7 @@ class RulesProcess:
     def _check_had_all(self, error: TooCostly, request: EvaluationRequest, seconds: float) -> None:
         """Raise MayNotWaitHere if an evaluation has only exceeded its slice of the `seconds` that it may use."""
         if request.seconds < seconds and not error.is_memory:
-            raise MayNotWaitHere from error
+            raise WaitNotAllowed from error
 
     def _evaluated(self, specification: Specification, request: EvaluationRequest) -> EvaluationResponse:
         return self._waited_for(self._queued(specification, request))

@@ -18,7 +18,7 @@ from sluicegate.proxy.responses.dispatch import Dispatch
 from sluicegate.proxy.scheduling.extraction import QuarantineMemory, extract_bad_records
 from sluicegate.proxy.scheduling.fair_sharing import Account
 from sluicegate.proxy.scheduling.validation_thread import ANY_SIZE, MOST_HELD_BYTES, Job, ValidationThread, settle
-from sluicegate.proxy.scheduling.wait_budget import CpuTime, MayNotWaitHere, WaitBudget
+from sluicegate.proxy.scheduling.wait_budget import CpuTime, WaitBudget, WaitNotAllowed
 from sluicegate.proxy.scheduling.waiting_threads import MOST_COSTLY_THREADS, WaitingThreads
 from sluicegate.validation.dispositions.fixes import Previous
 from sluicegate.validation.in_force import PolicyMemo, RulesInForce
@@ -137,7 +137,7 @@ class Scheduler:
             _LOOP_AT_ONCE_BYTES,
         )
         validated: ValidatedRequest | None = None
-        with suppress(OutOfTime, MayNotWaitHere), self._wait_budget.never_waiting():
+        with suppress(OutOfTime, WaitNotAllowed), self._wait_budget.never_waiting():
             validated = validate_request(
                 request,
                 self._names,
@@ -192,7 +192,7 @@ class Scheduler:
         """Validate a job; one whose rules need more than a slice of CPU time does not hold up the others."""
         try:
             self._validate_costly(job, give_way)
-        except MayNotWaitHere:
+        except WaitNotAllowed:
             self._costly_room.add(job)
 
     def _validate_costly(self, job: Job, give_way: Callable[[], None]) -> None:

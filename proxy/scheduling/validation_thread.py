@@ -19,7 +19,7 @@ from sluicegate.protocol.records.codecs.decompression_budget import Abandoned, O
 from sluicegate.proxy.responses.dispatch import Dispatch
 from sluicegate.proxy.scheduling.fair_sharing import Account, FairQueue
 from sluicegate.proxy.scheduling.short_turns import ShortTurns
-from sluicegate.proxy.scheduling.wait_budget import MayNotWaitHere, WaitBudget
+from sluicegate.proxy.scheduling.wait_budget import WaitBudget, WaitNotAllowed
 from sluicegate.validation.dispositions.fixes import Previous
 from sluicegate.validation.in_force import PolicyMemo
 from sluicegate.validation.rules.rule import Client
@@ -57,7 +57,7 @@ def settle(job: Job, validate: Callable[[], Dispatch]) -> None:
     """Set the result of a job. Raises MayNotWaitHere and OutOfTime if it still has to be validated."""
     try:
         dispatch = validate()
-    except (MayNotWaitHere, OutOfTime):
+    except (WaitNotAllowed, OutOfTime):
         raise
     except Abandoned:
         job.future.cancel()
@@ -188,7 +188,7 @@ class ValidationThread:
                 self._validate_whole, job, decompressor, self._memos[level], turn.give_way, _LEVELS[level].held_bytes
             )
             settle(job, validate)
-        except MayNotWaitHere:
+        except WaitNotAllowed:
             self._elsewhere(job)
         except OutOfTime:
             self._add(job, level + 1)

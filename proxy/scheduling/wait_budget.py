@@ -17,7 +17,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-class MayNotWaitHere(Exception):
+class WaitNotAllowed(Exception):
     """A validation has to wait, or takes longer than this thread may: it starts again elsewhere."""
 
 
@@ -125,7 +125,7 @@ class WaitBudget:
     def check_may_wait(self) -> None:
         """Raise MayNotWaitHere in a thread that never waits."""
         if self._of_thread.waits is _Waits.NEVER:
-            raise MayNotWaitHere
+            raise WaitNotAllowed
 
     @property
     def spent(self) -> RulesSpending:

@@ -10,7 +10,7 @@ import pytest
 from sluicegate.proxy.registry.confluent_api import ConfluentApi
 from sluicegate.proxy.registry.http import JsonResponse, RegistryFailed, ResponseTooLarge
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
-from sluicegate.proxy.scheduling.wait_budget import MayNotWaitHere, WaitBudget
+from sluicegate.proxy.scheduling.wait_budget import WaitBudget, WaitNotAllowed
 from sluicegate.validation.rules.rule import Outage, SchemaError
 from sluicegate.validation.rules.schemas.registered_schema import UnknownSchema
 from tests.broker.eventually import eventually
@@ -116,9 +116,9 @@ def test_a_thread_that_never_waits_asks_nothing(http: Told, clock: Clock) -> Non
     """What a client needs looked up is asked for when it is its turn to wait."""
     wait_budget = WaitBudget()
     registry = SchemaRegistry("main", http, 60, 30, clock, wait_budget)
-    with wait_budget.never_waiting(), pytest.raises(MayNotWaitHere):
+    with wait_budget.never_waiting(), pytest.raises(WaitNotAllowed):
         registry.schema(7)
-    with wait_budget.never_waiting(), pytest.raises(MayNotWaitHere):
+    with wait_budget.never_waiting(), pytest.raises(WaitNotAllowed):
         registry.is_under(7, "orders-value")
     assert http.asked == []
 

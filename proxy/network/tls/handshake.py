@@ -27,7 +27,7 @@ class Handshake:
     outgoing: ssl.MemoryBIO
 
 
-class NothingSent(ConnectionResetError):
+class ClosedWithoutData(ConnectionResetError):
     """The peer closed the connection without a byte, as the TCP health checks of load balancers do."""
 
 
@@ -71,7 +71,7 @@ async def _completed(plain: socket.socket, begun: Handshake) -> Handshake:
                 raise ConnectionResetError
         except ConnectionResetError:
             if not has_received:
-                raise NothingSent from None
+                raise ClosedWithoutData from None
             raise
         has_received = True
         begun.incoming.write(chunk)

@@ -9,7 +9,7 @@ import secrets
 from struct import Struct
 
 from sluicegate.protocol.api import ApiKey
-from sluicegate.protocol.errors import UpstreamLeadsBack
+from sluicegate.protocol.errors import UpstreamIsThisProxy
 
 _HEAD = Struct(">hhi")
 _GREETING_VERSION = 0
@@ -47,7 +47,7 @@ class LoopDetection:
         """
         if head == self._greeting or _plain(ends) in self._made:
             self.listener = listener
-            raise UpstreamLeadsBack(
+            raise UpstreamIsThisProxy(
                 f"upstream leads back to this proxy's own listener ({listener}): name brokers in upstream.bootstrap "
                 "and upstream.brokers, and let brokers' advertised.listeners name themselves"
             )

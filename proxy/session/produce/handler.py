@@ -40,7 +40,7 @@ from sluicegate.proxy.session.quotas.metering import QuotaDecision
 from sluicegate.proxy.session.quotas.shares import TopicShares
 from sluicegate.proxy.session.request_runner import Steps
 from sluicegate.validation.policy import TopicPolicy
-from sluicegate.validation.previous_times import PreviousUnderWay
+from sluicegate.validation.previous_times import PreviousTimeInFlight
 from sluicegate.validation.produce import VALID_ACKS
 from sluicegate.validation.rules.rule import Client
 from sluicegate.validation.validated_request import ValidatedRequest
@@ -168,7 +168,7 @@ class ProduceHandler:
         while True:
             try:
                 dispatch: Dispatch | None = yield Validate(request, self._known_client())
-            except PreviousUnderWay:
+            except PreviousTimeInFlight:
                 yield EarlierResponses()
             else:
                 return dispatch

@@ -12,7 +12,7 @@ import pytest
 from sluicegate.proxy.rules_process.evaluation_thread import RuleLimits, TooCostly
 from sluicegate.proxy.rules_process.messages import EvaluatorKind, RulesOperation, Specification, fields_of
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
-from sluicegate.proxy.scheduling.wait_budget import CpuTime, MayNotWaitHere, WaitBudget
+from sluicegate.proxy.scheduling.wait_budget import CpuTime, WaitBudget, WaitNotAllowed
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 from tests.broker.eventually import eventually
 from tests.proxy.rules_process.processes import is_alive
@@ -51,7 +51,7 @@ def does(process: RulesProcess, what: str, client: str, cpu_time: CpuTime, times
 def test_what_exceeds_its_slice_is_asked_about_again_elsewhere_with_its_whole_time(
     process: RulesProcess, seen: Seen
 ) -> None:
-    with pytest.raises(MayNotWaitHere):
+    with pytest.raises(WaitNotAllowed):
         does(process, "spin 0.4", "a", CpuTime.SLICE)
     assert (does(process, "bad", "a", CpuTime.SLICE), does(process, "good", "a", CpuTime.SLICE)) == ("is bad", None)
     assert seen.exhausted == [], "a slice is no limit"
@@ -77,9 +77,9 @@ def test_a_schema_that_is_costly_to_compile_goes_elsewhere_too(process: RulesPro
     deep = Specification(EvaluatorKind.JSON, b'{"allOf": [' * 4000 + b"{}" + b"]}" * 4000)
 
     with (lock := threading.Lock()), process._wait_budget.waiting_at_most(2.0, lock, "a", CpuTime.SLICE):
-        with pytest.raises(MayNotWaitHere):
+        with pytest.raises(WaitNotAllowed):
             process.ask(chain, RulesOperation.FAULT, b"1")
-        with pytest.raises((SchemaUnusable, MayNotWaitHere)):
+        with pytest.raises((SchemaUnusable, WaitNotAllowed)):
             process.compile(deep)
 
 
@@ -87,7 +87,7 @@ def test_records_that_are_evaluated_ahead_go_elsewhere_together(process: RulesPr
     subjects = [fields_of(record(what)) for what in (b"good", b"bad", b"spin 60", b"bad")]
 
     lock, waits = threading.Lock(), process._wait_budget.waiting_at_most
-    with lock, waits(2.0, lock, "a", CpuTime.SLICE), pytest.raises(MayNotWaitHere):
+    with lock, waits(2.0, lock, "a", CpuTime.SLICE), pytest.raises(WaitNotAllowed):
         process.look_ahead(DOES, RulesOperation.COMPLAINT, subjects)
     with lock, process._wait_budget.waiting_at_most(2.0, lock, "a", CpuTime.REST):
         process.look_ahead(DOES, RulesOperation.COMPLAINT, subjects)
@@ -102,7 +102,7 @@ def test_a_client_with_cheap_records_does_not_wait_for_forty_with_costly_ones(pr
 
     def ask(client: str) -> str:
         try:
-            with suppress(MayNotWaitHere):
+            with suppress(WaitNotAllowed):
                 does(process, "spin 60", client, CpuTime.SLICE)
             does(process, "spin 60", client, CpuTime.REST)
         except Exception as error:

@@ -18,7 +18,7 @@ from sluicegate.proxy.rules_process.messages import (
 from sluicegate.proxy.rules_process.reports import Evaluated
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.rules_process.stoppable import StoppableContent
-from sluicegate.proxy.scheduling.wait_budget import MayNotWaitHere, WaitBudget
+from sluicegate.proxy.scheduling.wait_budget import WaitBudget, WaitNotAllowed
 from sluicegate.validation.rules.rule import Outage, Side
 from sluicegate.validation.rules.schemas.schema_file import Envelope, FollowsSchema
 from tests.proxy.rules_process.slow_rules import install
@@ -148,5 +148,5 @@ def test_another_client_has_its_turn_before_all_records_are_evaluated(asked: Ask
 
 
 def test_a_thread_that_never_waits_hands_it_on(asked: Asked) -> None:
-    with asked.wait_budget.never_waiting(), pytest.raises(MayNotWaitHere):
+    with asked.wait_budget.never_waiting(), pytest.raises(WaitNotAllowed):
         asked.process.look_ahead(DOES, RulesOperation.COMPLAINT, records("good", "good"))

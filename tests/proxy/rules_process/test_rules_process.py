@@ -16,7 +16,7 @@ from sluicegate.proxy.rules_process.evaluation_thread import RuleLimits, TooCost
 from sluicegate.proxy.rules_process.messages import EvaluatorKind, RulesOperation, Specification, fields_of
 from sluicegate.proxy.rules_process.reports import Evaluated
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
-from sluicegate.proxy.scheduling.wait_budget import MayNotWaitHere, WaitBudget
+from sluicegate.proxy.scheduling.wait_budget import WaitBudget, WaitNotAllowed
 from sluicegate.validation.rules.rule import Outage
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 from tests.broker.eventually import eventually
@@ -281,7 +281,7 @@ def test_a_client_that_exhausts_its_budget_is_served_after_others(process: Rules
 
 
 def test_a_thread_that_never_waits_hands_it_on(process: RulesProcess) -> None:
-    with process._wait_budget.never_waiting(), pytest.raises(MayNotWaitHere):
+    with process._wait_budget.never_waiting(), pytest.raises(WaitNotAllowed):
         do(process, "good")
 
 

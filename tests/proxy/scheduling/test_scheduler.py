@@ -14,7 +14,7 @@ from sluicegate.proxy.responses.log_starts import LogStarts
 from sluicegate.proxy.scheduling.fair_sharing import Account
 from sluicegate.proxy.scheduling.scheduler import Scheduler, is_heavy
 from sluicegate.proxy.scheduling.validation_thread import Job
-from sluicegate.proxy.scheduling.wait_budget import CpuTime, MayNotWaitHere, WaitBudget
+from sluicegate.proxy.scheduling.wait_budget import CpuTime, WaitBudget, WaitNotAllowed
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import TopicPolicy, ValidationLimits
 from sluicegate.validation.rulebook import FilePolicies, Rulebook
@@ -170,7 +170,7 @@ class SlowRule:
         self._wait_budget.check_may_wait()
         self.given.append(self._wait_budget.cpu_time)
         if self._wait_budget.cpu_time is CpuTime.SLICE:
-            raise MayNotWaitHere
+            raise WaitNotAllowed
         return "is bad"
 
     def explanation(self, _record: RuledRecord) -> str | None:

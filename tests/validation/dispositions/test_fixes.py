@@ -9,7 +9,7 @@ from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OutOfTime
 from sluicegate.validation.dispositions.fixes import Previous
 from sluicegate.validation.policy import Rehearsed, TimeFix, TopicPolicy, ValidationLimits
-from sluicegate.validation.previous_times import PreviousTimes, PreviousTimesInOrder, PreviousUnderWay
+from sluicegate.validation.previous_times import PreviousTimeInFlight, PreviousTimes, PreviousTimesInOrder
 from sluicegate.validation.produce import validate_request
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.validated_request import ValidatedRequest
@@ -228,7 +228,7 @@ def test_a_time_that_depends_on_what_is_under_way_is_not_made_up() -> None:
     previous = PreviousTimesInOrder(known, under_way)
     bad = batch([Rec(NOW * 1_000_000)])
 
-    with pytest.raises(PreviousUnderWay):
+    with pytest.raises(PreviousTimeInFlight):
         validated(fixing(TimeFix.PREVIOUS), bad, previous=previous)
     under_way.clear()
 

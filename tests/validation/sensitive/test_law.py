@@ -46,7 +46,7 @@ CLASSES = {JsonValues, SchemaValues}
 by_name = pytest.mark.parametrize("hostile", HOSTILE_VALUES, ids=[each.name for each in HOSTILE_VALUES])
 
 
-class Stretches:
+class WorkIntervals:
     """Measures the processor time between two calls of `worked`."""
 
     def __init__(self) -> None:
@@ -68,10 +68,10 @@ def outcome(values: Values, data: bytes, worked: Callable[[int], None]) -> Maske
         return error
 
 
-def stretches_of(values: Values, data: bytes) -> Stretches:
+def stretches_of(values: Values, data: bytes) -> WorkIntervals:
     gc.disable()
     try:
-        found = Stretches()
+        found = WorkIntervals()
         outcome(values, data, found.worked)
         found.worked(0)
     finally:

@@ -56,12 +56,12 @@ def nanoseconds(tree: Node, variables: Mapping[str, tuple[int, int]], programs: 
 
     `variables`: items and size of each; `programs`: the number of instructions of each literal pattern.
     """
-    reckoning = _Reckoning(programs)
-    reckoning.extent(tree, 1, {name: Extent(items, size, size) for name, (items, size) in variables.items()})
-    return reckoning.nanoseconds
+    estimate = _CostEstimate(programs)
+    estimate.extent(tree, 1, {name: Extent(items, size, size) for name, (items, size) in variables.items()})
+    return estimate.nanoseconds
 
 
-class _Reckoning:
+class _CostEstimate:
     def __init__(self, programs: Mapping[str, int]) -> None:
         self.nanoseconds = 0
         self._programs = programs
@@ -199,19 +199,19 @@ def _same(functions: str, charge: _Charge) -> dict[str, _Charge]:
 
 
 _CHARGES: dict[str, _Charge] = {
-    **_same("_&&_ _||_ !_ -_ _-_ _*_ _/_ _%_ type @not_strictly_false", _Reckoning.nothing),
-    **_same("_==_ _!=_ _<_ _<=_ _>_ _>=_", _Reckoning.comparison),
-    **_same("bool int uint double string bytes timestamp duration", _Reckoning.conversion),
-    **_same("getFullYear getMonth getDate getDayOfMonth getDayOfWeek getDayOfYear", _Reckoning.part_of_time),
-    **_same("getHours getMinutes getSeconds getMilliseconds", _Reckoning.part_of_time),
-    **_same("startsWith endsWith", _Reckoning.beginning),
-    "_?_:_": _Reckoning.one_of_two,
-    "_[_]": _Reckoning.item,
-    "_+_": _Reckoning.joined,
-    "@in": _Reckoning.membership,
-    "contains": _Reckoning.contained,
-    "dyn": _Reckoning.itself,
-    "matches": _Reckoning.match,
-    "size": _Reckoning.size,
+    **_same("_&&_ _||_ !_ -_ _-_ _*_ _/_ _%_ type @not_strictly_false", _CostEstimate.nothing),
+    **_same("_==_ _!=_ _<_ _<=_ _>_ _>=_", _CostEstimate.comparison),
+    **_same("bool int uint double string bytes timestamp duration", _CostEstimate.conversion),
+    **_same("getFullYear getMonth getDate getDayOfMonth getDayOfWeek getDayOfYear", _CostEstimate.part_of_time),
+    **_same("getHours getMinutes getSeconds getMilliseconds", _CostEstimate.part_of_time),
+    **_same("startsWith endsWith", _CostEstimate.beginning),
+    "_?_:_": _CostEstimate.one_of_two,
+    "_[_]": _CostEstimate.item,
+    "_+_": _CostEstimate.joined,
+    "@in": _CostEstimate.membership,
+    "contains": _CostEstimate.contained,
+    "dyn": _CostEstimate.itself,
+    "matches": _CostEstimate.match,
+    "size": _CostEstimate.size,
 }
 """The costs of the functions and operators of CEL's standard library, by their names in the tree."""

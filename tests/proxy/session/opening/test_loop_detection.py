@@ -3,7 +3,7 @@
 import pytest
 
 from sluicegate.protocol.api import ApiKey
-from sluicegate.protocol.errors import UpstreamLeadsBack
+from sluicegate.protocol.errors import UpstreamIsThisProxy
 from sluicegate.protocol.headers import HEAD_BYTES, build_request_header
 from sluicegate.proxy.session.opening.loop_detection import LoopDetection, new_mark
 
@@ -18,7 +18,7 @@ def greeting(correlation_id: int) -> bytes:
 def test_its_own_first_question_wherever_it_comes_from() -> None:
     loop_detection = LoopDetection(MARK)
 
-    with pytest.raises(UpstreamLeadsBack, match="bootstrap"):
+    with pytest.raises(UpstreamIsThisProxy, match="bootstrap"):
         loop_detection.check(("10.0.0.9:5000", OURS), greeting(MARK), "bootstrap")
 
     assert loop_detection.listener == "bootstrap"
@@ -29,7 +29,7 @@ def test_a_connection_of_its_own_while_there_is_one(peer: str) -> None:
     loop_detection = LoopDetection(MARK)
     loop_detection.made(("10.0.0.1:40000", OURS))
 
-    with pytest.raises(UpstreamLeadsBack, match="broker 2"):
+    with pytest.raises(UpstreamIsThisProxy, match="broker 2"):
         loop_detection.check((peer, OURS), greeting(1), "broker 2")
 
     loop_detection.ended(("10.0.0.1:40000", OURS))

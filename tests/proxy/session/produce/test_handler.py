@@ -36,7 +36,7 @@ from sluicegate.proxy.session.produce.handler import ProduceHandler
 from sluicegate.proxy.session.quotas.metering import QuotaDecision
 from sluicegate.proxy.session.quotas.shares import TopicShares
 from sluicegate.proxy.session.request_runner import Steps
-from sluicegate.validation.previous_times import PreviousUnderWay
+from sluicegate.validation.previous_times import PreviousTimeInFlight
 from tests.bounds.frames import good_batch, produce
 from tests.proxy.session.playbook import NOW, Playbook
 
@@ -251,7 +251,7 @@ def test_it_is_validated_again_when_earlier_requests_have_their_responses() -> N
     steps = script.handle(produce(9, {b"t": [(0, GOOD)]}))
 
     assert isinstance(next(steps), Validate)
-    assert steps.throw(PreviousUnderWay()) == EarlierResponses()
+    assert steps.throw(PreviousTimeInFlight()) == EarlierResponses()
     validate = steps.send(None)
     assert isinstance(validate, Validate)
     assert isinstance(steps.send(script.validated(validate)), ForwardAsItCame)
