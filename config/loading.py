@@ -143,12 +143,12 @@ def _required(kind: Any) -> bool:
 
 
 def config_of(data: Any) -> Config:
-    """Return the whole configuration. Raises NotWhatIsWanted."""
+    """Return the whole configuration. Raises InvalidSection."""
     return read_section(Config, data)
 
 
 def read_section(section: type[_Section], data: Any) -> _Section:
-    """Return one section alone. Raises NotWhatIsWanted."""
+    """Return one section alone. Raises InvalidSection."""
     try:
         return _reader_of(section).validate_python(data)  # type: ignore[no-any-return]  # a cache forgets the type
     except ValidationError as error:

@@ -50,7 +50,7 @@ class PreviousTimesInOrder:
         self._under_way = under_way
 
     def of(self, topic: str, partition: int) -> int | None:
-        """Return the time (ms); None: unknown. Raises PreviousUnderWay."""
+        """Return the time (ms); None: unknown. Raises PreviousTimeInFlight."""
         if (topic, partition) in self._under_way:
             raise PreviousTimeInFlight
         return self._known.of(topic, partition)

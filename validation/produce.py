@@ -42,7 +42,7 @@ def validate_request(
 
     `budget`: that of the whole request; batches beyond it are rejected. `previous`: the times for
     `fix: previous`; `client`: the sender, for rules about it. A request with acks that no broker accepts is left to the
-    broker: nothing of it is validated or stored. Raises Abandoned, and PreviousUnderWay.
+    broker: nothing of it is validated or stored. Raises Abandoned, and PreviousTimeInFlight.
     """
     whole = _whole_request(request)
     validated = ValidatedRequest()

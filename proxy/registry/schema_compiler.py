@@ -45,7 +45,7 @@ class SchemaCompiler(Protocol):
     """Compiles a registry's schemas."""
 
     def __call__(self, text: SchemaText) -> CompiledSchema:
-        """Compile a schema. Raises SchemaUnusable, Outage and MayNotWaitHere."""
+        """Compile a schema. Raises SchemaUnusable, Outage and WaitNotAllowed."""
 
 
 def compile_inline(text: SchemaText) -> CompiledSchema:
@@ -65,7 +65,7 @@ class RulesProcessCompiler:
         self._process = process
 
     def __call__(self, text: SchemaText) -> CompiledSchema:
-        """Compile a schema. Raises SchemaUnusable, Outage and MayNotWaitHere."""
+        """Compile a schema. Raises SchemaUnusable, Outage and WaitNotAllowed."""
         try:
             specification = self._specification_of(text)
             took = self._process.compile(specification)

@@ -144,7 +144,7 @@ class SchemaRegistry:
         return self._wait_for((LookUp.SUBJECT, key), lambda: self._learn_subject(key))
 
     def _compiled(self, schema_id: SchemaId, text: SchemaText) -> RegisteredSchema | str:
-        """Compile a schema, or wait for the thread that compiles it. Raises Outage and MayNotWaitHere."""
+        """Compile a schema, or wait for the thread that compiles it. Raises Outage and WaitNotAllowed."""
         self._wait_budget.check_may_wait()
         mine: Future[RegisteredSchema | str] = Future()
         under_way = self._compiling.setdefault(schema_id, mine)

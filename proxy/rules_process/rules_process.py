@@ -67,7 +67,7 @@ class RulesProcess:
     def compile(self, specification: Specification) -> EvaluationResponse:
         """Compile a new schema and return the response, which includes its cost.
 
-        Raises SchemaUnusable, TooCostly, Outage and MayNotWaitHere.
+        Raises SchemaUnusable, TooCostly, Outage and WaitNotAllowed.
         """
         spent = self._wait_budget.spent
         if spent.compiling_seconds >= self.limits.seconds:
@@ -116,7 +116,7 @@ class RulesProcess:
         A subject has the verdict that it would have alone, and is charged when it is asked about. If one of them is too
         costly, the others are asked about one by one, so a request takes at most twice its CPU time.
 
-        Raises MayNotWaitHere.
+        Raises WaitNotAllowed.
         """
         self._wait_budget.check_may_wait()
         spent = self._wait_budget.spent
@@ -157,7 +157,7 @@ class RulesProcess:
         return min(seconds, at_most) if self._wait_budget.cpu_time is CpuTime.SLICE else seconds
 
     def _check_had_all(self, error: TooCostly, request: EvaluationRequest, seconds: float) -> None:
-        """Raise MayNotWaitHere if an evaluation has only exceeded its slice of the `seconds` that it may use."""
+        """Raise WaitNotAllowed if an evaluation has only exceeded its slice of the `seconds` that it may use."""
         if request.seconds < seconds and not error.is_memory:
             raise WaitNotAllowed from error
 

@@ -39,7 +39,7 @@ _EXPRESSIONS: Final = {
 class StoppableContent:
     """`content`: None if it was too costly to compile here; then only the rules process compiles it.
 
-    All methods except `steps` and `ordinary` raise MayNotWaitHere if they may not wait for the rules process.
+    All methods except `steps` and `ordinary` raise WaitNotAllowed if they may not wait for the rules process.
     """
 
     def __init__(self, specification: Specification, content: Content | None, process: RulesProcess) -> None:
@@ -117,7 +117,7 @@ class StoppableContent:
         return self._stoppable(condition, inline)
 
     def constraints(self) -> ExpressionOfSchema | None:
-        """Compile the schema's constraints in the rules process. Raises SchemaUnusable, Outage and MayNotWaitHere."""
+        """Compile the schema's constraints in the rules process. Raises SchemaUnusable, Outage and WaitNotAllowed."""
         given = self._specification
         if given.kind is not EvaluatorKind.PROTOBUF:
             return None
@@ -175,7 +175,7 @@ class StoppableExpression:
         self._process = process
 
     def compile(self) -> None:
-        """Compile it now, where a record's evaluation would. Raises SchemaUnusable, Outage and MayNotWaitHere."""
+        """Compile it now, where a record's evaluation would. Raises SchemaUnusable, Outage and WaitNotAllowed."""
         if self._inline is not None:
             return
         try:
@@ -187,7 +187,7 @@ class StoppableExpression:
         return UNBOUNDED if self._inline is None else self._inline.steps(record)
 
     def complaint(self, record: RuledRecord) -> str | None:
-        """Return the complaint, or None. Raises Outage, SchemaError, and MayNotWaitHere if this thread may not wait."""
+        """Return the complaint, or None. Raises Outage, SchemaError, and WaitNotAllowed if this thread may not wait."""
         if self._inline is not None and self._inline.steps(record) <= INLINE_STEPS:
             try:
                 return self._inline.complaint(record)

@@ -120,7 +120,7 @@ class Scheduler:
         """Return the dispatch of a request; None if it needs a thread. Only for the event loop's thread.
 
         `client`: the sender, if the rulebook depends on it. `previous`: previous times of partitions; None: all known
-        ones. Raises PreviousUnderWay, as its future does.
+        ones. Raises PreviousTimeInFlight, as its future does.
         """
         size = len(request.frame)
         if self._loop_left < size or is_heavy(request):

@@ -54,7 +54,7 @@ class Job:
 
 
 def settle(job: Job, validate: Callable[[], Dispatch]) -> None:
-    """Set the result of a job. Raises MayNotWaitHere and OutOfTime if it still has to be validated."""
+    """Set the result of a job. Raises WaitNotAllowed and OutOfTime if it still has to be validated."""
     try:
         dispatch = validate()
     except (WaitNotAllowed, OutOfTime):

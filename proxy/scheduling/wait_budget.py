@@ -123,7 +123,7 @@ class WaitBudget:
         return budget.cpu_time if isinstance(budget, _RequestBudget) else CpuTime.WHOLE
 
     def check_may_wait(self) -> None:
-        """Raise MayNotWaitHere in a thread that never waits."""
+        """Raise WaitNotAllowed in a thread that never waits."""
         if self._of_thread.waits is _Waits.NEVER:
             raise WaitNotAllowed
 
@@ -136,7 +136,7 @@ class WaitBudget:
     def wait_uncounted(self, future: "Future[T]", seconds: float) -> T:
         """Return the result without charging the budget.
 
-        Raises what the result raises, TimeoutError after `seconds`, and MayNotWaitHere.
+        Raises what the result raises, TimeoutError after `seconds`, and WaitNotAllowed.
         """
         self.check_may_wait()
         budget = self._of_thread.waits
@@ -149,7 +149,7 @@ class WaitBudget:
             budget.step_aside.acquire()
 
     def wait(self, future: "Future[T]", seconds: float) -> T:
-        """Return the result. Raises what it raises, TimeoutError after `seconds`, MayNotWaitHere and
+        """Return the result. Raises what it raises, TimeoutError after `seconds`, WaitNotAllowed and
         WaitBudgetExceeded.
         """
         if future.done():

@@ -33,7 +33,7 @@ class ClosedWithoutData(ConnectionResetError):
 
 async def handshake_with_client(plain: socket.socket, context: ssl.SSLContext) -> Handshake:
     """Perform a handshake as the server. Raises ssl.SSLError and OSError (ConnectionResetError: the client closed;
-    NothingSent: before it had sent anything).
+    ClosedWithoutData: before it had sent anything).
     """
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     tls = context.wrap_bio(incoming, outgoing, server_side=True)

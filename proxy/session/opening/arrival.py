@@ -131,7 +131,7 @@ class Arrival:
 
     def connect_broker(self, head: bytes) -> None:
         """Connect to a broker for the first request, which starts with `head`. Idle clients cause no broker
-        connections. Raises UpstreamLeadsBack.
+        connections. Raises UpstreamIsThisProxy.
         """
         ends = (self._identity.peer, self._client.peer_info.local_address)
         self._dependencies.loop_detection.check(ends, head, self.route.label)

@@ -43,7 +43,7 @@ class LoopDetection:
     def check(self, ends: Ends, head: bytes, listener: str) -> None:
         """Check the first request of an accepted connection, whose `ends` are seen from the client.
 
-        Raises UpstreamLeadsBack if the connection is the proxy's own.
+        Raises UpstreamIsThisProxy if the connection is the proxy's own.
         """
         if head == self._greeting or _plain(ends) in self._made:
             self.listener = listener

@@ -43,7 +43,7 @@ class SettingsKnown(NamedTuple):
 
 class Validate(NamedTuple):
     """Validate a request on the event loop or in a thread. Results in a Dispatch; None if it was abandoned. Raises
-    PreviousUnderWay and internal errors.
+    PreviousTimeInFlight and internal errors.
     """
 
     request: ProduceRequest

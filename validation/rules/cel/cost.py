@@ -48,7 +48,7 @@ class Extent:
         return Extent(self.items, self.size, min(self.size * rounds, self.total * rounds_each))
 
 
-_Charge = Callable[["_Reckoning", tuple[Node, ...], list[Extent], int], Extent]
+_Charge = Callable[["_CostEstimate", tuple[Node, ...], list[Extent], int], Extent]
 
 
 def nanoseconds(tree: Node, variables: Mapping[str, tuple[int, int]], programs: Mapping[str, int]) -> int:
