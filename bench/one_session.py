@@ -23,7 +23,7 @@ from sluicegate.protocol.messages.schema import MessageSchema
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.scheduling import scheduler as validating
-from sluicegate.proxy.server.assembly import World, assembled
+from sluicegate.proxy.server.assembly import Runtime, assembled
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.opening.arrival import Route
 from sluicegate.proxy.session.opening.loop_detection import LoopDetection
@@ -73,7 +73,7 @@ class OneSession:
     """Feeds one request and its answer again and again."""
 
     def __init__(self) -> None:
-        world = World(
+        runtime = Runtime(
             call_soon=_at_once,
             call_later=_never,
             from_thread=_at_once,
@@ -84,7 +84,7 @@ class OneSession:
         )
         book = AddressBook({}, lambda _node_id: _OURS)  # opens no port
         config = load(Source("bench"), _CONFIG).config
-        parts = assembled(config, world, rulebook_of(config), Counters(), book, LoopDetection(1), None)
+        parts = assembled(config, runtime, rulebook_of(config), Counters(), book, LoopDetection(1), None)
         parts.names.learn([(_TOPIC_ID, "bench")])
         self._session = Session(parts.dependencies, lambda _name: Route("bench", lambda _: ()))
         self._to_client, self._to_broker = _Transport(), _Transport()

@@ -69,8 +69,8 @@ _CONNECTS_AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True)
-class World:
-    """The proxy's environment: asyncio and the system in a process, a script in a test.
+class Runtime:
+    """The proxy's runtime: asyncio and the system in a process, a script in a test.
 
     `call_soon`, `call_later` and `from_thread` are an event loop's. `now_ms`: the time that records are validated
     against. `seconds`: a monotonic clock. `why_lost` returns why a broker's connection ended, if it is logged.
@@ -122,7 +122,7 @@ class Assembled:
 
 def assembled(
     config: Config,
-    world: World,
+    runtime: Runtime,
     rulebook: Rulebook,
     counters: Counters,
     book: AddressBook,
@@ -133,13 +133,13 @@ def assembled(
     limits = config.limits
     names = TopicNames()
     rules = RulesInForce(rulebook)
-    lateness = LoopLateness(world.call_soon, world.seconds)
-    pacer = Pacer(world.call_soon, lateness)
-    connecting = Pacer(world.call_soon, lateness, _CONNECTS_AT_ONCE)
-    ordinary = make_ordinary_requests(limits_of(config), limits.max_request_partitions, world.now_ms, rules)
+    lateness = LoopLateness(runtime.call_soon, runtime.seconds)
+    pacer = Pacer(runtime.call_soon, lateness)
+    connecting = Pacer(runtime.call_soon, lateness, _CONNECTS_AT_ONCE)
+    ordinary = make_ordinary_requests(limits_of(config), limits.max_request_partitions, runtime.now_ms, rules)
     labels = TopicLabels(counters, names.is_known, exact_names(config), topics_of_one(config.workers))
-    traces = _traces(config, world, names)
-    clock = RequestClock(world.seconds, RequestTimes(counters), traces)
+    traces = _traces(config, runtime, names)
+    clock = RequestClock(runtime.seconds, RequestTimes(counters), traces)
     log = SessionLog()
 
     def fast_path_failed(peer: str, error: Exception) -> None:
@@ -147,25 +147,24 @@ def assembled(
         log.revalidated(peer, error)
 
     path_counts = make_path_counts(clock, fast_path_failed)
-    numbering = EventNumbering(proxy_name(config))
-    view = LiveView(counters, ordinary, world.now_ms(), names.by_id, numbering)
+    view = LiveView(counters, ordinary, runtime.now_ms(), names.by_id)
     counts = ValidationCounts(counters, labels, names.by_id, view, ordinary, path_counts, topics_of_one(config.workers))
-    broker_errors = BrokerErrorCounts(counters, labels.folding, world.now_ms)
+    broker_errors = BrokerErrorCounts(counters, labels.folding, runtime.now_ms)
     sinks = view if violations is None else SeveralSinks([violations, view])
-    observer = Observer(labels, names.by_id, sinks, config.violations.max_records, counts, pacer.later, numbering)
-    prepare = _prepare(world.now_ms)
+    observer = Observer(labels, names.by_id, sinks, config.violations.max_records, counts, pacer.later)
+    prepare = _prepare(runtime.now_ms)
     quarantine_memory = QuarantineMemory(limits.max_quarantined_bytes)
     scheduler = Scheduler(
         names.by_id,
         rules,
         limits_of(config),
-        world.now_ms,
+        runtime.now_ms,
         prepare,
-        world.call_soon,
+        runtime.call_soon,
         quarantine_memory,
-        world.wait_budget,
+        runtime.wait_budget,
     )
-    settings = world.make_settings(rules) if world.make_settings is not None else None
+    settings = runtime.make_settings(rules) if runtime.make_settings is not None else None
     rewriter = ResponseRewriter(book, names)
     sessions = OpenSessions(counters)
     login = ClusterLogin()
@@ -182,38 +181,38 @@ def assembled(
         validations=ValidationRecorder(
             observer,
             view,
-            world.now_ms,
+            runtime.now_ms,
             log,
             counters.internal_errors,
-            world.quarantine,
-            world.waiting_records,
+            runtime.quarantine,
+            runtime.waiting_records,
             names.by_id,
         ),
         broker_errors=broker_errors,
-        dead_letters=world.dead_letters,
+        dead_letters=runtime.dead_letters,
         counts=counters,
         clock=clock,
         traces=traces,
-        from_thread=world.from_thread,
-        now_ms=world.now_ms,
+        from_thread=runtime.from_thread,
+        now_ms=runtime.now_ms,
         on_internal_error=OnInternalError(config.on_internal_error),
     )
-    budget = GatherBudget(limits.max_buffered_bytes, limits.max_frame_bytes, world.call_soon)
+    budget = GatherBudget(limits.max_buffered_bytes, limits.max_frame_bytes, runtime.call_soon)
     dependencies = SessionDependencies(
         limits=limits,
-        loop=LoopCalls(world.call_soon, world.call_later, pacer.later),
+        loop=LoopCalls(runtime.call_soon, runtime.call_later, pacer.later),
         lateness=lateness,
         read_buffer=new_read_buffer(),
         frames=FramePool(pacer.later),
         connecting=connecting.later,
-        dial=world.dial,
-        describe_client=world.describe_client,
-        describe_broker=world.describe_broker,
-        why_lost=world.why_lost,
-        chance=world.chance,
+        dial=runtime.dial,
+        describe_client=runtime.describe_client,
+        describe_broker=runtime.describe_broker,
+        why_lost=runtime.why_lost,
+        chance=runtime.chance,
         admission=Admission(most_connections(limits), limits.max_connections_per_address),
         in_flight=InFlightLimit(
-            limits.max_in_flight_total, world.call_later, log.client_paused, counters.limits_reached
+            limits.max_in_flight_total, runtime.call_later, log.client_paused, counters.limits_reached
         ),
         allowed_names=_allowed_names(config),
         principal_mapping=_principal_mapping(config),
@@ -229,7 +228,7 @@ def assembled(
             login,
             rewriter,
             produce,
-            Quotas(rules, world.seconds, world.call_later),
+            Quotas(rules, runtime.seconds, runtime.call_later),
             principal_sources_of(config.listen),
         ),
     )
@@ -263,10 +262,10 @@ def _principal_mapping(config: Config) -> PrincipalMapping | None:
     return None if rules is None else PrincipalMapping(rules)
 
 
-def _traces(config: Config, world: World, names: TopicNames) -> RequestTraces | None:
-    if config.otel is None or world.keep_trace is None:
+def _traces(config: Config, runtime: Runtime, names: TopicNames) -> RequestTraces | None:
+    if config.otel is None or runtime.keep_trace is None:
         return None
-    return RequestTraces(names.by_id, config.otel.traces_per_second, world.keep_trace, world.now_ms)
+    return RequestTraces(names.by_id, config.otel.traces_per_second, runtime.keep_trace, runtime.now_ms)
 
 
 def _prepare(now_ms: Callable[[], int]) -> Callable[[ProduceRequest, ValidatedRequest, Callable[[], None]], Dispatch]:

@@ -34,7 +34,7 @@ from sluicegate.proxy.reporting.logs.service_reports import SurveyReports
 from sluicegate.proxy.reporting.metrics.counters import Counters, Snapshot
 from sluicegate.proxy.reporting.metrics.topic_labels import exact_names
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
-from sluicegate.proxy.server.assembly import Assembled, World, assembled
+from sluicegate.proxy.server.assembly import Assembled, Runtime, assembled
 from sluicegate.proxy.server.broker_watch import BrokerWatch, Probes
 from sluicegate.proxy.server.clock import now_ms
 from sluicegate.proxy.server.clock_watch import ClockWatch
@@ -318,7 +318,7 @@ class Server:
         loop = asyncio.get_running_loop()
         sockets = native_sockets(loop)
         outputs = Outputs(config, self.counters, loop.call_soon_threadsafe)
-        world = World(
+        runtime = Runtime(
             call_soon=loop.call_soon,
             call_later=loop.call_later,
             from_thread=loop.call_soon_threadsafe,
@@ -337,7 +337,7 @@ class Server:
         violations = self._violations
         if violations is None:
             violations = open_violations(config, self.counters, outputs.reports)
-        parts = assembled(config, world, rulebook, self.counters, self._book, self._leading_back, violations)
+        parts = assembled(config, runtime, rulebook, self.counters, self._book, self._leading_back, violations)
         self._entrance.lead_to(parts, sockets)
         return parts, outputs
 

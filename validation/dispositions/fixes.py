@@ -52,8 +52,8 @@ def fix_times(
 ) -> Fixed | None:
     """Fix the batch of a partition that was rejected only for its times; None if it cannot be fixed.
 
-    `most_bytes`: of the fixed batch. `budget`: a budget for reading the payload a second time. Raises PreviousTimeInFlight,
-    and the errors of `budget`.
+    `most_bytes`: of the fixed batch. `budget`: a budget for reading the payload a second time.
+    Raises PreviousTimeInFlight, and the errors of `budget`.
     """
     window = window_of(policy, now_ms)
     if rejected.reason not in TIMED or window is None or policy.fix is None:

@@ -12,7 +12,7 @@ import uvloop
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.network.native_sockets import native_sockets
 from sluicegate.proxy.network.upstream import Dialler
-from sluicegate.proxy.server.assembly import World
+from sluicegate.proxy.server.assembly import Runtime
 from sluicegate.proxy.session.opening.arrival import Route
 from sluicegate.proxy.session.outlets import PeerInfo
 from sluicegate.proxy.session.session import Session
@@ -46,7 +46,7 @@ def test_all_of_it_in_order_to_a_broker_that_is_slow(run: Callable[[Coroutine[No
             pytest.skip("nothing is compiled, so there are no native sockets")
         brokers = socket.create_server(("127.0.0.1", 0))
         address = HostPort(*brokers.getsockname())
-        world = World(
+        runtime = Runtime(
             call_soon=loop.call_soon,
             call_later=loop.call_later,
             from_thread=loop.call_soon_threadsafe,
@@ -55,7 +55,7 @@ def test_all_of_it_in_order_to_a_broker_that_is_slow(run: Callable[[Coroutine[No
             describe_broker=lambda _: PeerInfo("broker", "own"),
             why_lost=lambda _error: None,
         )
-        parts = proxy_in(world, {})
+        parts = proxy_in(runtime, {})
         session = Session(parts.dependencies, lambda _: Route("bootstrap", lambda _: (address,)))
         client, ours = socket.socketpair()
         for each in (client, ours, brokers):

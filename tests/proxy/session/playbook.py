@@ -19,7 +19,7 @@ from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.responses.broker_addresses import AddressBook
-from sluicegate.proxy.server.assembly import Assembled, World, assembled
+from sluicegate.proxy.server.assembly import Assembled, Runtime, assembled
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.dependencies import ProduceDependencies, SessionDependencies
 from sluicegate.proxy.session.opening.arrival import Route
@@ -186,11 +186,11 @@ class Outlet:
             self._connection.connection_lost(None)
 
 
-def proxy_in(world: World, environment: dict[str, str]) -> Assembled:
+def proxy_in(runtime: Runtime, environment: dict[str, str]) -> Assembled:
     """Return the parts of a proxy; `environment` is its configuration."""
     config = load(Source("test"), _LEAST | environment).config
     book = AddressBook({}, lambda _: HostPort("h", 1))
-    return assembled(config, world, rulebook_of(config), Counters(), book, LoopDetection(_MARK), None)
+    return assembled(config, runtime, rulebook_of(config), Counters(), book, LoopDetection(_MARK), None)
 
 
 class Playbook:
@@ -206,7 +206,7 @@ class Playbook:
         self.loop = Steps()
         self.failed: Callable[[Exception], None] | None = None
         self.broker_comes = True
-        world = World(
+        runtime = Runtime(
             call_soon=self.loop.call_soon,
             call_later=self.loop.call_later,
             from_thread=self.loop.from_thread,
@@ -217,7 +217,7 @@ class Playbook:
             now_ms=lambda: NOW,
             seconds=lambda: self.loop.seconds,
         )
-        self.parts = proxy_in(world, environment)
+        self.parts = proxy_in(runtime, environment)
         dependencies = self.parts.dependencies
         if not has_fast_path:
             dependencies = with_produce(dependencies, ordinary=None)
