@@ -39,7 +39,7 @@ from sluicegate.proxy.server.broker_watch import BrokerWatch, Probes
 from sluicegate.proxy.server.clock import now_ms
 from sluicegate.proxy.server.clock_watch import ClockWatch
 from sluicegate.proxy.server.cluster_watch import ClusterWatch
-from sluicegate.proxy.server.entrance import Entrance
+from sluicegate.proxy.server.frontend import Frontend
 from sluicegate.proxy.server.housekeeping import Housekeeping, keep_on
 from sluicegate.proxy.server.registry_watch import RegistryWatch
 from sluicegate.proxy.server.schema_watch import SchemaWatch
@@ -103,8 +103,8 @@ class Server:
         self.reload: Reload | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._admin: AdminServer | None = None
-        self._entrance = Entrance(config, bind, self.counters)
-        self._listeners, self._book = self._entrance.listeners, self._entrance.book
+        self._frontend = Frontend(config, bind, self.counters)
+        self._listeners, self._book = self._frontend.listeners, self._frontend.book
         self._started: _Started | None = None
         self._mark = new_mark() if mark is None else mark
         self._leading_back = LoopDetection(self._mark)
@@ -193,7 +193,7 @@ class Server:
         """Open every port that is known at the start. Raises CannotStart."""
         config = self._config
         try:
-            self._entrance.read_certificate()
+            self._frontend.read_certificate()
             if config.upstream.tls is not None:
                 self._broker_tls = context_for_brokers(config.upstream.tls)
         except BadTlsFiles as error:
@@ -244,7 +244,7 @@ class Server:
             config.limits.frame_timeout_seconds,
             state.connection_stats,
             outputs.writes,
-            [context for context in (self._entrance.tls, self._broker_tls) if context is not None],
+            [context for context in (self._frontend.tls, self._broker_tls) if context is not None],
             enforcement,
         )
         steps = [watch.probe_again, *housekeeping.steps]
@@ -323,7 +323,7 @@ class Server:
             call_later=loop.call_later,
             from_thread=loop.call_soon_threadsafe,
             dial=Dialler(self._broker_tls, config.upstream.connect_timeout_seconds, sockets).dial,
-            describe_client=ClientIntroduction(self._entrance.requested_names),
+            describe_client=ClientIntroduction(self._frontend.requested_names),
             describe_broker=describe_broker,
             why_lost=why_lost,
             make_settings=self._make_settings if config.upstream.topic_settings else None,
@@ -338,7 +338,7 @@ class Server:
         if violations is None:
             violations = open_violations(config, self.counters, outputs.reports)
         parts = assembled(config, runtime, rulebook, self.counters, self._book, self._leading_back, violations)
-        self._entrance.lead_to(parts, sockets)
+        self._frontend.serve(parts, sockets)
         return parts, outputs
 
     def _make_settings(self, rules: RulesInForce) -> TopicSettingsReader:

@@ -1,4 +1,4 @@
-"""The entrance for clients: listening sockets, TLS, limits on new connections, and the route to a broker."""
+"""The frontend for clients: listening sockets, TLS, limits on new connections, and the route to a broker."""
 
 import socket
 from functools import partial
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from sluicegate.proxy.network.plain_socket import PlainSockets
 
 
-class Entrance:
-    """The entrance of one proxy. `listeners`: its ports; `book`: their brokers; `tls`: its certificate."""
+class Frontend:
+    """The frontend of one proxy. `listeners`: its ports; `book`: their brokers; `tls`: its certificate."""
 
     def __init__(self, config: Config, bind: Bind, counters: Counters) -> None:
         """`bind` makes the listening sockets."""
@@ -45,7 +45,7 @@ class Entrance:
         if self._config.listen.tls is not None:
             self.tls = context_for_clients(self._config.listen.tls, self.requested_names)
 
-    def lead_to(self, parts: Assembled, sockets: "PlainSockets | None") -> None:
+    def serve(self, parts: Assembled, sockets: "PlainSockets | None") -> None:
         """Start the sessions of accepted clients with `parts`. Call this before a port is opened."""
         log, counters = parts.log, self._counters
         self._parts = parts
