@@ -64,7 +64,7 @@ class ValueReader(Protocol):
         """Return the value for the runtime. Raises NotOfSchema and ValueUnreadable."""
 
 
-class Runtime(NamedTuple):
+class CelRuntime(NamedTuple):
     """The environment of expressions, its declared names, and orjson's `loads`."""
 
     environment: Any
@@ -73,14 +73,14 @@ class Runtime(NamedTuple):
 
 
 @cache
-def runtime() -> Runtime:
+def runtime() -> CelRuntime:
     """Return the runtime, created once per process. Raises ExpressionUnusable if it is not installed."""
     try:
         cel, loads = import_module("cel_expr_python.cel"), import_module("orjson").loads
     except ImportError:
         raise ExpressionUnusable(f"expressions need cel-expr-python and orjson: {RULES_EXTRA}") from None
     variables = _variables(cel.Type, cel.Type.DYN)
-    return Runtime(cel.NewEnv(variables=variables), frozenset(variables), loads)
+    return CelRuntime(cel.NewEnv(variables=variables), frozenset(variables), loads)
 
 
 def environment_for(pool: Any, value_type: str) -> Any:
