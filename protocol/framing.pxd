@@ -13,9 +13,9 @@ cdef class OrdinaryFrames:
 
     cpdef Py_ssize_t take(self, object data, Py_ssize_t position, Py_ssize_t end) except -1
 
-    cpdef object room(self)
+    cpdef object rest_buffer(self)
 
-    cpdef bytearray came(self, Py_ssize_t count)
+    cpdef bytearray take_rest(self, Py_ssize_t count)
 
     cpdef drop(self)
 
@@ -54,7 +54,7 @@ cdef class FrameReader:
     cdef bint _ordinary_has_begun(self) except -1
 
     @cython.locals(frame=bytearray)
-    cdef _came(self, OrdinaryFrames ordinary, Py_ssize_t count)
+    cdef _take_rest(self, OrdinaryFrames ordinary, Py_ssize_t count)
 
     @cython.locals(size=Py_ssize_t, start=Py_ssize_t, head=bytes)
     cdef Py_ssize_t _begin(self, object data, Py_ssize_t position, Py_ssize_t end) except -1

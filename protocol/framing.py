@@ -71,12 +71,12 @@ class OrdinaryFrames:
         self.settled = False
         return position
 
-    def room(self) -> memoryview:
+    def rest_buffer(self) -> memoryview:
         """Return the buffer for the bytes that are `left`."""
         return _NOWHERE
 
-    def came(self, count: int) -> bytearray | None:
-        """Take `count` bytes read into `room()`.
+    def take_rest(self, count: int) -> bytearray | None:
+        """Take `count` bytes read into `rest_buffer()`.
 
         Return the whole frame, without its size, if a handler has to see it.
         """
@@ -208,7 +208,7 @@ class FrameReader:
         """Return the buffer for the next bytes of the frame that is being gathered; None if there is none."""
         ordinary = self._ordinary
         if ordinary is not None and ordinary.left > 0:
-            return ordinary.room()
+            return ordinary.rest_buffer()
         if self._frame is None:
             return None
         if self._room > 0:
@@ -220,7 +220,7 @@ class FrameReader:
         """Process `count` bytes that were read into `gathering_view()`."""
         ordinary = self._ordinary
         if ordinary is not None and ordinary.left > 0:
-            self._came(ordinary, count)
+            self._take_rest(ordinary, count)
             return
         self.settled = False
         self._filled += count
@@ -229,8 +229,8 @@ class FrameReader:
     def _ordinary_has_begun(self) -> bool:
         return self._ordinary is not None and self._ordinary.left > 0
 
-    def _came(self, ordinary: OrdinaryFrames, count: int) -> None:
-        frame = ordinary.came(count)
+    def _take_rest(self, ordinary: OrdinaryFrames, count: int) -> None:
+        frame = ordinary.take_rest(count)
         self.frames_ended += ordinary.taken
         self.settled = ordinary.settled
         if frame is not None:

@@ -381,10 +381,10 @@ cdef class FastRequests(OrdinaryFrames):
         self.left = _SIZE_BYTES + size - have
         return True
 
-    cpdef object room(self):
+    cpdef object rest_buffer(self):
         return PyMemoryView_FromMemory(PyBytes_AS_STRING(self._begun) + self._filled, self.left, PyBUF_WRITE)
 
-    cpdef bytearray came(self, Py_ssize_t count):
+    cpdef bytearray take_rest(self, Py_ssize_t count):
         cdef bytes frame
         self.taken = 0
         self.settled = True
