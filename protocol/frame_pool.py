@@ -48,7 +48,7 @@ class FramePool:
             return buffer
         return bytearray(min(size, max(_SMALLEST_MADE, 2 * at_hand)))
 
-    def let_go(self, buffer: bytearray) -> None:
+    def free(self, buffer: bytearray) -> None:
         """Free the buffer of an incomplete frame, half of it at a time."""
         if len(buffer) > _FREE_LATER_BYTES:
             self._later(partial(self._halve, buffer))
@@ -58,9 +58,9 @@ class FramePool:
             del buffer[len(buffer) // 2 :]
         except BufferError:  # a view still exists; the memory is freed with it
             return
-        self.let_go(buffer)
+        self.free(buffer)
 
-    def give_back(self, buffer: bytearray) -> None:
+    def recycle(self, buffer: bytearray) -> None:
         """Take back the buffer of a frame that is no longer used."""
         size = len(buffer)
         if not _SMALLEST_POOLED <= size <= _LARGEST_POOLED or self._kept_bytes + size > _MOST_KEPT_BYTES:

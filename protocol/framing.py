@@ -188,7 +188,7 @@ class FrameReader:
     def drop(self) -> None:
         """Discard an incomplete frame: no more bytes will come."""
         if self._frame is not None:
-            self._pool.let_go(self._frame)
+            self._pool.free(self._frame)
         if self._ordinary is not None:
             self._ordinary.drop()
         self._frame = None

@@ -67,5 +67,5 @@ class Forwarding:
         """Return frames to the pool; frames that the system has not accepted stay with the transport."""
         if self._broker.has_sent_all:
             for frame in self._sent:
-                self._pool.give_back(frame)
+                self._pool.recycle(frame)
         self._sent.clear()

@@ -12,13 +12,13 @@ KIB, MIB = 1 << 10, 1 << 20
 def test_a_buffer_is_reused_for_its_size_class() -> None:
     pool = FramePool()
     first = pool.take(100 * KIB, 100 * KIB)
-    pool.give_back(first)
+    pool.recycle(first)
 
     for size in (100 * KIB, 127 * KIB, 70 * KIB):
         again = pool.take(size, 8)
         assert again is first
         assert len(again) == size
-        pool.give_back(again)
+        pool.recycle(again)
     assert pool.take(200 * KIB, 8) is not first
 
 
@@ -31,7 +31,7 @@ def test_a_buffer_with_a_view_is_not_reused() -> None:
     pool = FramePool()
     frame = pool.take(100 * KIB, 100 * KIB)
     view = memoryview(frame)
-    pool.give_back(frame)
+    pool.recycle(frame)
 
     assert pool.take(100 * KIB, 8) is not frame
     assert len(view) == 100 * KIB
@@ -41,7 +41,7 @@ def test_a_buffer_with_a_view_is_not_reused() -> None:
 def test_small_and_very_large_ones_are_not_kept(size: int) -> None:
     pool = FramePool()
     frame = bytearray(size)
-    pool.give_back(frame)
+    pool.recycle(frame)
 
     assert pool.take(size, 8) is not frame
 
@@ -50,7 +50,7 @@ def test_the_pool_is_bounded() -> None:
     pool = FramePool()
     given = [bytearray(MIB - 1) for _ in range(20)]
     for frame in given:
-        pool.give_back(frame)
+        pool.recycle(frame)
 
     taken = [pool.take(MIB - 1, 8) for _ in range(20)]
 
@@ -63,8 +63,8 @@ def test_dropped_large_frames_are_freed_one_by_one() -> None:
     frames = [bytearray(2 * MIB) for _ in range(3)]
 
     for frame in frames:
-        pool.let_go(frame)
-    pool.let_go(bytearray(KIB))
+        pool.free(frame)
+    pool.free(bytearray(KIB))
 
     assert len(steps) == 3
     steps[0]()
