@@ -55,7 +55,7 @@ class PlainBuffer:
     def __init__(self) -> None:
         self._view = memoryview(bytearray())
 
-    def room(self, size: int, filled: int = 0) -> memoryview:
+    def with_size(self, size: int, filled: int = 0) -> memoryview:
         """Return a buffer of at least `size` bytes, which keeps its first `filled` bytes.
 
         The next call overwrites it.
@@ -66,7 +66,7 @@ class PlainBuffer:
             self._view = memoryview(larger)
         return self._view
 
-    def give_back(self) -> None:
+    def shrink(self) -> None:
         """Free a buffer that is too large to keep between batches."""
         if len(self._view) > _KEPT_BYTES:
             self._view = memoryview(bytearray())

@@ -100,19 +100,19 @@ class Decompressor:
 
     def close(self) -> None:
         """Free the memory of a large payload."""
-        self._piece.give_back()
+        self._piece.shrink()
         if self._zstd_context.memory_size() > _ZSTD_KEPT_BYTES:
             self._zstd_context = _zstd_context()
 
     def decompress(self, codec: Codec, data: memoryview, limit: int, magic: int = 2) -> Decompressed:
         """Return the whole payload, at most `limit` bytes."""
         pieces = self.open(codec, data, PayloadLimits(limit, limit, DecompressionBudget(_UNBOUNDED, 0, _go_on)), magic)
-        self._whole.give_back()
+        self._whole.shrink()
         filled = 0
         failure: Failure | None = Failure.OVER_LIMIT
         try:
             while (piece := pieces.more()) is not None:
-                room = self._whole.room(filled + len(piece), filled)
+                room = self._whole.with_size(filled + len(piece), filled)
                 room[filled : filled + len(piece)] = piece
                 filled += len(piece)
             failure = pieces.failure
@@ -120,7 +120,7 @@ class Decompressor:
             pass
         finally:
             self.close()
-        return Decompressed(self._whole.room(filled)[:filled], failure, pieces.oddity)
+        return Decompressed(self._whole.with_size(filled)[:filled], failure, pieces.oddity)
 
     def _decoder(self, codec: Codec, data: memoryview, bounds: PayloadLimits, magic: int) -> Iterator[Piece]:
         if codec is _GZIP:

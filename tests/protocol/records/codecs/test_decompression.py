@@ -113,15 +113,15 @@ def test_a_cut_skippable_frame_is_the_end_unless_zstd_jni_takes_its_rest_for_an_
 
 def test_buffers_are_reused() -> None:
     plain = PlainBuffer()
-    plain.room(100)[:3] = b"abc"
+    plain.with_size(100)[:3] = b"abc"
 
-    assert plain.room(50)[:3] == b"abc"
+    assert plain.with_size(50)[:3] == b"abc"
 
 
 def test_a_growing_buffer_keeps_its_content_and_a_large_one_is_freed() -> None:
     plain = PlainBuffer()
-    plain.room(5)[:5] = b"first"
-    assert plain.room(32 << 20, 5)[:5] == b"first"
+    plain.with_size(5)[:5] = b"first"
+    assert plain.with_size(32 << 20, 5)[:5] == b"first"
 
-    plain.give_back()
-    assert len(plain.room(1)) < 1 << 20
+    plain.shrink()
+    assert len(plain.with_size(1)) < 1 << 20
