@@ -178,7 +178,7 @@ cdef class FastPathBuffer:
         self.held_bytes += size
         return True
 
-    cdef void give_back(self, Py_ssize_t size) noexcept:
+    cdef void release(self, Py_ssize_t size) noexcept:
         self.held_bytes -= size
 
 
@@ -405,7 +405,7 @@ cdef class FastRequests(OrdinaryFrames):
 
     cpdef drop(self):
         if self._begun is not None:
-            self._fast_path_buffer.give_back(len(self._begun))
+            self._fast_path_buffer.release(len(self._begun))
             self._begun = None
             self.left = 0
 

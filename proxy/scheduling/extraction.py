@@ -48,7 +48,7 @@ class QuarantineMemory:
             self._taken += size
         return MemoryClaim(self, size)
 
-    def give_back(self, size: int) -> None:
+    def release(self, size: int) -> None:
         """Free the bytes of a claim that has ended."""
         with self._lock:
             self._taken -= size
@@ -64,7 +64,7 @@ class MemoryClaim:
         self._size = size
 
     def __del__(self) -> None:
-        self._memory.give_back(self._size)
+        self._memory.release(self._size)
 
 
 def extract_bad_records(

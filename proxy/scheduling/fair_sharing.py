@@ -136,7 +136,7 @@ class FairSlots:
         self._free -= 1
         self._taken[user] += 1
 
-    def give_back(self, user: Hashable) -> None:
+    def release(self, user: Hashable) -> None:
         """Free a slot of `user`."""
         self._free += 1
         self._taken[user] -= 1

@@ -75,7 +75,7 @@ class WaitingThreads(Generic[J]):
             with self._validating, waits:
                 self._validate(job, self._giving_way(job))
             with self._changing:
-                self._places.give_back(who)
+                self._places.release(who)
                 job = self._next()
                 self._begin_all_that_may()
 

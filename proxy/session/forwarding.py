@@ -46,7 +46,7 @@ class Forwarding:
         self._broker.write_parts((_SIZE.pack(len(frame)), frame))
         self._sent.append(frame)
         if len(self._sent) == 1:
-            self._call_soon(self._give_back)
+            self._call_soon(self._recycle)
 
     def expect(self, in_flight: InFlightRequest) -> None:
         """Queue a request that is forwarded as it arrives."""
@@ -63,7 +63,7 @@ class Forwarding:
             self._queue.add(each)
         self._broker.write_parts((*before, size_prefix(parts), *parts))
 
-    def _give_back(self) -> None:
+    def _recycle(self) -> None:
         """Return frames to the pool; frames that the system has not accepted stay with the transport."""
         if self._broker.has_sent_all:
             for frame in self._sent:

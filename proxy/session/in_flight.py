@@ -84,7 +84,7 @@ class InFlightQueue:
         return self.count
 
     @property
-    def room(self) -> int:
+    def capacity(self) -> int:
         """The current capacity."""
         return len(self._ring)
 

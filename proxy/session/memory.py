@@ -72,7 +72,7 @@ class MemoryShare:
         self._wake()
         return False
 
-    def give_back(self, who: "Gathering", size: int) -> None:
+    def release(self, who: "Gathering", size: int) -> None:
         """Free reserved bytes; the connection that has waited longest is served first."""
         self._free += size
         if who is self._beyond:
@@ -135,7 +135,7 @@ class Gathering:
         """Free all bytes."""
         if self.held or self._share._beyond is self:
             held, self.held = self.held, 0
-            self._share.give_back(self, held)
+            self._share.release(self, held)
 
     def stop_waiting(self) -> None:
         """Cancel the wait."""

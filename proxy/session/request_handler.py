@@ -152,7 +152,7 @@ class RequestHandler:
         handle, self._on_gathered = self._on_gathered, None
         assert handle is not None
         handle(frame)
-        self.give_back_memory()
+        self.release_memory()
 
     def turn_begins(self) -> None:
         """Start a new turn, because all input was read or has to wait; check the quota of a partial request."""
@@ -163,7 +163,7 @@ class RequestHandler:
         """Count the batches that the fast path has forwarded since the last call."""
         self._produce.settle_batches()
 
-    def give_back_memory(self) -> None:
+    def release_memory(self) -> None:
         """Free the memory of requests that were forwarded."""
         if self._on_gathered is None and not self._runner.is_busy and not self._broker.is_full:
             self._small.settle()
@@ -236,7 +236,7 @@ class RequestHandler:
 
     def _memory_came(self) -> None:
         try:
-            self.give_back_memory()
+            self.release_memory()
             self._client.resume(PauseReason.MEMORY)
         except Exception as error:  # the client must not wait forever
             self._runner.fail(error)

@@ -60,7 +60,7 @@ class ResponseHandler:
         small, large = self._small, self._large
         return bool(small.held and small.others_wait) or bool(large.held and large.others_wait)
 
-    def give_back_memory(self) -> None:
+    def release_memory(self) -> None:
         """Free the memory of responses that the client has read."""
         if not self._broker.is_gathering:
             self._settle()

@@ -118,19 +118,19 @@ class Session:
             if full:
                 self.client.pause(PauseReason.OTHER_SIDE_FULL)
             else:
-                self.requests.give_back_memory()
+                self.requests.release_memory()
                 self.client.resume(PauseReason.OTHER_SIDE_FULL)
         elif full:  # as with a broker: no more requests are read from a client that does not read its responses
             self.broker.pause(PauseReason.OTHER_SIDE_FULL)
             self.client.pause(PauseReason.RESPONSES_UNREAD)
         else:
-            self._responses.give_back_memory()
+            self._responses.release_memory()
             self.broker.resume(PauseReason.OTHER_SIDE_FULL)
             self.client.resume(PauseReason.RESPONSES_UNREAD)
 
     def _request_settled(self) -> None:
         """Continue after a request has waited."""
-        self.requests.give_back_memory()
+        self.requests.release_memory()
         self._closer.settled()
 
     # -- end -----------------------------------------------------------------------------------------------------

@@ -55,7 +55,7 @@ class PlainBuffer:
     def __init__(self) -> None:
         self._view = memoryview(bytearray())
 
-    def with_size(self, size: int, filled: int = 0) -> memoryview:
+    def grow_to(self, size: int, filled: int = 0) -> memoryview:
         """Return a buffer of at least `size` bytes, which keeps its first `filled` bytes.
 
         The next call overwrites it.

@@ -112,7 +112,7 @@ class Decompressor:
         failure: Failure | None = Failure.OVER_LIMIT
         try:
             while (piece := pieces.more()) is not None:
-                room = self._whole.with_size(filled + len(piece), filled)
+                room = self._whole.grow_to(filled + len(piece), filled)
                 room[filled : filled + len(piece)] = piece
                 filled += len(piece)
             failure = pieces.failure
@@ -120,7 +120,7 @@ class Decompressor:
             pass
         finally:
             self.close()
-        return Decompressed(self._whole.with_size(filled)[:filled], failure, pieces.oddity)
+        return Decompressed(self._whole.grow_to(filled)[:filled], failure, pieces.oddity)
 
     def _decoder(self, codec: Codec, data: memoryview, bounds: PayloadLimits, magic: int) -> Iterator[Piece]:
         if codec is _GZIP:

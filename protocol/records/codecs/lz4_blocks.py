@@ -114,7 +114,7 @@ class Lz4Blocks:
         import cramjam  # noqa: PLC0415  # 1.5 MB only for such blocks, or snappy; loads in a millisecond or two
 
         if self._room is None:
-            self._room = self._buffer.with_size(self._block_bytes)[: self._block_bytes]
+            self._room = self._buffer.grow_to(self._block_bytes)[: self._block_bytes]
         try:
             size = cramjam.lz4.decompress_block_into(block, self._room, output_len=self._block_bytes)
         except cramjam.DecompressionError as error:

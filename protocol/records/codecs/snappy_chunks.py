@@ -101,7 +101,7 @@ def _block(block: memoryview, buffer: PlainBuffer, bounds: PayloadLimits) -> mem
         if claim > _MAX_RATIO * len(block):
             raise Damaged
         bounds.check_block(claim)
-        room = buffer.with_size(claim)
+        room = buffer.grow_to(claim)
         return room[: cramjam.snappy.decompress_raw_into(block, room[:claim])]
     except cramjam.DecompressionError as error:
         raise Damaged from error

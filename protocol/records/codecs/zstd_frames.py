@@ -88,7 +88,7 @@ def _is_taken_for_the_end(position: int, size: int) -> bool:
 
 
 def _frame_pieces(frame: memoryview, context: zstandard.ZstdDecompressor, buffer: PlainBuffer) -> Iterator[memoryview]:
-    room = buffer.with_size(_PIECE_BYTES)[:_PIECE_BYTES]
+    room = buffer.grow_to(_PIECE_BYTES)[:_PIECE_BYTES]
     handed_out = held = 0
     try:
         reader = context.stream_reader(frame, read_across_frames=False, read_size=len(frame))

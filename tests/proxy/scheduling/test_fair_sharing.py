@@ -104,5 +104,5 @@ def test_as_many_as_there_are_places_have_one_each_and_then_there_is_none() -> N
         places.take(who)
 
     assert not any(places.has_slot_for(who) for who in "abcd")
-    places.give_back("b")
+    places.release("b")
     assert [who for who in "abcd" if places.has_slot_for(who)] == ["b", "d"]

@@ -68,7 +68,7 @@ def test_what_a_flood_took_is_given_back(count: int) -> None:
             queue.add(InFlightRequest(number))
         popped = [queue.pop_awaited() for _ in range(count)]
         assert [each.correlation_id for each in popped if each is not None] == list(range(count))
-        assert queue.room <= 64
+        assert queue.capacity <= 64
 
 
 def test_the_newest_is_the_one_added_last_wherever_the_ring_has_come_to() -> None:

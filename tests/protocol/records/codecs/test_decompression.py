@@ -113,15 +113,15 @@ def test_a_cut_skippable_frame_is_the_end_unless_zstd_jni_takes_its_rest_for_an_
 
 def test_buffers_are_reused() -> None:
     plain = PlainBuffer()
-    plain.with_size(100)[:3] = b"abc"
+    plain.grow_to(100)[:3] = b"abc"
 
-    assert plain.with_size(50)[:3] == b"abc"
+    assert plain.grow_to(50)[:3] == b"abc"
 
 
 def test_a_growing_buffer_keeps_its_content_and_a_large_one_is_freed() -> None:
     plain = PlainBuffer()
-    plain.with_size(5)[:5] = b"first"
-    assert plain.with_size(32 << 20, 5)[:5] == b"first"
+    plain.grow_to(5)[:5] = b"first"
+    assert plain.grow_to(32 << 20, 5)[:5] == b"first"
 
     plain.shrink()
-    assert len(plain.with_size(1)) < 1 << 20
+    assert len(plain.grow_to(1)) < 1 << 20
