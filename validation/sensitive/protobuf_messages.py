@@ -215,7 +215,7 @@ def _check_message(kind: Any, nodes: Nodes) -> None:
     elif fields is not None:
         check_string(nodes, fields)
     if kind.full_name == _ANY:
-        inner = next((node for node in nodes if node.leads_on), None)
+        inner = next((node for node in nodes if node.has_places_below), None)
         if inner is not None:
             path = ".".join(inner.path)
             raise Unmaskable(f"the field {path} is a {_ANY}, in which sensitive fields cannot be found; leave it out")
