@@ -345,7 +345,7 @@ cdef class FastRequests(OrdinaryFrames):
                 unasked += 1
                 if unasked == _FRAMES_UNASKED or size >= _LARGE_BYTES:
                     unasked = 0
-                    if self._lateness.is_late():
+                    if self._lateness.check_lateness():
                         self._turn_is_over(self._client)
                         break
         except Exception as error:  # internal error: the slow path validates that request again
@@ -390,7 +390,7 @@ cdef class FastRequests(OrdinaryFrames):
         self.settled = True
         self._filled += count
         self.left -= count
-        if count >= _LARGE_BYTES and self._lateness.is_late():
+        if count >= _LARGE_BYTES and self._lateness.check_lateness():
             self._turn_is_over(self._client)
         if self.left > 0:
             return None

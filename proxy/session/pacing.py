@@ -35,8 +35,8 @@ class LoopLateness:
         self._is_marked = False
         self.times_late = 0
 
-    def is_late(self) -> bool:
-        """Return whether the loop should poll its sockets."""
+    def check_lateness(self) -> bool:
+        """Return whether the loop should poll its sockets, and count it."""
         now = self._now()
         if now - self._since <= self._half_seconds:
             return False
@@ -58,8 +58,8 @@ class Lateness(Protocol):
 
     times_late: int
 
-    def is_late(self) -> bool:
-        """Return whether the loop should poll its sockets."""
+    def check_lateness(self) -> bool:
+        """Return whether the loop should poll its sockets, and count it."""
 
 
 class Pacer:
@@ -96,7 +96,7 @@ class Pacer:
             while left > 0:
                 self._run_next()
                 left -= 1
-                if self._lateness.is_late():
+                if self._lateness.check_lateness():
                     break
         finally:
             if self._waiting:
@@ -122,11 +122,11 @@ class SessionTurns:
         self._loop = loop
         self._client = client
 
-    def is_late(self) -> bool:
-        """Return whether the event loop should poll its sockets."""
-        return self._lateness.is_late()
+    def check_lateness(self) -> bool:
+        """Return whether the event loop should poll its sockets, and count it."""
+        return self._lateness.check_lateness()
 
-    def end(self, connection: Connection) -> None:
+    def pause_for_others(self, connection: Connection) -> None:
         """Pause a connection until others have had their turn."""
         connection.pause(PauseReason.FAIR_SHARE)
         self._loop.later(partial(connection.resume_now, PauseReason.FAIR_SHARE), self._client.address)

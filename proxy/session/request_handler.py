@@ -106,8 +106,8 @@ class RequestHandler:
             self._arrival.connect_broker(head)
         self._turn_left -= 1
         # The first request of a turn never ends it, so that a client with one request at a time never waits.
-        if self._turn_left <= 0 or (self._turn_left < _REQUESTS_A_TURN - 1 and self._turns.is_late()):
-            self._turns.end(self._client)
+        if self._turn_left <= 0 or (self._turn_left < _REQUESTS_A_TURN - 1 and self._turns.check_lateness()):
+            self._turns.pause_for_others(self._client)
         if self._sasl.stage is _RAW_TOKENS:
             if not may_be_request(size, head):
                 self._on_gathered = self._login.raw_token

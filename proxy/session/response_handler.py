@@ -97,8 +97,8 @@ class ResponseHandler:
         self._with_code = in_flight if in_flight.code_at != 0 else None
         if in_flight.finish is None:
             return _STREAM
-        if not self._is_first and self._turns.is_late():
-            self._turns.end(self._broker)
+        if not self._is_first and self._turns.check_lateness():
+            self._turns.pause_for_others(self._broker)
         self._is_first = False
         return _GATHER
 

@@ -97,8 +97,8 @@ class Session:
 
     def on_bytes_taken(self, connection: Connection) -> None:
         # Otherwise the loop would read one connection many times before it serves others.
-        if connection.last_read >= _MUCH_BYTES and self._turns.is_late():
-            self._turns.end(connection)
+        if connection.last_read >= _MUCH_BYTES and self._turns.check_lateness():
+            self._turns.pause_for_others(connection)
         if connection is self.client:
             self.requests.turn_begins()
             self._closer.on_client_read()
@@ -172,7 +172,7 @@ class Session:
         self._runner.fail(error)
 
     def on_eof(self, connection: Connection) -> None:
-        if self._turns.is_late():  # thousands of clients may disconnect at once
+        if self._turns.check_lateness():  # thousands of clients may disconnect at once
             self._dependencies.loop.later(partial(self._no_more_comes, connection), self.client.address)
         else:
             self._no_more_comes(connection)
@@ -213,7 +213,7 @@ class Session:
 
     def _end(self) -> None:
         """Clean up and break the reference cycles, so that memory does not wait for the garbage collector."""
-        self._turns.is_late()  # measures the cost of many sessions that end at once
+        self._turns.check_lateness()  # measures the cost of many sessions that end at once
         self._arrival.end()
         self.metering.end()
         self._closer.end()

@@ -99,7 +99,7 @@ def make_parts(
     if trace is None:  # a traced session has no fast path
         fast_requests, fast_responses = _fast_paths(given, pass_through, queue, from_client, from_broker)
         if fast_requests is not None and fast_responses is not None:
-            fast_requests.lead(client, broker, turns.end)
+            fast_requests.lead(client, broker, turns.pause_for_others)
             fast_responses.lead(client, errors)
     produce = ProduceIntake(
         identity=identity,

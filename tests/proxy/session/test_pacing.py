@@ -12,8 +12,8 @@ from sluicegate.proxy.session.pacing import LoopLateness, Pacer
 
 
 class ATurn:
-    def __init__(self, is_late: Callable[[], bool]) -> None:
-        self.is_late = is_late
+    def __init__(self, check_lateness: Callable[[], bool]) -> None:
+        self.check_lateness = check_lateness
         self.times_late = 0
 
 
@@ -70,7 +70,7 @@ def test_a_loop_that_did_not_look_at_its_sockets_is_late_and_no_longer_once_it_h
 
     def at(seconds: float) -> bool:
         now[0] = seconds
-        return turn.is_late()
+        return turn.check_lateness()
 
     assert not at(0.0004)
     assert not at(0.0007), "only from now on is anything known"
@@ -87,7 +87,7 @@ def test_an_idle_loop_is_not_late_at_its_first_work() -> None:
 
     now[0] = 100.0
 
-    assert not turn.is_late()
+    assert not turn.check_lateness()
 
 
 @pytest.mark.parametrize("loop_of", [asyncio.new_event_loop, uvloop.new_event_loop])
@@ -99,12 +99,12 @@ def test_work_on_a_real_loop_ends_soon_and_the_loop_looks_at_its_sockets(
         turns = 0
         for _ in range(5):
             end = time.monotonic() + 5
-            while not turn.is_late():
+            while not turn.check_lateness():
                 assert time.monotonic() < end, "a loop that is busy for seconds was never late"
             turns += 1
             await asyncio.sleep(0)
             await asyncio.sleep(0)
-            assert not turn.is_late()
+            assert not turn.check_lateness()
         return turns
 
     loop = loop_of()
