@@ -8,12 +8,12 @@ from pydantic import BeforeValidator
 from sluicegate.config.mistakes import raise_all
 from sluicegate.config.section import described, is_unset, section
 from sluicegate.config.values.kinds import FileName, Flag, SomeBytes, Text
-from sluicegate.config.values.quantity import count
+from sluicegate.config.values.quantity import whole_number
 
 MOST_JSON_DEPTH = 500
 """The maximum nesting depth of JSON: Python's reader, which finds duplicate keys, recurses no deeper."""
 
-_DEPTH = count(1, MOST_JSON_DEPTH)
+_DEPTH = whole_number(1, MOST_JSON_DEPTH)
 JsonDepth = Annotated[int, BeforeValidator(_DEPTH.read), _DEPTH]
 
 

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator
 from sluicegate.config.reference import json_schema_kinds as schema
 from sluicegate.config.values.address import AdvertisedHost, BrokerAddress, ListenAddress, at_least_one, parse_addresses
 from sluicegate.config.values.password import SecretText
-from sluicegate.config.values.quantity import MILLISECONDS, SECONDS, Quantity, count, shown, size
+from sluicegate.config.values.quantity import MILLISECONDS, SECONDS, Quantity, byte_size, shown, whole_number
 from sluicegate.config.values.topic_pattern import regular_expression_of
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.protocol.topic_name import is_legal_topic_name
@@ -18,17 +18,17 @@ from sluicegate.protocol.topic_name import is_legal_topic_name
 MAX_WORKERS = 64
 FILE_VERSION = 1
 """The version of the configuration's format. It grows if an older sluicegate cannot apply a newer file."""
-_NODE_ID = count(0, 2**31 - 1, "a broker's id")
-_PORT = count(1, 65535, "a port")
-_NONE_OR_MORE, _ONE_OR_MORE = count(0), count(1)
-_WORKERS = count(1, MAX_WORKERS)
-_FILE_VERSION = count(1, FILE_VERSION, "a version of the format")
-_PERCENT = count(0, 100, "a percentage")
-_BYTES = size(1)
-_TIME_BOUND, _SIZE_BOUND = replace(MILLISECONDS, none=LONG_MAX), replace(size(1), none=LONG_MAX)
-_SOME_BYTES = size(0)
-_FRAME_BYTES = size(1024)  # less would not let any client begin
-_RULE_MEMORY = size(16 << 20)  # less would not let any rule begin
+_NODE_ID = whole_number(0, 2**31 - 1, "a broker's id")
+_PORT = whole_number(1, 65535, "a port")
+_NONE_OR_MORE, _ONE_OR_MORE = whole_number(0), whole_number(1)
+_WORKERS = whole_number(1, MAX_WORKERS)
+_FILE_VERSION = whole_number(1, FILE_VERSION, "a version of the format")
+_PERCENT = whole_number(0, 100, "a percentage")
+_BYTES = byte_size(1)
+_TIME_BOUND, _SIZE_BOUND = replace(MILLISECONDS, none=LONG_MAX), replace(byte_size(1), none=LONG_MAX)
+_SOME_BYTES = byte_size(0)
+_FRAME_BYTES = byte_size(1024)  # less would not let any client begin
+_RULE_MEMORY = byte_size(16 << 20)  # less would not let any rule begin
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,13 +114,13 @@ def _plain(number: Decimal) -> str:
     return f"{number.normalize():f}"
 
 
-def count(low: int, high: int = 1_000_000_000, what: str = "a whole number") -> Quantity:
-    """So many of something."""
+def whole_number(low: int, high: int = 1_000_000_000, what: str = "a whole number") -> Quantity:
+    """Return a whole number between two bounds, described as `what`."""
     return Quantity(what, str(max(low, 1)), Decimal(low), Decimal(high))
 
 
-def size(low: int) -> Quantity:
-    """Bytes."""
+def byte_size(low: int) -> Quantity:
+    """Return a size of at least `low` bytes."""
     units = "bytes or a size with a unit"
     return Quantity(units, "1048576, 100MB or 64KiB", Decimal(low), Decimal(LONG_MAX), _scaled(_SIZES))
 
