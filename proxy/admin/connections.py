@@ -76,13 +76,13 @@ class AdminConnections:
             self._take(connection, DEADLINE_SECONDS)
             await asyncio.sleep(0)  # let the connections that are already accepted run first
 
-    def is_slow(self, connection: AdminConnection) -> None:
+    def mark_slow(self, connection: AdminConnection) -> None:
         """Mark a connection as slow. Their number is limited, so that clients do not request pages without reading."""
         connection.slow = True
         if sum(open_one.slow for open_one in self._open) > MAX_SLOW:
             self._close_one(lambda open_one: open_one.slow and open_one is not connection)
 
-    def lasts(self, connection: AdminConnection, seconds: float) -> None:
+    def extend_deadline(self, connection: AdminConnection, seconds: float) -> None:
         """Allow a connection `seconds` from now. The caller limits how many connections get this."""
         assert connection.timeout is not None
         connection.deadline = time.monotonic() + seconds

@@ -171,7 +171,7 @@ class AdminServer:
             return text_response(404, "not found; this address has /metrics, /livez and /readyz")
         if isinstance(found, HttpResponse):
             return found
-        self._connections.is_slow(connection)
+        self._connections.mark_slow(connection)
         try:
             return await self._scraper.do(found)
         except Exception as error:  # an error in one response must not end the endpoint

@@ -54,7 +54,7 @@ class WebUiServing:
             return (
                 await self._stream(connection, exchange) if request.method == "GET" else HttpResponse(200, b"", _STREAM)
             )
-        self._connections.is_slow(connection)
+        self._connections.mark_slow(connection)
         if target.startswith(("/api/live", "/api/history")):
             return await self._made(self._loop.run_in_executor(self._readers, found))
         if self._explained >= _MOST_EXPLAINED_AT_ONCE:
@@ -90,7 +90,7 @@ class WebUiServing:
         if stream is None:
             return text_response(503, f"{MAX_STREAMS} pages are open already: close one of them", ("Retry-After", "5"))
         try:
-            self._connections.lasts(connection, STREAM_SECONDS)
+            self._connections.extend_deadline(connection, STREAM_SECONDS)
             await exchange.stream(_STREAM, stream.messages())
         finally:
             self._streams.close(stream)
