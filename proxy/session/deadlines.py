@@ -62,7 +62,7 @@ class _Wait:
         self._mark: Hashable | None = None
         self._since = 0.0
 
-    def lasts(self, mark: Hashable | None, now: float) -> float:
+    def seconds_unchanged(self, mark: Hashable | None, now: float) -> float:
         """Return the duration of the current wait in seconds."""
         if mark is None or mark != self._mark:
             self._mark = mark
@@ -79,14 +79,14 @@ class _Arrival:
         self._request: Hashable | None = None
         self._counted = self._steps = 0
 
-    def lacks(self, request: Hashable | None, arrived: int, now: float) -> float:
+    def seconds_too_slow(self, request: Hashable | None, arrived: int, now: float) -> float:
         """Return for how many seconds a partial request has brought fewer than `least_bytes`."""
         if request != self._request:
             self._request, self._counted = request, arrived
         elif arrived - self._counted >= self._least_bytes:
             self._counted = arrived
             self._steps += 1
-        return self._wait.lasts(None if request is None else (request, self._steps), now)
+        return self._wait.seconds_unchanged(None if request is None else (request, self._steps), now)
 
 
 class Deadlines:
@@ -107,22 +107,24 @@ class Deadlines:
         """Return the wait that is overdue at `now` (monotonic), or None."""
         most = self._frame_seconds
         moves, self._moved = snapshot.moved != self._moved, snapshot.moved
-        if self._request.lacks(snapshot.request, snapshot.arrived, now) > most:
+        if self._request.seconds_too_slow(snapshot.request, snapshot.arrived, now) > most:
             text = f"a request has not arrived whole, and less than {self._least_bytes} bytes of it came in {most:g} s"
             return Overdue(FRAME_SECONDS, text + (_STILL_ARRIVING if moves else ""))
         if self._is_slow(snapshot.held_of_request, now):
             text = "a request arrived so slowly that others had to wait for the memory it held"
             return Overdue(GATHERED_BYTES, text)
-        if self._response.lasts(snapshot.response, now) > most:
+        if self._response.seconds_unchanged(snapshot.response, now) > most:
             return Overdue(FRAME_SECONDS, f"the broker sent nothing more of a response for {most:g} s")
-        if self._dealt_with.lasts(snapshot.dealt_with, now) > 2 * most:
+        if self._dealt_with.seconds_unchanged(snapshot.dealt_with, now) > 2 * most:
             return Overdue(FRAME_SECONDS, f"a request was not processed within {2 * most:g} s")
-        if (lasts := self._unsent.lasts(snapshot.unsent, now)) > (most if snapshot.others_wait else 2 * most):
+        if (lasts := self._unsent.seconds_unchanged(snapshot.unsent, now)) > (
+            most if snapshot.others_wait else 2 * most
+        ):
             return Overdue(FRAME_SECONDS, f"the broker read nothing of a request for {lasts:.0f} s")
-        if self._unread.lasts(snapshot.unread, now) > _UNREAD_SECONDS:
+        if self._unread.seconds_unchanged(snapshot.unread, now) > _UNREAD_SECONDS:
             text = "the client does not read a response, and others wait for its memory"
             return Overdue(GATHERED_BYTES, text)
-        if self._idle.lasts(snapshot.moved, now) > self._idle_seconds:
+        if self._idle.seconds_unchanged(snapshot.moved, now) > self._idle_seconds:
             return Overdue(IDLE_SECONDS, f"nothing was sent in either direction for {self._idle_seconds:g} s")
         return None
 

@@ -50,7 +50,7 @@ class FieldPolicy:
 class FieldPlace(Protocol):
     """A place in a value. `fields`: the policy if the place is sensitive; `path`: its name in messages.
 
-    `passes_maps`: the policy applies to each value of a map at this place. `has_places_below`: there may be places below it.
+    `passes_maps`: the policy applies to each value of a map here. `has_places_below`: there may be places below it.
     `longest_name`: the length (characters) of the longest name that it knows; all longer ones lead to the same places.
     """
 
