@@ -99,10 +99,10 @@ class ClusterWatch:
         if found.login_rejected is None and self._is_login_rejected:
             self._parts.log.proxy_login_accepted()
         self._is_login_rejected = found.login_rejected is not None
-        self._status.set(Condition.OWN_LOGIN_REJECTED, found.login_rejected)
+        self._status.set(Condition.PROXY_LOGIN_REJECTED, found.login_rejected)
         if found.needs_login is not None:
             self._parts.login.is_wanted = found.needs_login
-        self._status.set(Condition.OWN_LOGIN_MISSING, _LOGIN_MISSING if self._lacks_login else None)
+        self._status.set(Condition.PROXY_LOGIN_MISSING, _LOGIN_MISSING if self._lacks_login else None)
         self._probes.cluster_id = found.cluster_id or self._probes.cluster_id
         self._probes.listed(None if found.brokers is None else frozenset(found.brokers))
         if found.login_rejected is not None:

@@ -67,8 +67,8 @@ class Condition(Enum):
     CLOCK_OFFSET = "clock_offset"
     CERTIFICATE_EXPIRES_SOON = "certificate_expires_soon"
     EVENTS_LOST = "events_lost"
-    OWN_LOGIN_REJECTED = "own_login_rejected"
-    OWN_LOGIN_MISSING = "own_login_missing"
+    PROXY_LOGIN_REJECTED = "proxy_login_rejected"
+    PROXY_LOGIN_MISSING = "proxy_login_missing"
     CONFIGURATION_REJECTED = "configuration_rejected"
     CONFIGURATION_MISSING = "configuration_missing"
     POLICY_FILE_MISSING = "policy_file_missing"
@@ -76,7 +76,7 @@ class Condition(Enum):
     PRINCIPAL_UNVERIFIED = "principal_unverified"
     ENFORCEMENT_SUSPENDED = "enforcement_suspended"
     WORKER_RESTARTED = "worker_restarted"
-    WORKER_SILENT = "worker_silent"
+    WORKER_UNRESPONSIVE = "worker_unresponsive"
 
     @property
     def type(self) -> ConditionType:
@@ -197,7 +197,7 @@ TYPES = {
         "Free the disk of `violations.file`, permit writes to `violations.topic`, or start the receiver of "
         "`otel.endpoint`; the detail has the reason.",
     ),
-    Condition.OWN_LOGIN_REJECTED: _needs_attention(
+    Condition.PROXY_LOGIN_REJECTED: _needs_attention(
         "The cluster rejects `upstream.sasl`, or the proxy has no token for it. Clients log in with their own "
         "credentials and are served, but topic settings are not read and quarantine and `violations.topic` cannot be "
         "written.",
@@ -206,7 +206,7 @@ TYPES = {
         "Correct the mechanism, name or password, or replace the expired token; files with passwords and tokens are "
         "read again without a restart.",
     ),
-    Condition.OWN_LOGIN_MISSING: _needs_attention(
+    Condition.PROXY_LOGIN_MISSING: _needs_attention(
         "The cluster requires a login and `upstream.sasl` is not set: topic settings are not read, so only the "
         "limits of the file apply.",
         _AT_A_LOOK,
@@ -265,7 +265,7 @@ TYPES = {
         "The log has its exit code: -9 is usually the system's out-of-memory kill.",
         60.0,
     ),
-    Condition.WORKER_SILENT: _needs_attention(
+    Condition.WORKER_UNRESPONSIVE: _needs_attention(
         "A worker does not report: its event loop does not move, or the process is stopped. Its clients may wait, and "
         "its figures, and conditions that only it sees, are missing. The other workers serve.",
         "after 5 s without a report (in the web UI and `top` after 2 s)",

@@ -20,7 +20,7 @@ _LOGGED_BY_CAUSE = frozenset(
     {
         Condition.UPSTREAM_UNREACHABLE,
         Condition.UPSTREAM_NOT_A_BROKER,
-        Condition.OWN_LOGIN_REJECTED,
+        Condition.PROXY_LOGIN_REJECTED,
         Condition.CONFIGURATION_REJECTED,
         Condition.POLICY_FILE_MISSING,
         Condition.ENFORCEMENT_SUSPENDED,

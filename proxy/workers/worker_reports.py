@@ -99,7 +99,7 @@ class WorkerReports:
             conditions.append((index, not_refuted(report.conditions, others, now)))
         self._status.adopt(of_workers(conditions))
         self._status.set_all(
-            Condition.WORKER_SILENT,
+            Condition.WORKER_UNRESPONSIVE,
             {f"worker {worker.index}": _silence_of(worker) for worker in started if worker.index in silent},
         )
         are_stuck = started and all(worker.unanswered > _STUCK_REPORTS for worker in started)
@@ -148,7 +148,7 @@ class WorkerReports:
         if not states:
             raise NoStateAvailable("no worker has responded yet")
         active = self._status.active()
-        silent = {each.subject for each in active if each.condition is Condition.WORKER_SILENT}
+        silent = {each.subject for each in active if each.condition is Condition.WORKER_UNRESPONSIVE}
         active += [each for each in missing if each.subject not in silent]
         return {**merged_state(states), **status_state(active)}
 

@@ -75,6 +75,6 @@ class WorkerSnapshots:
 
     def _why_missing(self, worker: SnapshotSource) -> ActiveCondition:
         why = "it has not responded in time" if worker.takes_connections else "it has not started yet"
-        name, silent = f"worker {worker.index}", Condition.WORKER_SILENT
+        name, silent = f"worker {worker.index}", Condition.WORKER_UNRESPONSIVE
         detail = f"the figures of {name} are missing here: {why}"
         return ActiveCondition(silent, silent.type.state, name, detail, time.time_ns() // 10**6)

@@ -23,7 +23,7 @@ _RUNBOOK_URL = "https://github.com/OWNER/REPO/blob/main/docs/runbook.md"
 _WITHOUT_A_SELECTOR = {
     "certificate_expires_soon": "SluicegateCertificateExpires",
     "draining": None,
-    "own_login_rejected": "SluicegateUpstreamLoginRejected",
+    "proxy_login_rejected": "SluicegateUpstreamLoginRejected",
     "worker_restarted": "SluicegateWorkerRestarts",
 }
 _ANCHORS = {heading.lower() for heading in re.findall(r"^## (\w+)$", _RUNBOOK, re.MULTILINE)}

@@ -435,7 +435,7 @@ def test_one_worker_of_three_is_stopped(kafka_bootstrap: str, tmp_path: Path, we
         stopped = workers_of(proxy)[1]
         os.kill(stopped, signal.SIGSTOP)
         try:
-            detail = begins(proxy, "worker_silent", web_ui)
+            detail = begins(proxy, "worker_unresponsive", web_ui)
             assert f"(process {stopped}) has not reported for more than 5 s" in detail
             end = time.monotonic() + 12  # until it would be taken for stuck
             while time.monotonic() < end:
@@ -444,7 +444,7 @@ def test_one_worker_of_three_is_stopped(kafka_bootstrap: str, tmp_path: Path, we
                 time.sleep(0.5)
         finally:
             os.kill(stopped, signal.SIGCONT)
-        ends(proxy, "worker_silent")
+        ends(proxy, "worker_unresponsive")
         eventually(lambda: proxy.get("/readyz") == (200, "serving\n"), 30, "no other condition")
 
         _is_started_again(proxy)
@@ -524,6 +524,6 @@ def test_a_cluster_that_wants_a_login_and_none_is_configured(
     del proxy.config["upstream"]["sasl"]
     try:
         proxy.start()
-        begins(proxy, "own_login_missing", web_ui)
+        begins(proxy, "proxy_login_missing", web_ui)
     finally:
         proxy.stop()

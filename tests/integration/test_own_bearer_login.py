@@ -96,7 +96,7 @@ def test_a_token_file_serves_settings_dead_letters_and_events(broker: Kafka, tmp
 
         expired = token("sluicegate", -30, marker="planted")
         file.write_text(expired)
-        eventually(lambda: "own_login_rejected" in proxy.get("/readyz")[1], what="the condition")
+        eventually(lambda: "proxy_login_rejected" in proxy.get("/readyz")[1], what="the condition")
         status, body = proxy.get("/readyz")
         assert status == 200
         assert "upstream.sasl has no token" in body
@@ -203,7 +203,7 @@ def test_client_credentials_serve_the_same_and_a_failing_endpoint_is_named(broke
             assert _count(broker, dead) > stored
 
             endpoint.response = (503, {}, b"planted")
-            eventually(lambda: "own_login_rejected" in proxy.get("/readyz")[1], what="the condition")
+            eventually(lambda: "proxy_login_rejected" in proxy.get("/readyz")[1], what="the condition")
             status, body = proxy.get("/readyz")
             assert (
                 status,

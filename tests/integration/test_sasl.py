@@ -165,7 +165,7 @@ def test_a_rejected_login_of_the_proxy_blocks_no_client(proxy_with_an_old_passwo
     assert outcomes == [None]
     status, body = proxy.get("/readyz")
     assert status == 200
-    assert body.startswith("needs attention\nown_login_rejected: ")
+    assert body.startswith("needs attention\nproxy_login_rejected: ")
     assert "upstream.sasl is rejected" in body
     assert proxy.metric("sluicegate_upstream_logins_rejected_total") >= 1
     assert proxy.metric("sluicegate_ready") == 1

@@ -30,7 +30,7 @@ def live(proxy: ProxyProcess) -> dict[str, Any]:
         status, body = proxy.get("/api/live")
         assert status == 200, body
         state.update(json.loads(body))
-        assert state["proxies"] == 2 or any(each["condition"] == "worker_silent" for each in state["conditions"])
+        assert state["proxies"] == 2 or any(each["condition"] == "worker_unresponsive" for each in state["conditions"])
         return bool(state["proxies"] == 2)
 
     eventually(has_both, what="both workers in one look")

@@ -24,7 +24,7 @@ from tests.proxy.live.events import NOW, rejected
 
 
 def broken(detail: str) -> ActiveCondition:
-    return ActiveCondition(Condition.OWN_LOGIN_REJECTED, State.NEEDS_ATTENTION, "", detail, NOW)
+    return ActiveCondition(Condition.PROXY_LOGIN_REJECTED, State.NEEDS_ATTENTION, "", detail, NOW)
 
 
 def seen(

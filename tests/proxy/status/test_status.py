@@ -63,13 +63,13 @@ def test_a_condition_of_several_subjects_follows_a_list_of_them(status: Status, 
 
 
 def test_another_detail_keeps_the_time_of_the_beginning(status: Status, clock: Clock) -> None:
-    status.set(Condition.OWN_LOGIN_REJECTED, "wrong password")
+    status.set(Condition.PROXY_LOGIN_REJECTED, "wrong password")
     clock.now += 5
-    status.set(Condition.OWN_LOGIN_REJECTED, "unknown mechanism")
+    status.set(Condition.PROXY_LOGIN_REJECTED, "unknown mechanism")
 
     (active,) = status.active()
     assert (active.detail, active.since_ms) == ("unknown mechanism", 100_000)
-    status.set(Condition.OWN_LOGIN_REJECTED, None)
+    status.set(Condition.PROXY_LOGIN_REJECTED, None)
     assert names(status) == []
 
 
@@ -108,7 +108,7 @@ def test_an_event_loop_that_does_not_move_is_not_live(status: Status, clock: Clo
 
 def test_subjects_and_texts_are_bounded(status: Status) -> None:
     for number in range(1000):
-        status.begin(Condition.WORKER_SILENT, "x" * 100_000, f"topic-{number}")
+        status.begin(Condition.WORKER_UNRESPONSIVE, "x" * 100_000, f"topic-{number}")
 
     active = status.active()
     assert len(active) == 100
@@ -130,7 +130,7 @@ def test_one_worker_that_serves_keeps_the_process_ready() -> None:
 
 
 def test_the_same_condition_of_two_workers_is_shown_once() -> None:
-    login = [of(Condition.OWN_LOGIN_REJECTED, "wrong password")]
+    login = [of(Condition.PROXY_LOGIN_REJECTED, "wrong password")]
 
     assert len(of_workers([(1, login), (2, login)])) == 1
 

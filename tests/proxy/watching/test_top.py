@@ -43,7 +43,7 @@ def test_each_proxy_has_a_row_and_all_together_one() -> None:
     assert row_of(told, "proxy:1") == ["proxy:1", "0", "10.0", "0", "B", "0", "0", "0", "serving"]
     assert "proxy:3: no response: Connection refused" in told
     assert row_of(told, "all")[2] == "20.0"
-    assert "own_login_rejected: the login is rejected" in told
+    assert "proxy_login_rejected: the login is rejected" in told
     assert row_of(told, "billing")[:2] == ["billing", "2"]
     assert "looks like nanoseconds: as milliseconds it is 0.0 s ago" in " ".join(told.split())
 
@@ -117,7 +117,7 @@ def test_a_narrow_terminal_omits_columns_and_breaks_no_word(width: int, headings
 
     told = shown(*(ProxyState(each, state) for each in addresses), width=width)
 
-    rates = told[: told.index("own_login_rejected")]
+    rates = told[: told.index("proxy_login_rejected")]
     assert rates.splitlines()[1].split() == headings.split()
     assert row_of(rates, "192.168.100.100")[0] == "192.168.100.100:19650"
     assert row_of(rates, "127.0.0.1")[0] == "127.0.0.1:19650"

@@ -15,7 +15,7 @@ LATE = "the figures of worker 2 are missing here: it has not responded in time"
 
 def details(found: tuple[list[LiveState], list[ActiveCondition]]) -> tuple[list[LiveState], list[str]]:
     states, missing = found
-    assert {each.condition for each in missing} <= {Condition.WORKER_SILENT}
+    assert {each.condition for each in missing} <= {Condition.WORKER_UNRESPONSIVE}
     return states, [each.detail for each in missing]
 
 
