@@ -20,14 +20,14 @@ STATES = {
     Stage.CONNECTING: "connecting",
     Stage.OPEN: "open",
     Stage.DRAINING: "draining",
-    Stage.LEAVING: "leaving",
-    Stage.CLOSING: "leaving",
+    Stage.HALF_CLOSED: "half_closed",
+    Stage.CLOSING: "closing",
     Stage.ENDED: "ended",
 }
 PAUSES = {
     PauseReason.CONNECTING: "connecting to the broker",
-    PauseReason.OTHER_SIDE_FULL: "broker not reading",
-    PauseReason.RESPONSES_UNREAD: "client not reading",
+    PauseReason.PEER_BACKPRESSURE: "broker not reading",
+    PauseReason.CLIENT_NOT_READING: "client not reading",
     PauseReason.FAIR_SHARE: "fair share used",
     PauseReason.REJECTIONS: "pending rejections",
     PauseReason.VALIDATING: "validation",

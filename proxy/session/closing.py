@@ -71,7 +71,7 @@ class SessionCloser:
     def settled(self) -> None:
         """Continue the close after a request was handled or the broker has responded."""
         stage = self._lifecycle.stage
-        if stage is Stage.LEAVING:
+        if stage is Stage.HALF_CLOSED:
             self.end_requests()
         elif stage is Stage.DRAINING:
             self.close_if_idle()

@@ -12,7 +12,7 @@ class Stage(IntEnum):
     """Both sides are connected."""
     DRAINING = auto()
     """No more requests are read; the session ends when the requests in flight are complete."""
-    LEAVING = auto()
+    HALF_CLOSED = auto()
     """The client has ended its output; the last request has not been forwarded yet."""
     CLOSING = auto()
     """The output to the broker has ended; responses may still arrive."""
@@ -31,14 +31,14 @@ class LifecycleEvent(Enum):
 
 
 _CONNECTED, _DRAIN, _BUSY, _REQUESTS_ENDED, _BOTH_CLOSED = LifecycleEvent
-_CONNECTING, _OPEN, _DRAINING, _LEAVING, _CLOSING, _ENDED = Stage
+_CONNECTING, _OPEN, _DRAINING, _HALF_CLOSED, _CLOSING, _ENDED = Stage
 
 # Other events change nothing.
 RULES: dict[Stage, dict[LifecycleEvent, Stage]] = {
     _CONNECTING: {_CONNECTED: _OPEN, _DRAIN: _DRAINING, _BOTH_CLOSED: _ENDED},
-    _OPEN: {_DRAIN: _DRAINING, _BUSY: _LEAVING, _REQUESTS_ENDED: _CLOSING, _BOTH_CLOSED: _ENDED},
-    _DRAINING: {_BUSY: _LEAVING, _REQUESTS_ENDED: _CLOSING, _BOTH_CLOSED: _ENDED},
-    _LEAVING: {_REQUESTS_ENDED: _CLOSING, _BOTH_CLOSED: _ENDED},
+    _OPEN: {_DRAIN: _DRAINING, _BUSY: _HALF_CLOSED, _REQUESTS_ENDED: _CLOSING, _BOTH_CLOSED: _ENDED},
+    _DRAINING: {_BUSY: _HALF_CLOSED, _REQUESTS_ENDED: _CLOSING, _BOTH_CLOSED: _ENDED},
+    _HALF_CLOSED: {_REQUESTS_ENDED: _CLOSING, _BOTH_CLOSED: _ENDED},
     _CLOSING: {_BOTH_CLOSED: _ENDED},
     _ENDED: {},
 }

@@ -9,8 +9,8 @@ class PauseReason(Enum):
     """A reason to pause; reading resumes when none is left."""
 
     CONNECTING = auto()
-    OTHER_SIDE_FULL = auto()
-    RESPONSES_UNREAD = auto()
+    PEER_BACKPRESSURE = auto()
+    CLIENT_NOT_READING = auto()
     FAIR_SHARE = auto()
     REJECTIONS = auto()
     VALIDATING = auto()

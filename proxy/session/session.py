@@ -116,17 +116,17 @@ class Session:
     def on_full(self, connection: Connection, full: bool) -> None:
         if connection is self.broker:
             if full:
-                self.client.pause(PauseReason.OTHER_SIDE_FULL)
+                self.client.pause(PauseReason.PEER_BACKPRESSURE)
             else:
                 self.requests.release_memory()
-                self.client.resume(PauseReason.OTHER_SIDE_FULL)
+                self.client.resume(PauseReason.PEER_BACKPRESSURE)
         elif full:  # as with a broker: no more requests are read from a client that does not read its responses
-            self.broker.pause(PauseReason.OTHER_SIDE_FULL)
-            self.client.pause(PauseReason.RESPONSES_UNREAD)
+            self.broker.pause(PauseReason.PEER_BACKPRESSURE)
+            self.client.pause(PauseReason.CLIENT_NOT_READING)
         else:
             self._responses.release_memory()
-            self.broker.resume(PauseReason.OTHER_SIDE_FULL)
-            self.client.resume(PauseReason.RESPONSES_UNREAD)
+            self.broker.resume(PauseReason.PEER_BACKPRESSURE)
+            self.client.resume(PauseReason.CLIENT_NOT_READING)
 
     def _request_settled(self) -> None:
         """Continue after a request has waited."""

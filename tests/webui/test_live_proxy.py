@@ -52,7 +52,14 @@ def test_two_workers_are_merged_and_match_the_metrics(proxy: ProxyProcess) -> No
     state = live(proxy)
     assert state["totals"]["records"] >= sum(state["history"]["records"])
     assert sum(state["distances"]["behind"].values()) > 0
-    assert state["connections"]["by_state"].keys() <= {"connecting", "open", "leaving", "draining", "ended"}
+    assert state["connections"]["by_state"].keys() <= {
+        "connecting",
+        "open",
+        "half_closed",
+        "closing",
+        "draining",
+        "ended",
+    }
     assert {broker["name"] for broker in state["brokers"]} == {"bootstrap", "broker 1", "broker 2"}
     listener = next(broker["listener"] for broker in state["brokers"] if broker["name"] == "broker 1")
     assert listener == f"127.0.0.1:{proxy.broker_port(1)}"

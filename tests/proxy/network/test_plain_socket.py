@@ -131,13 +131,13 @@ async def test_the_peers_end_is_told_and_it_can_still_be_answered(wire: Wire) ->
 
 @of_all
 async def test_nothing_is_read_while_something_holds(wire: Wire) -> None:
-    wire.connection.pause(PauseReason.OTHER_SIDE_FULL)
+    wire.connection.pause(PauseReason.PEER_BACKPRESSURE)
     await wire.send(framed(100))
     wire.connection.write(b"x")
     assert await wire.read(1) == b"x"  # the loop has polled its sockets
 
     before = len(wire.told.received)
-    wire.connection.resume(PauseReason.OTHER_SIDE_FULL)
+    wire.connection.resume(PauseReason.PEER_BACKPRESSURE)
 
     await until(lambda: len(wire.told.received) == 100)
     assert before == 0
@@ -168,13 +168,13 @@ async def test_a_reset_behind_bytes_that_came_is_seen_behind_them(wire: Wire) ->
 
 @of_all
 async def test_a_reset_behind_bytes_that_came_while_something_held(wire: Wire) -> None:
-    wire.connection.pause(PauseReason.OTHER_SIDE_FULL)
+    wire.connection.pause(PauseReason.PEER_BACKPRESSURE)
     wire.will_reset()
     wire.send_at_once(framed(100))
     wire.peer.close()
     await asyncio.sleep(0)
 
-    wire.connection.resume(PauseReason.OTHER_SIDE_FULL)
+    wire.connection.resume(PauseReason.PEER_BACKPRESSURE)
 
     await wire.told.lost.wait()
     assert len(wire.told.received) == 100
@@ -183,7 +183,7 @@ async def test_a_reset_behind_bytes_that_came_while_something_held(wire: Wire) -
 
 @of_all
 async def test_a_reset_is_seen_by_who_only_writes(wire: Wire) -> None:
-    wire.connection.pause(PauseReason.OTHER_SIDE_FULL)
+    wire.connection.pause(PauseReason.PEER_BACKPRESSURE)
     wire.connection.write(os.urandom(MUCH))
     await until(lambda: wire.connection.is_full)
 
@@ -197,7 +197,7 @@ async def test_a_reset_is_seen_by_who_only_writes(wire: Wire) -> None:
 
 @of_all
 async def test_writing_to_a_peer_that_is_gone_ends_it(wire: Wire) -> None:
-    wire.connection.pause(PauseReason.OTHER_SIDE_FULL)  # reading would report the end first
+    wire.connection.pause(PauseReason.PEER_BACKPRESSURE)  # reading would report the end first
     wire.will_reset()
     wire.peer.close()
 

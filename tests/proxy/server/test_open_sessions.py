@@ -43,12 +43,12 @@ def test_a_session_with_its_broker_is_open_and_lists_its_pause_reasons() -> None
     play = Playbook()
     play.from_client(produce(9, {b"t": [(0, good_batch(NOW))]}, -1, 1))
     play.session.client.pause(PauseReason.MEMORY)
-    play.session.broker.pause(PauseReason.OTHER_SIDE_FULL)
+    play.session.broker.pause(PauseReason.PEER_BACKPRESSURE)
 
     gauges = looked(census_of(play), play).gauges()
 
     assert (gauges.connections, gauges.upstream) == ({"open": 1}, {("bootstrap", "open"): 1})
-    assert gauges.paused == {("client", "memory"): 1, ("broker", "other_side_full"): 1}
+    assert gauges.paused == {("client", "memory"): 1, ("broker", "peer_backpressure"): 1}
 
 
 def test_a_round_that_is_under_way_shows_the_one_before() -> None:

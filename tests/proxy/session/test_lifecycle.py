@@ -35,7 +35,7 @@ def test_from_everywhere_it_ends(stage: Stage) -> None:
         ([_DRAIN, _CONNECTED], Stage.DRAINING),
         (
             [_CONNECTED, _BUSY, _DRAIN],
-            Stage.LEAVING,
+            Stage.HALF_CLOSED,
         ),
         (
             [_CONNECTED, _BUSY, _REQUESTS_ENDED],

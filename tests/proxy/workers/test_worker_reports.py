@@ -45,7 +45,8 @@ async def proxy() -> Proxy:
 
 
 SILENT = (
-    "worker_unresponsive: worker 2 (process 102) has not reported for more than 5 s: its clients may wait, and its figures "
+    "worker_unresponsive: worker 2 (process 102) has not reported for more than 5 s: its clients may wait, and its "
+    "figures "
     "are missing or old"
 )
 

@@ -24,7 +24,7 @@ CONNECTIONS: tuple[Family, ...] = (
         "sluicegate_connections_by_stage",
         "Client connections by stage, sampled about once a second.",
         "Many in `connecting`: brokers accept no connections, or clients connect without sending requests. Many in "
-        "`draining` or `leaving`: brokers do not respond.",
+        "`draining` or `half_closed`: brokers do not respond.",
         lambda s: s.gauges.connections,
         ("stage",),
         _STAGES,
@@ -32,7 +32,7 @@ CONNECTIONS: tuple[Family, ...] = (
     gauge(
         "sluicegate_paused_connections",
         "Paused connections, by side and reason, sampled about once a second; a connection can have several reasons.",
-        "Why the proxy does not read from connections. `other_side_full`: the peer does not read; `responses_unread`: "
+        "Why the proxy does not read from connections. `peer_backpressure`: the peer does not read; `client_not_reading`: "
         "the client does not read its responses; `in_flight`: too many in-flight requests, `in_flight_total`: of all "
         "clients together; `memory`: the budget is exhausted; `validating`: a validation thread is busy; `settings`, "
         "`topic_names`: the proxy waits for topic settings or names from the cluster; `stored_times`: for the response "

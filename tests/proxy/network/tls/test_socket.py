@@ -33,19 +33,19 @@ async def test_nothing_is_lost_of_who_sends_much_and_closes_at_once(wire: Wire) 
 
 
 def hold_for_a_turn(wire: Wire) -> None:
-    wire.connection.pause(PauseReason.OTHER_SIDE_FULL)
-    asyncio.get_running_loop().call_soon(wire.connection.resume, PauseReason.OTHER_SIDE_FULL)
+    wire.connection.pause(PauseReason.PEER_BACKPRESSURE)
+    asyncio.get_running_loop().call_soon(wire.connection.resume, PauseReason.PEER_BACKPRESSURE)
 
 
 @over_tls
 async def test_what_waits_while_something_holds_comes_before_the_end(wire: Wire) -> None:
-    wire.connection.pause(PauseReason.OTHER_SIDE_FULL)
+    wire.connection.pause(PauseReason.PEER_BACKPRESSURE)
     await wire.send(framed(5_000))
     wire.peer.shutdown(socket.SHUT_WR)
     await asyncio.sleep(0)
     before = len(wire.told.received)
 
-    wire.connection.resume(PauseReason.OTHER_SIDE_FULL)
+    wire.connection.resume(PauseReason.PEER_BACKPRESSURE)
 
     await wire.told.ended.wait()
     assert len(wire.told.received) == 5_000
