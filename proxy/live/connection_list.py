@@ -20,7 +20,7 @@ STATES = {
     Stage.CONNECTING: "connecting",
     Stage.OPEN: "open",
     Stage.DRAINING: "draining",
-    Stage.HALF_CLOSED: "half_closed",
+    Stage.HALF_CLOSED: "half closed",
     Stage.CLOSING: "closing",
     Stage.ENDED: "ended",
 }

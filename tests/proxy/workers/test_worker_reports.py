@@ -46,8 +46,7 @@ async def proxy() -> Proxy:
 
 SILENT = (
     "worker_unresponsive: worker 2 (process 102) has not reported for more than 5 s: its clients may wait, and its "
-    "figures "
-    "are missing or old"
+    "figures are missing or old"
 )
 
 
