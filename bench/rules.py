@@ -116,8 +116,8 @@ def order(number: int) -> dict[str, Any]:
 def measured(rule: RecordRule, value: bytes) -> float:
     """Ms of CPU for each MB: the least of some rounds, as others' load only adds."""
     record = RuledRecord("orders", 0, 0, 0, None, value, (), Client("127.0.0.1"))
-    assert rule.complaint(record) is None
-    return _least(lambda: rule.complaint(record), _RECORDS, len(value))
+    assert rule.fault(record) is None
+    return _least(lambda: rule.fault(record), _RECORDS, len(value))
 
 
 def natively(rule: RecordRule, value: bytes) -> float:

@@ -24,7 +24,7 @@ from sluicegate.proxy.registry.recent import Recent
 from sluicegate.proxy.registry.schema_compiler import SchemaCompiler, compile_inline
 from sluicegate.proxy.scheduling.fair_sharing import FairSlots
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget, WaitBudgetExceeded, WaitNotAllowed
-from sluicegate.validation.rules.own_rule import place_of
+from sluicegate.validation.rules.custom_rule import place_of
 from sluicegate.validation.rules.rule import Outage, SchemaError
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 from sluicegate.validation.rules.schemas.framing import ConfluentFraming, SchemaFraming

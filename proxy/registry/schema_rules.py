@@ -134,10 +134,10 @@ class SchemaRules(InlineRules):
         return rule
 
     def of_entry_point(self, name: str, options: Mapping[str, Any]) -> RecordRule:
-        """Make a rule of an entry point. Raises OwnRuleUnusable."""
+        """Make a rule of an entry point. Raises CustomRuleUnusable."""
         rule = super().of_entry_point(name, options)
         return (
-            self._stoppable(Specification(EvaluatorKind.OWN_RULE, name=name, options=options), rule)
+            self._stoppable(Specification(EvaluatorKind.CUSTOM_RULE, name=name, options=options), rule)
             if rule.is_slow
             else rule
         )

@@ -374,7 +374,7 @@ class EvaluationThread:
 
 def _is_permanent(evaluation: Evaluation) -> bool:
     """Return whether a failure is that of a library with this schema and these data. A failure to compile is one of the
-    folder for temporary files; that of an operator's own rule is an outage (docs/policies.md).
+    folder for temporary files; that of a custom rule is an outage (docs/policies.md).
     """
-    is_own = evaluation.specification.kind is EvaluatorKind.OWN_RULE
+    is_own = evaluation.specification.kind is EvaluatorKind.CUSTOM_RULE
     return evaluation.request.operation is not RulesOperation.COMPILE and not is_own

@@ -30,7 +30,7 @@ from sluicegate.proxy.rules_process.messages import (
     send_response,
 )
 from sluicegate.proxy.rules_process.protoc import write_descriptor_set
-from sluicegate.validation.rules.own_rule import place_of
+from sluicegate.validation.rules.custom_rule import place_of
 from sluicegate.validation.rules.protobuf.message_names import MessageNaming
 from sluicegate.validation.rules.rule import Outage, RecordRule, RuleUnusable, SchemaError, Side
 from sluicegate.validation.rules.schemas.conditions import SchemaCondition
@@ -66,7 +66,7 @@ _MODULES: Final = {
     ),
     EvaluatorKind.PROTOBUF_CONSTRAINTS: ("protobuf.indexed_schema", "google.protobuf.message_factory", "protovalidate"),
     EvaluatorKind.AS_JSON: ("json.schema", "jsonschema_rs", "orjson"),
-    EvaluatorKind.OWN_RULE: ("own_rule", "importlib.metadata"),
+    EvaluatorKind.CUSTOM_RULE: ("custom_rule", "importlib.metadata"),
 }
 _WARM: Final = {
     EvaluatorKind.JSON: Specification(
@@ -155,9 +155,9 @@ def _schema_or_rule(given: Specification) -> Content | RecordRule | None:
         from sluicegate.validation.rules.cel.rule import IsTrue  # noqa: PLC0415
 
         return IsTrue(given.text.decode())
-    from sluicegate.validation.rules.own_rule import own_rule  # noqa: PLC0415
+    from sluicegate.validation.rules.custom_rule import custom_rule  # noqa: PLC0415
 
-    return own_rule(given.name, given.options)
+    return custom_rule(given.name, given.options)
 
 
 _STATM = Path("/proc/self/statm")

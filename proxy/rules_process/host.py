@@ -83,7 +83,7 @@ def _take_standard_error() -> int:
     for end in (read, write):
         os.set_blocking(end, False)
     nothing = Path(os.devnull).open("w")  # noqa: SIM115  # for as long as the process runs
-    sys.stdout = sys.stderr = nothing  # output of an operator's own rule must not block on a full pipe
+    sys.stdout = sys.stderr = nothing  # output of a custom rule must not block on a full pipe
     os.dup2(nothing.fileno(), _STDOUT)
     os.dup2(write, _STDERR)
     os.close(write)

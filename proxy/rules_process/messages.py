@@ -50,7 +50,7 @@ class EvaluatorKind(Enum):
     PROTOBUF_EXPRESSION = "CEL over Protobuf"
     PROTOBUF_CONSTRAINTS = "protovalidate"
     AS_JSON = "JSON Schema over other data"
-    OWN_RULE = "own rule"
+    CUSTOM_RULE = "custom rule"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +59,8 @@ class Specification:
 
     `text`: the text of a schema or an expression; for PROTOBUF a descriptor set. `references`: the schemas that it
     refers to, by the name that it uses, each after its own references. `name`: the message of a Protobuf file (empty
-    for a registered schema, whose messages the data names), the entry point of an operator's own rule, or the key of a
-    CONTENT_RULE; for PROTO_SOURCE the folder of the descriptor set. `options`: those of an operator's own rule, the
+    for a registered schema, whose messages the data names), the entry point of a custom rule, or the key of a
+    CONTENT_RULE; for PROTO_SOURCE the folder of the descriptor set. `options`: those of a custom rule, the
     side and the keys of a CONTENT_RULE, or the `expression` over a schema (a text, or a registry's
     Condition) and the kind of that `schema`, which PROTOBUF_CONSTRAINTS has alone, and AS_JSON with a `json_schema`;
     for a registered Protobuf schema NAMING, a MessageNaming.
@@ -84,9 +84,8 @@ class RulesOperation(Enum):
 
     COMPILE = "compile"
     FAULT = "fault"
-    EXPLANATION = "explanation"
+    DESCRIPTION = "description"
     RECORD_NAME = "record_name"
-    COMPLAINT = "complaint"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +108,7 @@ class Outcome(Enum):
     UNKNOWN = "unknown"  # the process does not have the specification: repeat with it
     UNUSABLE = "unusable"  # it cannot be compiled; `words` has the reason
     OUTAGE = "outage"  # a service that the rule needs does not respond; `words` names it
-    FAILED = "failed"  # an error in our code or in an operator's own rule; `words` has its place
+    FAILED = "failed"  # an error in our code or in a custom rule; `words` has its place
     ENDED = "ended"  # from the host: the process ended by `signal` or with `code`; if `is_final`, the host ended too
 
 

@@ -6,8 +6,8 @@ from typing import Final
 from sluicegate.proxy.rules_process.evaluation_thread import TooCostly
 from sluicegate.proxy.rules_process.messages import EvaluatorKind, RulesOperation, Specification, fields_of
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
+from sluicegate.validation.rules.custom_rule import place_of
 from sluicegate.validation.rules.native.questions import BytesQuestion
-from sluicegate.validation.rules.own_rule import place_of
 from sluicegate.validation.rules.rule import (
     INLINE_STEPS,
     LIBRARY_FAULTS,
@@ -39,7 +39,7 @@ _EXPRESSIONS: Final = {
 class StoppableContent:
     """`content`: None if it was too costly to compile here; then only the rules process compiles it.
 
-    All methods except `steps` and `ordinary` raise WaitNotAllowed if they may not wait for the rules process.
+    All methods except `cost` and `ordinary` raise WaitNotAllowed if they may not wait for the rules process.
     """
 
     def __init__(self, specification: Specification, content: Content | None, process: RulesProcess) -> None:
@@ -71,13 +71,13 @@ class StoppableContent:
 
     def look_ahead(self, subjects: Sequence[bytes]) -> None:
         """Validate together what the rules process validates."""
-        costly = [data for data in subjects if self.steps(data) > INLINE_STEPS]
+        costly = [data for data in subjects if self.cost(data) > INLINE_STEPS]
         self._process.look_ahead(self._specification, RulesOperation.FAULT, costly)
 
-    def steps(self, data: bytes) -> int:
+    def cost(self, data: bytes) -> int:
         if self._content is None:
             return UNBOUNDED
-        steps = self._content.steps(data)
+        steps = self._content.cost(data)
         self._counted = (data, steps)
         return steps
 
@@ -86,7 +86,7 @@ class StoppableContent:
         content = self._content
         counted, self._counted = self._counted, None
         if content is not None:
-            steps = counted[1] if counted is not None and counted[0] is data else content.steps(data)
+            steps = counted[1] if counted is not None and counted[0] is data else content.cost(data)
             if steps <= INLINE_STEPS:
                 return content.fault(data)
         try:
@@ -94,12 +94,12 @@ class StoppableContent:
         except TooCostly as error:
             return f"is {too_costly(error)}"
 
-    def explanation(self, data: bytes) -> str | None:
+    def description(self, data: bytes) -> str | None:
         content = self._content
-        if content is not None and content.steps(data) <= INLINE_STEPS:
-            return content.explanation(data)
+        if content is not None and content.cost(data) <= INLINE_STEPS:
+            return content.description(data)
         try:
-            return self._evaluated(RulesOperation.EXPLANATION, data)
+            return self._evaluated(RulesOperation.DESCRIPTION, data)
         except (TooCostly, Outage, SchemaError):
             return None
 
@@ -156,14 +156,14 @@ class StoppableRule:
     """A rule that may take long for some or all records."""
 
     def __init__(self, specification: Specification, rule: RecordRule, process: RulesProcess) -> None:
-        self.needs = rule.needs
+        self.parts = rule.parts
         self.header_names = header_names_of(rule)
         self.is_slow = rule.is_slow
         evaluation = StoppableExpression(specification, rule, process)
-        self.steps = evaluation.steps
-        self.complaint = evaluation.complaint
+        self.cost = evaluation.cost
+        self.fault = evaluation.fault
         self.look_ahead = evaluation.look_ahead
-        self.explanation = evaluation.explanation
+        self.description = evaluation.description
 
 
 class StoppableExpression:
@@ -183,18 +183,18 @@ class StoppableExpression:
         except TooCostly as error:
             raise SchemaUnusable(f"it takes {error}") from error
 
-    def steps(self, record: RuledRecord) -> int:
-        return UNBOUNDED if self._inline is None else self._inline.steps(record)
+    def cost(self, record: RuledRecord) -> int:
+        return UNBOUNDED if self._inline is None else self._inline.cost(record)
 
-    def complaint(self, record: RuledRecord) -> str | None:
-        """Return the complaint, or None. Raises Outage, SchemaError, and WaitNotAllowed if this thread may not wait."""
-        if self._inline is not None and self._inline.steps(record) <= INLINE_STEPS:
+    def fault(self, record: RuledRecord) -> str | None:
+        """Return the fault, or None. Raises Outage, SchemaError, and WaitNotAllowed if this thread may not wait."""
+        if self._inline is not None and self._inline.cost(record) <= INLINE_STEPS:
             try:
-                return self._inline.complaint(record)
+                return self._inline.fault(record)
             except LIBRARY_FAULTS as error:
                 raise SchemaError(f"evaluating it fails ({type(error).__name__} at {place_of(error)})") from error
         try:
-            return self._process.ask(self._specification, RulesOperation.COMPLAINT, fields_of(record))
+            return self._process.ask(self._specification, RulesOperation.FAULT, fields_of(record))
         except TooCostly as error:
             return f"the record is {too_costly(error)}"
         except SchemaUnusable as error:
@@ -202,14 +202,14 @@ class StoppableExpression:
 
     def look_ahead(self, records: Sequence[RuledRecord]) -> None:
         """Evaluate together what the rules process evaluates."""
-        costly = [fields_of(each) for each in records if self.steps(each) > INLINE_STEPS]
-        self._process.look_ahead(self._specification, RulesOperation.COMPLAINT, costly)
+        costly = [fields_of(each) for each in records if self.cost(each) > INLINE_STEPS]
+        self._process.look_ahead(self._specification, RulesOperation.FAULT, costly)
 
-    def explanation(self, record: RuledRecord) -> str | None:
-        if self._inline is not None and self._inline.steps(record) <= INLINE_STEPS:
-            return self._inline.explanation(record)
+    def description(self, record: RuledRecord) -> str | None:
+        if self._inline is not None and self._inline.cost(record) <= INLINE_STEPS:
+            return self._inline.description(record)
         try:
-            return self._process.ask(self._specification, RulesOperation.EXPLANATION, fields_of(record))
+            return self._process.ask(self._specification, RulesOperation.DESCRIPTION, fields_of(record))
         except (TooCostly, Outage, SchemaUnusable):
             return None
 

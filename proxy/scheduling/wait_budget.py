@@ -35,7 +35,7 @@ class WaitBudgetExceeded(Exception):
 
 @dataclass(frozen=True, slots=True)
 class VerdictAhead:
-    """What a rule says when it is asked next: a complaint, None, or an exception to raise.
+    """What a rule says when it is asked next: a fault, None, or an exception to raise.
 
     `seconds`: the CPU time, which is charged when the rule is asked.
     """

@@ -136,7 +136,7 @@ def ask_natively(value: bytes) -> bool:
     for rule, natively in _ASKED:
         natively.accepts(value, 1000)
         is_good = natively.accepts(records, 1)
-        words = rule.complaint(RuledRecord("t", 0, 0, 0, b"key", value, (), Client("")))
+        words = rule.fault(RuledRecord("t", 0, 0, 0, b"key", value, (), Client("")))
         assert not is_good or words is None, f"only natively good: {rule}: {words}: {value.hex()}"
         good = good and is_good
     return good

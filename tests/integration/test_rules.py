@@ -58,13 +58,13 @@ FILES = {
     "our_rules.py": """from sluicegate.validation.rules.rule import Part
 
 class Currency:
-    needs = Part.HEADERS
+    parts = Part.HEADERS
     is_slow = False
 
     def __init__(self, options):
         self._wanted = options["is"].encode()
 
-    def complaint(self, record):
+    def fault(self, record):
         return None if (b"currency", self._wanted) in record.headers else "it is paid in another currency"
 """,
     "our_rules-1.dist-info/METADATA": "Metadata-Version: 2.1\nName: our-rules\nVersion: 1\n",

@@ -181,10 +181,10 @@ def test_values_of_glues_serializers_are_validated_by_the_schemas_of_a_folder(tm
 
 
 class _Down(InlineRule):
-    needs = Part.NONE
+    parts = Part.NONE
     is_slow = False
 
-    def complaint(self, record: RuledRecord) -> str | None:
+    def fault(self, record: RuledRecord) -> str | None:
         raise Outage("registry main is unavailable: no route")
 
 

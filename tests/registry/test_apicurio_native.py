@@ -87,22 +87,22 @@ def test_native_ids_are_found(apicurio: Apicurio, homes: dict[str, Any], kind: s
     headers: tuple[Header, ...] = ((f"apicurio.value.{kind}".encode(), number.to_bytes(8)),) if not prefix else ()
     rule = rule_for(apicurio, id=kind)
 
-    assert rule.complaint(record(prefix + GOOD, topic="homes", headers=headers)) is None
-    words = str(rule.complaint(record(prefix + BAD, topic="homes", headers=headers)))
+    assert rule.fault(record(prefix + GOOD, topic="homes", headers=headers)) is None
+    words = str(rule.fault(record(prefix + BAD, topic="homes", headers=headers)))
     assert "is not Avro of its schema" in words
     assert f"(schema {kind} {number} of registry main)" in words
-    elsewhere = str(rule.complaint(record(prefix + GOOD, topic="payments", headers=headers)))
+    elsewhere = str(rule.fault(record(prefix + GOOD, topic="payments", headers=headers)))
     assert "not registered under subject payments-value" in elsewhere
 
 
 def test_what_names_no_schema_is_rejected(apicurio: Apicurio, homes: dict[str, Any]) -> None:
     rule = rule_for(apicurio)
 
-    assert "which registry main does not have" in str(rule.complaint(record(b"\0" + (4711).to_bytes(8) + GOOD)))
+    assert "which registry main does not have" in str(rule.fault(record(b"\0" + (4711).to_bytes(8) + GOOD)))
     for value in (b"", b"\0", b"\0" * 5, b"{}"):
-        assert "names no schema" in str(rule.complaint(record(value)))
+        assert "names no schema" in str(rule.fault(record(value)))
     wrong = ((b"apicurio.value.globalId", b"\x01"),)
-    assert "does not hold an id of eight bytes" in str(rule.complaint(record(GOOD, headers=wrong)))
+    assert "does not hold an id of eight bytes" in str(rule.fault(record(GOOD, headers=wrong)))
 
 
 FILE = """syntax = "proto3"; package shop;
@@ -125,13 +125,13 @@ def test_protobuf_of_apicurios_own_serializer(apicurio: Apicurio, with_headers: 
 
     for (_, data), (value, headers) in zip(messages, written, strict=True):
         assert value.endswith(data)
-        assert rule.complaint(record(value, topic=topic, headers=headers)) is None
-        words = str(rule.complaint(record(value + b"\xff", topic=topic, headers=headers)))
+        assert rule.fault(record(value, topic=topic, headers=headers)) is None
+        words = str(rule.fault(record(value + b"\xff", topic=topic, headers=headers)))
         assert "is not Protobuf of its schema: it cannot be read as shop." in words
     value, headers = written[0]
     value = value.replace(b"Outer", b"Wrong")
     headers = tuple((name, b"Wrong" if text == b"Outer" else text) for name, text in headers)
-    assert "is of no message of it" in str(rule.complaint(record(value, topic=topic, headers=headers)))
+    assert "is of no message of it" in str(rule.fault(record(value, topic=topic, headers=headers)))
 
 
 def test_json_schema_and_protobuf(apicurio: Apicurio, homes: dict[str, Any]) -> None:
@@ -141,9 +141,9 @@ def test_json_schema_and_protobuf(apicurio: Apicurio, homes: dict[str, Any]) -> 
     ].to_bytes(8)
     rule = rule_for(apicurio)
 
-    assert rule.complaint(record(b"\0" + of_json + b"{}", topic="json")) is None
-    assert "does not follow its JSON Schema" in str(rule.complaint(record(b"\0" + of_json + b"1", topic="json")))
-    assert rule.complaint(record(b"\0" + of_protobuf + b"\x03\x0a\x01M", topic="proto")) is None
+    assert rule.fault(record(b"\0" + of_json + b"{}", topic="json")) is None
+    assert "does not follow its JSON Schema" in str(rule.fault(record(b"\0" + of_json + b"1", topic="json")))
+    assert rule.fault(record(b"\0" + of_protobuf + b"\x03\x0a\x01M", topic="proto")) is None
     section = Registry(url=native(apicurio), type="apicurio")
     surveyed = RegistrySurvey("main", section, MetSubjects(all_subjects=True)).look(compile_inline)
     assert "proto-value" not in {each.subject for each in surveyed.unusable}
@@ -156,4 +156,4 @@ def test_another_api_is_an_outage(apicurio: Apicurio) -> None:
     rule = HasRegisteredSchema(Side.VALUE, Registries().by_name({"main": section})["main"])
 
     with pytest.raises(Outage, match="set url to its native API"):
-        rule.complaint(record(b"\0" + bytes(7) + b"\x01" + GOOD))
+        rule.fault(record(b"\0" + bytes(7) + b"\x01" + GOOD))

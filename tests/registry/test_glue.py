@@ -60,21 +60,21 @@ def test_values_of_awss_serializers_are_validated_by_the_schemas_that_they_regis
 
     for value, (data, _) in zip(values, written, strict=True):
         assert data[1] == (0 if value.compression == "NONE" else 5)
-        assert rule.complaint(record(data, topic="orders")) is None, value
+        assert rule.fault(record(data, topic="orders")) is None, value
         plain = data[18:] if value.compression == "NONE" else zlib.decompress(data[18:])
         assert plain.endswith(value.data)
         for bad in (framed(value.version, plain + b"\xff"), framed(value.version, zlib.compress(plain + b"\xff"), 5)):
-            assert f"(schema {value.version} of registry main)" in str(rule.complaint(record(bad, topic="orders")))
+            assert f"(schema {value.version} of registry main)" in str(rule.fault(record(bad, topic="orders")))
 
 
 def test_values_that_name_no_schema_are_rejected(tmp_path: Path) -> None:
     (tmp_path / f"{AVRO}.avsc").write_bytes(LONG_RECORD)
     rule = rule_over(tmp_path)
 
-    assert rule.complaint(record(framed(AVRO, b"\x06abc"))) is None
+    assert rule.fault(record(framed(AVRO, b"\x06abc"))) is None
     for value in (b"", b"\x03", b"\0\0\0\0\1\x06abc", framed(AVRO, b"")[:17], framed(AVRO, b"\x06abc", 1)):
-        assert "names no schema: write it with a serializer of AWS Glue" in str(rule.complaint(record(value)))
-    assert "which registry main does not have" in str(rule.complaint(record(framed(UUID(int=9), b"\x06abc"))))
+        assert "names no schema: write it with a serializer of AWS Glue" in str(rule.fault(record(value)))
+    assert "which registry main does not have" in str(rule.fault(record(framed(UUID(int=9), b"\x06abc"))))
 
 
 def test_decompression_is_bounded(tmp_path: Path) -> None:
@@ -82,14 +82,14 @@ def test_decompression_is_bounded(tmp_path: Path) -> None:
     rule = rule_over(tmp_path)
     packed = zlib.compress(b"\x06abc")
 
-    assert rule.complaint(record(framed(AVRO, packed, 5))) is None
-    assert rule.steps(record(framed(AVRO, packed, 5))) < 100_000
+    assert rule.fault(record(framed(AVRO, packed, 5))) is None
+    assert rule.cost(record(framed(AVRO, packed, 5))) < 100_000
     bomb = record(framed(AVRO, zlib.compress(bytes(64 << 20)), 5))
-    assert rule.steps(bomb) == UNBOUNDED
+    assert rule.cost(bomb) == UNBOUNDED
     assert rule.known_schema(bomb) is None
-    assert "has more than 16777216 bytes when it is decompressed" in str(rule.complaint(bomb))
-    assert "ends within its zlib stream" in str(rule.complaint(record(framed(AVRO, packed[:-1], 5))))
-    assert "cannot be decompressed as zlib" in str(rule.complaint(record(framed(AVRO, b"abc", 5))))
+    assert "has more than 16777216 bytes when it is decompressed" in str(rule.fault(bomb))
+    assert "ends within its zlib stream" in str(rule.fault(record(framed(AVRO, packed[:-1], 5))))
+    assert "cannot be decompressed as zlib" in str(rule.fault(record(framed(AVRO, b"abc", 5))))
 
 
 def test_a_schema_that_cannot_be_used_and_a_folder_that_is_missing(tmp_path: Path) -> None:
@@ -98,9 +98,9 @@ def test_a_schema_that_cannot_be_used_and_a_folder_that_is_missing(tmp_path: Pat
     (tmp_path / "README.json").write_text("{}")
 
     with pytest.raises(SchemaError, match=f"schema {AVRO} of registry main cannot be used"):
-        rule_over(tmp_path).complaint(record(framed(AVRO, b"")))
+        rule_over(tmp_path).fault(record(framed(AVRO, b"")))
     with pytest.raises(Outage, match="missing: No such file or directory"):
-        rule_over(tmp_path / "missing").complaint(record(framed(AVRO, b"")))
+        rule_over(tmp_path / "missing").fault(record(framed(AVRO, b"")))
     section = Registry(type="glue", folder=str(tmp_path))
     surveyed = RegistrySurvey("main", section, MetSubjects()).look(compile_inline)
     assert [each.schema_id for each in surveyed.unusable] == [AVRO]

@@ -80,13 +80,13 @@ def test_a_schema_that_boto3_has_registered_is_found_under_its_topic(moto: str) 
         registry = Registries().by_name({"main": section_at(moto, **keys)})["main"]
         with closing(registry):
             rule = HasRegisteredSchema(Side.VALUE, registry)
-            assert rule.complaint(good) is None
-            assert "is not Avro of its schema" in str(rule.complaint(bad))
-            words = str(rule.complaint(record(framed(version, b"\x06abc"), topic="payments")))
+            assert rule.fault(good) is None
+            assert "is not Avro of its schema" in str(rule.fault(bad))
+            words = str(rule.fault(record(framed(version, b"\x06abc"), topic="payments")))
             assert "not registered under subject payments-value" in words
-            assert "does not have" in str(rule.complaint(record(framed(AVRO, b"\x06abc"), topic="orders")))
+            assert "does not have" in str(rule.fault(record(framed(AVRO, b"\x06abc"), topic="orders")))
     with closing(Registries().by_name({"main": section_at(moto, registry="theirs")})["main"]) as registry:
-        words = str(HasRegisteredSchema(Side.VALUE, registry).complaint(good))
+        words = str(HasRegisteredSchema(Side.VALUE, registry).fault(good))
         assert "not registered under subject orders-value" in words
 
 
@@ -137,7 +137,7 @@ def test_requests_are_signed_as_botocore_signs_them(
             closing(Registries().by_name({"main": section_at(there.url)})["main"]) as registry,
         ):
             rule = HasRegisteredSchema(Side.VALUE, registry)
-            assert "does not have" in str(rule.complaint(record(framed(AVRO, b""))))
+            assert "does not have" in str(rule.fault(record(framed(AVRO, b""))))
     assert json.loads(bodies[0]) == {"SchemaVersionId": str(AVRO)}
     assert b"X-Amz-Target: AWSGlue.GetSchemaVersion" in there.heads[0]
     assert f"Signature={signature_of(there.heads[0], bodies[0], TOKEN)}".encode() in there.heads[0]
@@ -165,7 +165,7 @@ def test_each_failure_is_an_outage_with_its_own_message(response: bytes, words: 
 
     with StandIn(respond) as there, closing(Registries().by_name({"main": section_at(there.url)})["main"]) as registry:
         with pytest.raises(Outage, match=words) as raised:
-            HasRegisteredSchema(Side.VALUE, registry).complaint(record(framed(AVRO, b"")))
+            HasRegisteredSchema(Side.VALUE, registry).fault(record(framed(AVRO, b"")))
         assert "swordfish" not in str(raised.value)
 
 

@@ -217,9 +217,9 @@ def test_a_schema_that_a_header_names_by_guid_is_asked_for_as_confluents_registr
     named = ((b"__value_schema_id", b"\x01" + guid.bytes),)
     with StandIn(answer) as there, closing(SchemaRegistry("main", RegistryHttp(there.url))) as registry:
         rule = HasRegisteredSchema(Side.VALUE, registry)
-        assert rule.complaint(record(b"\x02", headers=named, topic="orders")) is None
-        assert "is not Avro of its schema" in str(rule.complaint(record(b"", headers=named, topic="orders")))
-        words = str(rule.complaint(record(b"\x02", headers=named, topic="payments")))
+        assert rule.fault(record(b"\x02", headers=named, topic="orders")) is None
+        assert "is not Avro of its schema" in str(rule.fault(record(b"", headers=named, topic="orders")))
+        words = str(rule.fault(record(b"\x02", headers=named, topic="payments")))
         assert "not registered under subject payments-value" in words
     body = {"schema": '"long"', "schemaType": "AVRO"}
     assert asked == [(b"/subjects/orders-value", body), (b"/subjects/payments-value", body)]

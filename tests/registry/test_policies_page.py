@@ -40,15 +40,15 @@ SECRET = "swordfish"
 
 
 class OurRule:
-    """The page's own rule: what is paid is paid in the currency of its options."""
+    """The custom rule of the page: what is paid is paid in the currency of its options."""
 
-    needs = Part.HEADERS
+    parts = Part.HEADERS
     is_slow = False
 
     def __init__(self, options: dict[str, str]) -> None:
         self.currency = options["currency"].encode()
 
-    def complaint(self, record: RuledRecord) -> str | None:
+    def fault(self, record: RuledRecord) -> str | None:
         return None if (b"currency", self.currency) in record.headers else "it is paid in another currency"
 
 

@@ -77,8 +77,8 @@ def test_what_its_serializer_writes_is_accepted(apicurio: Apicurio, name: str) -
 
     data = serialized(apicurio, topic, new(**fields[name]))
 
-    assert rule_of(apicurio).complaint(record(data, topic=topic)) is None
-    assert "cannot be read as shop.Outer" in str(rule_of(apicurio).complaint(record(data + b"\x0a\x05a", topic=topic)))
+    assert rule_of(apicurio).fault(record(data, topic=topic)) is None
+    assert "cannot be read as shop.Outer" in str(rule_of(apicurio).fault(record(data + b"\x0a\x05a", topic=topic)))
 
 
 def test_indexes_lead_to_messages_beside_a_map(apicurio: Apicurio) -> None:
@@ -97,7 +97,7 @@ def test_indexes_lead_to_messages_beside_a_map(apicurio: Apicurio) -> None:
 
 
 def complaint_of(rule: HasRegisteredSchema, schema_id: int, topic: str, data: bytes) -> str | None:
-    return rule.complaint(record(b"\0" + schema_id.to_bytes(4) + data, topic=topic))
+    return rule.fault(record(b"\0" + schema_id.to_bytes(4) + data, topic=topic))
 
 
 IMPORTING = [

@@ -77,7 +77,7 @@ class RequestCheck:
             self.of_principal is None or self.of_principal.concerns_principal_of(client)
         )
 
-    def complaint(self, sent: SentBatch, client: Client) -> str | None:
+    def fault(self, sent: SentBatch, client: Client) -> str | None:
         """Return the fault and the setting that fixes it, for the producer's developer; None if there is no fault."""
         faults = [*self._of_batch(sent), *self._of_client(client)]
         return "; ".join(faults) if faults else None

@@ -17,7 +17,7 @@ class Required:
     side: Side
 
     @property
-    def needs(self) -> Part:
+    def parts(self) -> Part:
         """None: sizes are always known."""
         return Part.NONE
 
@@ -30,15 +30,15 @@ class Required:
         """Return the whole rule."""
         return about(self.side, BytesQuestion(required=True))
 
-    def steps(self, _record: RuledRecord) -> int:
+    def cost(self, _record: RuledRecord) -> int:
         """Return the cost of a comparison."""
         return CONSTANT_STEPS
 
-    def complaint(self, record: RuledRecord) -> str | None:
+    def fault(self, record: RuledRecord) -> str | None:
         """Return a text if the key or value is null."""
         return f"the {self.side.value} is null; send one" if self.side.size_of(record) < 0 else None
 
-    def explanation(self, _record: RuledRecord) -> str | None:
+    def description(self, _record: RuledRecord) -> str | None:
         """Return None: there are no more details."""
         return None
 
@@ -52,7 +52,7 @@ class Size:
     most: int | None = None
 
     @property
-    def needs(self) -> Part:
+    def parts(self) -> Part:
         """None: sizes are always known."""
         return Part.NONE
 
@@ -66,11 +66,11 @@ class Size:
         most = BytesQuestion().most if self.most is None else self.most
         return about(self.side, BytesQuestion(least=self.least, most=most))
 
-    def steps(self, _record: RuledRecord) -> int:
+    def cost(self, _record: RuledRecord) -> int:
         """Return the cost of a comparison."""
         return CONSTANT_STEPS
 
-    def complaint(self, record: RuledRecord) -> str | None:
+    def fault(self, record: RuledRecord) -> str | None:
         """Return a text if the key or value is too small or too large."""
         size = self.side.size_of(record)
         if 0 <= size < self.least:
@@ -79,7 +79,7 @@ class Size:
             return f"the {self.side.value} has {size} bytes, at most {self.most} are allowed"
         return None
 
-    def explanation(self, _record: RuledRecord) -> str | None:
+    def description(self, _record: RuledRecord) -> str | None:
         """Return None: there are no more details."""
         return None
 
@@ -91,7 +91,7 @@ class Utf8:
     side: Side
 
     @property
-    def needs(self) -> Part:
+    def parts(self) -> Part:
         """The bytes."""
         return self.side.part
 
@@ -104,11 +104,11 @@ class Utf8:
         """Return the whole rule."""
         return about(self.side, BytesQuestion(is_text=True))
 
-    def steps(self, record: RuledRecord) -> int:
+    def cost(self, record: RuledRecord) -> int:
         """Return the cost of decoding, less than a nanosecond per byte."""
         return CONSTANT_STEPS + record.content_bytes // 100
 
-    def complaint(self, record: RuledRecord) -> str | None:
+    def fault(self, record: RuledRecord) -> str | None:
         """Return the position of the first byte that is not UTF-8."""
         data = self.side.bytes_of(record)
         if data is None or data.isascii():
@@ -119,7 +119,7 @@ class Utf8:
             return f"the {self.side.value} is not UTF-8 from byte {error.start} on; encode it as UTF-8"
         return None
 
-    def explanation(self, _record: RuledRecord) -> str | None:
+    def description(self, _record: RuledRecord) -> str | None:
         """Return None: there are no more details."""
         return None
 
@@ -131,7 +131,7 @@ class MostRecords:
     most: int
 
     @property
-    def needs(self) -> Part:
+    def parts(self) -> Part:
         """None: a record's position is always known."""
         return Part.NONE
 
@@ -144,17 +144,17 @@ class MostRecords:
         """Return the whole rule."""
         return OrdinaryQuestions(most_records=self.most)
 
-    def steps(self, _record: RuledRecord) -> int:
+    def cost(self, _record: RuledRecord) -> int:
         """Return the cost of a comparison."""
         return CONSTANT_STEPS
 
-    def complaint(self, record: RuledRecord) -> str | None:
+    def fault(self, record: RuledRecord) -> str | None:
         """Return a text for the first record beyond the limit."""
         if record.index != self.most:
             return None
         return f"the batch has more than {self.most} records; have the producer send smaller batches (batch.size)"
 
-    def explanation(self, _record: RuledRecord) -> str | None:
+    def description(self, _record: RuledRecord) -> str | None:
         """Return None: there are no more details."""
         return None
 
@@ -174,7 +174,7 @@ class MonotonicTime:
         self._latest: OrderedDict[tuple[object, ...], int] = OrderedDict()
 
     @property
-    def needs(self) -> Part:
+    def parts(self) -> Part:
         """None: a record's time is always known."""
         return Part.NONE
 
@@ -183,11 +183,11 @@ class MonotonicTime:
         """True, so that each batch is validated once."""
         return True
 
-    def steps(self, _record: RuledRecord) -> int:
+    def cost(self, _record: RuledRecord) -> int:
         """Return the cost of a look-up."""
         return CONSTANT_STEPS
 
-    def complaint(self, record: RuledRecord) -> str | None:
+    def fault(self, record: RuledRecord) -> str | None:
         """Return a text if the time is before the producer's latest."""
         time = record.timestamp
         if time == _NO_TIME:
@@ -204,6 +204,6 @@ class MonotonicTime:
             self._latest.popitem(last=False)
         return None
 
-    def explanation(self, _record: RuledRecord) -> str | None:
+    def description(self, _record: RuledRecord) -> str | None:
         """Return None: there are no more details."""
         return None

@@ -10,7 +10,7 @@ from sluicegate.validation.rules.rule import RecordRule, Side
 class ContentRule(RecordRule, Protocol):
     """A rule about a key or a value, created with the side and, as keyword arguments, the keys of its section.
 
-    Any client can send any bytes: `steps` must be an upper bound of the work that they cause.
+    Any client can send any bytes: `cost` must be an upper bound of the work that they cause.
     """
 
     @property

@@ -86,7 +86,7 @@ def evaluate_rules(
     """
     evaluation = _Evaluation(rules, batch, client, budget, min(_MOST_OBSERVED, observed.record_errors), broken)
     try:
-        with reader.contents(batch, rules.needs, limits, budget.to_read_again(), rules.header_names) as contents:
+        with reader.contents(batch, rules.parts, limits, budget.to_read_again(), rules.header_names) as contents:
             evaluation.run(contents)
     except OverLimit as over:
         return RuleResult(over_limit(batch.topic, batch.partition, over, batch.record_count), None)
@@ -100,7 +100,7 @@ def evaluate_request_rules(rules: Sequence[RequestCheck], sent: SentBatch, clien
     """Evaluate all request rules about this client, in the order of the configuration. `records`: of the batch."""
     broken: dict[Mode, list[tuple[str, str]]] = {Mode.REJECT: [], Mode.OBSERVE: []}
     for rule in rules:
-        text = rule.complaint(sent, client) if rule.concerns(client) else None
+        text = rule.fault(sent, client) if rule.concerns(client) else None
         if text is not None:
             broken[rule.mode].append((rule.name, text))
     return RuleResult(_rejection(broken[Mode.REJECT], records), _rejection(broken[Mode.OBSERVE], records))
@@ -132,12 +132,12 @@ class _Evaluation:
         self.observing = RuleFindings(most_observed)
         self._budget = budget
         self._rules = [
-            (named.rule.complaint, named, Part.KEY in named.rule.needs, Part.VALUE in named.rule.needs)
+            (named.rule.fault, named, Part.KEY in named.rule.parts, Part.VALUE in named.rule.parts)
             for named in rules.rules
         ]
         self._looking_ahead = rules.looking_ahead
         self._has_explained: set[int] = set()
-        self._of_headers = next((named for named in rules.rules if named.rule.needs & Part.HEADERS), None)
+        self._of_headers = next((named for named in rules.rules if named.rule.parts & Part.HEADERS), None)
         self._record = RuledRecord(batch.topic, batch.partition, 0, 0, None, None, (), client, batch.producer_id)
 
     def run(self, contents: RecordContents | MessageContents) -> None:
@@ -190,7 +190,7 @@ class _Evaluation:
         """Evaluate records, each with its number of headers."""
         records = [record for record, _ in read]
         for named, rule in self._looking_ahead:
-            if named.rule.steps(records[0]) > _MOST_STEPS:  # most batches have records of one kind
+            if named.rule.cost(records[0]) > _MOST_STEPS:  # most batches have records of one kind
                 rule.look_ahead(records)
         for record, headers in read:
             if headers > _MOST_HEADERS:
@@ -200,8 +200,8 @@ class _Evaluation:
             self._evaluate(record)
 
     def _evaluate(self, record: RuledRecord) -> None:
-        for complaint, named, reads_key, reads_value in self._rules:
-            steps = min(named.rule.steps(record), _MOST_STEPS)
+        for fault, named, reads_key, reads_value in self._rules:
+            steps = min(named.rule.cost(record), _MOST_STEPS)
             self._budget.check_at_once(steps * _STEP_WORK)
             work = _RULE_WORK + steps * _STEP_WORK
             if reads_key and record.key_size > 0:
@@ -209,7 +209,7 @@ class _Evaluation:
             if reads_value and record.value_size > 0:
                 work += record.value_size
             try:
-                text = complaint(record)
+                text = fault(record)
             except Outage as outage:
                 self._note_outage(named, outage)
             except SchemaError as error:
@@ -224,7 +224,7 @@ class _Evaluation:
         if id(named) in self._has_explained:
             return text
         self._has_explained.add(id(named))
-        return named.rule.explanation(record) or text
+        return named.rule.description(record) or text
 
     def _note(self, named: NamedRule, record: RuledRecord, text: str) -> None:
         found = self.rejecting if named.mode is Mode.REJECT else self.observing

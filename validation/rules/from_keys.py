@@ -9,8 +9,8 @@ from sluicegate.config.content_keys import ContentKeys, Schema
 from sluicegate.validation.rules.built_in import MonotonicTime, MostRecords, Required, Size, Utf8
 from sluicegate.validation.rules.cel.rule import IsTrue
 from sluicegate.validation.rules.content_rules import CONTENT_RULES, content_rule
+from sluicegate.validation.rules.custom_rule import custom_rule
 from sluicegate.validation.rules.headers import ForbiddenHeaders, HeaderBounds, MatchedHeader, RequiredHeaders
-from sluicegate.validation.rules.own_rule import own_rule
 from sluicegate.validation.rules.rule import Mode, NamedRule, OnOutage, OnSchemaError, RecordRule, Side
 from sluicegate.validation.rules.rule_set import RuleSet
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
@@ -41,7 +41,7 @@ class RuleMaker(Protocol):
         """Return a rule about the JSON Schema of data that another schema describes. Raises RuleUnusable."""
 
     def of_entry_point(self, name: str, options: Mapping[str, Any]) -> RecordRule:
-        """Return the operator's own rule of an entry point. Raises RuleUnusable."""
+        """Return the custom rule of an entry point. Raises RuleUnusable."""
 
 
 class InlineRules:
@@ -76,8 +76,8 @@ class InlineRules:
         raise SchemaUnusable("no schema can be read here")
 
     def of_entry_point(self, name: str, options: Mapping[str, Any]) -> RecordRule:
-        """Return the rule. Raises OwnRuleUnusable."""
-        return own_rule(name, options)
+        """Return the rule. Raises CustomRuleUnusable."""
+        return custom_rule(name, options)
 
 
 INLINE_RULES = InlineRules()

@@ -23,7 +23,7 @@ class _ListedHeaders:
         return frozenset(name.encode() for name in self.names)
 
     @property
-    def needs(self) -> Part:
+    def parts(self) -> Part:
         """The headers."""
         return _PARTS
 
@@ -32,11 +32,11 @@ class _ListedHeaders:
         """False: records have few headers."""
         return False
 
-    def steps(self, record: RuledRecord) -> int:
+    def cost(self, record: RuledRecord) -> int:
         """Return the cost of reading each header once."""
         return CONSTANT_STEPS + len(record.headers)
 
-    def explanation(self, _record: RuledRecord) -> str | None:
+    def description(self, _record: RuledRecord) -> str | None:
         """Return None: there are no more details."""
         return None
 
@@ -45,7 +45,7 @@ class _ListedHeaders:
 class RequiredHeaders(_ListedHeaders):
     """Each of these headers is present, with any value."""
 
-    def complaint(self, record: RuledRecord) -> str | None:
+    def fault(self, record: RuledRecord) -> str | None:
         """Return the missing names."""
         present = {name for name, _ in record.headers}
         missing = [name for name in self.names if name.encode() not in present]
@@ -56,7 +56,7 @@ class RequiredHeaders(_ListedHeaders):
 class ForbiddenHeaders(_ListedHeaders):
     """None of these headers is present."""
 
-    def complaint(self, record: RuledRecord) -> str | None:
+    def fault(self, record: RuledRecord) -> str | None:
         """Return the forbidden names that are present."""
         present = {name for name, _ in record.headers}
         found = [name for name in self.names if name.encode() in present]
@@ -78,7 +78,7 @@ class MatchedHeader:
         self._instructions = self._compiled.programsize
 
     @property
-    def needs(self) -> Part:
+    def parts(self) -> Part:
         """The headers."""
         return _PARTS
 
@@ -92,7 +92,7 @@ class MatchedHeader:
         """False: RE2 takes linear time."""
         return False
 
-    def steps(self, record: RuledRecord) -> int:
+    def cost(self, record: RuledRecord) -> int:
         """Return the cost of matching each header of this name once, at most INLINE_STEPS."""
         steps = CONSTANT_STEPS + len(record.headers)
         for name, value in record.headers:
@@ -103,7 +103,7 @@ class MatchedHeader:
     def _steps_of(self, value: bytes | None) -> int:
         return _MATCH_STEPS + (0 if value is None else len(value) * self._instructions // _INSTRUCTIONS_A_STEP)
 
-    def complaint(self, record: RuledRecord) -> str | None:
+    def fault(self, record: RuledRecord) -> str | None:
         """Return that a value does not match, without the value."""
         left = INLINE_STEPS
         matched: bytes | None = None
@@ -118,7 +118,7 @@ class MatchedHeader:
                 return f"the value of header {self.name} does not match {self.pattern}"
         return None
 
-    def explanation(self, _record: RuledRecord) -> str | None:
+    def description(self, _record: RuledRecord) -> str | None:
         """Return None: there are no more details."""
         return None
 
@@ -139,7 +139,7 @@ class HeaderBounds:
     most_bytes: int | None = None
 
     @property
-    def needs(self) -> Part:
+    def parts(self) -> Part:
         """The headers."""
         return _PARTS
 
@@ -153,11 +153,11 @@ class HeaderBounds:
         """False: records have few headers."""
         return False
 
-    def steps(self, record: RuledRecord) -> int:
+    def cost(self, record: RuledRecord) -> int:
         """Return the cost of reading each header once."""
         return CONSTANT_STEPS + len(record.headers)
 
-    def complaint(self, record: RuledRecord) -> str | None:
+    def fault(self, record: RuledRecord) -> str | None:
         """Return that there are too many headers, or that they are too large."""
         count = record.header_count
         if self.most_headers is not None and count > self.most_headers:
@@ -167,7 +167,7 @@ class HeaderBounds:
             return f"headers of {size} bytes, names and values together; at most {self.most_bytes} are allowed"
         return None
 
-    def explanation(self, _record: RuledRecord) -> str | None:
+    def description(self, _record: RuledRecord) -> str | None:
         """Return None: there are no more details."""
         return None
 

@@ -56,16 +56,16 @@ class ContentReader:
     def contents(
         self,
         batch: Batch,
-        needs: Part,
+        parts: Part,
         limits: ValidationLimits,
         budget: DecompressionBudget,
         header_names: frozenset[bytes] | None = None,
     ) -> Iterator[RecordContents | MessageContents]:
         """Return a walk over the records that only extracts the needed parts. `header_names`: as for Wanted."""
         wanted = Wanted(
-            Part.KEY in needs,
-            Part.VALUE in needs,
-            Part.HEADERS in needs,
+            Part.KEY in parts,
+            Part.VALUE in parts,
+            Part.HEADERS in parts,
             limits.max_decompression_window_bytes,
             header_names=header_names,
         )

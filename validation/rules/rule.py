@@ -104,7 +104,7 @@ class Client:
 
 
 class RuledRecord:
-    """A record as rules see it; key, value and headers are only set if a rule of the topic `needs` them.
+    """A record as rules see it; key, value and headers are only set if a rule of the topic reads them.
 
     A plain class that is filled again for each record of a batch, so no rule may keep it. `index`: position in the
     batch; `timestamp`: int64 ms; `key_size` and `value_size`: bytes, -1 for null, always set; `producer_id`: -1 if the
@@ -189,27 +189,27 @@ class RecordRule(Protocol):
     """One kind of rule with its options. Thread-safe."""
 
     @property
-    def needs(self) -> Part:
+    def parts(self) -> Part:
         """The parts that it reads."""
 
     @property
     def is_slow(self) -> bool:
         """Whether a record may take more than about ten microseconds; such a rule never runs on the event loop."""
 
-    def steps(self, record: RuledRecord) -> int:
-        """Return an upper bound of the steps that `complaint` takes for this record, computed without doing the work.
+    def cost(self, record: RuledRecord) -> int:
+        """Return an upper bound of the steps that `fault` takes for this record, computed without doing the work.
 
         The cost of the schema times the size of the value; UNBOUNDED if no bound is known.
         """
 
-    def complaint(self, record: RuledRecord) -> str | None:
+    def fault(self, record: RuledRecord) -> str | None:
         """Return the fault of a record, for the producer's developer; None if there is none.
 
-        Raises Outage and SchemaError. As cheap as possible, without details: these come from `explanation`.
+        Raises Outage and SchemaError. As cheap as possible, without details: these come from `description`.
         """
 
-    def explanation(self, record: RuledRecord) -> str | None:
-        """Return a longer text that replaces the one of `complaint` for this record: the first error in detail.
+    def description(self, record: RuledRecord) -> str | None:
+        """Return a longer text that replaces the one of `fault` for this record: the first error in detail.
 
         Called at most once per batch, for the first bad record. Takes at most a few milliseconds and raises nothing.
         None: there are no more details, or finding them takes longer.

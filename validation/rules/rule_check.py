@@ -48,14 +48,14 @@ class CheckedRule(Protocol):
     """A rule of one's own, or of a kind of sluicegate."""
 
     @property
-    def needs(self) -> Part:
+    def parts(self) -> Part:
         """The parts that it reads."""
 
     @property
     def is_slow(self) -> bool:
         """Whether a record may take more than about ten microseconds."""
 
-    def complaint(self, record: RuledRecord) -> str | None:
+    def fault(self, record: RuledRecord) -> str | None:
         """Return the fault of a record, or None."""
 
 
@@ -80,7 +80,7 @@ def check_rule(rule: CheckedRule, examples: Sequence[bytes | None] = (), seed: i
         for record, fault in zip(batch, faults, strict=True):
             if fault is not None:
                 raise AssertionError(
-                    f"{type(rule).__name__}.ordinary() accepts a record that complaint() rejects: key "
+                    f"{type(rule).__name__}.ordinary() accepts a record that fault() rejects: key "
                     f"{_shown(record.key)}, value {_shown(record.value)}, in a batch of {len(batch)}: {fault}. Such "
                     "records would be stored without a violation: ordinary() may accept less than the rule, never more"
                 )
@@ -105,16 +105,16 @@ class Accepts(Protocol):
 
 def _fault(rule: CheckedRule, record: NewRecord, at: int) -> str | None:
     """Return the rule's complaint about a record with the parts that it needs, as the proxy asks for it."""
-    needs = rule.needs
+    parts = rule.parts
     seen = RuledRecord(
         "topic", 0, at, record.timestamp, record.key, record.value,
-        record.headers if Part.HEADERS in needs else (), _CLIENT,
+        record.headers if Part.HEADERS in parts else (), _CLIENT,
     )  # fmt: skip
-    seen.key = record.key if Part.KEY in needs else None
-    seen.value = record.value if Part.VALUE in needs else None
-    where = f"{type(rule).__name__}.complaint() for key {_shown(record.key)}, value {_shown(record.value)}"
+    seen.key = record.key if Part.KEY in parts else None
+    seen.value = record.value if Part.VALUE in parts else None
+    where = f"{type(rule).__name__}.fault() for key {_shown(record.key)}, value {_shown(record.value)}"
     try:
-        fault = rule.complaint(seen)
+        fault = rule.fault(seen)
     except (Outage, SchemaError) as error:
         return f"no verdict: {error}"
     except Exception as error:

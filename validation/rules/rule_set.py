@@ -12,7 +12,7 @@ _FAST: bool = is_compiled()
 
 
 class RuleSet:
-    """The rules of a topic's policy. `needs`: the parts that any rule reads; `is_slow`: whether any rule may be slow.
+    """The rules of a topic's policy. `parts`: the parts that any rule reads; `is_slow`: whether any rule may be slow.
 
     `ordinary`: the checks that the fast path may make instead; None: the rules have to run. `looking_ahead`: the rules
     that evaluate several records together. `header_names`: of the headers that any rule reads; None: all.
@@ -20,12 +20,12 @@ class RuleSet:
 
     def __init__(self, rules: Iterable[NamedRule]) -> None:
         self.rules = tuple(rules)
-        self.needs: Part = reduce(or_, (named.rule.needs for named in self.rules), Part.NONE)
-        names = [header_names_of(named.rule) for named in self.rules if Part.HEADERS in named.rule.needs]
+        self.parts: Part = reduce(or_, (named.rule.parts for named in self.rules), Part.NONE)
+        names = [header_names_of(named.rule) for named in self.rules if Part.HEADERS in named.rule.parts]
         known = [each for each in names if each is not None]
         self.header_names = frozenset().union(*known) if len(known) == len(names) else None
         # Without compiled code, reading a byte takes a hundred times as long, and a record is read without giving way.
-        self.is_slow = any(named.rule.is_slow for named in self.rules) or (self.needs is not Part.NONE and not _FAST)
+        self.is_slow = any(named.rule.is_slow for named in self.rules) or (self.parts is not Part.NONE and not _FAST)
         self.looking_ahead = tuple((each, each.rule) for each in self.rules if isinstance(each.rule, LooksAhead))
         self.ordinary = ordinary_questions(named.rule for named in self.rules)
 

@@ -104,7 +104,7 @@ class _Masks:
         self._most_bytes = most_bytes
         self._budget = budget
         self._finder = sensitive.rule
-        self._reads_headers = self._finder is not None and Part.HEADERS in self._finder.rule.needs
+        self._reads_headers = self._finder is not None and Part.HEADERS in self._finder.rule.parts
         topic, partition, client = where
         self._record = RuledRecord(topic, partition, 0, 0, None, None, (), client)
 

@@ -21,7 +21,7 @@ from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch
 from sluicegate.protocol.records.record_batch import RecordBatch
 from sluicegate.protocol.records.writing import NewRecord, write_batch
-from sluicegate.validation.rules.own_rule import place_of
+from sluicegate.validation.rules.custom_rule import place_of
 from sluicegate.validation.verdict import TIMED, Rejected
 
 Correct = Callable[[DeadLetter], Record | None]

@@ -205,7 +205,7 @@ def rules(tmp_path: Path) -> Callable[[str], tuple[NamedRule, ...]]:
 
 def broken(rules: tuple[NamedRule, ...], value: bytes) -> set[str]:
     one = record(value=value)
-    return {named.name for named in rules if named.rule.steps(one) and named.rule.complaint(one) is not None}
+    return {named.name for named in rules if named.rule.cost(one) and named.rule.fault(one) is not None}
 
 
 def test_each_rule_has_the_same_verdict_in_each_format(rules: Callable[[str], tuple[NamedRule, ...]]) -> None:
@@ -228,7 +228,7 @@ def test_each_rule_has_the_same_verdict_in_each_format(rules: Callable[[str], tu
 def test_the_first_error_is_named_in_each_format(form: str, rules: Callable[[str], tuple[NamedRule, ...]]) -> None:
     one = record(value=WRITTEN[form](GOOD | {"amount": -1.0}))
 
-    texts = [named.rule.explanation(one) for named in rules(form) if named.rule.complaint(one) is not None]
+    texts = [named.rule.description(one) for named in rules(form) if named.rule.fault(one) is not None]
 
     assert len(texts) == 1
     assert texts[0] is not None and "/amount: exclusiveMinimum (0)" in texts[0]

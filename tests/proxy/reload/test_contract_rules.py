@@ -70,7 +70,7 @@ def test_records_are_good_or_bad_as_the_standard_says(
     rules = [part for rule in loaded.config.topics[0].rules or () for part in parts_of(rule, maker)]
 
     def faults(value: str) -> list[str]:
-        return [fault for rule in rules if (fault := rule.complaint(record(value.encode()))) is not None]
+        return [fault for rule in rules if (fault := rule.fault(record(value.encode()))) is not None]
 
     assert [value for value in good if faults(value)] == []
     assert [value for value in bad if not faults(value)] == []

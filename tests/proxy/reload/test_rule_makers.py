@@ -109,10 +109,10 @@ def test_a_costly_rule_about_a_value_is_stoppable(makers: RuleMakers) -> None:
     )
     few, many = (record(b"[" + b"[]," * count + b'{"a":1,"a":1}]') for count in (10, 300_000))
 
-    assert cheap.complaint(many) is None
-    assert "the same key twice" in str(costly.complaint(few))
+    assert cheap.fault(many) is None
+    assert "the same key twice" in str(costly.fault(few))
     assert makers.pid is None, "a few steps are validated here"
-    assert "the same key twice" in str(costly.complaint(many))
+    assert "the same key twice" in str(costly.fault(many))
     assert makers.pid is not None
 
 
@@ -122,9 +122,9 @@ def test_an_expression_over_a_large_avro_value_runs_in_the_rules_process(makers:
     given = Schema(format="avro", file=str(file))
     rule = makers.for_registries({}).of_schema_expression("value.n.size() == 64 && value.n.all(i, i == -1)", given)
 
-    assert rule.complaint(record(b"\x80\1" + b"\1" * 64 + b"\0")) is None
+    assert rule.fault(record(b"\x80\1" + b"\1" * 64 + b"\0")) is None
     assert makers.pid is None
-    assert rule.complaint(record(b"\x80\x80\2" + b"\1" * 16_384 + b"\0")) == (
+    assert rule.fault(record(b"\x80\x80\2" + b"\1" * 16_384 + b"\0")) == (
         "not true of the record: value.n.size() == 64 && value.n.all(i, i == -1)"
     )
     assert makers.pid is not None
@@ -160,9 +160,9 @@ def test_a_condition_on_a_large_value_runs_in_the_rules_process(
         given = Schema(registry="main", subject="any", conditions=True)
         rule = makers.for_registries({"main": Registry(url=registry.url)}).of_conditions(given, Side.VALUE)
 
-        assert rule.complaint(record(b"\0\0\0\0\1" + small)) is None
+        assert rule.fault(record(b"\0\0\0\0\1" + small)) is None
         assert rule.steps(record(b"\0\0\0\0\1" + small)) <= INLINE_STEPS < rule.steps(record(b"\0\0\0\0\1" + large))
-        assert "does not meet the condition few" in (rule.complaint(record(b"\0\0\0\0\1" + large)) or "")
+        assert "does not meet the condition few" in (rule.fault(record(b"\0\0\0\0\1" + large)) or "")
 
 
 CONSTRAINED = """
@@ -193,7 +193,7 @@ def test_constraints_run_in_the_rules_process_and_blame_the_sender_of_what_takes
 
         def said(value: bytes) -> str:
             assert rule.steps(record(value)) > INLINE_STEPS
-            return rule.complaint(record(value)) or ""
+            return rule.fault(record(value)) or ""
 
         good = b"\n\2ab"
         assert said(good) == ""

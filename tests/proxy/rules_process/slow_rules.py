@@ -1,4 +1,4 @@
-"""An operator's own rules that do what a value says, installed as pip would leave them."""
+"""Custom rules that do what a value says, installed as pip would leave them."""
 
 from pathlib import Path
 
@@ -8,12 +8,12 @@ from sluicegate.validation.rules.rule import Outage, Part
 
 class Does:
     """What the value says: spin SECONDS of CPU time, take BYTES, die by SIGNAL, sleep SECONDS, or nothing."""
-    needs = Part.VALUE
+    parts = Part.VALUE
     is_slow = True
     def __init__(self, options):
         self.kept = []
 
-    def complaint(self, record):
+    def fault(self, record):
         what, _, much = record.value.decode().partition(" ")
         if what == "spin":
             end = time.process_time() + float(much)

@@ -44,7 +44,7 @@ def does(process: RulesProcess, what: str, client: str, cpu_time: CpuTime, times
     words = None
     with (lock := threading.Lock()), process._wait_budget.waiting_at_most(2.0, lock, client, cpu_time):
         for _ in range(times):
-            words = process.ask(DOES, RulesOperation.COMPLAINT, fields_of(record(what.encode())))
+            words = process.ask(DOES, RulesOperation.FAULT, fields_of(record(what.encode())))
     return words
 
 
@@ -69,7 +69,7 @@ def test_the_rest_of_a_request_that_is_less_than_a_slice_is_its_limit(process: R
     with (lock := threading.Lock()), process._wait_budget.waiting_at_most(2.0, lock, "a", CpuTime.SLICE):
         process._wait_budget.spent.evaluating_seconds = SECONDS - 0.02
         with pytest.raises(TooCostly):
-            process.ask(DOES, RulesOperation.COMPLAINT, fields_of(record(b"spin 60")))
+            process.ask(DOES, RulesOperation.FAULT, fields_of(record(b"spin 60")))
 
 
 def test_a_schema_that_is_costly_to_compile_goes_elsewhere_too(process: RulesProcess) -> None:
@@ -88,12 +88,12 @@ def test_records_that_are_evaluated_ahead_go_elsewhere_together(process: RulesPr
 
     lock, waits = threading.Lock(), process._wait_budget.waiting_at_most
     with lock, waits(2.0, lock, "a", CpuTime.SLICE), pytest.raises(WaitNotAllowed):
-        process.look_ahead(DOES, RulesOperation.COMPLAINT, subjects)
+        process.look_ahead(DOES, RulesOperation.FAULT, subjects)
     with lock, process._wait_budget.waiting_at_most(2.0, lock, "a", CpuTime.REST):
-        process.look_ahead(DOES, RulesOperation.COMPLAINT, subjects)
-        assert process.ask(DOES, RulesOperation.COMPLAINT, subjects[1]) == "is bad"
+        process.look_ahead(DOES, RulesOperation.FAULT, subjects)
+        assert process.ask(DOES, RulesOperation.FAULT, subjects[1]) == "is bad"
         with pytest.raises(TooCostly):
-            process.ask(DOES, RulesOperation.COMPLAINT, subjects[2])
+            process.ask(DOES, RulesOperation.FAULT, subjects[2])
 
 
 def test_a_client_with_cheap_records_does_not_wait_for_forty_with_costly_ones(process: RulesProcess) -> None:

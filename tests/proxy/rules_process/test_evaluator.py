@@ -27,7 +27,7 @@ LOADED = {
     EvaluatorKind.PROTOBUF_EXPRESSION: {"google.protobuf.message_factory", "cel_expr_python.cel"},
     EvaluatorKind.PROTOBUF_CONSTRAINTS: {"sluicegate.validation.rules.protobuf.constraints", "protovalidate"},
     EvaluatorKind.AS_JSON: {"sluicegate.validation.rules.json.schema", "jsonschema_rs", "orjson"},
-    EvaluatorKind.OWN_RULE: {"sluicegate.validation.rules.own_rule", "importlib.metadata"},
+    EvaluatorKind.CUSTOM_RULE: {"sluicegate.validation.rules.custom_rule", "importlib.metadata"},
 }
 
 

@@ -26,8 +26,8 @@ from tests.proxy.rules_process.test_rules_process import Seen
 from tests.validation.rules.records import record
 
 SECONDS = 1.0
-DOES = Specification(EvaluatorKind.OWN_RULE, name="does")
-OTHER = Specification(EvaluatorKind.OWN_RULE, name="does")
+DOES = Specification(EvaluatorKind.CUSTOM_RULE, name="does")
+OTHER = Specification(EvaluatorKind.CUSTOM_RULE, name="does")
 
 
 class Asked:
@@ -50,7 +50,7 @@ class Asked:
 
     def _verdict(self, rule: Specification, fields: RecordFields) -> str | type[Exception] | None:
         try:
-            return self.process.ask(rule, RulesOperation.COMPLAINT, fields)
+            return self.process.ask(rule, RulesOperation.FAULT, fields)
         except (Outage, TooCostly) as error:
             return type(error)
 
@@ -73,7 +73,7 @@ def test_every_record_has_the_verdict_that_it_has_alone(asked: Asked, looks_ahea
     values = ["good", "bad", "good 2", "fail", "good 3", "out", "bad", "spin 60", "good 4"]
     with asked.request_of("a"):
         if looks_ahead:
-            asked.process.look_ahead(DOES, RulesOperation.COMPLAINT, records(*values))
+            asked.process.look_ahead(DOES, RulesOperation.FAULT, records(*values))
         found = asked.verdicts(*values)
     assert found == [None, "is bad", None, Outage, None, Outage, "is bad", TooCostly, TooCostly]
 
@@ -89,17 +89,17 @@ def test_the_costly_record_is_found_and_those_before_it_are_evaluated_once(
         assert asked.verdicts("good", rule=OTHER) == [None]  # so that the process is not new
     asked.seen.ended.clear()
     with asked.request_of("a"):
-        asked.process.look_ahead(DOES, RulesOperation.COMPLAINT, records(*values))
+        asked.process.look_ahead(DOES, RulesOperation.FAULT, records(*values))
         assert asked.verdicts(*values) == [None, None, None, TooCostly]
     assert asked.seen.ended == [*[Evaluated.DONE.value] * 3, limit.value]
-    assert asked.seen.exhausted == [("a", limit.value, "own rule")]
+    assert asked.seen.exhausted == [("a", limit.value, "custom rule")]
 
 
 def test_a_rule_that_is_too_costly_spares_the_records_of_another_rule_before_it(asked: Asked) -> None:
     first, second = ["good 1", "spin 60", "good 3"], ["good 1", "good 2", "good 3"]
     with asked.request_of("a"):
-        asked.process.look_ahead(DOES, RulesOperation.COMPLAINT, records(*first))
-        asked.process.look_ahead(OTHER, RulesOperation.COMPLAINT, records(*second))
+        asked.process.look_ahead(DOES, RulesOperation.FAULT, records(*first))
+        asked.process.look_ahead(OTHER, RulesOperation.FAULT, records(*second))
         found = [
             (*asked.verdicts(one), *asked.verdicts(other, rule=OTHER)) for one, other in zip(first, second, strict=True)
         ]
@@ -117,12 +117,12 @@ def test_data_of_a_schema_that_is_costly_to_compile_are_validated_together(asked
     with asked.request_of("a"):
         rule.look_ahead(batch)
         asked.process.close()  # it is not asked again
-        assert [rule.complaint(each) is None for each in batch] == [True, False, True, False, True]
+        assert [rule.fault(each) is None for each in batch] == [True, False, True, False, True]
 
 
 def test_equal_records_each_have_their_verdict(asked: Asked) -> None:
     with asked.request_of("a"):
-        asked.process.look_ahead(DOES, RulesOperation.COMPLAINT, records("bad", "bad", "good", "bad"))
+        asked.process.look_ahead(DOES, RulesOperation.FAULT, records("bad", "bad", "good", "bad"))
         assert asked.verdicts("bad", "bad", "good", "bad") == ["is bad", "is bad", None, "is bad"]
 
 
@@ -134,7 +134,7 @@ def test_another_client_has_its_turn_before_all_records_are_evaluated(asked: Ask
         with asked.request_of("greedy"):
             assert asked.verdicts("good") == [None]
             begun.set()
-            asked.process.look_ahead(DOES, RulesOperation.COMPLAINT, records(*[f"spin 0.02{n}" for n in range(30)]))
+            asked.process.look_ahead(DOES, RulesOperation.FAULT, records(*[f"spin 0.02{n}" for n in range(30)]))
             order.append("greedy")
 
     thread = threading.Thread(target=greedy)
@@ -149,4 +149,4 @@ def test_another_client_has_its_turn_before_all_records_are_evaluated(asked: Ask
 
 def test_a_thread_that_never_waits_hands_it_on(asked: Asked) -> None:
     with asked.wait_budget.never_waiting(), pytest.raises(WaitNotAllowed):
-        asked.process.look_ahead(DOES, RulesOperation.COMPLAINT, records("good", "good"))
+        asked.process.look_ahead(DOES, RulesOperation.FAULT, records("good", "good"))

@@ -26,7 +26,7 @@ from tests.validation.rules.records import record
 
 SECONDS = 1.0
 MEMORY = 128 << 20
-DOES = Specification(EvaluatorKind.OWN_RULE, name="does")
+DOES = Specification(EvaluatorKind.CUSTOM_RULE, name="does")
 DEEP = {f"d{i}": {"allOf": [{"$ref": f"#/$defs/d{i + 1}"}] * 2} for i in range(28)}
 CHAIN = {"$ref": "#/$defs/d0", "$defs": {**DEEP, "d28": {"type": "integer"}}}
 """Each definition looks twice at the next one: 2^28 ways to a value."""
@@ -71,7 +71,7 @@ def schema(kind: EvaluatorKind, text: Any) -> Specification:
 
 
 def do(process: RulesProcess, what: str) -> str | None:
-    return process.ask(DOES, RulesOperation.COMPLAINT, fields_of(record(what.encode())))
+    return process.ask(DOES, RulesOperation.FAULT, fields_of(record(what.encode())))
 
 
 def test_it_gives_the_same_results_as_inline_evaluation(process: RulesProcess) -> None:
@@ -87,8 +87,8 @@ def test_it_gives_the_same_results_as_inline_evaluation(process: RulesProcess) -
     assert process.ask(number, RulesOperation.FAULT, b"\x02") is None
     assert process.ask(number, RulesOperation.RECORD_NAME, b"\x02") == "n.Number"
     assert process.ask(number, RulesOperation.FAULT, b"") is not None
-    assert process.ask(expression, RulesOperation.COMPLAINT, fields_of(record(b'{"a": 2}'))) is None
-    assert process.ask(expression, RulesOperation.COMPLAINT, fields_of(record(b'{"a": 1}'))) is not None
+    assert process.ask(expression, RulesOperation.FAULT, fields_of(record(b'{"a": 2}'))) is None
+    assert process.ask(expression, RulesOperation.FAULT, fields_of(record(b'{"a": 1}'))) is not None
     assert do(process, "bad") == "is bad"
     assert do(process, "good") is None
 
@@ -202,7 +202,7 @@ def test_an_idle_process_that_is_killed_is_reported_and_replaced_without_an_outa
     assert not is_alive(evaluator)
 
 
-def test_outages_and_faults_of_own_rules_are_no_verdicts(process: RulesProcess) -> None:
+def test_outages_and_faults_of_custom_rules_are_no_verdicts(process: RulesProcess) -> None:
     with pytest.raises(Outage, match="the other side is away"):
         do(process, "out")
     with pytest.raises(Outage, match="ValueError at slow_rules_of_a_test") as raised:

@@ -156,24 +156,24 @@ def _wait_until(condition: Callable[[], bool]) -> None:
 class SlowRule:
     """A rule that needs more CPU time than a slice. `given`: the CPU time of each thread that has asked it."""
 
-    needs = Part.VALUE
+    parts = Part.VALUE
     is_slow = True
 
     def __init__(self, wait_budget: WaitBudget) -> None:
         self.given: list[CpuTime] = []
         self._wait_budget = wait_budget
 
-    def steps(self, _record: RuledRecord) -> int:
+    def cost(self, _record: RuledRecord) -> int:
         return 1
 
-    def complaint(self, _record: RuledRecord) -> str | None:
+    def fault(self, _record: RuledRecord) -> str | None:
         self._wait_budget.check_may_wait()
         self.given.append(self._wait_budget.cpu_time)
         if self._wait_budget.cpu_time is CpuTime.SLICE:
             raise WaitNotAllowed
         return "is bad"
 
-    def explanation(self, _record: RuledRecord) -> str | None:
+    def description(self, _record: RuledRecord) -> str | None:
         return None
 
 

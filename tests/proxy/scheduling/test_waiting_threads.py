@@ -34,7 +34,7 @@ SECONDS = 30.0
 class LooksUp(InlineRule):
     """A rule that looks up values that begin with `?`; the test provides the results."""
 
-    needs = Part.VALUE
+    parts = Part.VALUE
     is_slow = True
 
     def __init__(self, wait_budget: WaitBudget) -> None:
@@ -45,7 +45,7 @@ class LooksUp(InlineRule):
     def of(self, value: bytes) -> "Future[str | None]":
         return self.answers.setdefault(value, Future())
 
-    def complaint(self, record: RuledRecord) -> str | None:
+    def fault(self, record: RuledRecord) -> str | None:
         value = record.value or b""
         if not value.startswith(b"?"):
             return None

@@ -102,11 +102,11 @@ class KeyAndValue(InlineRule):
     """Two rules: about keys, and about values."""
 
     def __init__(self, side: str) -> None:
-        self.needs = Part.KEY if side == "key" else Part.VALUE
+        self.parts = Part.KEY if side == "key" else Part.VALUE
         self.is_slow = False
         self._side = side
 
-    def complaint(self, record: RuledRecord) -> str | None:
+    def fault(self, record: RuledRecord) -> str | None:
         return None if getattr(record, self._side) else "there is none"
 
 

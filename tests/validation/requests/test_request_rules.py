@@ -30,8 +30,8 @@ def test_how_a_batch_is_sent(
 ) -> None:
     rule = RequestCheck("r", **asked)
 
-    assert rule.complaint(SENT._replace(**good), CLIENT) is None
-    assert advice in (rule.complaint(SENT._replace(**bad), CLIENT) or "")
+    assert rule.fault(SENT._replace(**good), CLIENT) is None
+    assert advice in (rule.fault(SENT._replace(**bad), CLIENT) or "")
 
 
 def test_a_share_of_the_clients_grows_and_is_the_same_everywhere() -> None:
@@ -65,13 +65,13 @@ def test_the_client_id_and_the_software() -> None:
         software=(LeastVersion(NamePattern("librdkafka"), "2.0"), LeastVersion(NamePattern("*java*"), "3.7")),
     )
 
-    assert rule.complaint(SENT, CLIENT) is None
-    assert rule.complaint(SENT, Client("a:1", "team-b")) is None, "who has not said which software it is, is not asked"
-    assert "set client.id to match team-*" in (rule.complaint(SENT, Client("a:1", "app")) or "")
-    assert "set client.id" in (rule.complaint(SENT, Client("a:1")) or "")
-    old = rule.complaint(SENT, Client("a:1", "team-b", "librdkafka", "1.9.2"))
+    assert rule.fault(SENT, CLIENT) is None
+    assert rule.fault(SENT, Client("a:1", "team-b")) is None, "who has not said which software it is, is not asked"
+    assert "set client.id to match team-*" in (rule.fault(SENT, Client("a:1", "app")) or "")
+    assert "set client.id" in (rule.fault(SENT, Client("a:1")) or "")
+    old = rule.fault(SENT, Client("a:1", "team-b", "librdkafka", "1.9.2"))
     assert old == "librdkafka 1.9.2 is too old here; use 2.0 or later"
-    assert "use 3.7" in (rule.complaint(SENT, Client("a:1", "team-b", "apache-kafka-java", None)) or "")
+    assert "use 3.7" in (rule.fault(SENT, Client("a:1", "team-b", "apache-kafka-java", None)) or "")
 
 
 @pytest.mark.parametrize(

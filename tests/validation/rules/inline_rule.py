@@ -6,8 +6,8 @@ from sluicegate.validation.rules.rule import CONSTANT_STEPS, RuledRecord
 class InlineRule:
     """To be completed with `needs`, `is_slow` and `complaint`."""
 
-    def steps(self, _record: RuledRecord) -> int:
+    def cost(self, _record: RuledRecord) -> int:
         return CONSTANT_STEPS
 
-    def explanation(self, _record: RuledRecord) -> str | None:
+    def description(self, _record: RuledRecord) -> str | None:
         return None

@@ -86,7 +86,7 @@ def test_what_is_registered_can_be_written() -> None:
 def test_a_registered_kind_says_whether_it_is_costly(name: str) -> None:
     for rule in rules_of(name, written_for(name)[0]):
         assert isinstance(getattr(rule, "is_costly", None), bool), (
-            f"{type(rule).__name__} has no is_costly. True: records that take more than INLINE_STEPS, by steps(), go "
+            f"{type(rule).__name__} has no is_costly. True: records that take more than INLINE_STEPS, by cost(), go "
             "to the rules process. False promises that there are none"
         )
 
@@ -98,18 +98,18 @@ def test_hostile_values_take_no_more_than_was_said_before(name: str, what: str) 
     for rule in (rule for written in written_for(name) for rule in rules_of(name, written)):
         kind = f"{type(rule).__name__} (`{name}`)"
         began = thread_time_ns()
-        steps = rule.steps(sent)
+        steps = rule.cost(sent)
         counted = thread_time_ns()
-        assert counted - began <= _BASE_NS * _TOLERANCE, f"{kind}: steps() takes too long for {what}; it may only count"
+        assert counted - began <= _BASE_NS * _TOLERANCE, f"{kind}: cost() takes too long for {what}; it may only count"
         if steps > INLINE_STEPS:
             assert getattr(rule, "is_costly", False), (
                 f"{kind} says {steps} steps for {what}, more than INLINE_STEPS: make it is_costly, so that it can be "
                 "stopped"
             )
             continue
-        rule.complaint(sent)
+        rule.fault(sent)
         took = thread_time_ns() - counted
         assert took <= _BASE_NS + steps * _STEP_NS * _TOLERANCE, (
-            f"{kind} takes {took / 1e6:.0f} ms for {what}, and says {steps} steps of 100 ns: count in steps() what any "
+            f"{kind} takes {took / 1e6:.0f} ms for {what}, and says {steps} steps of 100 ns: count in cost() what any "
             "bytes make it do, and make it is_costly if that may be much"
         )

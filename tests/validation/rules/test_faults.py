@@ -44,19 +44,19 @@ class Failing:
         self._error = error
         self._method = method
 
-    def steps(self, _data: object) -> int:
+    def cost(self, _data: object) -> int:
         return 1
 
     def fault(self, data: bytes) -> str | None:
         return self._outcome("fault", data)
 
-    def explanation(self, data: bytes) -> str | None:
+    def description(self, data: bytes) -> str | None:
         return self._outcome("explanation", data)
 
     def record_name(self, data: bytes) -> str | None:
         return self._outcome("record_name", data)
 
-    def complaint(self, seen: RuledRecord) -> str | None:
+    def fault(self, seen: RuledRecord) -> str | None:
         return self._outcome("complaint", seen.value or b"")
 
     def _outcome(self, method: str, data: bytes) -> str | None:
@@ -89,6 +89,6 @@ def test_a_fault_of_an_expression_is_no_outage(error: Exception) -> None:
     expression: Any = Failing(error, "complaint")
     stoppable = StoppableExpression(Specification(EvaluatorKind.AVRO_EXPRESSION), expression, NO_PROCESS)
 
-    assert stoppable.complaint(record(b"good")) is None
+    assert stoppable.fault(record(b"good")) is None
     with pytest.raises(SchemaError, match=r"\w+Error at test_faults.py:\d+"):
-        stoppable.complaint(record(b"bad"))
+        stoppable.fault(record(b"bad"))

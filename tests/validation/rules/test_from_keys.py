@@ -7,8 +7,8 @@ import pytest
 from sluicegate.config.keys import each_key_of
 from sluicegate.config.loading import read_section
 from sluicegate.config.rules import Rule
+from sluicegate.validation.rules.custom_rule import CustomRuleUnusable
 from sluicegate.validation.rules.from_keys import INLINE_RULES, parts_of
-from sluicegate.validation.rules.own_rule import OwnRuleUnusable
 
 ASKS_NOTHING = {"name", "mode", "on_outage", "on_schema_error", "options"}
 WRITTEN = {
@@ -27,5 +27,5 @@ def test_each_part_of_a_rule_is_made_into_one(part: str) -> None:
     assert part in WRITTEN, f"say in WRITTEN, here, what may be written for {part}"
     keys = read_section(Rule, {"name": "r", "mode": "observe", part: WRITTEN[part]})
 
-    with suppress(OwnRuleUnusable):  # it has looked for one
+    with suppress(CustomRuleUnusable):  # it has looked for one
         assert [*parts_of(keys, INLINE_RULES)], f"`{part}` asks for nothing: make it into a rule in from_keys.py"

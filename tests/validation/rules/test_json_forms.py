@@ -122,7 +122,7 @@ def class_of(text: str, name: str) -> Any:
 
 def written(message: Any) -> Any:
     content = ProtobufContent(type(message))
-    form = ProtobufJson(type(message), content.steps, content.fault)
+    form = ProtobufJson(type(message), content.cost, content.fault)
     return json.loads(form.text(message.SerializeToString()))
 
 
@@ -164,10 +164,10 @@ def test_what_has_no_json_form_is_reported_and_costly_data_are_known_before_they
     assert form.text(avro(empty, [{}] * 100)) == json.dumps([{}] * 100, separators=(",", ":")).encode()
     with pytest.raises(NoJsonForm, match="more than 100 items without bytes"):
         form.text(avro(empty, [{}] * 101))
-    assert form.steps(bytes(1 << 20)) > INLINE_STEPS
+    assert form.cost(bytes(1 << 20)) > INLINE_STEPS
 
     kind = class_of(MORE_PROTO, "forms.All")
     with pytest.raises(NoJsonForm, match="not UTF-8"):
         content = ProtobufContent(kind)
-        ProtobufJson(kind, content.steps, content.fault).text(b"\x3a\x01\xff")
+        ProtobufJson(kind, content.cost, content.fault).text(b"\x3a\x01\xff")
     assert BytesJson().text(b"\xff") == b'"/w=="'

@@ -167,7 +167,7 @@ def test_every_registered_kind_passes_the_check_for_authors(name: str) -> None:
 class AcceptsMore(InlineRule):
     """A rule whose native check forgets one of its conditions."""
 
-    needs = Part.VALUE
+    parts = Part.VALUE
     is_slow = False
 
     def __init__(self, question: BytesQuestion, is_good: Callable[[bytes], bool]) -> None:
@@ -177,7 +177,7 @@ class AcceptsMore(InlineRule):
     def ordinary(self) -> OrdinaryQuestions:
         return about(Side.VALUE, self._question)
 
-    def complaint(self, record: RuledRecord) -> str | None:
+    def fault(self, record: RuledRecord) -> str | None:
         return None if record.value is None or self._is_good(record.value) else "the value is bad"
 
 
@@ -202,13 +202,13 @@ def test_a_native_check_that_accepts_more_than_its_rule_is_found(rule: CheckedRu
 class Raises(InlineRule):
     """A rule that fails for some bytes."""
 
-    needs = Part.VALUE
+    parts = Part.VALUE
     is_slow = False
 
     def __init__(self, result: Callable[[bytes], Any]) -> None:
         self._result = result
 
-    def complaint(self, record: RuledRecord) -> str | None:
+    def fault(self, record: RuledRecord) -> str | None:
         result: str | None = self._result(record.value or b"")
         return result
 
@@ -230,10 +230,10 @@ def test_a_rule_sees_only_the_parts_that_it_needs() -> None:
     seen = set()
 
     class Seen(InlineRule):
-        needs = Part.KEY
+        parts = Part.KEY
         is_slow = False
 
-        def complaint(self, record: RuledRecord) -> str | None:
+        def fault(self, record: RuledRecord) -> str | None:
             seen.add((record.value, record.headers))
             return None
 

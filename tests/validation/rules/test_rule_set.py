@@ -24,12 +24,12 @@ JSON, SMALL, ORDER = JsonSyntax(Side.VALUE), MostRecords(7), MonotonicTime()
     ],
 )
 def test_what_reads_content_is_slow_where_nothing_is_compiled(
-    rules: list[RecordRule], needs: Part, when_compiled: bool, when_not: bool, monkeypatch: pytest.MonkeyPatch
+    rules: list[RecordRule], parts: Part, when_compiled: bool, when_not: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for is_fast, is_slow in ((True, when_compiled), (False, when_not)):
         monkeypatch.setattr(rule_set, "_FAST", is_fast)
         found = RuleSet(NamedRule(f"r{i}", rule) for i, rule in enumerate(rules))
-        assert (found.needs, found.is_slow) == (needs, is_slow)
+        assert (found.parts, found.is_slow) == (parts, is_slow)
 
 
 def test_time_order_remembers_many_producers_in_little_memory() -> None:
@@ -38,7 +38,7 @@ def test_time_order_remembers_many_producers_in_little_memory() -> None:
     tracemalloc.start()
     for i in range(300):
         client = Client("a:1", f"{i}" + "x" * 30_000)
-        assert order.complaint(RuledRecord("t", 0, 0, 5, None, None, (), client)) is None
+        assert order.fault(RuledRecord("t", 0, 0, 5, None, None, (), client)) is None
     kept = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
 
@@ -49,4 +49,4 @@ def test_time_order_is_that_of_each_producer() -> None:
     order = MonotonicTime()
     for time, address, bad in ((5, "a:1", False), (4, "a:2", False), (4, "a:1", True), (6, "a:1", False)):
         record = RuledRecord("t", 0, 0, time, None, None, (), Client(address, "x"))
-        assert (order.complaint(record) is not None) is bad
+        assert (order.fault(record) is not None) is bad

@@ -46,13 +46,13 @@ TEXT = NamedRule("text", Utf8(Side.VALUE), Mode.OBSERVE)
 class Seen(InlineRule):
     """A rule that only notes what it was shown."""
 
-    def __init__(self, needs: Part, is_slow: bool = False, raises: Exception | None = None) -> None:
-        self.needs = needs
+    def __init__(self, parts: Part, is_slow: bool = False, raises: Exception | None = None) -> None:
+        self.parts = parts
         self.is_slow = is_slow
         self.raises = raises
         self.records: list[tuple[object, ...]] = []
 
-    def complaint(self, record: RuledRecord) -> str | None:
+    def fault(self, record: RuledRecord) -> str | None:
         self.records.append((record.index, record.timestamp, record.key, record.value, record.headers, record.client))
         if self.raises is not None:
             raise self.raises
@@ -321,7 +321,7 @@ def test_what_a_rule_reads_is_counted_for_each_rule_that_reads_it(version: int, 
     old = b"".join(message(version - 1, value, key=key, timestamp=NOW) for _ in range(10))
     data = batch([Rec(NOW, key, value)] * 10) if version == 8 else old
 
-    def turns_with(*needs: Part) -> int:
+    def turns_with(*parts: Part) -> int:
         turns = 0
 
         def give_way() -> None:
@@ -329,7 +329,7 @@ def test_what_a_rule_reads_is_counted_for_each_rule_that_reads_it(version: int, 
             turns += 1
 
         validated(
-            of(*(NamedRule(f"r{i}", Seen(one)) for i, one in enumerate(needs))),
+            of(*(NamedRule(f"r{i}", Seen(one)) for i, one in enumerate(parts))),
             data,
             version=version,
             give_way=give_way,
@@ -391,7 +391,7 @@ def test_more_headers_than_anybody_looks_at_are_rejected_where_rules_look_at_hea
 
 def test_words_are_cut() -> None:
     class Long(Seen):
-        def complaint(self, record: RuledRecord) -> str | None:
+        def fault(self, record: RuledRecord) -> str | None:
             return "x" * 100_000
 
     found = validated(of(*(NamedRule(f"r{n}", Long(Part.NONE)) for n in range(100))), batch([Rec(NOW)] * 3, NONE))
@@ -406,10 +406,10 @@ def test_of_each_rule_the_first_complaint_of_a_batch_is_explained_and_no_other()
             self.explained: list[bytes | None] = []
             self.words = explanation
 
-        def complaint(self, record: RuledRecord) -> str | None:
+        def fault(self, record: RuledRecord) -> str | None:
             return "is bad" if record.value else None
 
-        def explanation(self, record: RuledRecord) -> str | None:
+        def description(self, record: RuledRecord) -> str | None:
             self.explained.append(record.value)
             return self.words
 
@@ -427,7 +427,7 @@ def test_of_each_rule_the_first_complaint_of_a_batch_is_explained_and_no_other()
 class NamesSchemas(Seen):
     """A value is the name of a schema, of which `bad` cannot be applied."""
 
-    def complaint(self, record: RuledRecord) -> str | None:
+    def fault(self, record: RuledRecord) -> str | None:
         if record.value == b"bad":
             raise SchemaError("schema 7 of registry main cannot be compiled: it is too large")
         return "is wrong" if record.value == b"wrong" else None
@@ -476,7 +476,7 @@ class SeesAhead(Seen):
         self.ahead: list[list[int]] = []
         self.is_costly = True
 
-    def steps(self, _record: RuledRecord) -> int:
+    def cost(self, _record: RuledRecord) -> int:
         return UNBOUNDED if self.is_costly else 1
 
     def look_ahead(self, records: Sequence[RuledRecord]) -> None:
@@ -536,7 +536,7 @@ def test_many_steps_are_not_taken_on_the_event_loop_and_others_have_their_turn_b
             super().__init__(Part.NONE)  # what reads content is never asked on the loop if nothing is compiled
             self.of_records = of_records
 
-        def steps(self, record: RuledRecord) -> int:
+        def cost(self, record: RuledRecord) -> int:
             return self.of_records[record.index]
 
     def of_steps(*steps: int, most_at_once: int = 1 << 62) -> int:

@@ -36,7 +36,7 @@ class AvroJson:
         has_empty_items = any(plan.numbers[at] == avro_datum.ARRAY and not plan.numbers[at + 2] for at in plan.names)
         self._times: Final = avro_datum.MOST_EMPTY_BUILT if has_empty_items else 1
 
-    def steps(self, data: bytes) -> int:
+    def cost(self, data: bytes) -> int:
         size = len(data)
         values = (self._cost.fixed_values + size * self._cost.values_of_byte) * self._times
         return int((values * self._ns_of_value + size * _BYTE) / _STEP)
@@ -53,7 +53,7 @@ class AvroJson:
 class BytesJson:
     """The bytes after an id with the schema "bytes" (`JsonForm`)."""
 
-    def steps(self, data: bytes) -> int:
+    def cost(self, data: bytes) -> int:
         return len(data) * _BYTE // _STEP + 1
 
     def text(self, data: bytes) -> bytes:

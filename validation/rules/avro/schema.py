@@ -68,7 +68,7 @@ class AvroContent:
             return None
         return BytesQuestion(schemas=(AvroQuestion(self._numbers, self._root, behind),))
 
-    def steps(self, data: bytes) -> int:
+    def cost(self, data: bytes) -> int:
         """Return an upper bound of the steps that `fault` takes, including values without bytes."""
         return self._cost.steps(data)
 
@@ -98,7 +98,7 @@ class AvroContent:
         """Return the JSON form of data."""
         return AvroJson(self.plan)
 
-    def explanation(self, _data: bytes) -> str | None:
+    def description(self, _data: bytes) -> str | None:
         """Return None: there are no more details."""
         return None
 
@@ -113,7 +113,7 @@ class AnyBytes:
     def record_name(self, _data: bytes) -> str | None:
         return "bytes"
 
-    def steps(self, _data: bytes) -> int:
+    def cost(self, _data: bytes) -> int:
         return CONSTANT_STEPS
 
     def fault(self, _data: bytes) -> str | None:
@@ -140,7 +140,7 @@ class AnyBytes:
         """Return the JSON form of bytes."""
         return BytesJson()
 
-    def explanation(self, _data: bytes) -> str | None:
+    def description(self, _data: bytes) -> str | None:
         """Return None: there is no fault."""
         return None
 

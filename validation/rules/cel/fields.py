@@ -125,7 +125,7 @@ class TrueOfFields:
         self._places: dict[str, SchemaField] = {}
         self._shown = shown_of(condition.text)
 
-    def steps(self, record: RuledRecord) -> int:
+    def cost(self, record: RuledRecord) -> int:
         """Return an upper bound of the steps; the fields are counted if reading the value is cheap."""
         data = record.value
         if data is None:
@@ -150,7 +150,7 @@ class TrueOfFields:
             each += reading
         return min(UNBOUNDED, (2 * reading + visit.visited * _VISIT + visit.evaluations * each) // STEP + 1)
 
-    def complaint(self, record: RuledRecord) -> str | None:
+    def fault(self, record: RuledRecord) -> str | None:
         """Return the first field of which the condition is not true. Raises Outage if memory is too low."""
         if record.value is None:
             return None
@@ -168,7 +168,7 @@ class TrueOfFields:
             raise Outage("there is no memory left to evaluate an expression") from None
         return None
 
-    def explanation(self, _record: RuledRecord) -> str | None:
+    def description(self, _record: RuledRecord) -> str | None:
         """Return None: there are no more details."""
         return None
 

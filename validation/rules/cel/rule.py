@@ -45,27 +45,27 @@ class IsTrue:
         loads = runtime().loads
         self._value_of = partial(value_of, loads=loads) if values is None else values.read
         self._shown = shown_of(expression)
-        self.needs = Part.NONE
+        self.parts = Part.NONE
         keys = keys_of(found.tree, "headers")
         self.header_names = None if keys is None else frozenset(key.encode(errors="replace") for key in keys)
         for name in self._names:
-            self.needs |= _NEEDS.get(name, Part.NONE)
+            self.parts |= _NEEDS.get(name, Part.NONE)
 
     def _plan(self) -> None:
         """Evaluate once, because the runtime plans in its first evaluation. Raises ExpressionUnusable."""
         nothing = RuledRecord("", 0, 0, 0, None, None, (), Client(""))
-        if self.steps(nothing) > INLINE_STEPS:
+        if self.cost(nothing) > INLINE_STEPS:
             return
         try:
             self._evaluate(data={})
         except Exception as error:
             raise ExpressionUnusable(str(error)[:_MOST_SHOWN]) from error
 
-    def steps(self, record: RuledRecord) -> int:
+    def cost(self, record: RuledRecord) -> int:
         """Return a bound of the evaluation; UNBOUNDED if the record itself can determine the cost."""
         return self._steps.of(record)
 
-    def complaint(self, record: RuledRecord) -> str | None:
+    def fault(self, record: RuledRecord) -> str | None:
         """Return the fault of a record, or None. Raises Outage if memory is too low even for a cheap evaluation."""
         try:
             result = self._evaluate(data=self._seen(record))
@@ -74,7 +74,7 @@ class IsTrue:
         except ValueUnreadable as unreadable:
             return f"the value is {unreadable}, which no expression can look at: {self._shown}"
         except MemoryError:
-            if self.steps(record) <= INLINE_STEPS:
+            if self.cost(record) <= INLINE_STEPS:
                 raise Outage("there is no memory left to evaluate an expression") from None
             return f"too costly to validate: it takes too much memory to evaluate {self._shown}"
         except Exception as error:
@@ -89,7 +89,7 @@ class IsTrue:
         words = "not true of the record" if said is False else words_for(str(said))
         return f"{words}: {self._shown}"
 
-    def explanation(self, _record: RuledRecord) -> str | None:
+    def description(self, _record: RuledRecord) -> str | None:
         """Return None: there are no more details."""
         return None
 

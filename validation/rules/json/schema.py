@@ -64,7 +64,7 @@ class JsonSchemaContent:
         plan = json_schema_plan(schema)
         self._plan = plan if plan is not None and is_quickly_read(plan) else None
         self._follows = follows_of(self._plan)
-        # The value that `steps` has already validated, or found to be usual, until `fault` is called for it.
+        # The value that `cost` has already validated, or found to be usual, until `fault` is called for it.
         self._followed: bytes | None = None
         self._usual: bytes | None = None
         title = schema.get("title") if isinstance(schema, dict) else None
@@ -77,7 +77,7 @@ class JsonSchemaContent:
         """Return the whole check, if the schema has a plan."""
         return None if self._plan is None else BytesQuestion(schemas=(JsonSchemaQuestion(self._plan, behind),))
 
-    def steps(self, data: bytes) -> int:
+    def cost(self, data: bytes) -> int:
         """Return an upper bound of the steps that `fault` takes; few if a large value natively follows its plan."""
         native = len(data) // _BYTES_OF_STEP + 1
         if self._plan is not None and native <= INLINE_STEPS and self._follows(data):
@@ -131,7 +131,7 @@ class JsonSchemaContent:
         """Return the form of JSON, which changes nothing."""
         return JsonAsItIs()
 
-    def explanation(self, data: bytes) -> str | None:
+    def description(self, data: bytes) -> str | None:
         """Return the first error's path and keyword; None if finding it may take more than a few milliseconds."""
         if self._cost.explanation_steps(data) > _EXPLANATION_STEPS:
             return None

@@ -39,7 +39,7 @@ class JsonSyntax:
         duplicate_keys: DuplicateKeys = "allow",
         max_depth: int = DEFAULT_MAX_DEPTH,
     ) -> None:
-        self.needs = side.part
+        self.parts = side.part
         self._side = side
         self._name = side.value
         self._read = side.bytes_of
@@ -52,7 +52,7 @@ class JsonSyntax:
             return None
         return about(self._side, BytesQuestion(json_depth=self._max_depth))
 
-    def steps(self, record: RuledRecord) -> int:
+    def cost(self, record: RuledRecord) -> int:
         """Return a bound by the size; if duplicate keys are rejected, by the objects that are built."""
         size = max(0, self._side.size_of(record))
         if not self._rejects_duplicates:
@@ -62,7 +62,7 @@ class JsonSyntax:
             return CONSTANT_STEPS + size * _STEPS_OF_ANY_BYTE
         return CONSTANT_STEPS + _steps_to_make(text)
 
-    def complaint(self, record: RuledRecord) -> str | None:
+    def fault(self, record: RuledRecord) -> str | None:
         text = self._read(record)
         if text is None:
             return None
@@ -74,7 +74,7 @@ class JsonSyntax:
             return f"the {self._name} is JSON with an object that has the same key twice; write each key once"
         return None
 
-    def explanation(self, _record: RuledRecord) -> str | None:
+    def description(self, _record: RuledRecord) -> str | None:
         """Return None: there are no more details."""
         return None
 

@@ -39,7 +39,7 @@ class Constraints:
             self._compile(_class_of(descriptor))
             self._texts.update(_texts_of_message(descriptor))
 
-    def complaint(self, message_class: Any, data: bytes) -> str | None:
+    def fault(self, message_class: Any, data: bytes) -> str | None:
         """Return the first violation of a message, as a phrase after "the value ". Raises SchemaError."""
         message = message_class()
         try:
@@ -86,15 +86,15 @@ class MeetsMessageConstraints:
         self._constraints = constraints
         self._class = message_class
 
-    def steps(self, _record: RuledRecord) -> int:
+    def cost(self, _record: RuledRecord) -> int:
         """Return UNBOUNDED: constraints may contain loops and patterns."""
         return UNBOUNDED
 
-    def complaint(self, record: RuledRecord) -> str | None:
+    def fault(self, record: RuledRecord) -> str | None:
         """Return the fault of a record whose value is the message, or None. Raises SchemaError."""
-        return None if record.value is None else self._constraints.complaint(self._class, record.value)
+        return None if record.value is None else self._constraints.fault(self._class, record.value)
 
-    def explanation(self, _record: RuledRecord) -> str | None:
+    def description(self, _record: RuledRecord) -> str | None:
         """Return None: there are no more details."""
         return None
 

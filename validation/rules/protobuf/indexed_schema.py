@@ -44,13 +44,13 @@ class IndexedProtobufContent:
         body = data[begins:]
         return next((each for each in contents if each.fault(body) is None), contents[0]).record_name(b"")
 
-    def steps(self, data: bytes) -> int:
+    def cost(self, data: bytes) -> int:
         """Return an upper bound of the steps that `fault` takes."""
         found = self._find(data)
         if found is None:
             return CONSTANT_STEPS
         contents, begins = found
-        return sum(each.steps(data[begins:]) for each in contents)
+        return sum(each.cost(data[begins:]) for each in contents)
 
     def fault(self, data: bytes) -> str | None:
         found = self._find(data)
@@ -98,10 +98,10 @@ class IndexedProtobufContent:
         """Return the JSON form of the messages that the data name."""
         return _IndexedJson(self._find)
 
-    def explanation(self, data: bytes) -> str | None:
+    def description(self, data: bytes) -> str | None:
         """Return the explanation of the named message."""
         found = self._find(data)
-        return None if found is None else found[0][0].explanation(data[found[1] :])
+        return None if found is None else found[0][0].description(data[found[1] :])
 
     def named(self, data: bytes) -> tuple[tuple[ProtobufContent, ...], int]:
         """Return the message types that the data may name, and where the message begins; none if they lead nowhere."""
@@ -139,17 +139,17 @@ class _IndexedExpression:
         self._find = find
         self._by_message: dict[ProtobufContent, ExpressionOfSchema | RuleUnusable] = {}
 
-    def steps(self, record: RuledRecord) -> int:
+    def cost(self, record: RuledRecord) -> int:
         """Return the steps for all types that the data may name."""
         steps, (contents, body) = CONSTANT_STEPS, self._found(record)
         for content in contents:
             rule = self._rule_of(content)
-            steps += content.steps(body)
+            steps += content.cost(body)
             if not isinstance(rule, RuleUnusable):
-                steps += rule.steps(record_with(record, body))
+                steps += rule.cost(record_with(record, body))
         return steps
 
-    def complaint(self, record: RuledRecord) -> str | None:
+    def fault(self, record: RuledRecord) -> str | None:
         """Return the fault of a record, or None. Raises SchemaError if the message lacks a field."""
         found = self._followed(record)
         if found is None:
@@ -157,12 +157,12 @@ class _IndexedExpression:
         rule, bare = found
         if isinstance(rule, RuleUnusable):
             raise SchemaError(f"the expression does not fit it: {rule}")
-        return rule.complaint(bare)
+        return rule.fault(bare)
 
-    def explanation(self, record: RuledRecord) -> str | None:
+    def description(self, record: RuledRecord) -> str | None:
         """Return the explanation of the expression."""
         found = self._followed(record)
-        return None if found is None or isinstance(found[0], RuleUnusable) else found[0].explanation(found[1])
+        return None if found is None or isinstance(found[0], RuleUnusable) else found[0].description(found[1])
 
     def _followed(self, record: RuledRecord) -> tuple[ExpressionOfSchema | RuleUnusable, RuledRecord] | None:
         """Return the expression for the type that the data follow, and the record with the message alone."""
@@ -196,10 +196,10 @@ class _IndexedJson:
         self._find = find
         self._forms: dict[ProtobufContent, ProtobufJson] = {}
 
-    def steps(self, data: bytes) -> int:
+    def cost(self, data: bytes) -> int:
         """Return the steps for all types that the data may name."""
         contents, begins = self._find(data) or ((), 0)
-        return CONSTANT_STEPS + sum(self._form_of(each).steps(data[begins:]) for each in contents)
+        return CONSTANT_STEPS + sum(self._form_of(each).cost(data[begins:]) for each in contents)
 
     def text(self, data: bytes) -> bytes:
         """Return the message as JSON. Raises NotOfSchema and NoJsonForm."""

@@ -28,7 +28,7 @@ class _Field(NamedTuple):
 
 
 class ProtobufJson:
-    """The messages of one type (`JsonForm`). `steps` and `fault`: those of its schema."""
+    """The messages of one type (`JsonForm`). `cost` and `fault`: those of its schema."""
 
     def __init__(
         self, new: Callable[[], Any], steps: Callable[[bytes], int], fault: Callable[[bytes], str | None]
@@ -38,7 +38,7 @@ class ProtobufJson:
         self._fault = fault
         self._fields: dict[str, tuple[_Field, ...]] = {}
 
-    def steps(self, data: bytes) -> int:
+    def cost(self, data: bytes) -> int:
         return self._steps(data) * _TIMES
 
     def text(self, data: bytes) -> bytes:

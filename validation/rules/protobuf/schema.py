@@ -86,7 +86,7 @@ class ProtobufContent:
         """Return the only message type, and that its message begins with the data."""
         return (self,), 0
 
-    def steps(self, data: bytes) -> int:
+    def cost(self, data: bytes) -> int:
         """Return an upper bound of the steps that `fault` takes."""
         return self._cost.steps(data)
 
@@ -102,13 +102,13 @@ class ProtobufContent:
 
     def expression(self, text: str) -> IsTrue:
         """Return an expression over the message. Raises ExpressionUnusable."""
-        return IsTrue(text, ProtobufValues(self._new.DESCRIPTOR, self.steps, self.fault))
+        return IsTrue(text, ProtobufValues(self._new.DESCRIPTOR, self.cost, self.fault))
 
     def condition(self, condition: SchemaCondition) -> ExpressionOfSchema:
         """Return a registry's condition on the message. Raises ExpressionUnusable."""
         if condition.is_about_fields:
-            return TrueOfFields(condition, ProtobufFields(self._new, self.steps, self.fault))
-        values = ProtobufValues(self._new.DESCRIPTOR, self.steps, self.fault, Dialect.CONDITION)
+            return TrueOfFields(condition, ProtobufFields(self._new, self.cost, self.fault))
+        values = ProtobufValues(self._new.DESCRIPTOR, self.cost, self.fault, Dialect.CONDITION)
         return IsTrue(condition.expression, values)
 
     def constraints(self) -> ExpressionOfSchema:
@@ -123,9 +123,9 @@ class ProtobufContent:
 
     def json_form(self) -> ProtobufJson:
         """Return the JSON form of messages."""
-        return ProtobufJson(self._new, self.steps, self.fault)
+        return ProtobufJson(self._new, self.cost, self.fault)
 
-    def explanation(self, data: bytes) -> str | None:
+    def description(self, data: bytes) -> str | None:
         """Return the first missing required field; None if there is none, or if it is nested too deep."""
         if not self._may_lack_fields or self._cost.steps(data) > _EXPLANATION_STEPS:
             return None

@@ -28,14 +28,14 @@ class Content(Protocol):
     def record_name(self, data: bytes) -> str | None:
         """Return the full record name of the data, as registries use it; None if the schema has none."""
 
-    def steps(self, data: bytes) -> int:
-        """Return an upper bound of the steps that `fault` takes, as Rule.steps does."""
+    def cost(self, data: bytes) -> int:
+        """Return an upper bound of the steps that `fault` takes, as RecordRule.cost does."""
 
     def fault(self, data: bytes) -> str | None:
         """Return the fault, as a phrase after "the value " or "the key ", without content; None if there is none."""
 
-    def explanation(self, data: bytes) -> str | None:
-        """Return a longer text that replaces that of `fault`, like Rule.explanation: the first error in detail."""
+    def description(self, data: bytes) -> str | None:
+        """Return a longer text that replaces that of `fault`, like RecordRule.description: the first error in detail."""
 
 
 @runtime_checkable
@@ -58,14 +58,14 @@ class CompiledHere(Protocol):
 class ExpressionOfSchema(Protocol):
     """A CEL expression, or another condition, over records whose value is bare data of a schema. Thread-safe."""
 
-    def steps(self, record: RuledRecord) -> int:
-        """Return an upper bound of the steps, as Rule.steps does."""
+    def cost(self, record: RuledRecord) -> int:
+        """Return an upper bound of the steps, as RecordRule.cost does."""
 
-    def complaint(self, record: RuledRecord) -> str | None:
-        """Return the fault of a record, as Rule.complaint does; None if the value does not follow the schema."""
+    def fault(self, record: RuledRecord) -> str | None:
+        """Return the fault of a record, as RecordRule.fault does; None if the value does not follow the schema."""
 
-    def explanation(self, record: RuledRecord) -> str | None:
-        """Return a longer text that replaces that of `complaint`, as Rule.explanation does."""
+    def description(self, record: RuledRecord) -> str | None:
+        """Return a longer text that replaces that of `fault`, as RecordRule.description does."""
 
 
 @runtime_checkable

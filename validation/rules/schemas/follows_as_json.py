@@ -24,18 +24,18 @@ class FollowsAsJson:
         # The last value and its JSON, because counting, validating and explaining are three calls.
         self._last: tuple[bytes, bytes] = _NOTHING
 
-    def steps(self, record: RuledRecord) -> int:
+    def cost(self, record: RuledRecord) -> int:
         """Return the steps of the JSON and its validation; the JSON is written if that takes few steps."""
         data = record.value or b""
-        steps = self._form.steps(data)
+        steps = self._form.cost(data)
         if steps > INLINE_STEPS:
             return UNBOUNDED
         try:
-            return min(UNBOUNDED, steps + self._schema.steps(self._written(data)))
+            return min(UNBOUNDED, steps + self._schema.cost(self._written(data)))
         except (NotOfSchema, NoJsonForm):
             return steps
 
-    def complaint(self, record: RuledRecord) -> str | None:
+    def fault(self, record: RuledRecord) -> str | None:
         """Return the fault of a value, or None."""
         try:
             fault = self._schema.fault(self._written(record.value or b""))
@@ -45,10 +45,10 @@ class FollowsAsJson:
             return f"the data has no JSON form: it is {error}"
         return None if fault is None else f"the data, as JSON, {fault}"
 
-    def explanation(self, record: RuledRecord) -> str | None:
+    def description(self, record: RuledRecord) -> str | None:
         """Return the first error's path and keyword."""
         try:
-            explained = self._schema.explanation(self._written(record.value or b""))
+            explained = self._schema.description(self._written(record.value or b""))
         except (NotOfSchema, NoJsonForm):
             return None
         return None if explained is None else f"the data, as JSON, {explained}"
@@ -64,7 +64,7 @@ class FollowsAsJson:
 class JsonAsItIs:
     """JSON data are their own form (`JsonForm`)."""
 
-    def steps(self, _data: bytes) -> int:
+    def cost(self, _data: bytes) -> int:
         """Return 0: nothing is written."""
         return 0
 

@@ -22,8 +22,8 @@ from sluicegate.validation.rules.schemas.wire_format import (
 class SchemaFraming(Protocol):
     """The framing of one kind of registry."""
 
-    def steps(self, data: bytes) -> int:
-        """Return an upper bound of the steps that `named_by` takes, as Rule.steps does."""
+    def cost(self, data: bytes) -> int:
+        """Return an upper bound of the steps that `named_by` takes, as RecordRule.cost does."""
 
     def named_by(self, side: Side, headers: tuple[Header, ...], data: bytes) -> tuple[SchemaId, bytes] | str:
         """Return the schema's id and the data without it; or a text if the id is wrong or missing."""
@@ -32,7 +32,7 @@ class SchemaFraming(Protocol):
 class ConfluentFraming:
     """A zero byte and four bytes, or the header `__key_schema_id` or `__value_schema_id`."""
 
-    def steps(self, _data: bytes) -> int:
+    def cost(self, _data: bytes) -> int:
         """Return an upper bound of the steps that `named_by` takes."""
         return CONSTANT_STEPS
 
@@ -67,7 +67,7 @@ class ApicurioFraming:
     def __init__(self, kind: IdKind) -> None:
         self._kind = kind
 
-    def steps(self, _data: bytes) -> int:
+    def cost(self, _data: bytes) -> int:
         """Return an upper bound of the steps that `named_by` takes."""
         return CONSTANT_STEPS
 
@@ -104,7 +104,7 @@ _BYTES_OF_STEP = 40  # zlib writes at least 400 MB/s
 class GlueFraming:
     """A byte 3, a byte for the compression (0: none, 5: zlib) and the 16 bytes of the UUID of a schema's version."""
 
-    def steps(self, data: bytes) -> int:
+    def cost(self, data: bytes) -> int:
         """Return the steps for the largest possible size of the decompressed data."""
         if data[1:2] != bytes([_ZLIB]):
             return CONSTANT_STEPS

@@ -34,7 +34,7 @@ class NoJsonForm(Exception):
 class JsonForm(Protocol):
     """Writes values of one schema as JSON. Thread-safe."""
 
-    def steps(self, data: bytes) -> int:
+    def cost(self, data: bytes) -> int:
         """Return an upper bound of the steps that `text` takes, computed without doing the work."""
 
     def text(self, data: bytes) -> bytes:

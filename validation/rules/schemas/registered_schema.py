@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
-from sluicegate.validation.rules.own_rule import place_of
+from sluicegate.validation.rules.custom_rule import place_of
 from sluicegate.validation.rules.rule import (
     CONSTANT_STEPS,
     LIBRARY_FAULTS,
@@ -85,7 +85,7 @@ def _fault(content: Content, data: bytes) -> str | None:
 
 
 def _explanation(content: Content, data: bytes) -> str | None:
-    return content.explanation(data)
+    return content.description(data)
 
 
 class HasRegisteredSchema:
@@ -100,7 +100,7 @@ class HasRegisteredSchema:
         language: SchemaLanguage | None = None,
         subject: SubjectName = SubjectName.TOPIC,
     ) -> None:
-        self.needs = side.part | Part.HEADERS
+        self.parts = side.part | Part.HEADERS
         self._name = side.value
         self._read = side.bytes_of
         self._side = side
@@ -108,7 +108,7 @@ class HasRegisteredSchema:
         self._language = language
         self._subject = subject
 
-    def steps(self, record: RuledRecord) -> int:
+    def cost(self, record: RuledRecord) -> int:
         """Return the steps of its schema; UNBOUNDED if it is not known, or if decompressing may take long."""
         if not self._is_read_quickly(record):
             return UNBOUNDED
@@ -117,17 +117,17 @@ class HasRegisteredSchema:
             return CONSTANT_STEPS
         schema_id, data = found
         schema = self._schemas.known(schema_id)
-        return UNBOUNDED if schema is None else schema.content.steps(data)
+        return UNBOUNDED if schema is None else schema.content.cost(data)
 
-    def complaint(self, record: RuledRecord) -> str | None:
+    def fault(self, record: RuledRecord) -> str | None:
         return self._words(record, _fault)
 
     def look_ahead(self, records: Sequence[RuledRecord]) -> None:
         """Validate several records together."""
         look_ahead(map(self.known_content, records))
 
-    def explanation(self, record: RuledRecord) -> str | None:
-        """Return the text of `complaint` with the explanation of the schema."""
+    def description(self, record: RuledRecord) -> str | None:
+        """Return the text of `fault` with the explanation of the schema."""
         try:
             return self._words(record, _explanation)
         except (Outage, SchemaError):
@@ -185,7 +185,7 @@ class HasRegisteredSchema:
 
     def _is_read_quickly(self, record: RuledRecord) -> bool:
         data = self._read(record)
-        return data is None or self._schemas.framing.steps(data) <= _MOST_FRAMING_STEPS
+        return data is None or self._schemas.framing.cost(data) <= _MOST_FRAMING_STEPS
 
     def _named_by(self, record: RuledRecord) -> tuple[SchemaId, bytes] | str | None:
         """Return the schema id of a record and its data; or a text if the id is wrong or missing; None for null."""

@@ -34,13 +34,13 @@ class MeetsConditions:
     is_slow = True
 
     def __init__(self, schemas: HasRegisteredSchema, side: Side) -> None:
-        self.needs = schemas.needs
+        self.parts = schemas.parts
         self._schemas = schemas
         self._name = side.value
         self._read = side.bytes_of
         self._by_content: WeakKeyDictionary[Content, _Compiled] = WeakKeyDictionary()
 
-    def steps(self, record: RuledRecord) -> int:
+    def cost(self, record: RuledRecord) -> int:
         """Return the steps of all conditions; UNBOUNDED while they are not compiled."""
         if self._read(record) is None:
             return CONSTANT_STEPS
@@ -49,9 +49,9 @@ class MeetsConditions:
         if found is None or compiled is None:
             return UNBOUNDED
         bare = record_with(record, found[1])
-        return CONSTANT_STEPS + sum(each.steps(bare) for _, each in compiled if not isinstance(each, str))
+        return CONSTANT_STEPS + sum(each.cost(bare) for _, each in compiled if not isinstance(each, str))
 
-    def complaint(self, record: RuledRecord) -> str | None:
+    def fault(self, record: RuledRecord) -> str | None:
         """Return the first condition that is not met. Raises Outage, and SchemaError if one cannot be evaluated."""
         found = None if self._read(record) is None else self._schemas.schema(record)
         if found is None or not found[0].conditions:
@@ -61,7 +61,7 @@ class MeetsConditions:
         for condition, expression in self._by_content.get(schema.content) or self._compiled(schema):
             if isinstance(expression, str):
                 raise SchemaError(f"{name} cannot be used: its condition {condition.name} {expression}")
-            words = expression.complaint(bare)
+            words = expression.fault(bare)
             if words is not None:
                 return f"the {self._name} does not meet the condition {condition.name} of {name}: {words}"
         return None
@@ -70,7 +70,7 @@ class MeetsConditions:
         """Evaluate the first condition of known schemas for several records together."""
         look_ahead(map(self._known, records))
 
-    def explanation(self, _record: RuledRecord) -> str | None:
+    def description(self, _record: RuledRecord) -> str | None:
         """Return None: there are no more details."""
         return None
 

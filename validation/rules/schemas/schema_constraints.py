@@ -32,7 +32,7 @@ class MeetsConstraints:
     is_slow = True
 
     def __init__(self, schemas: SchemaOfRecord, side: Side) -> None:
-        self.needs = side.part | Part.HEADERS
+        self.parts = side.part | Part.HEADERS
         self._schemas = schemas
         self._name = side.value
         self._read = side.bytes_of
@@ -42,11 +42,11 @@ class MeetsConstraints:
         """Compile the constraints of a schema that is known beforehand. Raises SchemaUnusable and Outage."""
         self._by_content[content] = content.constraints() if isinstance(content, HasConstraints) else None
 
-    def steps(self, record: RuledRecord) -> int:
+    def cost(self, record: RuledRecord) -> int:
         """Return UNBOUNDED, unless there is nothing to evaluate: the library gives no bound."""
         return CONSTANT_STEPS if self._read(record) is None else UNBOUNDED
 
-    def complaint(self, record: RuledRecord) -> str | None:
+    def fault(self, record: RuledRecord) -> str | None:
         """Return the first violated constraint. Raises Outage, and SchemaError if they cannot be compiled."""
         found = None if self._read(record) is None else self._schemas.content(record)
         if found is None:
@@ -58,7 +58,7 @@ class MeetsConstraints:
         try:
             if isinstance(constraints, str):
                 raise SchemaError(constraints)
-            words = constraints.complaint(record_with(record, data))
+            words = constraints.fault(record_with(record, data))
         except SchemaError as error:
             raise SchemaError(f"{name} cannot be used: {error}") from error
         return None if words is None else f"the {self._name} {words}"
@@ -67,7 +67,7 @@ class MeetsConstraints:
         """Evaluate the constraints of known schemas for several records together."""
         look_ahead(map(self._known, records))
 
-    def explanation(self, _record: RuledRecord) -> str | None:
+    def description(self, _record: RuledRecord) -> str | None:
         """Return None: there are no more details."""
         return None
 

@@ -48,7 +48,7 @@ class TrueOfSchema:
     """
 
     is_slow = True
-    needs = Part.KEY | Part.VALUE | Part.HEADERS
+    parts = Part.KEY | Part.VALUE | Part.HEADERS
 
     def __init__(
         self, text: str, schemas: SchemaOfRecord, compile_for: CompileFor | None = None, side: Side = Side.VALUE
@@ -63,7 +63,7 @@ class TrueOfSchema:
         """Compile the expression for a schema that is known beforehand. Raises RuleUnusable."""
         self._by_content[content] = self._compile_for(content, self._text)
 
-    def steps(self, record: RuledRecord) -> int:
+    def cost(self, record: RuledRecord) -> int:
         """Return the steps of the expression; UNBOUNDED while it is not compiled for the record's schema."""
         if self._read(record) is None:
             return CONSTANT_STEPS
@@ -71,9 +71,9 @@ class TrueOfSchema:
         expression = None if found is None else self._by_content.get(found[0])
         if found is None or expression is None:
             return UNBOUNDED
-        return CONSTANT_STEPS if isinstance(expression, str) else expression.steps(record_with(record, found[1]))
+        return CONSTANT_STEPS if isinstance(expression, str) else expression.cost(record_with(record, found[1]))
 
-    def complaint(self, record: RuledRecord) -> str | None:
+    def fault(self, record: RuledRecord) -> str | None:
         found = None if self._read(record) is None else self._schemas.content(record)
         if found is None:
             return None
@@ -82,7 +82,7 @@ class TrueOfSchema:
         try:
             if isinstance(expression, str):
                 raise SchemaError(f"the expression does not fit it: {expression}")
-            return expression.complaint(record_with(record, data))
+            return expression.fault(record_with(record, data))
         except SchemaError as error:
             raise SchemaError(f"{name} cannot be used: {error}") from error
 
@@ -90,10 +90,10 @@ class TrueOfSchema:
         """Evaluate the conditions on known schemas for several records together."""
         look_ahead(map(self._known, records))
 
-    def explanation(self, record: RuledRecord) -> str | None:
+    def description(self, record: RuledRecord) -> str | None:
         """Return the explanation of the condition; None while the record's schema is not known."""
         known = self._known(record)
-        return None if known is None else known[0].explanation(known[1])
+        return None if known is None else known[0].description(known[1])
 
     def _known(self, record: RuledRecord) -> tuple[ExpressionOfSchema, RuledRecord] | None:
         found = None if self._read(record) is None else self._schemas.known_content(record)

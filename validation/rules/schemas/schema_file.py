@@ -21,7 +21,7 @@ class FollowsSchema:
     """The key or value follows `content`. Null passes (see the rule `required`)."""
 
     def __init__(self, side: Side, content: Content, envelope: Envelope = Envelope.NONE) -> None:
-        self.needs = side.part
+        self.parts = side.part
         self.is_slow = content.is_slow
         self._side = side
         self._name = side.value
@@ -35,12 +35,12 @@ class FollowsSchema:
         question = content.ordinary(self._begins) if isinstance(content, HasOrdinaryContent) else None
         return None if question is None else about(self._side, question)
 
-    def steps(self, record: RuledRecord) -> int:
+    def cost(self, record: RuledRecord) -> int:
         """Return the steps of its schema."""
         data = self._read(record)
-        return CONSTANT_STEPS if data is None else self._content.steps(data[self._begins :])
+        return CONSTANT_STEPS if data is None else self._content.cost(data[self._begins :])
 
-    def complaint(self, record: RuledRecord) -> str | None:
+    def fault(self, record: RuledRecord) -> str | None:
         data = self._read(record)
         if data is None:
             return None
@@ -72,10 +72,10 @@ class FollowsSchema:
         found = self.known_content(record)
         return None if found is None else (*found, f"the schema of the {self._name}")
 
-    def explanation(self, record: RuledRecord) -> str | None:
+    def description(self, record: RuledRecord) -> str | None:
         """Return the explanation of its schema."""
         data = self._read(record)
         if data is None or (self._begins and not has_schema_id(data)):
             return None
-        explained = self._content.explanation(data[self._begins :])
+        explained = self._content.description(data[self._begins :])
         return None if explained is None else f"the {self._name} {explained}"

@@ -46,8 +46,8 @@ def doubled(depth: int, last: Any = "null") -> dict[str, Any]:
     return schema
 
 
-def steps(schema: Any, data: bytes) -> int:
-    return avro_content(json.dumps(schema)).steps(data)
+def cost(schema: Any, data: bytes) -> int:
+    return avro_content(json.dumps(schema)).cost(data)
 
 
 @pytest.mark.parametrize(
@@ -62,20 +62,20 @@ def steps(schema: Any, data: bytes) -> int:
     ],
 )
 def test_ways_to_values_of_no_bytes_are_counted(schema: Any, data: bytes) -> None:
-    assert steps(schema, data) > INLINE_STEPS
+    assert cost(schema, data) > INLINE_STEPS
 
 
 def test_a_record_within_itself_has_no_bound() -> None:
     schema = {"type": "record", "name": "A", "fields": [{"name": "a", "type": "A"}, {"name": "b", "type": "A"}]}
 
-    assert steps(schema, b"") == UNBOUNDED
+    assert cost(schema, b"") == UNBOUNDED
 
 
 def test_ordinary_records_are_inline_whatever_their_size() -> None:
     content = avro_content(json.dumps(ORDER))
 
-    assert content.steps(b"\0" * 100) < 500
-    assert content.steps(b"\0" * 700_000) <= INLINE_STEPS
+    assert content.cost(b"\0" * 100) < 500
+    assert content.cost(b"\0" * 700_000) <= INLINE_STEPS
     assert content.ordinary(0) is not None  # though a field of it takes no bytes
     assert avro_content(json.dumps(doubled(28))).ordinary(0) is None
 
@@ -87,7 +87,7 @@ def test_a_count_of_items_of_no_bytes_costs_nothing() -> None:
     for _ in range(10_000):
         assert content.fault(b"\x90\x4e\x00") is None  # 5,000 of them
     assert thread_time() - began < 1
-    assert content.steps(b"\x90\x4e\x00") < INLINE_STEPS / 10
+    assert content.cost(b"\x90\x4e\x00") < INLINE_STEPS / 10
 
 
 class Drawn:
@@ -139,13 +139,13 @@ def test_no_walk_takes_longer_than_its_steps_or_meets_more_values(seed: int) -> 
         drawn._records.clear()
         schema = drawn.record(0)
         content = avro_content(json.dumps(schema))
-        if content.steps(b"") > 1_000:
+        if content.cost(b"") > 1_000:
             continue  # fastavro would make all of it
         for _ in range(5):
             data = drawn.data(fastavro.parse_schema(schema, {}))
             began = thread_time()
             content.fault(data)
-            assert thread_time() - began < content.steps(data) * _STEP_SECONDS + _SLACK_SECONDS, (schema, data[:200])
+            assert thread_time() - began < content.cost(data) * _STEP_SECONDS + _SLACK_SECONDS, (schema, data[:200])
             assert values_in(schema, data) <= most_values(schema, data), (schema, data[:200])
 
 

@@ -178,7 +178,7 @@ def test_items_of_no_size_are_bounded_over_all_blocks_as_java_bounds_them() -> N
 def test_words_name_the_field_and_nothing_of_the_content() -> None:
     address = {"type": "record", "name": "Address", "fields": [{"name": "zip", "type": "string"}]}
     schema = {"type": "record", "name": "com.example.Customer", "fields": [{"name": "home", "type": address}]}
-    words = FollowsSchema(Side.VALUE, avro_content(json.dumps(schema))).complaint(record(b"\x0csec\xffet"))
+    words = FollowsSchema(Side.VALUE, avro_content(json.dumps(schema))).fault(record(b"\x0csec\xffet"))
 
     assert words == (
         "the value is not Avro of its schema: Address.zip cannot be read at byte 1: a string in it is not UTF-8; "
@@ -225,9 +225,9 @@ def test_a_schema_that_doubles_at_each_level_is_soon_made() -> None:
 def test_an_envelope_is_looked_for_where_it_is_wanted() -> None:
     rule = FollowsSchema(Side.KEY, avro_content('"long"'), Envelope.CONFLUENT)
 
-    assert rule.complaint(record(key=b"\0\0\0\0\x07\x02")) is None
-    assert rule.complaint(record(key=None)) is None
-    words = rule.complaint(record(key=b"\x02"))
+    assert rule.fault(record(key=b"\0\0\0\0\x07\x02")) is None
+    assert rule.fault(record(key=None)) is None
+    words = rule.fault(record(key=b"\x02"))
     assert words is not None
     assert "does not begin with a zero byte" in words
 
@@ -238,7 +238,7 @@ def test_an_envelope_is_looked_for_where_it_is_wanted() -> None:
 def test_bytes_after_an_id_are_a_value_whatever_they_are(schema: Any, data: bytes) -> None:
     content = serialized_avro_content(json.dumps(schema))
 
-    assert FollowsSchema(Side.VALUE, content, Envelope.CONFLUENT).complaint(record(b"\0\0\0\0\x0a" + data)) is None
+    assert FollowsSchema(Side.VALUE, content, Envelope.CONFLUENT).fault(record(b"\0\0\0\0\x0a" + data)) is None
     assert content.record_name(data) == "bytes"
     assert serialized_avro_content(json.dumps(["null", schema])).fault(b"\x02hello") is not None
     assert (avro_content(json.dumps(schema)).fault(data) is None) == (data == b"\x0ahello")

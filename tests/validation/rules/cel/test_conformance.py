@@ -23,7 +23,7 @@ def test_every_case_gives_what_the_specification_expects(section: str) -> None:
 
 def _outcome(expression: str) -> str:
     try:
-        words = IsTrue(expression).complaint(record(b"{}"))
+        words = IsTrue(expression).fault(record(b"{}"))
     except ExpressionUnusable:
         return "error"
     if words is None:

@@ -346,7 +346,7 @@ def test_a_condition_on_fields_holds_where_the_serializer_writes(
     found = []
     for change in changes:
         data, is_written = case.written(document | change)
-        words = rule.complaint(record(b"\0\0\0\0\1" + data[5:]))
+        words = rule.fault(record(b"\0\0\0\0\1" + data[5:]))
         found.append((change, is_written, words))
 
     assert [each for each in found if (each[2] is None) != each[1]] == []
@@ -358,15 +358,15 @@ def test_an_empty_object_is_accepted_as_by_javas_client() -> None:
     data, is_written = case.written({})
 
     assert not is_written
-    assert case.rule().complaint(record(b"\0\0\0\0\1" + data[5:])) is None
+    assert case.rule().fault(record(b"\0\0\0\0\1" + data[5:])) is None
 
 
 def test_the_field_is_named_but_not_its_value() -> None:
     rule = _Case("JSON", "value.startsWith('o-')", ["ID"]).rule()
 
-    words = str(rule.complaint(record(b'\0\0\0\0\1{"id": "a secret"}')))
+    words = str(rule.fault(record(b'\0\0\0\0\1{"id": "a secret"}')))
     assert "does not meet the condition c of schema 1 of registry main: not true of the field $.id" in words
-    assert "$.id" in str(rule.complaint(record(b'\0\0\0\0\1{"id": 5}')))  # an error of the expression
+    assert "$.id" in str(rule.fault(record(b'\0\0\0\0\1{"id": 5}')))  # an error of the expression
     assert "secret" not in words
 
 
@@ -377,10 +377,10 @@ def test_fields_are_counted_before_they_are_evaluated() -> None:
     small, large, huge = (case.data(AVRO_DOCUMENT | {"labels": ["x"] * count}) for count in counts)
     values = [record(b"\0\0\0\0\1" + data[5:]) for data in (small, large, huge)]
 
-    assert rule.complaint(values[0]) is None  # compiles it
-    assert rule.steps(values[0]) <= INLINE_STEPS < rule.steps(values[1])
-    assert rule.complaint(values[1]) is None
-    assert "too costly to validate: more than 100,000 fields" in str(rule.complaint(values[2]))
+    assert rule.fault(values[0]) is None  # compiles it
+    assert rule.cost(values[0]) <= INLINE_STEPS < rule.cost(values[1])
+    assert rule.fault(values[1]) is None
+    assert "too costly to validate: more than 100,000 fields" in str(rule.fault(values[2]))
 
 
 def test_a_schema_that_leads_in_a_circle_is_too_costly() -> None:
@@ -388,7 +388,7 @@ def test_a_schema_that_leads_in_a_circle_is_too_costly() -> None:
     rule = {"name": "c", "kind": "CONDITION", "type": "CEL_FIELD", "mode": "WRITE", "expr": "true"}
     body = {"schemaType": "JSON", "schema": json.dumps(schema), "ruleSet": {"domainRules": [rule]}}
 
-    words = _rule_over(body).complaint(record(b'\0\0\0\0\1{"a": 1}'))
+    words = _rule_over(body).fault(record(b'\0\0\0\0\1{"a": 1}'))
     assert "too costly to validate" in str(words)
 
 
@@ -407,7 +407,7 @@ def test_a_condition_on_fields_that_cannot_be_used(rule: dict[str, Any], metadat
     body = {"schemaType": "JSON", "schema": "{}", "ruleSet": {"domainRules": [given]}, "metadata": metadata}
 
     with pytest.raises(SchemaError, match=words):
-        _rule_over(body).complaint(record(b"\0\0\0\0\1{}"))
+        _rule_over(body).fault(record(b"\0\0\0\0\1{}"))
 
 
 def _rule_over(body: dict[str, Any]) -> MeetsConditions:

@@ -112,7 +112,7 @@ def test_a_condition_holds_where_the_serializer_writes(language: str, expression
 
     for order in ORDERS:
         data, is_written = _serialized(language, condition, order)
-        words = rule.complaint(record(b"\0\0\0\0\1" + data[5:]))
+        words = rule.fault(record(b"\0\0\0\0\1" + data[5:]))
         assert (words is None) == is_written, (order, words)
         assert words is None or "the value does not meet the condition c of schema 1 of registry main" in words
 
@@ -141,5 +141,5 @@ def test_a_condition_that_cannot_be_evaluated_is_no_verdict_on_the_record() -> N
         (_condition("true", type="JSONATA"), "its condition c is written in JSONATA, which is not evaluated here"),
     ):
         with pytest.raises(SchemaError, match=why):
-            _rule("JSON", _rule_set(condition)).complaint(record(b"\0\0\0\0\1{}"))
-    assert _rule("JSON", _rule_set(_condition("false"))).complaint(record(None)) is None
+            _rule("JSON", _rule_set(condition)).fault(record(b"\0\0\0\0\1{}"))
+    assert _rule("JSON", _rule_set(_condition("false"))).fault(record(None)) is None

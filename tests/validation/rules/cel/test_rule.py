@@ -32,7 +32,7 @@ OTHER = "the record has something of another type or size than the expression ca
     ],
 )
 def test_what_is_true_passes(expression: str) -> None:
-    assert IsTrue(expression).complaint(ORDER) is None
+    assert IsTrue(expression).fault(ORDER) is None
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_what_is_true_passes(expression: str) -> None:
 )
 def test_a_value_has_one_type(value: bytes, kind: str) -> None:
     for name in ("map", "list", "string", "int", "double", "bool", "bytes", "null_type"):
-        words = IsTrue(f"type(value) == {name}").complaint(record(value))
+        words = IsTrue(f"type(value) == {name}").fault(record(value))
         assert (words is None) == (name == kind)
 
 
@@ -60,7 +60,7 @@ def test_a_value_has_one_type(value: bytes, kind: str) -> None:
     ],
 )
 def test_what_is_not_is_told_with_the_expression(expression: str, said: str) -> None:
-    words = IsTrue(expression).complaint(ORDER)
+    words = IsTrue(expression).fault(ORDER)
 
     assert words is not None
     assert said in words
@@ -106,7 +106,7 @@ def test_what_is_not_is_told_with_the_expression(expression: str, said: str) -> 
 def test_what_is_null_or_of_another_type_is_not_true_and_no_outage(
     expression: str, value: bytes | None, key: bytes | None
 ) -> None:
-    words = IsTrue(expression).complaint(record(value, key))
+    words = IsTrue(expression).fault(record(value, key))
 
     assert words is not None
     assert expression in words
@@ -114,18 +114,18 @@ def test_what_is_null_or_of_another_type_is_not_true_and_no_outage(
 
 
 def test_a_value_that_is_no_json_is_bytes_and_a_null_one_null() -> None:
-    assert IsTrue("value == b'plain'").complaint(record(b"plain")) is None
-    assert IsTrue("value == null").complaint(record(None)) is None
-    assert IsTrue("value.amount > 0").complaint(record(b"plain")) is not None
+    assert IsTrue("value == b'plain'").fault(record(b"plain")) is None
+    assert IsTrue("value == null").fault(record(None)) is None
+    assert IsTrue("value.amount > 0").fault(record(b"plain")) is not None
 
 
 def test_json_behind_a_schemas_id_is_read_and_nothing_else_is() -> None:
     positive = IsTrue("value.amount > 0")
-    assert positive.complaint(record(b'\0\0\0\0\x07{"amount": 1}')) is None
-    assert positive.complaint(record(b'\0\0\0\0\x07{"amount": 0}')) is not None
+    assert positive.fault(record(b'\0\0\0\0\x07{"amount": 1}')) is None
+    assert positive.fault(record(b'\0\0\0\0\x07{"amount": 0}')) is not None
     for data in (b"\0\0\0\0\x07\x02ab", b"\0\0\0\0", b"\0\0\0\0\x07", b"\0" * 100, b"\x01\0\0\0\x07{}"):
         shown = "".join(rf"\x{byte:02x}" for byte in data)
-        assert IsTrue(f"value == b'{shown}'").complaint(record(data)) is None
+        assert IsTrue(f"value == b'{shown}'").fault(record(data)) is None
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_json_behind_a_schemas_id_is_read_and_nothing_else_is() -> None:
     ],
 )
 def test_values_are_those_of_the_language(expression: str, value: bytes, key: bytes) -> None:
-    assert IsTrue(expression).complaint(record(value, key)) is None
+    assert IsTrue(expression).fault(record(value, key)) is None
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_values_are_those_of_the_language(expression: str, value: bytes, key: by
     ],
 )
 def test_a_header_is_found_whatever_others_are_there(headers: tuple[Header, ...]) -> None:
-    assert IsTrue("headers.tenant == 'acme'").complaint(record(b"{}", b"", headers)) is None
+    assert IsTrue("headers.tenant == 'acme'").fault(record(b"{}", b"", headers)) is None
 
 
 def test_headers_have_names_of_text_and_the_last_value_of_each() -> None:
@@ -182,15 +182,15 @@ def test_headers_have_names_of_text_and_the_last_value_of_each() -> None:
         "headers.a == null",
         "headers.b == b'\\xff\\x00'",
     ):
-        assert IsTrue(expression).complaint(seen) is None
+        assert IsTrue(expression).fault(seen) is None
 
 
 def test_a_client_may_have_any_name() -> None:
     client = Client("127.0.0.1", "a\0b", None, None, "User:\ud800")
     seen = RuledRecord("t", 0, 0, 0, None, None, (), client)
 
-    assert IsTrue("client.id == 'a\\u0000b' && client.id != 'a'").complaint(seen) is None
-    assert IsTrue("client.software == null && client.principal == 'User:?'").complaint(seen) is None
+    assert IsTrue("client.id == 'a\\u0000b' && client.id != 'a'").fault(seen) is None
+    assert IsTrue("client.software == null && client.principal == 'User:?'").fault(seen) is None
 
 
 @pytest.mark.parametrize(
@@ -203,20 +203,20 @@ def test_a_client_may_have_any_name() -> None:
     ],
 )
 def test_json_that_the_language_has_no_value_for_is_not_true(value: bytes, said: str) -> None:
-    assert IsTrue("value.y == 1").complaint(record(value)) == (
+    assert IsTrue("value.y == 1").fault(record(value)) == (
         f"the value is JSON {said}, which no expression can look at: value.y == 1"
     )
 
 
 def test_json_of_a_hundred_levels_is_looked_at() -> None:
-    assert IsTrue("value != 1").complaint(record(b"[" * 100 + b"]" * 100)) is None
+    assert IsTrue("value != 1").fault(record(b"[" * 100 + b"]" * 100)) is None
 
 
 def test_only_what_is_named_is_needed() -> None:
-    assert IsTrue("value.a == 1").needs == Part.VALUE
-    assert IsTrue("topic == 'a' && timestamp > 0").needs == Part.NONE
-    assert IsTrue("key == 'a' && 'b' in headers").needs == Part.KEY | Part.HEADERS
-    assert IsTrue("[1].all(value, value > 0)").needs == Part.NONE
+    assert IsTrue("value.a == 1").parts == Part.VALUE
+    assert IsTrue("topic == 'a' && timestamp > 0").parts == Part.NONE
+    assert IsTrue("key == 'a' && 'b' in headers").parts == Part.KEY | Part.HEADERS
+    assert IsTrue("[1].all(value, value > 0)").parts == Part.NONE
 
 
 @pytest.mark.parametrize(
@@ -255,4 +255,4 @@ def test_what_cannot_be_used_is_told_when_it_is_read(expression: str, said: str)
 def test_a_pattern_is_found_anywhere_as_re2_finds_it(pattern: str, text: str) -> None:
     found = compiled(pattern.replace("\\\\", "\\")).search(text) is not None
 
-    assert (IsTrue(f"key.matches('{pattern}')").complaint(record(b"", text.encode())) is None) == found
+    assert (IsTrue(f"key.matches('{pattern}')").fault(record(b"", text.encode())) is None) == found

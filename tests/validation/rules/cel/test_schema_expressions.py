@@ -134,7 +134,7 @@ def test_avro_values_are_those_that_fastavro_reads() -> None:
 def test_an_avro_record_has_the_values_of_its_schema(expression: str) -> None:
     rule = avro_content(json.dumps(SALE)).expression(expression)
 
-    assert rule.complaint(record(avro(SALE, _SALE), b"k")) is None
+    assert rule.fault(record(avro(SALE, _SALE), b"k")) is None
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_a_protobuf_message_has_the_values_of_its_schema(expression: str) -> Non
         (indexed_protobuf_content(_DESCRIPTORS), b"\0"),
     ):
         assert isinstance(content, HasExpressions)
-        assert content.expression(expression).complaint(record(prefix + message())) is None
+        assert content.expression(expression).fault(record(prefix + message())) is None
 
 
 @pytest.mark.parametrize(
@@ -188,16 +188,16 @@ def test_the_id_of_a_record_gives_its_type() -> None:
     avro_value, protobuf_value = avro(SALE, _SALE), b"\0" + message()
     rule = _rule("value.lines.size() > 1")
 
-    assert rule.complaint(record(b"\0\0\0\0\1" + avro_value)) is None
-    assert rule.complaint(record(avro_value, headers=((b"__value_schema_id", b"\0\0\0\0\1"),))) is None
-    assert rule.complaint(record(b"\0\0\0\0\2" + protobuf_value)) == "not true of the record: value.lines.size() > 1"
-    assert rule.complaint(record(b'\0\0\0\0\3{"lines": [1, 2]}')) is None
+    assert rule.fault(record(b"\0\0\0\0\1" + avro_value)) is None
+    assert rule.fault(record(avro_value, headers=((b"__value_schema_id", b"\0\0\0\0\1"),))) is None
+    assert rule.fault(record(b"\0\0\0\0\2" + protobuf_value)) == "not true of the record: value.lines.size() > 1"
+    assert rule.fault(record(b'\0\0\0\0\3{"lines": [1, 2]}')) is None
     # The rule about the schema reports these.
     for other in (None, b"", b"\0\0\0\0\1\1", b"\0\0\0\0\2", b"\0\0\0\0\7"):
-        assert rule.complaint(record(other)) is None
+        assert rule.fault(record(other)) is None
 
 
 def test_an_expression_that_does_not_fit_a_schema_is_no_verdict_on_the_record() -> None:
     for schema_id, data in ((1, avro(SALE, _SALE)), (2, b"\0" + message())):
         with pytest.raises(SchemaError, match=rf"schema {schema_id} of registry main .*undefined field 'total'.*Sale'"):
-            _rule("value.total > 1").complaint(record(bytes((0, 0, 0, 0, schema_id)) + data))
+            _rule("value.total > 1").fault(record(bytes((0, 0, 0, 0, schema_id)) + data))

@@ -58,8 +58,8 @@ def chain(keyword: str, depth: int) -> dict[str, Any]:
     return {"$ref": "#/$defs/d0", "$defs": {**defs, f"d{depth}": {"type": "string"}}}
 
 
-def steps(schema: Any, text: bytes) -> int:
-    return JsonSchemaCost(schema, {}).steps(text)
+def cost(schema: Any, text: bytes) -> int:
+    return JsonSchemaCost(schema, {}).cost(text)
 
 
 def seconds_of(content: JsonSchemaContent, text: bytes) -> float:
@@ -84,12 +84,12 @@ def test_no_verdict_and_no_explanation_takes_longer_than_its_steps(seed: int) ->
             continue
         for _ in range(4):
             text = drawn.text()
-            bound = content.steps(text)
+            bound = content.cost(text)
             if bound > 10 * INLINE_STEPS:
                 continue  # it may take long
             assert seconds_of(content, text) < bound * _STEP_SECONDS + _SLACK_SECONDS, (schema, text[:1000])
             began = thread_time()
-            content.explanation(text)
+            content.description(text)
             assert thread_time() - began < _MOST_EXPLAINING_SECONDS, (schema, text[:1000])
 
 
@@ -113,7 +113,7 @@ def test_no_verdict_and_no_explanation_takes_longer_than_its_steps(seed: int) ->
     ],
 )
 def test_what_may_take_long_is_not_inline(schema: Any, text: bytes) -> None:
-    assert steps(schema, text) > INLINE_STEPS
+    assert cost(schema, text) > INLINE_STEPS
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_what_may_take_long_is_not_inline(schema: Any, text: bytes) -> None:
     ],
 )
 def test_where_no_bound_is_known_there_is_none(schema: Any, references: dict[str, Any]) -> None:
-    assert JsonSchemaCost(schema, references).steps(b"1") == UNBOUNDED
+    assert JsonSchemaCost(schema, references).cost(b"1") == UNBOUNDED
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_where_no_bound_is_known_there_is_none(schema: Any, references: dict[str
     ],
 )
 def test_what_is_cheap_is_inline(schema: Any, value: Any) -> None:
-    assert steps(schema, json.dumps(value).encode()) <= INLINE_STEPS
+    assert cost(schema, json.dumps(value).encode()) <= INLINE_STEPS
 
 
 def test_a_large_schema_is_soon_added_up() -> None:
@@ -160,7 +160,7 @@ def test_a_large_schema_is_soon_added_up() -> None:
         began = thread_time()
         cost = JsonSchemaCost({"$ref": "#/$defs/d0", "$defs": defs}, {})
         assert thread_time() - began < 2
-        assert cost.steps(b'{"p1": {"p2": 1}}') <= INLINE_STEPS
+        assert cost.cost(b'{"p1": {"p2": 1}}') <= INLINE_STEPS
 
 
 def test_a_value_deeper_than_is_counted_costs_as_much_as_any_level_beyond() -> None:
@@ -168,8 +168,8 @@ def test_a_value_deeper_than_is_counted_costs_as_much_as_any_level_beyond() -> N
     every_second = {"properties": {"a": {"properties": {"a": SELF}, "not": {"enum": [*range(1000), None]}}}}
     deep = b'{"a":' * 600 + b"1" + b"}" * 600
 
-    assert steps(pairs, b'{"a":[' * 400 + b"]}" * 400) > INLINE_STEPS
-    assert steps(every_second, deep) > 300 * 100
+    assert cost(pairs, b'{"a":[' * 400 + b"]}" * 400) > INLINE_STEPS
+    assert cost(every_second, deep) > 300 * 100
 
 
 @pytest.mark.parametrize("schema", [WORDS_249, WORDS_5000, MIXED_5000])
@@ -178,7 +178,7 @@ def test_wrong_words_are_soon_rejected_and_explained(schema: Any) -> None:
     began = thread_time()
     for _ in range(10):
         assert content.fault(WRONG_WORDS) == "does not follow its JSON Schema"
-    explained = content.explanation(WRONG_WORDS)
+    explained = content.description(WRONG_WORDS)
 
     assert thread_time() - began < 0.5
     assert explained is None or ("/0: enum" in explained and len(explained) < 400)
@@ -190,7 +190,7 @@ def test_a_choice_of_fifty_is_soon_rejected_and_not_explained_at_length() -> Non
     began = thread_time()
 
     assert content.fault(value) == "does not follow its JSON Schema"
-    explained = content.explanation(value)
+    explained = content.description(value)
 
     assert thread_time() - began < _MOST_EXPLAINING_SECONDS
     assert explained in (None, "does not follow its JSON Schema: the root: oneOf")
@@ -200,8 +200,8 @@ def test_a_long_list_of_integers_that_natively_follows_its_schema_is_inline() ->
     content = json_schema_content('{"type": "array", "items": {"type": "integer"}}')
     numbers = b"[" + b"1," * 1_500_000 + b"1]"
 
-    assert content.steps(numbers) <= INLINE_STEPS
-    assert content.steps(numbers[:-2] + b'"x"]') > INLINE_STEPS
+    assert content.cost(numbers) <= INLINE_STEPS
+    assert content.cost(numbers[:-2] + b'"x"]') > INLINE_STEPS
 
 
 def test_names_made_to_collide_are_not_compared_one_by_one() -> None:

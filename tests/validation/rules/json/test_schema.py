@@ -58,24 +58,24 @@ def test_what_follows_it_passes() -> None:
 def test_an_error_is_explained_by_path_and_keyword(value: bytes, said: str) -> None:
     content = json_schema_content(json.dumps(ORDER))
 
-    assert (content.explanation(value) or content.fault(value)) == said
+    assert (content.description(value) or content.fault(value)) == said
     assert str(content.fault(value)).startswith(said[:20])
 
 
 def test_what_follows_its_schema_is_not_explained() -> None:
-    assert json_schema_content(json.dumps(ORDER)).explanation(b'{"amount": 1}') is None
+    assert json_schema_content(json.dumps(ORDER)).description(b'{"amount": 1}') is None
 
 
 def test_names_that_are_the_clients_are_not_told() -> None:
     content = json_schema_content('{"additionalProperties": {"type": "integer"}}')
 
-    assert content.explanation(b'{"secret": "x"}') == 'does not follow its JSON Schema: /…: type (["integer"])'
+    assert content.description(b'{"secret": "x"}') == 'does not follow its JSON Schema: /…: type (["integer"])'
 
 
 def test_of_many_errors_the_first_is_explained() -> None:
     content = json_schema_content('{"items": {"type": "integer"}}')
 
-    assert content.explanation(json.dumps([1, *["x"] * 1000]).encode()) == (
+    assert content.description(json.dumps([1, *["x"] * 1000]).encode()) == (
         'does not follow its JSON Schema: /1: type (["integer"])'
     )
 
@@ -122,9 +122,9 @@ def test_numbers_of_any_size_and_half_surrogate_pairs_are_json_under_any_schema(
     for schema in ({}, True, {"not": {"const": 1}}, {"type": ["string", "number", "object"], "format": "x"}):
         content = json_schema_content(json.dumps(schema))
         assert content.fault(text) is None
-        assert content.explanation(text) is None
+        assert content.description(text) is None
         for cut in (text[:-1], text + b"]", b"[" + text):
-            assert (content.fault(cut) is None) == (syntax.complaint(record(cut)) is None), cut
+            assert (content.fault(cut) is None) == (syntax.fault(record(cut)) is None), cut
 
 
 @pytest.mark.parametrize(
@@ -161,10 +161,10 @@ def test_they_are_compared_exactly(schema: str, follows: bytes, not_following: b
 def test_only_unusual_texts_have_no_bound() -> None:
     content = json_schema_content('{"not": {"const": 1}}')
 
-    assert {text for text in UNUSUAL if content.steps(text) < UNBOUNDED} == set()
+    assert {text for text in UNUSUAL if content.cost(text) < UNBOUNDED} == set()
     for usual in (b"18446744073", b"9999999999999999999", b"-9223372036854775808", b"1.5e-99", b'"\\ud83d\\ude00"'):
-        assert content.steps(usual) <= INLINE_STEPS
-    assert content.steps(b'"12345678901234567890 1e400 \\\\ud800"') <= INLINE_STEPS
+        assert content.cost(usual) <= INLINE_STEPS
+    assert content.cost(b'"12345678901234567890 1e400 \\\\ud800"') <= INLINE_STEPS
 
 
 @pytest.mark.parametrize(

@@ -90,12 +90,12 @@ BAD = [
 def test_json_passes(value: bytes) -> None:
     json.loads(value)  # nor does Python's own reader object
 
-    assert JsonSyntax(Side.VALUE).complaint(record(value)) is None
+    assert JsonSyntax(Side.VALUE).fault(record(value)) is None
 
 
 @pytest.mark.parametrize(("value", "said"), BAD)
 def test_what_is_not_json_is_rejected_and_told(value: bytes, said: str) -> None:
-    words = JsonSyntax(Side.VALUE).complaint(record(value))
+    words = JsonSyntax(Side.VALUE).fault(record(value))
 
     assert words is not None
     assert words.startswith("the value is not JSON: ")
@@ -103,13 +103,13 @@ def test_what_is_not_json_is_rejected_and_told(value: bytes, said: str) -> None:
 
 
 def test_words_tell_where_and_quote_nothing() -> None:
-    words = JsonSyntax(Side.KEY).complaint(record(key=b'{"secret" "word"}'))
+    words = JsonSyntax(Side.KEY).fault(record(key=b'{"secret" "word"}'))
 
     assert words == "the key is not JSON: a colon was expected (at byte 10)"
 
 
 def test_a_null_value_is_none() -> None:
-    assert JsonSyntax(Side.VALUE).complaint(record(None)) is None
+    assert JsonSyntax(Side.VALUE).fault(record(None)) is None
 
 
 @pytest.mark.parametrize("depth", [1, 2, 62, 63, 64, 65, 126, 127, 128, 200, MOST_DEPTH])
@@ -118,15 +118,15 @@ def test_nesting_is_bounded_where_it_was_said(depth: int) -> None:
     mixed = b"".join(b'{"a":' if level % 3 else b"[" for level in range(depth))
     closing = b"".join(b"}" if level % 3 else b"]" for level in reversed(range(depth)))
 
-    assert rule.complaint(record(b"[" * depth + b"]" * depth)) is None
-    assert rule.complaint(record(mixed + b"1" + closing)) is None
-    words = rule.complaint(record(b"[" * (depth + 1) + b"]" * (depth + 1)))
+    assert rule.fault(record(b"[" * depth + b"]" * depth)) is None
+    assert rule.fault(record(mixed + b"1" + closing)) is None
+    words = rule.fault(record(b"[" * (depth + 1) + b"]" * (depth + 1)))
     assert words is not None
     assert "deeper" in words
 
 
 def test_a_million_brackets_are_no_trouble() -> None:
-    words = JsonSyntax(Side.VALUE).complaint(record(b"[" * 1_000_000))
+    words = JsonSyntax(Side.VALUE).fault(record(b"[" * 1_000_000))
 
     assert words is not None
     assert "deeper" in words
@@ -136,14 +136,14 @@ def test_a_million_brackets_are_no_trouble() -> None:
     "value", [b'{"a":1,"a":2}', b'[{"x":{"a":1,"b":2,"\\u0061":3}}]', b'{"\\ud800":1,"\\ud800":1}']
 )
 def test_duplicate_keys_are_rejected_on_request(value: bytes) -> None:
-    assert JsonSyntax(Side.VALUE).complaint(record(value)) is None
-    words = JsonSyntax(Side.VALUE, "reject").complaint(record(value))
+    assert JsonSyntax(Side.VALUE).fault(record(value)) is None
+    words = JsonSyntax(Side.VALUE, "reject").fault(record(value))
     assert words == "the value is JSON with an object that has the same key twice; write each key once"
 
 
 @pytest.mark.parametrize("value", [b'{"a":1,"b":{"a":2}}', b"[1" + b"0" * 5000 + b"]", b"[" * 500 + b"]" * 500])
 def test_what_has_no_duplicates_passes(value: bytes) -> None:
-    assert JsonSyntax(Side.VALUE, "reject", MOST_DEPTH).complaint(record(value)) is None
+    assert JsonSyntax(Side.VALUE, "reject", MOST_DEPTH).fault(record(value)) is None
 
 
 VALUES = st.recursive(
@@ -158,16 +158,16 @@ def test_a_large_text_is_counted_before_it_is_looked_through_for_duplicates(item
     rule = JsonSyntax(Side.VALUE, "reject")
     few, many = (b"[" + (item + b",") * count + b"1]" for count in (1_000, 300_000))
 
-    assert rule.steps(record(few)) <= INLINE_STEPS < rule.steps(record(many))
-    assert rule.complaint(record(many)) is None
-    assert "the same key twice" in str(rule.complaint(record(many[:-1] + b',{"a":1,"a":1}]')))
+    assert rule.cost(record(few)) <= INLINE_STEPS < rule.cost(record(many))
+    assert rule.fault(record(many)) is None
+    assert "the same key twice" in str(rule.fault(record(many[:-1] + b',{"a":1,"a":1}]')))
 
 
 def test_a_text_of_many_bytes_and_few_items_is_inline() -> None:
     long = b'["' + b"well, [and {so} on]," * 100_000 + b'"]'
 
-    assert JsonSyntax(Side.VALUE, "reject").steps(record(long)) <= INLINE_STEPS
-    assert JsonSyntax(Side.VALUE).steps(record(b"[" + b"1," * 1_500_000 + b"1]")) <= INLINE_STEPS
+    assert JsonSyntax(Side.VALUE, "reject").cost(record(long)) <= INLINE_STEPS
+    assert JsonSyntax(Side.VALUE).cost(record(b"[" + b"1," * 1_500_000 + b"1]")) <= INLINE_STEPS
 
 
 @pytest.mark.long

@@ -53,32 +53,32 @@ TENANT = (b"tenant", b"acme")
 def test_a_rule_rejects_what_it_should_and_nothing_else(
     rule: RecordRule, good: list[RuledRecord], bad: list[RuledRecord]
 ) -> None:
-    assert [rule.complaint(each) for each in good] == [None] * len(good)
+    assert [rule.fault(each) for each in good] == [None] * len(good)
     for each in bad:
-        words = rule.complaint(each)
+        words = rule.fault(each)
         assert words and SECRET.decode() not in words
 
 
 def test_times_may_not_go_back_for_one_producer_and_partition() -> None:
     rule = MonotonicTime()
-    assert [rule.complaint(record(time=time)) for time in (5, 5, 9, -1)] == [None] * 4
-    assert "4 ms before" in (rule.complaint(record(time=5)) or "")
-    assert rule.complaint(record(time=9)) is None, "and the latest is still the latest"
+    assert [rule.fault(record(time=time)) for time in (5, 5, 9, -1)] == [None] * 4
+    assert "4 ms before" in (rule.fault(record(time=5)) or "")
+    assert rule.fault(record(time=9)) is None, "and the latest is still the latest"
 
 
 def test_another_producer_has_its_own_time() -> None:
     rule = MonotonicTime()
     clients = [Client("a:1", "x"), Client("a:2", "x"), Client("a:1", "y"), Client("a:1")]
     for at, client in enumerate(clients):
-        assert rule.complaint(record(time=100 - at, client=client)) is None
+        assert rule.fault(record(time=100 - at, client=client)) is None
     for producer_id in (0, 1):
-        assert rule.complaint(record(time=50 - producer_id, producer_id=producer_id)) is None
-    assert rule.complaint(record(time=49, producer_id=0, client=clients[0])) is not None
+        assert rule.fault(record(time=50 - producer_id, producer_id=producer_id)) is None
+    assert rule.fault(record(time=49, producer_id=0, client=clients[0])) is not None
 
 
 def test_no_more_producers_are_remembered_than_there_is_room_for() -> None:
     rule = MonotonicTime(most_producers=3)
     for number in range(10):
-        assert rule.complaint(record(time=100, producer_id=number)) is None
-    assert rule.complaint(record(time=1, producer_id=0)) is None
-    assert rule.complaint(record(time=1, producer_id=9)) is not None
+        assert rule.fault(record(time=100, producer_id=number)) is None
+    assert rule.fault(record(time=1, producer_id=0)) is None
+    assert rule.fault(record(time=1, producer_id=9)) is not None

@@ -17,10 +17,10 @@ from tests.validation.rules.inline_rule import InlineRule
 class OnesOwn(InlineRule):
     """A rule that says nothing but what every rule says."""
 
-    needs = Part.NONE
+    parts = Part.NONE
     is_slow = False
 
-    def complaint(self, record: RuledRecord) -> str | None:
+    def fault(self, record: RuledRecord) -> str | None:
         return None
 
 

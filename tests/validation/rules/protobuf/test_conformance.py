@@ -42,7 +42,7 @@ def verdict(schema: int, message: str, data: bytes) -> str:
     if constraints is None:
         return "error"
     try:
-        said = constraints.complaint(record(data))
+        said = constraints.fault(record(data))
     except SchemaError:
         return "error"
     if said is None:

@@ -204,7 +204,7 @@ def test_a_constraint_gives_the_verdict_of_its_library(schema: bytes, case: str)
     for value in CASES[case][1]:
         data = written(content, value)
         ids = oracle(schema, f"shop.{named(case)}", data)
-        said = constraints.complaint(record(data))
+        said = constraints.fault(record(data))
 
         verdicts.add(bool(ids))
         assert (said is not None) == bool(ids), (value, said)
@@ -218,7 +218,7 @@ def test_a_constraint_gives_the_verdict_of_its_library(schema: bytes, case: str)
 def test_texts_name_the_field_and_quote_nothing_of_the_record(schema: bytes) -> None:
     def said(case: str) -> str | None:
         content = protobuf_content(schema, f"shop.{named(case)}")
-        return content.constraints().complaint(record(written(content, CASES[case][1][1])))
+        return content.constraints().fault(record(written(content, CASES[case][1][1])))
 
     assert said("map-keys") == (
         "does not meet the constraints of shop.MapKeysCase: a[…] must be at most 2 characters (string.max_len)"
@@ -261,13 +261,13 @@ def test_a_registered_schema_applies_the_constraints_of_the_message_that_the_dat
     assert constraints is not None
     one = b"\x08\x01"
 
-    assert constraints.complaint(record(b"\x02\x02" + one)) is None  # Line is the first message
-    assert constraints.complaint(record(b"\x02\x04" + one)) == (
+    assert constraints.fault(record(b"\x02\x02" + one)) is None  # Line is the first message
+    assert constraints.fault(record(b"\x02\x04" + one)) == (
         "does not meet the constraints of shop.B: a must be greater than 1 (int32.gt)"
     )
-    assert constraints.complaint(record(b"\x02\x04" + b"\x08")) == "cannot be read as shop.B"
-    assert constraints.complaint(record(b"\x02\x08" + one)) is None
-    assert constraints.steps(record(b"\x02\x04" + one)) >= UNBOUNDED
+    assert constraints.fault(record(b"\x02\x04" + b"\x08")) == "cannot be read as shop.B"
+    assert constraints.fault(record(b"\x02\x08" + one)) is None
+    assert constraints.cost(record(b"\x02\x04" + one)) >= UNBOUNDED
 
 
 def test_two_versions_of_a_schema_keep_their_own_constraints() -> None:
@@ -279,7 +279,7 @@ def test_two_versions_of_a_schema_keep_their_own_constraints() -> None:
     ]
     constraints = [each.constraints() for each in versions]
 
-    assert [each.complaint(record(b"\x08\x03")) is None for each in constraints] == [True, False]
+    assert [each.fault(record(b"\x08\x03")) is None for each in constraints] == [True, False]
 
 
 def test_a_missing_library_is_reported_with_its_command(schema: bytes, monkeypatch: pytest.MonkeyPatch) -> None:

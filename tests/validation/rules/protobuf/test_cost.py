@@ -116,11 +116,11 @@ def _once(content: Content, data: bytes) -> float:
 def test_what_is_made_of_many_fields_is_not_inline(kind: str, node: Content) -> None:
     data = MANY[kind]()
 
-    assert node.steps(data) > INLINE_STEPS
-    assert seconds_of(node, data) < node.steps(data) * _STEP_SECONDS
+    assert node.cost(data) > INLINE_STEPS
+    assert seconds_of(node, data) < node.cost(data) * _STEP_SECONDS
     assert node.fault(data) is None
     began = thread_time()
-    node.steps(data)
+    node.cost(data)
     assert thread_time() - began < _MOST_COUNTING_SECONDS
 
 
@@ -129,16 +129,16 @@ def test_what_is_merely_large_is_inline(kind: str, node: Content) -> None:
     data = FEW[kind]()
 
     assert node.fault(data) is None
-    assert node.steps(data) <= INLINE_STEPS
-    assert seconds_of(node, data) < node.steps(data) * _STEP_SECONDS + _SLACK_SECONDS
+    assert node.cost(data) <= INLINE_STEPS
+    assert seconds_of(node, data) < node.cost(data) * _STEP_SECONDS + _SLACK_SECONDS
 
 
 def test_behind_a_registry_s_path_too() -> None:
     content = indexed_protobuf_content(descriptor_set())
 
-    assert content.steps(_FIRST_MESSAGE + MANY["a map's entries"]()) > INLINE_STEPS
-    assert content.steps(_FIRST_MESSAGE + FEW["a picture"]()) <= INLINE_STEPS
-    assert content.steps(b"\x63") <= INLINE_STEPS
+    assert content.cost(_FIRST_MESSAGE + MANY["a map's entries"]()) > INLINE_STEPS
+    assert content.cost(_FIRST_MESSAGE + FEW["a picture"]()) <= INLINE_STEPS
+    assert content.cost(b"\x63") <= INLINE_STEPS
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_behind_a_registry_s_path_too() -> None:
 )
 def test_what_is_damaged_is_called_so(damaged: bytes, node: Content) -> None:
     assert "cannot be read" in str(node.fault(damaged))
-    assert seconds_of(node, damaged) < node.steps(damaged) * _STEP_SECONDS + _SLACK_SECONDS
+    assert seconds_of(node, damaged) < node.cost(damaged) * _STEP_SECONDS + _SLACK_SECONDS
 
 
 def lines_of(count: int, label: int, kind: int = FieldDescriptorProto.TYPE_INT64, first: int | None = None) -> Content:
@@ -168,14 +168,14 @@ def test_two_bytes_that_are_a_message_lacking_many_fields_are_neither_inline_nor
     content = lines_of(fields, REQUIRED)
     data = b"\x0a\x00" * 260_000
 
-    assert content.steps(data) > INLINE_STEPS
+    assert content.cost(data) > INLINE_STEPS
     assert content.fault(data) == "is not Protobuf of its schema: p.Order lacks required fields"
     began = thread_time()
-    assert content.explanation(data) is None
+    assert content.description(data) is None
     assert thread_time() - began < _MOST_EXPLAINING_SECONDS
     few = held(1, b"".join(varint(i + 1 << 3) + b"\x01" for i in range(fields))) + b"\x0a\x00" * 10
-    assert content.steps(few) <= INLINE_STEPS
-    assert content.explanation(few) == "is not Protobuf of its schema: p.Order lacks the required field lines[1].f0"
+    assert content.cost(few) <= INLINE_STEPS
+    assert content.description(few) == "is not Protobuf of its schema: p.Order lacks the required field lines[1].f0"
 
 
 @pytest.mark.parametrize("fields", [1, 20, 300, 2000])
@@ -187,8 +187,8 @@ def test_room_for_fields_that_are_not_set_counts(fields: int, kind: int, first: 
     data = held(1, set_first) * 3_000
 
     assert content.fault(data) is None
-    assert seconds_of(content, data) < content.steps(data) * _STEP_SECONDS + _SLACK_SECONDS
-    assert (content.steps(data) > INLINE_STEPS) is (fields >= 300)
+    assert seconds_of(content, data) < content.cost(data) * _STEP_SECONDS + _SLACK_SECONDS
+    assert (content.cost(data) > INLINE_STEPS) is (fields >= 300)
 
 
 def test_groups_are_messages_too() -> None:
@@ -203,8 +203,8 @@ def test_groups_are_messages_too() -> None:
     data = b"\x0b\x08\x01\x0c" * 5_000
 
     assert content.fault(data) is None
-    assert content.steps(data) > INLINE_STEPS
-    assert seconds_of(content, data) < content.steps(data) * _STEP_SECONDS + _SLACK_SECONDS
+    assert content.cost(data) > INLINE_STEPS
+    assert seconds_of(content, data) < content.cost(data) * _STEP_SECONDS + _SLACK_SECONDS
 
 
 def test_extensions_are_messages_too() -> None:
@@ -219,7 +219,7 @@ def test_extensions_are_messages_too() -> None:
     data = held(100, b"") * 3_000
 
     assert content.fault(data) is None
-    assert content.steps(data) > INLINE_STEPS
+    assert content.cost(data) > INLINE_STEPS
 
 
 def test_of_many_messages_a_registry_names_only_those_that_are_named_are_made() -> None:
@@ -278,9 +278,9 @@ def test_no_message_takes_longer_than_its_steps(seed: int) -> None:
     content = drawn.content()
     for _ in range(8):
         data = drawn.data()
-        assert seconds_of(content, data) < content.steps(data) * _STEP_SECONDS + _SLACK_SECONDS, data[:200]
+        assert seconds_of(content, data) < content.cost(data) * _STEP_SECONDS + _SLACK_SECONDS, data[:200]
         began = thread_time()
-        content.explanation(data)
+        content.description(data)
         assert thread_time() - began < 0.02
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sluicegate.validation.rules.own_rule import OwnRuleUnusable, own_rule
+from sluicegate.validation.rules.custom_rule import CustomRuleUnusable, custom_rule
 from sluicegate.validation.rules.rule import Outage
 from tests.validation.rules.records import record
 
@@ -13,19 +13,19 @@ SOURCE = """
 from sluicegate.validation.rules.rule import Outage, Part
 
 class Begins:
-    needs = Part.VALUE
+    parts = Part.VALUE
     is_slow = False
     def __init__(self, options): self.begins = options["begins"].encode()
-    def complaint(self, record):
+    def fault(self, record):
         if record.value == b"divide": return 1 / 0
         if record.value == b"out": raise Outage("the other side is away")
         if record.value == b"odd": return 7
         return None if record.value.startswith(self.begins) else "it begins with something else " + "x" * 1000
 
-def no_needs(options): return object()
+def no_parts(options): return object()
 """
 ENTRY_POINTS = (
-    "[sluicegate.rules]\nbegins = begins_rule:Begins\nbare = begins_rule:no_needs\ngone = begins_rule:nothing\n"
+    "[sluicegate.rules]\nbegins = begins_rule:Begins\nbare = begins_rule:no_parts\ngone = begins_rule:nothing\n"
 )
 
 
@@ -43,10 +43,10 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("installed")
 def test_it_is_made_with_its_options_and_asked() -> None:
-    rule = own_rule("begins", {"begins": "a"})
+    rule = custom_rule("begins", {"begins": "a"})
 
-    assert rule.complaint(record(b"abc")) is None
-    words = rule.complaint(record(b"bcd"))
+    assert rule.fault(record(b"abc")) is None
+    words = rule.fault(record(b"bcd"))
     assert words is not None
     assert words.startswith("it begins with something else")
     assert len(words) == 500
@@ -63,7 +63,7 @@ def test_it_is_made_with_its_options_and_asked() -> None:
 )
 def test_what_goes_wrong_in_it_is_no_verdict(value: bytes, said: str) -> None:
     with pytest.raises(Outage, match=said):
-        own_rule("begins", {"begins": "a"}).complaint(record(value))
+        custom_rule("begins", {"begins": "a"}).fault(record(value))
 
 
 @pytest.mark.usefixtures("installed")
@@ -73,9 +73,9 @@ def test_what_goes_wrong_in_it_is_no_verdict(value: bytes, said: str) -> None:
         ("other", "no entry point other of sluicegate.rules is installed here; there is bare, begins, gone"),
         ("begins", "begins cannot be made: KeyError"),
         ("gone", "gone cannot be made: AttributeError"),
-        ("bare", "bare does not say what it needs: a Part"),
+        ("bare", "bare has no attribute parts of the type Part"),
     ],
 )
 def test_what_cannot_be_made_is_told(entry_point: str, said: str) -> None:
-    with pytest.raises(OwnRuleUnusable, match=said):
-        own_rule(entry_point, {})
+    with pytest.raises(CustomRuleUnusable, match=said):
+        custom_rule(entry_point, {})
