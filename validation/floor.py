@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sluicegate.config.source import Path
-from sluicegate.config.teams import FloorPolicy as FloorKeys
+from sluicegate.config.teams import Floor as FloorKeys
 from sluicegate.config.topics import STRICTNESS_OF_FRAMING, STRICTNESS_OF_MODE, TopicKeys
 from sluicegate.config.values.glob_cover import is_within
 from sluicegate.protocol.integers import LONG_MAX

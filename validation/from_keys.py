@@ -14,7 +14,7 @@ from sluicegate.config.source import Path, Source
 from sluicegate.config.teams import ClientOwner
 from sluicegate.config.teams import Floor as FloorKeys
 from sluicegate.config.topics import Enforce, Rehearse, Topic, TopicKeys
-from sluicegate.config.topics import TimeFix as FixKeys
+from sluicegate.config.topics import Fix as FixKeys
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.validation.cluster_settings import AFTER_MAX, BEFORE_MAX, DIFFERENCE_MAX
 from sluicegate.validation.floor import Floors

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from sluicegate.config import requests as keys
-from sluicegate.config.quotas import QuotaLimits as QuotaKeys
+from sluicegate.config.quotas import Quota as QuotaKeys
 from sluicegate.config.teams import ClientOwner
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.validation.requests.name_pattern import Exemption, NamePattern, OwnedClients

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sluicegate.config.sensitive import FieldPolicy as Keys
+from sluicegate.config.sensitive import SensitiveFields as Keys
 from sluicegate.config.source import Path
 from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.validation.rules.from_keys import RuleMaker

@@ -161,7 +161,7 @@ def test_a_condition_on_a_large_value_runs_in_the_rules_process(
         rule = makers.for_registries({"main": Registry(url=registry.url)}).of_conditions(given, Side.VALUE)
 
         assert rule.fault(record(b"\0\0\0\0\1" + small)) is None
-        assert rule.steps(record(b"\0\0\0\0\1" + small)) <= INLINE_STEPS < rule.steps(record(b"\0\0\0\0\1" + large))
+        assert rule.cost(record(b"\0\0\0\0\1" + small)) <= INLINE_STEPS < rule.cost(record(b"\0\0\0\0\1" + large))
         assert "does not meet the condition few" in (rule.fault(record(b"\0\0\0\0\1" + large)) or "")
 
 
@@ -192,7 +192,7 @@ def test_constraints_run_in_the_rules_process_and_blame_the_sender_of_what_takes
         rule = makers.for_registries({}).of_constraints(constrained(tmp_path), Side.VALUE)
 
         def said(value: bytes) -> str:
-            assert rule.steps(record(value)) > INLINE_STEPS
+            assert rule.cost(record(value)) > INLINE_STEPS
             return rule.fault(record(value)) or ""
 
         good = b"\n\2ab"

@@ -126,7 +126,7 @@ def test_a_bug_in_one_rule_concerns_only_requests_that_it_is_asked_about(
 ) -> None:
     rules = "[{match: t, rules: [{name: small, value: {max_size: 1000}}]}]"
     play = Playbook(SLUICEGATE__ON_INTERNAL_ERROR=word, SLUICEGATE__TOPICS=rules)
-    monkeypatch.setattr(Size, "complaint", fails)
+    monkeypatch.setattr(Size, "fault", fails)
     of_another = produce(9, {b"another": [(0, good_batch(NOW))]})
 
     with capture_logs() as lines:

@@ -9,7 +9,7 @@ import pytest
 from sluicegate.config.content_keys import ContentKeys
 from sluicegate.config.keys import each_key_of, section_of, unwrapped
 from sluicegate.config.loading import read_section
-from sluicegate.config.rules import RecordRule as RuleKeys
+from sluicegate.config.rules import Rule as RuleKeys
 from sluicegate.protocol.records.scan import is_compiled
 from sluicegate.validation.rules.content_rules import CONTENT_RULES
 from sluicegate.validation.rules.from_keys import INLINE_RULES, parts_of

@@ -47,17 +47,15 @@ class Failing:
     def cost(self, _data: object) -> int:
         return 1
 
-    def fault(self, data: bytes) -> str | None:
-        return self._outcome("fault", data)
+    def fault(self, given: bytes | RuledRecord) -> str | None:
+        data = given.value if isinstance(given, RuledRecord) else given
+        return self._outcome("fault", data or b"")
 
     def description(self, data: bytes) -> str | None:
-        return self._outcome("explanation", data)
+        return self._outcome("description", data)
 
     def record_name(self, data: bytes) -> str | None:
         return self._outcome("record_name", data)
-
-    def fault(self, seen: RuledRecord) -> str | None:
-        return self._outcome("complaint", seen.value or b"")
 
     def _outcome(self, method: str, data: bytes) -> str | None:
         if method == self._method and data == b"bad":
@@ -86,7 +84,7 @@ def test_a_fault_of_a_library_rejects_its_record_alone(error: Exception, method:
 
 @pytest.mark.parametrize("error", FAULTS, ids=lambda error: type(error).__name__)
 def test_a_fault_of_an_expression_is_no_outage(error: Exception) -> None:
-    expression: Any = Failing(error, "complaint")
+    expression: Any = Failing(error)
     stoppable = StoppableExpression(Specification(EvaluatorKind.AVRO_EXPRESSION), expression, NO_PROCESS)
 
     assert stoppable.fault(record(b"good")) is None

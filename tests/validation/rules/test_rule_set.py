@@ -14,7 +14,7 @@ JSON, SMALL, ORDER = JsonSyntax(Side.VALUE), MostRecords(7), MonotonicTime()
 
 
 @pytest.mark.parametrize(
-    ("rules", "needs", "when_compiled", "when_not"),
+    ("rules", "parts", "when_compiled", "when_not"),
     [
         ([JSON], Part.VALUE, False, True),
         ([JSON, SMALL], Part.VALUE, False, True),

@@ -35,7 +35,7 @@ class Content(Protocol):
         """Return the fault, as a phrase after "the value " or "the key ", without content; None if there is none."""
 
     def description(self, data: bytes) -> str | None:
-        """Return a longer text that replaces that of `fault`, like RecordRule.description: the first error in detail."""
+        """Return a longer text instead of that of `fault`, like RecordRule.description: the first error in detail."""
 
 
 @runtime_checkable
