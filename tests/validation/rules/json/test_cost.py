@@ -59,7 +59,7 @@ def chain(keyword: str, depth: int) -> dict[str, Any]:
 
 
 def cost(schema: Any, text: bytes) -> int:
-    return JsonSchemaCost(schema, {}).cost(text)
+    return JsonSchemaCost(schema, {}).steps(text)
 
 
 def seconds_of(content: JsonSchemaContent, text: bytes) -> float:
@@ -129,7 +129,7 @@ def test_what_may_take_long_is_not_inline(schema: Any, text: bytes) -> None:
     ],
 )
 def test_where_no_bound_is_known_there_is_none(schema: Any, references: dict[str, Any]) -> None:
-    assert JsonSchemaCost(schema, references).cost(b"1") == UNBOUNDED
+    assert JsonSchemaCost(schema, references).steps(b"1") == UNBOUNDED
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_a_large_schema_is_soon_added_up() -> None:
         began = thread_time()
         cost = JsonSchemaCost({"$ref": "#/$defs/d0", "$defs": defs}, {})
         assert thread_time() - began < 2
-        assert cost.cost(b'{"p1": {"p2": 1}}') <= INLINE_STEPS
+        assert cost.steps(b'{"p1": {"p2": 1}}') <= INLINE_STEPS
 
 
 def test_a_value_deeper_than_is_counted_costs_as_much_as_any_level_beyond() -> None:
