@@ -29,7 +29,9 @@ class Json:
 class Schema:
     """A schema from a file or a text, or from a registry by the schema id in each record."""
 
-    file: FileName | None = described("file with the schema; this, `text` or `registry` is needed", default=None)
+    file: FileName | None = described(
+        "file with the schema. Set exactly one of `file`, `text` and `registry`", default=None
+    )
     text: Text | None = described("the schema itself, with `format: json` or `format: avro`", default=None)
     registry: Text | None = described(
         "name of an entry of `registries`; each record contains its schema id", default=None
@@ -43,7 +45,8 @@ class Schema:
     )
     message: Text | None = described("with a Protobuf file: full name of the message", default=None)
     subject: Literal["topic", "record", "topic-record", "any"] | None = described(
-        "with `registry`: subject name strategy that the schema must be registered under; none: `topic`", default=None
+        "with `registry`: subject name strategy that the schema must be registered under. Default: `topic`",
+        default=None,
     )
 
     conditions: Flag = described(
@@ -66,9 +69,9 @@ class Schema:
 
     def _mistakes(self) -> Iterator[str]:
         if self.file is not None and self.format is None:
-            yield "format is needed with file: json, avro or protobuf"
+            yield "format is required with file: json, avro or protobuf"
         if self.text is not None and self.format not in ("json", "avro"):
-            yield "format is needed with text: json or avro; the schema of Protobuf data is a file"
+            yield "format is required with text: json or avro; the schema of Protobuf data is a file"
         if self.registry is not None and self.envelope is not None:
             yield "envelope belongs to file; records written with a registry contain the schema id"
         if self.registry is None and self.conditions:
@@ -80,7 +83,7 @@ class Schema:
         if self.registry is None and self.subject is not None:
             yield "subject belongs to registry"
         if (self.message is not None) != (self.file is not None and self.format == "protobuf"):
-            yield "message (a full name) belongs to a Protobuf file, and is needed there"
+            yield "message (a full name) belongs to a Protobuf file, and is required there"
 
 
 @section

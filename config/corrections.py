@@ -97,7 +97,7 @@ def _of_item(path: Path, key: Key, value: Any, items: Any) -> str | None:
 def _derived(key: Key, annotation: Any, value: Any) -> str | None:
     section = section_of(annotation)
     if section is not None:
-        if isinstance(value, str) and value.strip().lower() in _NO and not key.is_needed:
+        if isinstance(value, str) and value.strip().lower() in _NO and not key.is_required:
             return LEAVE_OUT
         return _section_line(section, value)
     if is_list(annotation):
@@ -127,7 +127,7 @@ def _section_line(section: type[Any], value: Any) -> str | None:
         if meant is None:
             return None
         given[meant.name] = _set(meant) if meant.name == word else _flow(word)
-    given |= {key.name: _set(key) for key in keys if key.is_needed and key.name not in given}
+    given |= {key.name: _set(key) for key in keys if key.is_required and key.name not in given}
     return "{" + ", ".join(f"{name}: {text}" for name, text in given.items()) + "}"
 
 
@@ -140,7 +140,7 @@ def _set(key: Key) -> str:
 
 def _key_for(keys: Iterable[Key], word: str) -> Key | None:
     """Return the key that a bare word names or is a value of: the first, and required keys before others."""
-    ordered = sorted(keys, key=lambda key: not key.is_needed)
+    ordered = sorted(keys, key=lambda key: not key.is_required)
     for key in ordered:
         if key.name == word and _set(key) != _OPEN:
             return key

@@ -28,7 +28,7 @@ class Key:
     misnomers: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def is_needed(self) -> bool:
+    def is_required(self) -> bool:
         """Whether the key is required."""
         return self.default is MISSING
 

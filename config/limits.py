@@ -31,13 +31,13 @@ class Limits:
     )
     max_request_partitions: OneOrMore = described("partitions in one Produce request", default=5000)
     max_request_records: OneOrMore | None = described(
-        "records in one Produce request, by the counts in its batches; none: bounded by `max_frame_bytes` and "
-        "`max_decompressed_bytes` alone",
+        "records in one Produce request, by the counts in its batches. Default: no limit but `max_frame_bytes` and "
+        "`max_decompressed_bytes`",
         default=None,
     )
     max_request_headers: OneOrMore | None = described(
-        "record headers in one Produce request, if they are validated; none: bounded by `max_frame_bytes` and "
-        "`max_decompressed_bytes` alone",
+        "record headers in one Produce request, if they are validated. Default: no limit but `max_frame_bytes` and "
+        "`max_decompressed_bytes`",
         default=None,
     )
     max_record_errors: OneOrMore = described("record errors in one response, of all partitions", default=1000)
@@ -58,24 +58,24 @@ class Limits:
     )
     max_in_flight: OneOrMore = described("requests in flight on one connection", default=1000)
     max_in_flight_total: OneOrMore | None = described(
-        "requests in flight on all connections, long polls included (one for each consumer); none: no bound",
+        "requests in flight on all connections, long polls included (one for each consumer). Default: no bound",
         default=None,
         formerly="max_in_flight_in_all",
     )
     max_connections: OneOrMore | None = described(
-        "client connections; none: as many as the process has file descriptors for", default=None
+        "client connections. Default: as many as the process has file descriptors for", default=None
     )
     max_connections_per_address: OneOrMore | None = described(
-        "client connections from one IP address; none: no bound", default=None
+        "client connections from one IP address. Default: no bound", default=None
     )
     max_new_connections_per_second: OneOrMore | None = described(
         "rate of new connections on all listeners, and the burst after a quiet period; connections above it are "
-        "delayed, as with a broker's `max.connection.creation.rate`; none: no bound",
+        "delayed, as with a broker's `max.connection.creation.rate`. Default: no bound",
         default=None,
     )
     max_new_connections_per_second_per_address: OneOrMore | None = described(
         "rate of new connections from one IP address (behind a load balancer: the address in the PROXY header), and "
-        "the burst after a quiet period; connections above it are closed; none: no bound",
+        "the burst after a quiet period; connections above it are closed. Default: no bound",
         default=None,
     )
     max_handshakes: OneOrMore = described(
@@ -94,7 +94,7 @@ class Limits:
     )
     max_connection_age_seconds: Seconds | None = described(
         "age at which a client's connection is closed between two requests, plus up to a tenth of it at random, so "
-        "that clients connect anew to all replicas and workers; none: no bound",
+        "that clients connect anew to all replicas and workers. Default: no bound",
         default=None,
         misnomers={"max_connection_age": "max_connection_age_seconds: {value}"},
     )

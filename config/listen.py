@@ -56,7 +56,7 @@ class Listen:
         misnomers={"address": "bootstrap: {value}", "port": 'bootstrap: "0.0.0.0:{value}"'},
     )
     broker_port_base: Port | None = described(
-        "first port for brokers: broker N listens at this port + N, so ports survive restarts; none: the bootstrap "
+        "first port for brokers: broker N listens at this port + N, so ports survive restarts. Default: the bootstrap "
         "port + 1",
         default=None,
         formerly="broker_ports",
@@ -72,16 +72,16 @@ class Listen:
         default_factory=dict,
     )
     advertised_host: AdvertisedHost | None = described(
-        "host that is advertised to clients, without a port; none: the host of `listen.bootstrap`",
+        "host that is advertised to clients, without a port. Default: the host of `listen.bootstrap`",
         default=None,
         misnomers=dict.fromkeys(("advertised.listeners", "advertised_listeners"), "advertised_host: …"),
     )
     tls: ListenTls | None = described(
-        "TLS towards clients. Changed certificate files are reloaded. Absent: plaintext.", default=None
+        "TLS towards clients. Changed certificate files are reloaded. Default: plaintext.", default=None
     )
     proxy_protocol: Literal["required", "optional"] | None = described(
         "PROXY protocol v2 headers with the client's address, from load balancers: `required` or `optional` on each "
-        "connection; none: PROXY headers are not accepted from any address",
+        "connection. Default: PROXY headers are not accepted from any address",
         default=None,
         corrections=dict.fromkeys(ON, "required") | dict.fromkeys(OFF, LEAVE_OUT),
     )
@@ -92,7 +92,7 @@ class Listen:
     )
     allowed_addresses: Networks = described(
         "networks or addresses that clients may connect from, checked before TLS handshakes (behind a load balancer: "
-        "the address in the PROXY header); none: all",
+        "the address in the PROXY header). Default: all",
         default=(),
     )
     user_name_is_principal: tuple[Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"], ...] = described(
@@ -105,7 +105,7 @@ class Listen:
     )
     oauthbearer_claim: Text | None = described(
         "claim of an OAUTHBEARER token that the brokers take the principal from; set it to the brokers' value, which "
-        "is `sub` by default; none: principals of such logins are unverified and match no exemption "
+        "is `sub` by default. Without it, principals of such logins are unverified and match no exemption "
         "([TLS and SASL](how-to/tls-and-sasl.md))",
         name="sasl.oauthbearer.sub.claim.name",
         formerly="sasl.oauthbearer.claim",
@@ -119,20 +119,20 @@ class Listen:
         default=None,
     )
     oauth_username_prefix: Text | None = described(
-        "the brokers' `oauth.username.prefix`, before that user name; none: no prefix",
+        "the brokers' `oauth.username.prefix`, before that user name. Default: no prefix",
         name="oauth.username.prefix",
         misnomers={"userNamePrefix": "oauth.username.prefix: {value}"},
         default=None,
     )
     oauth_fallback_claim: Claim | None = described(
         "the brokers' `oauth.fallback.username.claim` (`fallbackUserNameClaim`): the claim of a token that has no "
-        "`oauth.username.claim`; none: such a token names no user",
+        "`oauth.username.claim`. Without it, such a token names no user",
         name="oauth.fallback.username.claim",
         misnomers={"fallbackUserNameClaim": "oauth.fallback.username.claim: {value}"},
         default=None,
     )
     oauth_fallback_prefix: Text | None = described(
-        "the brokers' `oauth.fallback.username.prefix` (`fallbackUserNamePrefix`), before that user name; none: no "
+        "the brokers' `oauth.fallback.username.prefix` (`fallbackUserNamePrefix`), before that user name. Default: no "
         "prefix",
         name="oauth.fallback.username.prefix",
         misnomers={"fallbackUserNamePrefix": "oauth.fallback.username.prefix: {value}"},
@@ -141,14 +141,14 @@ class Listen:
     principal_mapping_rules: MappingRules | None = described(
         "how the subject of a client's certificate becomes a principal, as a broker's `ssl.principal.mapping.rules`: "
         "`RULE:pattern/replacement/[LU]` and `DEFAULT`, separated by commas; a client to which no rule applies is "
-        "rejected; none: the whole subject",
+        "rejected. Default: the whole subject",
         name="ssl.principal.mapping.rules",
         default=None,
     )
 
     def __post_init__(self) -> None:
         if self.bootstrap.is_wildcard and not self.advertised_host:
-            raise ValueError("listen.advertised_host is needed when listen.bootstrap is every address of the machine")
+            raise ValueError("listen.advertised_host is required when listen.bootstrap is every address of the machine")
         if self.broker_host is not None and self.tls is None:
             raise ValueError("listen.broker_host needs listen.tls: only TLS clients send the host name (SNI)")
         if self.broker_host is not None and self.broker_port_base is not None:
@@ -158,7 +158,7 @@ class Listen:
         if len(set(self.broker_port_map.values())) < len(self.broker_port_map):
             raise ValueError("listen.broker_port_map gives one port to several brokers")
         if self.bootstrap.port == 0 and self.broker_port_base is None and self.broker_host is None:
-            raise ValueError("listen.broker_port_base is needed when listen.bootstrap leaves its port to the system")
+            raise ValueError("listen.broker_port_base is required when listen.bootstrap leaves its port to the system")
         if self.broker_host is None and not self.broker_port_map and self.port_of(1) > _MAX_PORT:
             key = "listen.bootstrap" if self.broker_port_base is None else "listen.broker_port_base"
             raise ValueError(
@@ -175,7 +175,7 @@ class Listen:
         """Check the keys that describe how brokers name principals. Raises ValueError."""
         of_strimzi = (self.oauth_username_prefix, self.oauth_fallback_claim, self.oauth_fallback_prefix)
         if self.oauth_username_claim is None and any(each is not None for each in of_strimzi):
-            raise ValueError("listen.oauth.username.claim is needed with the other keys listen.oauth.*")
+            raise ValueError("listen.oauth.username.claim is required with the other keys listen.oauth.*")
         if self.oauth_fallback_prefix is not None and self.oauth_fallback_claim is None:
             raise ValueError("listen.oauth.fallback.username.prefix needs listen.oauth.fallback.username.claim")
         if self.oauthbearer_claim is not None and self.oauth_username_claim is not None:

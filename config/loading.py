@@ -139,7 +139,7 @@ def _without_nothing(value: Any, path: Path, source: Source) -> Any:
 
 def _required(kind: Any) -> bool:
     section = section_of(kind)
-    return section is not None and any(key.is_needed for key in each_key_of(section))
+    return section is not None and any(key.is_required for key in each_key_of(section))
 
 
 def config_of(data: Any) -> Config:

@@ -66,7 +66,8 @@ class Admin:
     """The admin endpoint: /metrics, /livez, /readyz and the web UI."""
 
     listen: ListenAddress | None = described(
-        "address of `/metrics`, `/livez`, `/readyz` and the [web UI](web-ui.md); none: no admin endpoint", default=None
+        "address of `/metrics`, `/livez`, `/readyz` and the [web UI](web-ui.md). Default: no admin endpoint",
+        default=None,
     )
     web_ui: Flag = described(
         "whether the web UI is served at `/`; without a token only on a loopback address", default=True, formerly="page"
@@ -95,7 +96,7 @@ class Violations:
     """The destination of violation events: a file, a topic of the cluster, or both; otherwise only the log."""
 
     file: WrittenFileName | None = described(
-        "file for events; none: log lines only. A relative path starts at the working directory, which must be "
+        "file for events. Default: log lines only. A relative path starts at the working directory, which must be "
         "writable (a volume, if the root file system is read-only)",
         default=None,
         corrections=dict.fromkeys(ON, "violations.jsonl") | dict.fromkeys(OFF, LEAVE_OUT),
@@ -103,7 +104,7 @@ class Violations:
     )
     topic: TopicName | None = described(
         "topic of the upstream cluster for events, in addition to the file or instead of it. "
-        "Needs `pip install 'sluicegate[topic]'`; none: no topic",
+        "Needs `pip install 'sluicegate[topic]'`. Default: no topic",
         default=None,
         corrections=dict.fromkeys(ON, "sluicegate-violations") | dict.fromkeys(OFF, LEAVE_OUT),
     )
@@ -185,7 +186,7 @@ class Config:
     )
     otel: Otel | None = described(
         "[OpenTelemetry](how-to/opentelemetry.md): metrics and traces by OTLP over HTTP. Needs `pip install "
-        "'sluicegate[otel]'`. Absent: none.",
+        "'sluicegate[otel]'`. Default: none.",
         default=None,
     )
     limits: Limits = described(

@@ -27,17 +27,19 @@ class OauthClient:
         misnomers=dict.fromkeys(("token_endpoint", "token_endpoint_url", "endpoint"), "token_url: {value}"),
     )
     client_id: Annotated[Text, AfterValidator(_client_id)] = described("client id")
-    client_secret: Secret | None = described("client secret; this or `client_secret_file` is needed", default=None)
+    client_secret: Secret | None = described(
+        "client secret. Set exactly one of `client_secret` and `client_secret_file`", default=None
+    )
     client_secret_file: FileName | None = described(
         "file with the client secret, instead of `client_secret`; it is read for each request", default=None
     )
-    scope: Text | None = described("requested scope; none: the endpoint's default", default=None)
-    tls: ServerTls | None = described("TLS towards the token endpoint. Absent: the system's CAs.", default=None)
+    scope: Text | None = described("requested scope. Default: the endpoint's default", default=None)
+    tls: ServerTls | None = described("TLS towards the token endpoint. Default: the system's CAs.", default=None)
 
     def __post_init__(self) -> None:
         check_one("client_secret", self.client_secret, self.client_secret_file)
         if self.client_secret is None and self.client_secret_file is None:
-            raise ValueError("client_secret or client_secret_file is needed")
+            raise ValueError("client_secret or client_secret_file is required")
         if self.tls is not None and not is_https(self.token_url):
             raise ValueError("tls belongs to an https token_url")
 

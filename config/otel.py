@@ -25,7 +25,7 @@ class Otel:
     headers_file: FileName | None = described(
         "file with the headers, instead of `headers`; read for each request", default=None
     )
-    tls: ServerTls | None = described("TLS towards the receiver. Absent: the system's CAs.", default=None)
+    tls: ServerTls | None = described("TLS towards the receiver. Default: the system's CAs.", default=None)
     service_name: Text = described("`service.name` of the OpenTelemetry resource", default="sluicegate")
     metrics: Flag = described("whether the metrics of `/metrics` are exported, summed over workers", default=True)
     metrics_interval_seconds: Seconds = described(

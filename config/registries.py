@@ -40,7 +40,7 @@ class Registry:
     )
     url: Annotated[Text, AfterValidator(url_like("https://registry.internal:8081"))] | None = described(
         "URL of the API, as `https://registry.internal:8081`; of Apicurio's native one, as "
-        "`https://registry.internal:8080/apis/registry/v2`; needed unless the type is `glue`",
+        "`https://registry.internal:8080/apis/registry/v2`. Required unless the type is `glue`",
         default=None,
     )
     folder: FileName | None = described(
@@ -54,10 +54,10 @@ class Registry:
         default=None,
     )
     registry: Text | None = described(
-        "with `glue` and `region`: name of the registry; none: schemas of every registry count", default=None
+        "with `glue` and `region`: name of the registry. Default: schemas of every registry count", default=None
     )
     context: Annotated[Text, AfterValidator(_context)] | None = described(
-        "context of schema ids and subjects, as `.staging`; none: the registry's default context, or any other that "
+        "context of schema ids and subjects, as `.staging`. Default: the registry's default context, or any other that "
         "has the id",
         default=None,
     )
@@ -69,9 +69,9 @@ class Registry:
         "file with the bearer token, instead of `token`; it is read for each request", default=None
     )
     oauth: OauthClient | None = described(
-        "OAuth 2.0 client credentials: the proxy requests bearer tokens. Absent: another login, or none.", default=None
+        "OAuth 2.0 client credentials: the proxy requests bearer tokens. Default: another login, or none.", default=None
     )
-    tls: ServerTls | None = described("TLS towards the registry. Absent: the system's CAs.", default=None)
+    tls: ServerTls | None = described("TLS towards the registry. Default: the system's CAs.", default=None)
     refresh_seconds: Seconds = described(
         "time after which a schema's subject is looked up again, in the background", default=60
     )

@@ -82,7 +82,7 @@ class Exempt:
     client_id: Pattern | None = described("pattern of client ids", default=None)
     topics: TopicPatternList | None = described(
         "topics that the exemption is for: patterns as in `topics[].match`. Their [floor](policy-files.md#the-floor) "
-        "applies to the clients too; none: all topics, without the floor",
+        "applies to the clients too. Default: all topics, without the floor",
         default=None,
         misnomers=dict.fromkeys(("topic", "match"), "topics: [{value}]"),
     )

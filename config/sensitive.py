@@ -33,10 +33,10 @@ class SensitiveFields:
         "`mask` writes `replacement` instead of a string, `hash` its HMAC-SHA-256 with the key in `key_file`, as 64 "
         "hexadecimal digits; `reject` rejects records that have the field"
     )
-    fields: tuple[FieldPath, ...] = described(
+    fields: Annotated[tuple[FieldPath, ...], schema.Takes("a list of paths")] = described(
         "paths of the fields in a value, as `customer.email`: names separated by dots, `*` for any name, `\\.` for a "
         "dot in a name. Arrays are passed through: the path of a field in each object of an array has no part for the "
-        "array. This or `tags` is needed",
+        "array. Set `fields`, `tags` or both",
         default=(),
     )
     tags: tuple[Text, ...] = described(
@@ -45,8 +45,8 @@ class SensitiveFields:
         default=(),
     )
     schema_: Schema | None = described(
-        "The schema of the values, for Avro, Protobuf and `tags`; none: JSON. It applies to all sensitive fields of a "
-        "topic, which may name only one.",
+        "The schema of the values, for Avro, Protobuf and `tags`. Default: JSON. It applies to all sensitive "
+        "fields of a topic, which may name only one.",
         name="schema",
         default=None,
     )

@@ -60,7 +60,7 @@ class TopicFile:
     )
     topics: TopicPatternList | None = described(
         "scope of the files: patterns as in `topics[].match`. An entry that is not provably within one of them is an "
-        "error; none: all topics",
+        "error. Default: all topics",
         default=None,
         misnomers=dict.fromkeys(("match", "scope", "topic"), "topics: [{value}]"),
     )
@@ -97,7 +97,8 @@ class ContractFile:
         misnomers=dict.fromkeys(("file", "files", "name"), "path: {value}"),
     )
     topics: TopicPatternList | None = described(
-        "scope of the contracts: patterns as in `topics[].match`. A topic outside of it is an error; none: all topics",
+        "scope of the contracts: patterns as in `topics[].match`. A topic outside of it is an error. "
+        "Default: all topics",
         default=None,
         misnomers=dict.fromkeys(("match", "scope", "topic"), "topics: [{value}]"),
     )
@@ -145,7 +146,7 @@ class Floor:
     mode: Literal["reject", "observe"] | None = described(
         "the weakest mode: `reject` also replaces `mode: observe`, `mode: mark` and `checks: none`, `observe` only "
         "`checks: none`; "
-        "none: that of `defaults`",
+        "Default: that of `defaults`",
         default=None,
         corrections=MODES,
     )

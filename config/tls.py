@@ -28,13 +28,13 @@ class ListenTls:
         corrections=dict.fromkeys(ON, "required") | dict.fromkeys(OFF, "none") | {"require": "required"},
     )
     client_ca_file: FileName | None = described(
-        "CA certificates that sign client certificates, PEM; needed unless `client_auth` is `none`",
+        "CA certificates that sign client certificates, PEM. Required unless `client_auth` is `none`",
         default=None,
         misnomers=dict.fromkeys(("ca", "ca_file", "truststore"), "client_ca_file: {value}"),
     )
     allowed_names: Patterns = described(
         "names of client certificates that may connect: common name or alternative names (hosts, mail addresses, "
-        "URIs, IP addresses), case-sensitive; needs `client_auth: required`; none: every valid certificate",
+        "URIs, IP addresses), case-sensitive; needs `client_auth: required`. Default: every valid certificate",
         default=(),
     )
 
@@ -56,7 +56,7 @@ class UpstreamTls:
     """TLS towards the brokers."""
 
     ca_file: FileName | None = described(
-        "CA certificates to trust, PEM; none: the system's CAs", default=None, misnomers=_OF_CA
+        "CA certificates to trust, PEM. Default: the system's CAs", default=None, misnomers=_OF_CA
     )
     certificate_file: FileName | None = described(
         "certificate chain of the proxy, PEM, for brokers that require client certificates", default=None
@@ -82,7 +82,7 @@ class ServerTls:
     """TLS towards a server that is not a broker: a schema registry, a token endpoint or an OTLP receiver."""
 
     ca_file: FileName | None = described(
-        "CA certificates to trust, PEM; none: the system's CAs", default=None, misnomers=_OF_CA
+        "CA certificates to trust, PEM. Default: the system's CAs", default=None, misnomers=_OF_CA
     )
     certificate_file: FileName | None = described("certificate chain of the proxy, PEM", default=None)
     key_file: FileName | None = described("private key of that certificate, PEM", default=None)

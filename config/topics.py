@@ -140,7 +140,7 @@ class TopicKeys:
     enforce: Enforce | None = described(
         "Gradual enforcement: batches with violations of these clients are handled as `mode` and the other keys say; "
         "those of all other clients are reported and forwarded unchanged, as with `mode: observe` "
-        "([policies](policies.md)). Absent: all clients.",
+        "([policies](policies.md)). Default: all clients.",
         default=None,
     )
     framing: Literal["safe", "strict", "broker"] | None = described(

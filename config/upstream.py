@@ -35,14 +35,16 @@ class Sasl:
         "SASL mechanism", misnomers={"mechanisms": "mechanism: {value}", "sasl.mechanism": "mechanism: {value}"}
     )
     username: Text | None = described(
-        "SASL user name; needed unless the mechanism is OAUTHBEARER",
+        "SASL user name. Required unless the mechanism is OAUTHBEARER",
         default=None,
         misnomers={"user": "username: {value}"},
     )
-    password: Secret | None = described("SASL password; this or `password_file` is needed", default=None)
+    password: Secret | None = described(
+        "SASL password. Set exactly one of `password` and `password_file`", default=None
+    )
     password_file: FileName | None = described("file with the SASL password, instead of `password`", default=None)
     oauth: OauthClient | None = described(
-        "with OAUTHBEARER: OAuth 2.0 client credentials; a token endpoint grants tokens. Absent: `token_file`.",
+        "with OAUTHBEARER: OAuth 2.0 client credentials; a token endpoint grants tokens. Default: `token_file`.",
         default=None,
     )
     token_file: FileName | None = described(
@@ -63,7 +65,7 @@ class Sasl:
             if self.username is None:
                 raise ValueError(f"{self.mechanism} needs a username")
             if not has_password:
-                raise ValueError("password or password_file is needed")
+                raise ValueError("password or password_file is required")
         elif self.username is not None or has_password:
             raise ValueError("OAUTHBEARER takes a token, not username and password")
         elif (self.token_file is None) == (self.oauth is None):
@@ -100,7 +102,7 @@ class Upstream:
         default_factory=dict,
     )
     tls: UpstreamTls | None = described(
-        "TLS towards the brokers; `tls: {}` trusts the system's CAs. Absent: plaintext.",
+        "TLS towards the brokers; `tls: {}` trusts the system's CAs. Default: plaintext.",
         default=None,
         misnomers={"ssl": "tls: {}"},
     )

@@ -144,8 +144,8 @@ def _unknown(path: Path, value: Any, root: type[Any]) -> str:
 
 
 def _first_key(section: type[Any]) -> str:
-    needed = (key.name for key in each_key_of(section) if key.is_needed)
-    return next(needed, next(iter(keys_of(section))))
+    required = (key.name for key in each_key_of(section) if key.is_required)
+    return next(required, next(iter(keys_of(section))))
 
 
 def _known_keys(path: Path, root: type[Any]) -> list[str]:

@@ -69,7 +69,7 @@ def _describe(made: Schema, section: DocumentedSection) -> None:
         kinds = [kind for kind in held.pop("anyOf", None) or [_taken(held)] if kind != _NULL]
         if takes_none(key.annotation):
             kinds.append(NONE_SCHEMA)
-        if not key.is_needed and not (is_optional(key.annotation) and section_of(key.annotation) is not None):
+        if not key.is_required and not (is_optional(key.annotation) and section_of(key.annotation) is not None):
             kinds.append(_NULL)  # an empty key equals a missing one
         held |= kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
 

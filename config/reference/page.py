@@ -170,8 +170,8 @@ def _range(quantity: Quantity) -> str:
 
 
 def _default(key: Key) -> str:
-    if key.is_needed:
-        return "needed"
+    if key.is_required:
+        return "required"
     default = key.default
     if default is None:
         return "none"

@@ -123,7 +123,7 @@ def test_a_misspelled_key_is_not_also_reported_as_missing(text: str, found: set[
         ),
         ("a: [", "c.yaml:1: not YAML"),
         ("just text", "c.yaml:1: expected keys at the top"),
-        (SMALLEST.replace("127.0.0.1:2", "0.0.0.0:2"), "c.yaml:2: listen: listen.advertised_host is needed"),
+        (SMALLEST.replace("127.0.0.1:2", "0.0.0.0:2"), "c.yaml:2: listen: listen.advertised_host is required"),
     ],
 )
 def test_errors_name_key_and_problem(text: str, problem: str) -> None:

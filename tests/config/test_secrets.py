@@ -174,5 +174,5 @@ def test_a_login_needs_exactly_one_password() -> None:
     (neither,) = problems(LOGIN.format(""))
     (both,) = problems(LOGIN.format("password: x\n    password_file: y"))
 
-    assert "password or password_file is needed" in neither
+    assert "password or password_file is required" in neither
     assert "password and password_file exclude each other" in both
