@@ -14,10 +14,10 @@ from sluicegate.config.values.password import Password, check_one
 
 @section
 class Otel:
-    """An OTLP receiver over HTTP."""
+    """An OTLP collector over HTTP."""
 
     endpoint: Annotated[Text, AfterValidator(url_like("http://collector.internal:4318"))] = described(
-        "base URL of the receiver, as `http://collector.internal:4318`; `/v1/metrics` and `/v1/traces` are appended"
+        "base URL of the collector, as `http://collector.internal:4318`; `/v1/metrics` and `/v1/traces` are appended"
     )
     headers: Secret | None = described(
         "HTTP headers of each request, as `authorization=Bearer%20secret,x-tenant=a`; never shown", default=None
@@ -25,7 +25,7 @@ class Otel:
     headers_file: FileName | None = described(
         "file with the headers, instead of `headers`; read for each request", default=None
     )
-    tls: ServerTls | None = described("TLS towards the receiver. Default: the system's CAs.", default=None)
+    tls: ServerTls | None = described("TLS towards the collector. Default: the system's CAs.", default=None)
     service_name: Text = described("`service.name` of the OpenTelemetry resource", default="sluicegate")
     metrics: Flag = described("whether the metrics of `/metrics` are exported, summed over workers", default=True)
     metrics_interval_seconds: Seconds = described(

@@ -79,7 +79,7 @@ class UpstreamTls:
 
 @section
 class ServerTls:
-    """TLS towards a server that is not a broker: a schema registry, a token endpoint or an OTLP receiver."""
+    """TLS towards a server that is not a broker: a schema registry, a token endpoint or an OTLP collector."""
 
     ca_file: FileName | None = described(
         "CA certificates to trust, PEM. Default: the system's CAs", default=None, misnomers=_OF_CA

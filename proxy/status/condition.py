@@ -182,7 +182,7 @@ TYPES = {
         "Synchronise both machines by NTP. `sluicegate_clock_offset_seconds` has the offset.",
     ),
     Condition.CERTIFICATE_EXPIRES_SOON: _needs_attention(
-        "A certificate that the proxy shows to clients, brokers, registries or the receiver of `otel` expires soon. "
+        "A certificate that the proxy shows to clients, brokers, registries or the collector of `otel` expires soon. "
         "When the one for clients has expired, the proxy does not serve (`certificate_expired`); brokers and other "
         "servers reject an expired one for them.",
         "14 days before it expires; with a life of less than 70 days, after four fifths of it",
@@ -194,7 +194,7 @@ TYPES = {
         "Violation events, or telemetry, could not be written and are lost. Verdicts are not affected.",
         "within 2 s after the first loss",
         "within 10 s after a write of any worker succeeds, or 60 s after the last loss if nothing is written",
-        "Free the disk of `violations.file`, permit writes to `violations.topic`, or start the receiver of "
+        "Free the disk of `violations.file`, permit writes to `violations.topic`, or start the collector of "
         "`otel.endpoint`; the detail has the reason.",
     ),
     Condition.PROXY_LOGIN_REJECTED: _needs_attention(

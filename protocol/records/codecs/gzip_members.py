@@ -1,7 +1,7 @@
-"""Gzip payloads (RFC 1952) with any number of members: fast if they are sound, otherwise exactly as Java reads them.
+"""Gzip payloads (RFC 1952) with any number of members: fast if they are valid, otherwise exactly as Java reads them.
 
 isal is several times faster than zlib, but returns nothing from a call that fails, and checks the trailer in the same
-call. So the last 16 KiB, which Java could lose, are held back until the following data is known to be sound. After a
+call. So the last 16 KiB, which Java could lose, are held back until the following data is known to be valid. After a
 failure `gzip_as_java` reads the payload again, and its result counts.
 
 `gzip_as_java` reads as a broker's GZIPInputStream does. Java inflates 8 KiB of input into 16 KiB of output: the output

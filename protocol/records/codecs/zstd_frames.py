@@ -1,7 +1,7 @@
 """Reads zstd payloads (RFC 8878) with any number of frames, as a broker's ZstdInputStream does.
 
 It reads 16 KiB at a time, ends a step where a frame ends, and returns nothing of a step that fails. So the last 16 KiB
-are held back until the following data is known to be sound, and a frame that fails is read again in such steps.
+are held back until the following data is known to be valid, and a frame that fails is read again in such steps.
 
 The end of a frame, and the window that it needs (section 3.1), are found without decompressing a block:
 python-zstandard's reader accepts a cut frame, but a broker responds to it with an error.
