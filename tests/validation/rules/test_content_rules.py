@@ -57,7 +57,7 @@ def written_for(name: str) -> tuple[Any, ...]:
     section = section_of(KEYS[name].annotation)
     if section is None:
         return (True,) if unwrapped(KEYS[name].annotation) is bool else (1,)
-    needed = [key.name for key in each_key_of(section) if key.is_needed]
+    needed = [key.name for key in each_key_of(section) if key.is_required]
     assert name in WRITTEN or not needed, f"say in WRITTEN, here, what may be written for {name}; it needs {needed}"
     return WRITTEN.get(name, ({},))
 
