@@ -11,8 +11,8 @@ from sluicegate.protocol.records.record_batch import (
     NO_PRODUCER_ID,
     magic_at,
 )
-from sluicegate.validation.dispositions.fixes import Fixed, Previous, fix_times
-from sluicegate.validation.dispositions.marks import Marked, mark
+from sluicegate.validation.dispositions.fixes import FixedBatch, Previous, fix_times
+from sluicegate.validation.dispositions.marks import MarkedBatch, mark
 from sluicegate.validation.dispositions.rewritten import GrowthAllowance
 from sluicegate.validation.policy import TimeFix, TopicPolicy, ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimes
@@ -27,7 +27,7 @@ from sluicegate.validation.rules.evaluation import (
 from sluicegate.validation.rules.reading import Batch, ContentReader
 from sluicegate.validation.rules.rule import Client, Mode
 from sluicegate.validation.samples import Sampling
-from sluicegate.validation.sensitive.masking import OF_READABLE_BATCHES, Masked, mask
+from sluicegate.validation.sensitive.masking import OF_READABLE_BATCHES, MaskedBatch, mask
 from sluicegate.validation.timestamps import rehearsal_of
 from sluicegate.validation.validated_request import Place, ValidatedRequest, ValidationBasis
 from sluicegate.validation.validator import Submission, validate_partition
@@ -62,9 +62,9 @@ class ExtendedValidation:
         self._observed_budget = DecompressionBudget(0, limits.max_record_errors, _go_on)
         self._sampling = Sampling(limits, decompressor, budget)
         self._growth = GrowthAllowance()
-        self._fixed: dict[Place, Fixed] = {}
-        self._marked: dict[Place, Marked] = {}
-        self._masked: dict[Place, Masked] = {}
+        self._fixed: dict[Place, FixedBatch] = {}
+        self._marked: dict[Place, MarkedBatch] = {}
+        self._masked: dict[Place, MaskedBatch] = {}
         self._rehearsed: dict[Place, tuple[int, ...]] = {}
         validated.marked = self._marked
         validated.masked = self._masked
@@ -149,12 +149,12 @@ class ExtendedValidation:
             budget = self._budget
             known = (self._limits_of(place), self._decompressor, budget.to_read_again(), budget)
             where = (submission.topic, submission.partition, self._client)
-            found: Masked | Rejected | None
+            found: MaskedBatch | Rejected | None
             try:
                 found = mask(batch, where, sensitive, self._most_bytes(batch, policy), *known)
             except OverLimit as over:
                 found = over_limit(submission.topic, submission.partition, over, verdict.records)
-            if isinstance(found, Masked):
+            if isinstance(found, MaskedBatch):
                 self._growth.spend(len(batch), len(found.records))
                 self._masked[place] = found
             rejection = found if isinstance(found, Rejected) else None
@@ -202,7 +202,7 @@ class ExtendedValidation:
         if not all(each.bad_count for each in found):
             return found[0]
         known = (self._most_bytes(records, policy), self._limits, self._decompressor, self._budget.to_read_again())
-        marked: Marked | Rejected | None
+        marked: MarkedBatch | Rejected | None
         try:
             marked = mark(records, found, policy, now_ms, *known)
         except OverLimit as over:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit
-from sluicegate.validation.dispositions.fixes import Fixed
+from sluicegate.validation.dispositions.fixes import FixedBatch
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.rules.reading import Batch, ContentReader
 from sluicegate.validation.validator import Submission
@@ -47,7 +47,7 @@ class Sampling:
         submission: Submission,
         verdict: Verdict,
         observed: dict[tuple[int, int], tuple[Rejected, ...]],
-        fixed: dict[tuple[int, int], Fixed],
+        fixed: dict[tuple[int, int], FixedBatch],
     ) -> Verdict:
         """Return the verdict with samples, and add samples to the partition's entries in `observed` and `fixed`."""
         where = (submission.topic, submission.partition, submission.records)

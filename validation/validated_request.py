@@ -4,12 +4,12 @@ from collections.abc import Mapping, Set
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from sluicegate.validation.dispositions.fixes import Fixed
-from sluicegate.validation.dispositions.marks import Marked
+from sluicegate.validation.dispositions.fixes import FixedBatch
+from sluicegate.validation.dispositions.marks import MarkedBatch
 from sluicegate.validation.policy import EXEMPT, TopicPolicy
 from sluicegate.validation.previous_times import Partition
 from sluicegate.validation.rules.rule import Mode
-from sluicegate.validation.sensitive.masking import Masked
+from sluicegate.validation.sensitive.masking import MaskedBatch
 from sluicegate.validation.verdict import Accepted, Rejected, Verdict
 
 Place = tuple[int, int]
@@ -69,9 +69,9 @@ class ValidatedRequest:
         self.rejected = rejected if rejected is not None else {}
         self.observed: dict[Place, tuple[Rejected, ...]] = _NONE
         self.unreadable: dict[Place, Rejected] = _NONE
-        self.fixed: Mapping[Place, Fixed] = _NONE
-        self.marked: Mapping[Place, Marked] = _NONE
-        self.masked: Mapping[Place, Masked] = _NONE
+        self.fixed: Mapping[Place, FixedBatch] = _NONE
+        self.marked: Mapping[Place, MarkedBatch] = _NONE
+        self.masked: Mapping[Place, MaskedBatch] = _NONE
         self.rehearsed: Mapping[Place, tuple[int, ...]] = _NONE
         self.times: dict[Place, tuple[Partition, int]] = _NONE
         self.basis: dict[Place, ValidationBasis] = {}

@@ -25,7 +25,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Grouped:
+class GroupedTopics:
     """The settings of most topics, their number, entries for the others, and the number of topics without an entry."""
 
     usual: ClusterSettings
@@ -34,19 +34,19 @@ class Grouped:
     without_entry: int
 
 
-def grouped(topics: Mapping[str, ClusterSettings]) -> Grouped:
+def grouped(topics: Mapping[str, ClusterSettings]) -> GroupedTopics:
     """Group the topics by their settings, the largest group first; names keep their order within a group."""
     groups: dict[ClusterSettings, list[str]] = defaultdict(list)
     for name in sorted(topics):
         groups[topics[name]].append(name)
     ordered = sorted(groups.items(), key=lambda group: -len(group[1]))
     if not ordered:
-        return Grouped(ClusterSettings(), 0, (), 0)
+        return GroupedTopics(ClusterSettings(), 0, (), 0)
     usual, usual_names = ordered[0]
     alike = _alike(topics)
     entries = [entry for settings, names in ordered[1:] for entry in _entries(settings, names, alike)]
     omitted = entries[MOST_ENTRIES:]
-    return Grouped(usual, len(usual_names), tuple(entries[:MOST_ENTRIES]), sum(entry.count for entry in omitted))
+    return GroupedTopics(usual, len(usual_names), tuple(entries[:MOST_ENTRIES]), sum(entry.count for entry in omitted))
 
 
 def _alike(topics: Mapping[str, ClusterSettings]) -> dict[str, int]:

@@ -56,7 +56,7 @@ class Expected:
 
 
 @section
-class Case:
+class PolicyCase:
     """Records that a client sends to a topic in one batch, and the expected outcome."""
 
     name: Text = described("name of the case")
@@ -77,7 +77,7 @@ class CaseFile:
 
     config: FileName | None = described("configuration, relative to this file; none: the option --config", default=None)
     now: Text | None = described("the proxy's clock; none: the time of the run", default=None)
-    cases: tuple[Case, ...] = described("the cases")
+    cases: tuple[PolicyCase, ...] = described("the cases")
 
 
 def case_files(paths: Sequence[Path]) -> list[Path]:

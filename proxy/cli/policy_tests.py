@@ -15,7 +15,7 @@ from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.record_batch import NO_PRODUCER_ID
 from sluicegate.protocol.records.writing import NewRecord
 from sluicegate.proxy.cli.one_batch import PLACE, Sending, validate_batch
-from sluicegate.proxy.cli.policy_cases import Case, CaseFile, CaseRecord, Expected, Outcome
+from sluicegate.proxy.cli.policy_cases import CaseFile, CaseRecord, Expected, Outcome, PolicyCase
 from sluicegate.proxy.cli.record_input import BadGivenRecord, time_of
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
@@ -122,7 +122,7 @@ def _same_names(cases: CaseFile, source: Source) -> Iterator[Problem]:
         seen.add(case.name)
 
 
-def _run(case: Case, cases: CaseFile, policies: _Policies, file: Path, place: str) -> Result:
+def _run(case: PolicyCase, cases: CaseFile, policies: _Policies, file: Path, place: str) -> Result:
     """Raises BadGivenRecord."""
     began_at = perf_counter()
     given = case.now or cases.now
@@ -149,7 +149,7 @@ def _record(record: CaseRecord, now: int, folder: Path) -> NewRecord:
 
 
 def _validated(
-    case: Case, records: Sequence[NewRecord], policies: _Policies, now: int
+    case: PolicyCase, records: Sequence[NewRecord], policies: _Policies, now: int
 ) -> tuple[ValidatedRequest, bool]:
     """Return the verdict, and whether the client is exempt."""
     sender = case.producer

@@ -28,7 +28,7 @@ _MAX_ELEMENTS = 2000  # brokers: the request names no topic
 
 
 @dataclass(frozen=True, slots=True)
-class Discovered:
+class DiscoveryResult:
     """The result of a check.
 
     `brokers`: None if Metadata requires a login. `reason`: why no broker responded; None if one did. `is_no_broker`: an
@@ -55,7 +55,7 @@ class _Response:
 
 async def discover_cluster(
     upstream: Upstream, tls: TlsContext | None, mark: int, asks_brokers: bool = True
-) -> Discovered:
+) -> DiscoveryResult:
     """Ask the first address that responds; `mark` is the correlation id of the requests.
 
     Without `asks_brokers` only ApiVersions is sent, and what needs a login is unknown.
@@ -65,10 +65,10 @@ async def discover_cluster(
         if response.brokers == {}:
             address, response = await _one_that_lists_brokers(upstream, tls, mark, address) or (address, response)
     except OwnLoginRejected as error:
-        return Discovered(error.address, None, None, True if error.wants_logins else None, str(error))
+        return DiscoveryResult(error.address, None, None, True if error.wants_logins else None, str(error))
     except NoBrokerResponses as error:
-        return Discovered(None, None, str(error), is_no_broker=isinstance(error, NotABroker))
-    seen = Discovered(address, response.brokers, None, cluster_id=response.cluster_id)
+        return DiscoveryResult(None, None, str(error), is_no_broker=isinstance(error, NotABroker))
+    seen = DiscoveryResult(address, response.brokers, None, cluster_id=response.cluster_id)
     if upstream.sasl is not None:
         return replace(seen, needs_login=True)  # a listener without logins rejects SASL requests
     if response.closed_instead:
@@ -76,7 +76,9 @@ async def discover_cluster(
     return replace(seen, needs_login=False if response.brokers is not None else None)
 
 
-async def _discover_again(seen: Discovered, upstream: Upstream, tls: TlsContext | None, mark: int) -> Discovered:
+async def _discover_again(
+    seen: DiscoveryResult, upstream: Upstream, tls: TlsContext | None, mark: int
+) -> DiscoveryResult:
     """Check again: a broker also closes connections when it shuts down, but twice only if it requires a login."""
     try:
         _, response = await ask_any_broker(upstream, tls, _brokers, mark)

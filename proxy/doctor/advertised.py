@@ -25,21 +25,23 @@ _CORRECT = "correct listen.advertised_host, or DNS, routes and load balancers th
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class AdvertisedCheck:
     """The findings, and whether a proxy with this configuration is `running` already."""
 
     findings: tuple[CheckResult, ...]
     running: bool = False
 
 
-async def check(config: Config, brokers: Mapping[int, HostPort]) -> Checked:
+async def check(config: Config, brokers: Mapping[int, HostPort]) -> AdvertisedCheck:
     """Connect to the advertised address as a client would."""
     listen = config.listen
     if listen.bootstrap.port == 0:
-        return Checked((CheckResult(_ABOUT, Level.NOT_CHECKED, "listen.bootstrap leaves its port to the system"),))
+        return AdvertisedCheck(
+            (CheckResult(_ABOUT, Level.NOT_CHECKED, "listen.bootstrap leaves its port to the system"),)
+        )
     bypassed = await _address_of_a_broker(config, brokers)
     if bypassed is not None:
-        return Checked((bypassed,))
+        return AdvertisedCheck((bypassed,))
     host = listen.host_for_clients
     if listen.broker_host is not None:
         host = listen.broker_host.replace(NODE_ID, str(min(brokers, default=1)))
@@ -48,8 +50,8 @@ async def check(config: Config, brokers: Mapping[int, HostPort]) -> Checked:
     if not is_free(listen.bootstrap):
         return await _of_a_running_proxy(config, address if is_resolved else local(listen.bootstrap))
     if not is_resolved:
-        return Checked((CheckResult(_ABOUT, Level.NOT_CHECKED, f"this machine does not resolve {host}"),))
-    return Checked((await _by_listening(listen.bootstrap, address),))
+        return AdvertisedCheck((CheckResult(_ABOUT, Level.NOT_CHECKED, f"this machine does not resolve {host}"),))
+    return AdvertisedCheck((await _by_listening(listen.bootstrap, address),))
 
 
 async def _address_of_a_broker(config: Config, brokers: Mapping[int, HostPort]) -> CheckResult | None:
@@ -105,14 +107,14 @@ def _leads_elsewhere(address: HostPort, reason: str) -> CheckResult:
     return CheckResult(_ABOUT, Level.WARNING, f"{address} does not lead here from this machine: {reason}", _CORRECT)
 
 
-async def _of_a_running_proxy(config: Config, address: HostPort) -> Checked:
+async def _of_a_running_proxy(config: Config, address: HostPort) -> AdvertisedCheck:
     """Identify the process at the advertised address, then the one on the proxy's own port."""
     seen = await identify(config, address)
     if seen.is_proxy:
-        return Checked((CheckResult(_ABOUT, seen.level, f"{seen.found}; {_FROM_ELSEWHERE}"),), running=True)
+        return AdvertisedCheck((CheckResult(_ABOUT, seen.level, f"{seen.found}; {_FROM_ELSEWHERE}"),), running=True)
     here = local(config.listen.bootstrap)
     if here != address and (await identify(config, here)).is_proxy:
         if seen.is_kafka:
-            return Checked((CheckResult(_ABOUT, seen.level, seen.found, _CORRECT),), running=True)
-        return Checked((_leads_elsewhere(address, seen.found),), running=True)
-    return Checked((CheckResult(_ABOUT, seen.level, seen.found, seen.advice),))
+            return AdvertisedCheck((CheckResult(_ABOUT, seen.level, seen.found, _CORRECT),), running=True)
+        return AdvertisedCheck((_leads_elsewhere(address, seen.found),), running=True)
+    return AdvertisedCheck((CheckResult(_ABOUT, seen.level, seen.found, seen.advice),))

@@ -14,7 +14,7 @@ from sluicegate.validation.origins import NOWHERE
 
 
 @dataclass(frozen=True, slots=True)
-class Examined:
+class Examination:
     """All findings. `saw_cluster`: whether any broker responded; without one most checks do not run."""
 
     findings: tuple[CheckResult, ...]
@@ -28,7 +28,7 @@ class Examined:
         return 1 if any(finding.level is Level.FAILURE for finding in self.findings) else 0
 
 
-async def examine(config: Config, flaws: Iterable[Flaw] = (), source: Source = NOWHERE) -> Examined:
+async def examine(config: Config, flaws: Iterable[Flaw] = (), source: Source = NOWHERE) -> Examination:
     """Run all checks. Writes nothing, and binds ports only for a moment.
 
     `flaws`: the result of `sluicegate check` for the files that the configuration names. `source` has the places
@@ -40,7 +40,7 @@ async def examine(config: Config, flaws: Iterable[Flaw] = (), source: Source = N
         tls = context_for_brokers(config.upstream.tls) if config.upstream.tls is not None else None
     except BadTlsFiles:
         found.append(CheckResult("cluster", Level.NOT_CHECKED, "upstream.tls cannot be used"))
-        return Examined(tuple(found), saw_cluster=False)
+        return Examination(tuple(found), saw_cluster=False)
     seen = await brokers.look(config.upstream, tls)
     found += await names.findings(config, seen.brokers.values())
     found += certificate_names.findings(config, seen.brokers)
@@ -56,4 +56,4 @@ async def examine(config: Config, flaws: Iterable[Flaw] = (), source: Source = N
     else:
         for about in (about for check in cluster_checks() for about in check.about):
             found.append(CheckResult(about, Level.NOT_CHECKED, "no broker accepts requests of the proxy"))
-    return Examined(tuple(found), bool(seen.answering))
+    return Examination(tuple(found), bool(seen.answering))

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from sluicegate.config.source import printable
-from sluicegate.proxy.doctor.examination import Examined
+from sluicegate.proxy.doctor.examination import Examination
 from sluicegate.proxy.doctor.finding import CheckResult, Level
 
 _LEVEL_WIDTH = max(len(level.value) for level in Level)
@@ -18,7 +18,7 @@ _STYLES = {
 }
 
 
-def lines_of(examined: Examined) -> Iterator[str]:
+def lines_of(examined: Examination) -> Iterator[str]:
     """Yield a line for each finding and for its advice, and at last the summary."""
     for finding in examined.findings:
         yield f"{finding.level.value:<{_LEVEL_WIDTH}}  {finding.about}: {finding.found}"
@@ -27,7 +27,7 @@ def lines_of(examined: Examined) -> Iterator[str]:
     yield summary_of(examined)
 
 
-def summary_of(examined: Examined) -> str:
+def summary_of(examined: Examination) -> str:
     """Return the number of findings of each level, and the verdict."""
     counts = Counter(finding.level for finding in examined.findings)
     numbers = ", ".join(f"{counts[level]} {level.value}" for level in Level if counts[level])
@@ -41,7 +41,7 @@ _VERDICTS = (
 )
 
 
-def draw(examined: Examined) -> None:
+def draw(examined: Examination) -> None:
     """Print a table on the terminal. Raises ImportError if rich is not installed."""
     from rich.console import Console  # noqa: PLC0415  # an extra
     from rich.table import Table  # noqa: PLC0415  # an extra
@@ -54,7 +54,7 @@ def draw(examined: Examined) -> None:
     Console().print(table)
 
 
-def json_of(examined: Examined) -> str:
+def json_of(examined: Examination) -> str:
     """Return a JSON object. `level` is `ok`, `note`, `warning`, `failure` or `not checked`; keys may be added later."""
     return json.dumps(
         {

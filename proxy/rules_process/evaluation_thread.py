@@ -19,8 +19,8 @@ from sluicegate.proxy.rules_process.messages import (
     RulesOperation,
     Specification,
 )
-from sluicegate.proxy.rules_process.process import Ended, EvaluationProcess, OverBudget, Start
-from sluicegate.proxy.rules_process.reports import Evaluated, RulesProcessReports
+from sluicegate.proxy.rules_process.process import EvaluationProcess, OverBudget, ProcessEnded, Start
+from sluicegate.proxy.rules_process.reports import EvaluationOutcome, RulesProcessReports
 from sluicegate.proxy.scheduling.fair_sharing import Account, FairQueue
 from sluicegate.validation.rules.rule import Outage
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
@@ -49,9 +49,9 @@ class RuleLimits:
     seconds: float
     memory: int
 
-    def exceeded(self, how: Evaluated) -> str:
+    def exceeded(self, how: EvaluationOutcome) -> str:
         """Return what an evaluation takes that exceeds a limit."""
-        if how is Evaluated.OVER_MEMORY:
+        if how is EvaluationOutcome.OVER_MEMORY:
             return f"more than {how.value} ({self.memory} bytes)"
         return f"more than {how.value} ({self.seconds:g} s of CPU time for a request)"
 
@@ -200,7 +200,7 @@ class EvaluationThread:
             return
         try:
             process.look()
-        except Ended as ended:
+        except ProcessEnded as ended:
             self._has_failed_early = self._now() - self._started_at < _SHORT_LIFE_SECONDS
             self._let_go()
             if not self._closed:
@@ -240,8 +240,8 @@ class EvaluationThread:
         except SchemaUnusable as error:
             evaluation.future.set_exception(error)
             return
-        except Ended as ended:
-            self._reports.evaluated(Evaluated.OUTAGE.value)
+        except ProcessEnded as ended:
+            self._reports.evaluated(EvaluationOutcome.OUTAGE.value)
             evaluation.future.set_exception(Outage(f"the rules process cannot be asked: {ended}"))
             return
         except Exception as error:  # a bug of ours: the waiting thread reports it
@@ -255,7 +255,7 @@ class EvaluationThread:
     def _charge(self, evaluation: Evaluation, response: EvaluationResponse) -> None:
         evaluation.account.add(response.seconds, self._now())
         is_done = response.outcome in (Outcome.DONE, Outcome.UNUSABLE)
-        self._reports.evaluated((Evaluated.DONE if is_done else Evaluated.OUTAGE).value)
+        self._reports.evaluated((EvaluationOutcome.DONE if is_done else EvaluationOutcome.OUTAGE).value)
 
     def _settle_with(self, evaluation: Evaluation, response: EvaluationResponse) -> None:
         words = response.words or ""
@@ -327,7 +327,7 @@ class EvaluationThread:
             if process.has_ended:
                 self._let_go()
             raise
-        except Ended as ended:
+        except ProcessEnded as ended:
             self._let_go()
             if not self._closed:
                 self._reports.replaced(str(ended))
@@ -341,7 +341,7 @@ class EvaluationThread:
         self._let_go()
         with self._changed:
             if self._closed:
-                raise Ended("the proxy ends")
+                raise ProcessEnded("the proxy ends")
             self._started_at = self._now()
             self._process = self._start(self._kinds, self._limits.memory)
             return self._process
@@ -350,7 +350,7 @@ class EvaluationThread:
         """Start a process before a request waits for it. Errors are reported, and raised to the first request."""
         try:
             self._started()
-        except Ended as ended:
+        except ProcessEnded as ended:
             self._reports.replaced(str(ended))
             with self._changed:
                 self._changed.wait_for(lambda: self._closed or self._turns)
@@ -362,8 +362,8 @@ class EvaluationThread:
         if process is not None:
             process.end()
 
-    def _exhausted(self, evaluation: Evaluation, over: OverBudget) -> Evaluated:
-        how = Evaluated.OVER_MEMORY if over.is_memory else Evaluated.OVER_SECONDS
+    def _exhausted(self, evaluation: Evaluation, over: OverBudget) -> EvaluationOutcome:
+        how = EvaluationOutcome.OVER_MEMORY if over.is_memory else EvaluationOutcome.OVER_SECONDS
         evaluation.account.add(_PENALTY * self._limits.seconds, self._now())
         if evaluation.is_slice and not over.is_memory:
             return how

@@ -31,7 +31,7 @@ _BEGIN = (
 )
 
 
-class Ended(Exception):
+class ProcessEnded(Exception):
     """The process ended, or was ended, during a request that did not cause it. The text gives the details."""
 
 
@@ -68,7 +68,7 @@ class EvaluationProcess:
         except OSError as error:
             self._there.close()
             self._here.close()
-            raise Ended(f"it does not start: {error.strerror}") from error
+            raise ProcessEnded(f"it does not start: {error.strerror}") from error
         finally:
             os.close(questions)
             os.close(responses)
@@ -98,7 +98,7 @@ class EvaluationProcess:
                 self.has_ended = response.is_final
                 if response.is_memory or response.signal == signal.SIGPROF:
                     raise OverBudget(response.is_memory)
-                raise Ended(_how(response.signal, response.code))
+                raise ProcessEnded(_how(response.signal, response.code))
             yield response
             is_last = response.is_last
 
@@ -108,7 +108,7 @@ class EvaluationProcess:
             response = self._response(monotonic())
             if response.outcome is Outcome.ENDED:
                 self.has_ended = True
-                raise Ended(_how(response.signal, response.code))
+                raise ProcessEnded(_how(response.signal, response.code))
             self._is_ready = True
 
     def _is_readable(self) -> bool:
@@ -141,7 +141,7 @@ class EvaluationProcess:
             return received_response(self._here)
         except NoResponse:
             self.has_ended = True
-            raise Ended(self._how_it_ended()) from None
+            raise ProcessEnded(self._how_it_ended()) from None
 
     def _how_it_ended(self) -> str:
         try:
@@ -155,7 +155,7 @@ class EvaluationProcess:
         poll.register(descriptor, until)
         if not poll.poll(max(0.0, end - monotonic()) * 1000):
             self.has_ended = True
-            raise Ended("it does not respond, and was ended")
+            raise ProcessEnded("it does not respond, and was ended")
 
 
 Start = Callable[[frozenset[EvaluatorKind], int], EvaluationProcess]

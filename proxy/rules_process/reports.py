@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Protocol
 
 
-class Evaluated(StrEnum):
+class EvaluationOutcome(StrEnum):
     """The outcome of an evaluation or a compilation."""
 
     DONE = "done"

@@ -27,7 +27,7 @@ from sluicegate.proxy.rules_process.messages import (
     Subject,
 )
 from sluicegate.proxy.rules_process.process import EvaluationProcess, Start
-from sluicegate.proxy.rules_process.reports import Evaluated, NoRulesReports, RulesProcessReports
+from sluicegate.proxy.rules_process.reports import EvaluationOutcome, NoRulesReports, RulesProcessReports
 from sluicegate.proxy.scheduling.wait_budget import CpuTime, VerdictAhead, WaitBudget, WaitNotAllowed
 from sluicegate.validation.rules.rule import Outage
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
@@ -91,7 +91,7 @@ class RulesProcess:
         spent = self._wait_budget.spent
         left = self.limits.seconds - spent.evaluating_seconds
         if left <= 0:
-            raise TooCostly(self.limits.exceeded(Evaluated.OVER_SECONDS))
+            raise TooCostly(self.limits.exceeded(EvaluationOutcome.OVER_SECONDS))
         ahead = spent.ahead.get((specification.number, operation), {})
         verdict = ahead.get(subject)
         if verdict is not None:

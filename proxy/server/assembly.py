@@ -99,7 +99,7 @@ class Runtime:
 
 
 @dataclass(frozen=True, slots=True)
-class Assembled:
+class ProxyParts:
     """The parts of one proxy that other modules use; its sessions are made from `dependencies`."""
 
     dependencies: SessionDependencies
@@ -128,7 +128,7 @@ def assembled(
     book: AddressBook,
     loop_detection: LoopDetection,
     violations: ViolationSink | None,
-) -> Assembled:
+) -> ProxyParts:
     """Return the parts of one proxy. Opens nothing and starts nothing."""
     limits = config.limits
     names = TopicNames()
@@ -232,7 +232,7 @@ def assembled(
             principal_sources_of(config.listen),
         ),
     )
-    return Assembled(
+    return ProxyParts(
         dependencies,
         rules,
         names,

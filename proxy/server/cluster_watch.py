@@ -8,14 +8,14 @@ from datetime import UTC, datetime
 import structlog
 
 from sluicegate.config.model import Config
-from sluicegate.proxy.cluster.discovery import Discovered, discover_cluster
+from sluicegate.proxy.cluster.discovery import DiscoveryResult, discover_cluster
 from sluicegate.proxy.network.daemon_thread import in_daemon_thread
 from sluicegate.proxy.network.listeners import Listeners
 from sluicegate.proxy.network.tls.certificates import OwnExpiries, own_expiries
 from sluicegate.proxy.network.tls.contexts import TlsContext
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.responses.broker_addresses import AddressBook
-from sluicegate.proxy.server.assembly import Assembled
+from sluicegate.proxy.server.assembly import ProxyParts
 from sluicegate.proxy.server.broker_watch import Probes
 from sluicegate.proxy.session.opening.loop_detection import LoopDetection
 from sluicegate.proxy.status.condition import Condition
@@ -40,7 +40,7 @@ class ClusterWatch:
         listeners: Listeners,
         leading_back: LoopDetection,
         mark: int,
-        parts: Assembled,
+        parts: ProxyParts,
         status: Status,
         counters: Counters,
         probes: Probes,
@@ -88,7 +88,7 @@ class ClusterWatch:
             if self._parts.settings is not None:
                 await self._parts.settings.refresh()
 
-    def _found(self, found: Discovered, expiries: OwnExpiries) -> None:
+    def _found(self, found: DiscoveryResult, expiries: OwnExpiries) -> None:
         if found.brokers is not None:
             self._listeners.look_again()
         for node_id, address in (found.brokers or {}).items():

@@ -13,7 +13,7 @@ from sluicegate.proxy.network.tls.contexts import RequestedNames, TlsContext, co
 from sluicegate.proxy.network.tls.handshake import pending_handshakes_of
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.responses.broker_addresses import AddressBook
-from sluicegate.proxy.server.assembly import Assembled
+from sluicegate.proxy.server.assembly import ProxyParts
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.opening.arrival import RotatingAddresses, Route
 from sluicegate.proxy.session.session import Session
@@ -37,7 +37,7 @@ class Frontend:
         self._handshakes = pending_handshakes_of(config.limits, counters.limits_reached, counters.closed_by_limit)
         self._accept_filter: AcceptFilter | None = None
         self._rate: ConnectionRate | None = None
-        self._parts: Assembled | None = None
+        self._parts: ProxyParts | None = None
         self._sockets: PlainSockets | None = None
 
     def read_certificate(self) -> None:
@@ -45,7 +45,7 @@ class Frontend:
         if self._config.listen.tls is not None:
             self.tls = context_for_clients(self._config.listen.tls, self.requested_names)
 
-    def serve(self, parts: Assembled, sockets: "PlainSockets | None") -> None:
+    def serve(self, parts: ProxyParts, sockets: "PlainSockets | None") -> None:
         """Start the sessions of accepted clients with `parts`. Call this before a port is opened."""
         log, counters = parts.log, self._counters
         self._parts = parts

@@ -11,7 +11,7 @@ from sluicegate.proxy.network.daemon_thread import in_daemon_thread
 from sluicegate.proxy.network.tls.contexts import TlsContext
 from sluicegate.proxy.reload.enforcement import Enforcement
 from sluicegate.proxy.reporting.write_health import WriteHealth
-from sluicegate.proxy.server.assembly import Assembled
+from sluicegate.proxy.server.assembly import ProxyParts
 from sluicegate.proxy.server.clock import now_ms
 from sluicegate.proxy.server.open_sessions import ConnectionStats
 from sluicegate.proxy.server.unverified_clients import UnverifiedClients
@@ -60,7 +60,7 @@ class Housekeeping:
 
     def __init__(
         self,
-        parts: Assembled,
+        parts: ProxyParts,
         status: Status,
         frame_timeout_seconds: float,
         connection_stats: ConnectionStats,

@@ -34,7 +34,7 @@ from sluicegate.proxy.reporting.logs.service_reports import SurveyReports
 from sluicegate.proxy.reporting.metrics.counters import Counters, Snapshot
 from sluicegate.proxy.reporting.metrics.topic_labels import exact_names
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
-from sluicegate.proxy.server.assembly import Assembled, Runtime, assembled
+from sluicegate.proxy.server.assembly import ProxyParts, Runtime, assembled
 from sluicegate.proxy.server.broker_watch import BrokerWatch, Probes
 from sluicegate.proxy.server.clock import now_ms
 from sluicegate.proxy.server.clock_watch import ClockWatch
@@ -68,7 +68,7 @@ _COLLECTED_AFTER = (5_000, 5, 100)
 class _Started:
     """What `start` makes."""
 
-    parts: Assembled
+    parts: ProxyParts
     outputs: Outputs
     state: ServerState
 
@@ -269,7 +269,7 @@ class Server:
                 exempt=[exempt.given for exempt in config.exempt],
             )
 
-    def _steps_of_one_process(self, parts: Assembled, state: ServerState) -> list[Callable[[], Awaitable[None]]]:
+    def _steps_of_one_process(self, parts: ProxyParts, state: ServerState) -> list[Callable[[], Awaitable[None]]]:
         """Return what one process of a proxy repeats for all its workers."""
         config, status = self._config, self.status
         brokers = BrokerWatch(
@@ -313,7 +313,7 @@ class Server:
         if self._admin is not None:
             await asyncio.to_thread(self._admin.close)
 
-    def _assemble(self) -> tuple[Assembled, Outputs]:
+    def _assemble(self) -> tuple[ProxyParts, Outputs]:
         config = self._config
         loop = asyncio.get_running_loop()
         sockets = native_sockets(loop)

@@ -11,7 +11,7 @@ from sluicegate.proxy.reporting.metrics.counters import Snapshot
 from sluicegate.proxy.reporting.metrics.topic_labels import owners_of
 from sluicegate.proxy.reporting.proxy_name import proxy_name
 from sluicegate.proxy.responses.broker_addresses import AddressBook
-from sluicegate.proxy.server.assembly import Assembled
+from sluicegate.proxy.server.assembly import ProxyParts
 from sluicegate.proxy.server.broker_watch import Probes
 from sluicegate.proxy.server.clock import now_ms
 from sluicegate.proxy.server.clock_watch import ClockWatch
@@ -26,7 +26,7 @@ class ServerState:
     cluster's clock; None: it is not measured.
     """
 
-    def __init__(self, config: Config, parts: Assembled, book: AddressBook, probes: Probes, status: Status) -> None:
+    def __init__(self, config: Config, parts: ProxyParts, book: AddressBook, probes: Probes, status: Status) -> None:
         """`probes`: the state of each broker in `book`."""
         self.config_generation = 1
         self.clock_watch: ClockWatch | None = None

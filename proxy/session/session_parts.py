@@ -20,7 +20,7 @@ from sluicegate.proxy.session.in_flight import InFlightQueue
 from sluicegate.proxy.session.lifecycle import Lifecycle
 from sluicegate.proxy.session.login_handler import LoginHandler
 from sluicegate.proxy.session.memory import first_requests_part, frames_part, responses_part
-from sluicegate.proxy.session.opening.arrival import Arrival
+from sluicegate.proxy.session.opening.arrival import SessionOpening
 from sluicegate.proxy.session.pacing import SessionTurns
 from sluicegate.proxy.session.pass_through import PassThrough
 from sluicegate.proxy.session.produce.effect_performer import ProduceEffects
@@ -48,7 +48,7 @@ class SessionParts:
     runner: RequestRunner
     closer: SessionCloser
     delivery: Delivery
-    arrival: Arrival
+    arrival: SessionOpening
     metering: Metering
     requests: RequestHandler
     responses: ResponseHandler
@@ -85,7 +85,7 @@ def make_parts(
     closer = SessionCloser(lifecycle, client, broker, runner, sasl, queue, given.loop)
     delivery = Delivery(client, broker, queue, closer.finish, trace)
     forwarding = Forwarding(broker, queue, given.frames, given.loop.call_soon)
-    arrival = Arrival(given, identity, client, broker, runner.fail, trace)
+    arrival = SessionOpening(given, identity, client, broker, runner.fail, trace)
     metering = Metering(client, identity, of_requests.quotas, given.loop, given.counts, given.log, given.admission.most)
     stored_times = StoredTimes(of_produce.scheduler.previous)
     report_unvalidated = partial(_report_unvalidated, given, identity)

@@ -5,12 +5,12 @@ from typing import Any
 from sluicegate.config.loading import read_section
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import parse_host_port
-from sluicegate.proxy.cluster.discovery import Discovered, discover_cluster
+from sluicegate.proxy.cluster.discovery import DiscoveryResult, discover_cluster
 from sluicegate.proxy.network.tls.contexts import context_for_brokers
 from tests.integration.secure_brokers import Guarded
 
 
-async def discover(bootstrap: str, **more: Any) -> Discovered:
+async def discover(bootstrap: str, **more: Any) -> DiscoveryResult:
     upstream = read_section(Upstream, {"bootstrap": [bootstrap], **more})
     tls = context_for_brokers(upstream.tls) if upstream.tls is not None else None
     return await discover_cluster(upstream, tls, 7)

@@ -28,7 +28,7 @@ Previous = PreviousTimes | PreviousTimesInOrder
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed:
+class FixedBatch:
     """A fixed batch: `records` replaces the original.
 
     `rejected`: the avoided rejection, with the new times of its records.
@@ -49,7 +49,7 @@ def fix_times(
     most_bytes: int,
     decompressor: Decompressor,
     budget: DecompressionBudget,
-) -> Fixed | None:
+) -> FixedBatch | None:
     """Fix the batch of a partition that was rejected only for its times; None if it cannot be fixed.
 
     `most_bytes`: of the fixed batch. `budget`: a budget for reading the payload a second time.
@@ -74,7 +74,7 @@ def fix_times(
     except (CannotRewrite, BatchTooLarge, OverLimit, _NoNewTime):
         return None
     listed = tuple(replace(r, fixed=stamp.given[r.index]) for r in rejected.bad_records if r.index in stamp.given)
-    return Fixed(made, replace(rejected, bad_records=listed[:_MOST_LISTED]))
+    return FixedBatch(made, replace(rejected, bad_records=listed[:_MOST_LISTED]))
 
 
 class _NoNewTime(Exception):

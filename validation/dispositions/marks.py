@@ -43,7 +43,7 @@ WhyBad = Callable[[int, int, int], Reason | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
+class MarkedBatch:
     """A batch with marks: `records` replaces the original. `found`: the avoided rejections; none if only headers of
     the producer were renamed.
     """
@@ -61,7 +61,7 @@ def mark(
     limits: ValidationLimits,
     decompressor: Decompressor,
     budget: DecompressionBudget,
-) -> Marked | Rejected | None:
+) -> MarkedBatch | Rejected | None:
     """Return a batch of magic 2 with all bad records marked; None if nothing changes.
 
     `found`: the rejections for its bad records, by bounds and by rules. `most_bytes`: of the marked batch. `budget`: a
@@ -73,7 +73,7 @@ def mark(
     try:
         marks = _Marks(_broken_by(found), _why_bad(batch, found, policy, now_ms), batch, budget)
         if rewriting.changed(marks, (_LIKE_A_MARK,)) is not None:
-            return Marked(rewriting.finished(batch.base_timestamp, batch.max_timestamp), found)
+            return MarkedBatch(rewriting.finished(batch.base_timestamp, batch.max_timestamp), found)
         if not found:
             return None
         raise CannotRewrite("its bad records were not found again")

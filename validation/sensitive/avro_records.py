@@ -7,7 +7,7 @@ from sluicegate.validation.rules.avro import datum as avro_datum
 from sluicegate.validation.rules.avro.plan import DatumPlan
 from sluicegate.validation.rules.schemas.field_tags import inline_tags
 from sluicegate.validation.sensitive.edits import Nodes, below, check_other
-from sluicegate.validation.sensitive.kept import Kept
+from sluicegate.validation.sensitive.kept import KeptParts
 from sluicegate.validation.sensitive.paths import FieldPolicy
 from sluicegate.validation.sensitive.tagged import TaggedPlace, policy_of
 
@@ -33,7 +33,7 @@ def check_kind(kind: int, nodes: Nodes) -> None:
 class AvroRecords:
     """The records of one schema, which are counted in `kept`. Thread-safe. `numbers` and `root`: its plan."""
 
-    def __init__(self, plan: DatumPlan, policies: Sequence[FieldPolicy], kept: Kept) -> None:
+    def __init__(self, plan: DatumPlan, policies: Sequence[FieldPolicy], kept: KeptParts) -> None:
         self.numbers = plan.numbers
         self.root = plan.root
         self._plan = plan

@@ -1,7 +1,7 @@
 """Counts the kept parts of all schemas that records name, so that their memory can be bounded."""
 
 
-class Kept:
+class KeptParts:
     """The kept parts. `size`: the number of fields, properties and parts, which have up to 200 bytes each."""
 
     __slots__ = ("size",)

@@ -29,7 +29,7 @@ OF_READABLE_BATCHES = frozenset({Reason.REQUEST_RULE_VIOLATED, Reason.DEPENDENCY
 
 
 @dataclass(frozen=True, slots=True)
-class Masked:
+class MaskedBatch:
     """A batch with masked fields: `records` replaces the original, of which `count` records were changed.
 
     `rules`: the policies by name, and how many records each of them changed.
@@ -49,7 +49,7 @@ def mask(
     decompressor: Decompressor,
     again: DecompressionBudget,
     budget: DecompressionBudget,
-) -> Masked | Rejected | None:
+) -> MaskedBatch | Rejected | None:
     """Return a batch without sensitive values in clear, a rejection, or None if there are no such values.
 
     `where`: the topic, the partition and the client. `most_bytes`: of the masked batch. `again`: a budget for reading
@@ -80,7 +80,7 @@ def mask(
         return _rejected(str(error), sensitive, batch.record_count)
     except BatchTooLarge:
         return Rejected(ErrorCode.MESSAGE_TOO_LARGE, Reason.TOO_LARGE, records=batch.record_count)
-    return Masked(made, masks.count, tuple(masks.rules.items()))
+    return MaskedBatch(made, masks.count, tuple(masks.rules.items()))
 
 
 class _Masks:

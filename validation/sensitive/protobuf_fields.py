@@ -11,7 +11,7 @@ from sluicegate.protocol.integers import unsigned_varint
 from sluicegate.validation.sensitive.edits import Unmaskable
 from sluicegate.validation.sensitive.paths import FieldPolicy
 from sluicegate.validation.sensitive.protobuf_keys import MapKey
-from sluicegate.validation.sensitive.protobuf_messages import Does, Map, MessageFields, WireType
+from sluicegate.validation.sensitive.protobuf_messages import Map, MessageFields, WalkStep, WireType
 from sluicegate.validation.sensitive.texts import PIECE_BYTES, enough_of_name, name_in, replacement
 from sluicegate.validation.sensitive.writing import ValueWriter
 
@@ -22,8 +22,14 @@ _FIELD_WORK: Final = 1024
 _BYTE_WORK: Final = 4
 _COUNTED_WORK: Final = 64 * 1024
 _MAP_KEY: Final = 1
-_SKIP, _SKIP_LENGTH, _SKIP_VARINT, _STRING = Does.SKIP, Does.SKIP_LENGTH, Does.SKIP_VARINT, Does.STRING
-_MESSAGE, _MAP, _GROUP, _END_GROUP, _REFUSE = Does.MESSAGE, Does.MAP, Does.GROUP, Does.END_GROUP, Does.REFUSE
+_SKIP, _SKIP_LENGTH, _SKIP_VARINT, _STRING = WalkStep.SKIP, WalkStep.SKIP_LENGTH, WalkStep.SKIP_VARINT, WalkStep.STRING
+_MESSAGE, _MAP, _GROUP, _END_GROUP, _REFUSE = (
+    WalkStep.MESSAGE,
+    WalkStep.MAP,
+    WalkStep.GROUP,
+    WalkStep.END_GROUP,
+    WalkStep.REFUSE,
+)
 
 
 class NotOfMessage(Unmaskable):
@@ -79,7 +85,7 @@ class _Walk:
         if group or self._at != end:
             raise self._no_message()
 
-    def _seldom(self, does: Does, subject: Any, tag: int, end: int, depth: int) -> None:
+    def _seldom(self, does: WalkStep, subject: Any, tag: int, end: int, depth: int) -> None:
         if does is _MAP:
             length_at = self._at
             size = self._length(end)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from sluicegate.validation.rules.schemas.field_tags import protobuf_tags
 from sluicegate.validation.sensitive.edits import Nodes, Unmaskable, below, check_other, check_string, fields_of
-from sluicegate.validation.sensitive.kept import Kept
+from sluicegate.validation.sensitive.kept import KeptParts
 from sluicegate.validation.sensitive.paths import FieldPolicy
 from sluicegate.validation.sensitive.protobuf_keys import MapKey
 from sluicegate.validation.sensitive.tagged import TaggedPlace, policy_of
@@ -30,7 +30,7 @@ class WireType(IntEnum):
     FOUR_BYTES = 5
 
 
-class Does(Enum):
+class WalkStep(Enum):
     """A step of a walk after a tag; its subject is in parentheses."""
 
     SKIP_VARINT = auto()
@@ -45,13 +45,13 @@ class Does(Enum):
     FAIL = auto()
 
 
-Step = tuple[Does, Any]
-_FAIL: Final[Step] = (Does.FAIL, None)
-_END_GROUP: Final[Step] = (Does.END_GROUP, None)
+Step = tuple[WalkStep, Any]
+_FAIL: Final[Step] = (WalkStep.FAIL, None)
+_END_GROUP: Final[Step] = (WalkStep.END_GROUP, None)
 _SCALARS: Final[dict[int, Step]] = {
-    WireType.VARINT: (Does.SKIP_VARINT, None),
-    WireType.EIGHT_BYTES: (Does.SKIP, 8),
-    WireType.FOUR_BYTES: (Does.SKIP, 4),
+    WireType.VARINT: (WalkStep.SKIP_VARINT, None),
+    WireType.EIGHT_BYTES: (WalkStep.SKIP, 8),
+    WireType.FOUR_BYTES: (WalkStep.SKIP, 4),
 }
 
 
@@ -125,7 +125,7 @@ class Map:
 class ProtobufMessages:
     """The messages of one schema. Their fields are counted in `kept`. Thread-safe."""
 
-    def __init__(self, policies: Sequence[FieldPolicy], kept: Kept) -> None:
+    def __init__(self, policies: Sequence[FieldPolicy], kept: KeptParts) -> None:
         self._policies = tuple(each for each in policies if each.tags)
         self._known: dict[tuple[str, Nodes, bool], MessageFields] = {}
         self._tagged: dict[str, Nodes] = {}
@@ -161,9 +161,9 @@ class ProtobufMessages:
     def unknown_step(self, wire_type: int) -> Step:
         """Return the step for a field that the schema does not have."""
         if wire_type == WireType.LENGTH:
-            return Does.SKIP_LENGTH, None
+            return WalkStep.SKIP_LENGTH, None
         if wire_type == WireType.GROUP:
-            return Does.GROUP, self.unknown
+            return WalkStep.GROUP, self.unknown
         return _SCALARS.get(wire_type, _FAIL)
 
     def step(self, field: Any, wire_type: int, nodes: Nodes) -> Step:
@@ -175,16 +175,16 @@ class ProtobufMessages:
             if field.type == field.TYPE_STRING:
                 fields = fields_of(nodes)
                 if fields is None:
-                    return Does.SKIP_LENGTH, None
-                return _unless_refused((Does.STRING, fields), partial(check_string, nodes, fields))
+                    return WalkStep.SKIP_LENGTH, None
+                return _unless_refused((WalkStep.STRING, fields), partial(check_string, nodes, fields))
             kind = "bytes" if field.type == field.TYPE_BYTES else "a number"
-            return _unless_refused((Does.SKIP_LENGTH, None), partial(check_other, nodes, kind))
+            return _unless_refused((WalkStep.SKIP_LENGTH, None), partial(check_other, nodes, kind))
         if wire_type == WireType.GROUP:
             is_known = inner is not None and field.type == field.TYPE_GROUP
             group = self.fields(inner, nodes) if is_known else self.unknown
             if inner is None:
-                return Does.GROUP, group
-            return _unless_refused((Does.GROUP, group), partial(check_other, nodes, "a message; name its fields"))
+                return WalkStep.GROUP, group
+            return _unless_refused((WalkStep.GROUP, group), partial(check_other, nodes, "a message; name its fields"))
         step = _SCALARS.get(wire_type, _FAIL)
         if inner is not None or field.type == field.TYPE_STRING:
             return step
@@ -193,17 +193,17 @@ class ProtobufMessages:
     def _message_step(self, kind: Any, nodes: Nodes) -> Step:
         if kind.GetOptions().map_entry:
             if not nodes:
-                return Does.MESSAGE, self.fields(kind, (), is_entry=True)
+                return WalkStep.MESSAGE, self.fields(kind, (), is_entry=True)
             found = Map(self, kind, nodes)
-            return _unless_refused((Does.MAP, found), found.check)
-        return _unless_refused((Does.MESSAGE, self.fields(kind, nodes)), partial(_check_message, kind, nodes))
+            return _unless_refused((WalkStep.MAP, found), found.check)
+        return _unless_refused((WalkStep.MESSAGE, self.fields(kind, nodes)), partial(_check_message, kind, nodes))
 
 
 def _unless_refused(step: Step, check: Callable[[], None]) -> Step:
     try:
         check()
     except Unmaskable:
-        return Does.REFUSE, check
+        return WalkStep.REFUSE, check
     return step
 
 

@@ -14,7 +14,7 @@ from sluicegate.validation.sensitive.avro_fields import mask_avro
 from sluicegate.validation.sensitive.avro_records import AvroRecords
 from sluicegate.validation.sensitive.edits import Nodes, Unmaskable
 from sluicegate.validation.sensitive.json_fields import mask_json
-from sluicegate.validation.sensitive.kept import Kept
+from sluicegate.validation.sensitive.kept import KeptParts
 from sluicegate.validation.sensitive.paths import FieldPolicy
 from sluicegate.validation.sensitive.protobuf_fields import NotOfMessage, mask_protobuf
 from sluicegate.validation.sensitive.protobuf_messages import ProtobufMessages
@@ -45,7 +45,7 @@ class SchemaValues:
         self._policies = tuple(policies)
         self._root = root
         self._schemas = schemas
-        self._kept = Kept()
+        self._kept = KeptParts()
         self._by_content: WeakKeyDictionary[Content, _Places] = WeakKeyDictionary()
 
     def masked(self, record: RuledRecord, worked: _Worked, most_bytes: int) -> MaskedValue | None:
@@ -115,7 +115,7 @@ class SchemaValues:
 
     def _forget(self) -> None:
         self._by_content.clear()
-        self._kept = Kept()
+        self._kept = KeptParts()
 
     def _protobuf_written(
         self,

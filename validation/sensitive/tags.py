@@ -12,7 +12,7 @@ from sluicegate.validation.rules.rule import SchemaError
 from sluicegate.validation.rules.schemas.field_tags import inline_tags, protobuf_tags
 from sluicegate.validation.sensitive.avro_records import KINDS_OF_AVRO
 from sluicegate.validation.sensitive.edits import Nodes
-from sluicegate.validation.sensitive.kept import Kept
+from sluicegate.validation.sensitive.kept import KeptParts
 from sluicegate.validation.sensitive.paths import FieldPolicy
 from sluicegate.validation.sensitive.protobuf_messages import STRING_VALUE
 from sluicegate.validation.sensitive.tagged import policy_of
@@ -96,7 +96,7 @@ def _kind_of_protobuf(field: Any) -> str | None:
 
 def tagged_fields_of_json(schema: Any, references: Mapping[str, Any]) -> Iterator[FieldWithTags]:
     """Yield the tagged properties of a schema. Raises SchemaError if it cannot be followed."""
-    waiting = [_Schemas(references, (), Kept()).outermost(schema, _ignore)]
+    waiting = [_Schemas(references, (), KeptParts()).outermost(schema, _ignore)]
     known: set[int] = set()
     while waiting:
         place = waiting.pop()
@@ -113,7 +113,7 @@ def tagged_json(
     schema: Any,
     references: Mapping[str, Any],
     policies: Sequence[FieldPolicy],
-    kept: Kept,
+    kept: KeptParts,
     worked: Callable[[int], None],
 ) -> Nodes:
     """Return the place of the outermost value, from which tagged properties are found; nothing without such policies.
@@ -136,7 +136,7 @@ Part = tuple[dict[str, Any], Any]
 
 
 class _Schemas:
-    def __init__(self, references: Mapping[str, Any], policies: Sequence[FieldPolicy], kept: Kept) -> None:
+    def __init__(self, references: Mapping[str, Any], policies: Sequence[FieldPolicy], kept: KeptParts) -> None:
         self._policies = policies
         self._references = references
         self._kept = kept

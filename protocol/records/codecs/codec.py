@@ -33,11 +33,11 @@ class Oddity(Enum):
     UNREAD = "bytes that are stored with the data, and that nobody reads"
 
 
-class Damaged(Exception):
+class DamagedPayload(Exception):
     """The payload is damaged at this point."""
 
 
-class Odd(Exception):
+class OddPayload(Exception):
     """A broker accepts the payload here, but stops before its end, or ignores something in it."""
 
     def __init__(self, oddity: Oddity) -> None:

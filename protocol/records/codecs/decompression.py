@@ -12,7 +12,15 @@ from collections.abc import Iterator
 
 import zstandard
 
-from sluicegate.protocol.records.codecs.codec import Codec, Damaged, Failure, Odd, Oddity, Piece, PlainBuffer
+from sluicegate.protocol.records.codecs.codec import (
+    Codec,
+    DamagedPayload,
+    Failure,
+    Oddity,
+    OddPayload,
+    Piece,
+    PlainBuffer,
+)
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit, PayloadLimits
 from sluicegate.protocol.records.codecs.gzip_members import gzip_pieces
 from sluicegate.protocol.records.codecs.lz4_blocks import Lz4Blocks
@@ -63,9 +71,9 @@ class DecompressedStream:
                 self._bounds.spend(len(piece))
                 if len(piece):
                     return piece
-        except Damaged:
+        except DamagedPayload:
             self.failure = Failure.DAMAGED
-        except Odd as odd:
+        except OddPayload as odd:
             self.oddity = odd.oddity
         return None
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from isal import isal_zlib
 
-from sluicegate.protocol.records.codecs.codec import Damaged, Odd, Oddity, Piece
+from sluicegate.protocol.records.codecs.codec import DamagedPayload, Oddity, OddPayload, Piece
 from sluicegate.protocol.records.codecs.decompression_budget import PayloadLimits
 
 _MAGIC = b"\x1f\x8b"
@@ -82,7 +82,7 @@ def _members(data: memoryview, bounds: PayloadLimits) -> Iterator[Piece]:
             _check_flags(flags)
             return
         if data[position : position + len(_MAGIC)] != _MAGIC:
-            raise Odd(Oddity.TRAILING_BYTES)  # Java's GZIPInputStream ignores bytes that are no further member
+            raise OddPayload(Oddity.TRAILING_BYTES)  # Java's GZIPInputStream ignores bytes that are no further member
 
 
 STEP_BYTES = 16 * 1024
@@ -103,7 +103,7 @@ def gzip_as_java(data: memoryview, bounds: PayloadLimits, skip: int) -> Iterator
     """Yield the plain bytes after the first `skip` bytes. Raises Damaged and Odd."""
     position = _deflate_at(data, 0)
     if position is None:
-        raise Damaged
+        raise DamagedPayload
     fetched = position
     flags = _flags_of(data, 0)
     while True:
@@ -113,11 +113,11 @@ def gzip_as_java(data: memoryview, bounds: PayloadLimits, skip: int) -> Iterator
             try:
                 step = inflater.decompress(data[position:fetched], STEP_BYTES)
             except zlib.error as error:
-                raise Damaged from error
+                raise DamagedPayload from error
             position = fetched - len(inflater.unused_data if inflater.eof else inflater.unconsumed_tail)
             if not step and not inflater.eof:
                 if fetched == len(data):
-                    raise Damaged
+                    raise DamagedPayload
                 fetched = min(fetched + _JAVA_INPUT_BYTES, len(data))
             crc = zlib.crc32(step, crc)
             size += len(step)
@@ -128,14 +128,14 @@ def gzip_as_java(data: memoryview, bounds: PayloadLimits, skip: int) -> Iterator
         yield memoryview(b"")
         trailer = data[position : position + _TRAILER_BYTES]
         if trailer != crc.to_bytes(4, "little") + (size & _U32).to_bytes(4, "little"):
-            raise Damaged
+            raise DamagedPayload
         end = position + _TRAILER_BYTES
         following = None
         if fetched < len(data) or len(data) - position > _LEAST_FOR_ANOTHER_MEMBER:
             following = _deflate_at(data, end)
         if following is None:
             if end < len(data):
-                raise Odd(Oddity.TRAILING_BYTES)
+                raise OddPayload(Oddity.TRAILING_BYTES)
             _check_flags(flags)
             return
         flags |= _flags_of(data, end)
@@ -153,9 +153,9 @@ def _check_flags(flags: int) -> None:
     header, which nobody reads.
     """
     if flags > _LARGEST_FLAGS:
-        raise Odd(Oddity.UNVERIFIED)
+        raise OddPayload(Oddity.UNVERIFIED)
     if flags & (_EXTRA | _NAME | _COMMENT):
-        raise Odd(Oddity.UNREAD)
+        raise OddPayload(Oddity.UNREAD)
 
 
 def _deflate_at(data: memoryview, start: int) -> int | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import lz4.frame
 
-from sluicegate.protocol.records.codecs.codec import Damaged, Odd, Oddity, Piece, PlainBuffer
+from sluicegate.protocol.records.codecs.codec import DamagedPayload, Oddity, OddPayload, Piece, PlainBuffer
 
 _MAGIC = 0x184D_2204
 # A broker accepts no linked blocks, dictionaries or reserved bits.
@@ -54,32 +54,32 @@ class Lz4Blocks:
         stated = self._position
         start = stated + _SIZE_BYTES
         if start > self._end:
-            raise Damaged
+            raise DamagedPayload
         size = self._uint32(stated)
         stored = size & _SIZE_MASK
         if stored == 0:
             end = start + (_CHECKSUM_BYTES if self._flags & _CONTENT_CHECKSUM else 0)
             if end > self._end:
-                raise Damaged
+                raise DamagedPayload
             if size != stored:
-                raise Odd(Oddity.HIDDEN_DATA)
+                raise OddPayload(Oddity.HIDDEN_DATA)
             if end < self._end:
-                raise Odd(Oddity.TRAILING_BYTES)
+                raise OddPayload(Oddity.TRAILING_BYTES)
             if self._content_bytes and self._content_bytes != self._filled:  # 0: unknown
-                raise Odd(Oddity.UNVERIFIED)
+                raise OddPayload(Oddity.UNVERIFIED)
             if self._checked is not None and not self._checked.ends_with(self._data[stated:end]):
-                raise Odd(Oddity.UNVERIFIED)
+                raise OddPayload(Oddity.UNVERIFIED)
             raise StopIteration
         end = start + stored + (_CHECKSUM_BYTES if self._flags & _BLOCK_CHECKSUM else 0)
         self._position = self._end  # after a damaged block nothing is read
         if end > self._end:
-            raise Damaged
+            raise DamagedPayload
         if self._checked is not None:
             piece: Piece = self._checked.read(self._data[stated:end])
         elif size == stored:
             piece = self._decompressed(self._data[start:end])
         elif stored > self._block_bytes:
-            raise Damaged
+            raise DamagedPayload
         else:
             piece = self._data[start:end]
         self._position = end
@@ -118,7 +118,7 @@ class Lz4Blocks:
         try:
             size = cramjam.lz4.decompress_block_into(block, self._room, output_len=self._block_bytes)
         except cramjam.DecompressionError as error:
-            raise Damaged from error
+            raise DamagedPayload from error
         return self._room if size == self._block_bytes else self._room[:size]
 
 
@@ -160,9 +160,9 @@ class _CheckedBlocks:
         try:
             plain, read, _ = lz4.frame.decompress_chunk(self._context, block, max_length=self._block_bytes)
         except RuntimeError as error:
-            raise Damaged from error
+            raise DamagedPayload from error
         if read != len(block):
-            raise Damaged
+            raise DamagedPayload
         return bytes(plain)
 
     def ends_with(self, end: memoryview) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from struct import Struct
 
-from sluicegate.protocol.records.codecs.codec import Damaged, Odd, Oddity, Piece, PlainBuffer
+from sluicegate.protocol.records.codecs.codec import DamagedPayload, Oddity, OddPayload, Piece, PlainBuffer
 from sluicegate.protocol.records.codecs.decompression_budget import PayloadLimits
 
 _INT32 = Struct(">i")
@@ -52,9 +52,9 @@ def snappy_pieces(data: memoryview, buffer: PlainBuffer, bounds: PayloadLimits) 
     if held:
         yield held
     if not _is_one_stream(data):
-        raise Odd(Oddity.TRAILING_BYTES)
+        raise OddPayload(Oddity.TRAILING_BYTES)
     if data[_VERSION_AT:_XERIAL_HEADER_BYTES] != _VERSIONS:
-        raise Odd(Oddity.UNVERIFIED)
+        raise OddPayload(Oddity.UNVERIFIED)
 
 
 def _chunks(data: memoryview, bounds: PayloadLimits) -> Iterator[tuple[int, int]]:
@@ -67,17 +67,17 @@ def _chunks(data: memoryview, bounds: PayloadLimits) -> Iterator[tuple[int, int]
         (size,) = _INT32.unpack_from(data, position)
         if size == _XERIAL_MAGIC_AS_SIZE:  # another stream after the first
             if len(data) - position < _XERIAL_HEADER_BYTES:
-                raise Damaged
+                raise DamagedPayload
             if not _is_xerial(data, position):
                 yield position, 0
             elif _INT32.unpack_from(data, position + _VERSION_AT)[0] < _LEAST_VERSION:
-                raise Damaged
+                raise DamagedPayload
             position += _XERIAL_HEADER_BYTES
             bounds.spend(0)
             continue
         position += _INT32.size
         if size < 0 or size > len(data) - position:
-            raise Damaged
+            raise DamagedPayload
         yield position, position + size
         position += size
 
@@ -99,12 +99,12 @@ def _block(block: memoryview, buffer: PlainBuffer, bounds: PayloadLimits) -> mem
     try:
         claim = cramjam.snappy.decompress_raw_len(block)
         if claim > _MAX_RATIO * len(block):
-            raise Damaged
+            raise DamagedPayload
         bounds.check_block(claim)
         room = buffer.grow_to(claim)
         return room[: cramjam.snappy.decompress_raw_into(block, room[:claim])]
     except cramjam.DecompressionError as error:
-        raise Damaged from error
+        raise DamagedPayload from error
 
 
 def _is_xerial(data: memoryview, position: int) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import zstandard
 
-from sluicegate.protocol.records.codecs.codec import Damaged, Odd, Oddity, PlainBuffer
+from sluicegate.protocol.records.codecs.codec import DamagedPayload, Oddity, OddPayload, PlainBuffer
 from sluicegate.protocol.records.codecs.decompression_budget import (
     DecompressionBudget,
     OverLimit,
@@ -48,8 +48,8 @@ def zstd_pieces(
         frame = frame_at(data, position, bounds.budget)
         if frame is None:
             if _opens_a_frame(data, position) and _is_taken_for_the_end(position, len(data)):
-                raise Odd(Oddity.TRAILING_BYTES)
-            raise Damaged
+                raise OddPayload(Oddity.TRAILING_BYTES)
+            raise DamagedPayload
         most = None
         if frame.window_bytes > bounds.window_bytes:
             most = bounds.window_bytes
@@ -66,10 +66,10 @@ def zstd_pieces(
         missing = frame.end - len(data)
         if missing > 0:
             is_the_end = missing < _LEAST_HINT_TAKEN_FOR_AN_ERROR and _is_taken_for_the_end(position, len(data))
-            raise Odd(Oddity.TRAILING_BYTES) if is_the_end else Damaged
+            raise OddPayload(Oddity.TRAILING_BYTES) if is_the_end else DamagedPayload
         position = frame.end
     if has_skippable_frames:
-        raise Odd(Oddity.UNREAD)
+        raise OddPayload(Oddity.UNREAD)
 
 
 def _opens_a_frame(data: memoryview, position: int) -> bool:
@@ -112,9 +112,9 @@ def _before_damage(frame: memoryview, context: zstandard.ZstdDecompressor, skip:
         try:
             step = reader.read(_STEP_BYTES)
         except zstandard.ZstdError as error:
-            raise Damaged from error
+            raise DamagedPayload from error
         if not step:
-            raise Damaged
+            raise DamagedPayload
         if skip < len(step):
             yield memoryview(step)[skip:]
         skip = max(skip - len(step), 0)

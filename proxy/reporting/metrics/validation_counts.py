@@ -19,7 +19,7 @@ from sluicegate.proxy.session.reports import BatchTraffic
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.requests.name_pattern import OwnedClients
 from sluicegate.validation.rules.rule import Mode
-from sluicegate.validation.sensitive.masking import Masked
+from sluicegate.validation.sensitive.masking import MaskedBatch
 from sluicegate.validation.validated_request import Place, ValidatedRequest
 from sluicegate.validation.verdict import Rejected
 
@@ -170,7 +170,7 @@ class ValidationCounts:
         if observed.limit is not None:
             self.limit_reached(observed.limit)
 
-    def masked(self, masked: Masked) -> None:
+    def masked(self, masked: MaskedBatch) -> None:
         """Count the records whose fields were masked or hashed, by policy."""
         self._rules.count("mask", masked.rules)
 

@@ -52,7 +52,7 @@ RouteFor = Callable[[str | None], Route]
 """Returns the route of a listener for the host name that a TLS client asked for."""
 
 
-class Arrival:
+class SessionOpening:
     """Starts one session and cleans up at its end. `route`: the client's broker; `has_begun`: the client has sent a
     request, so a broker is needed.
     """

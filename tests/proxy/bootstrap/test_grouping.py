@@ -5,14 +5,14 @@ import time
 import hypothesis.strategies as st
 from hypothesis import given
 
-from sluicegate.proxy.bootstrap.grouping import MOST_ENTRIES, Grouped, grouped
+from sluicegate.proxy.bootstrap.grouping import MOST_ENTRIES, GroupedTopics, grouped
 from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.topic_patterns import TopicPatterns
 
 USUAL, HOUR, DAY = (ClusterSettings(after_max_ms=bound) for bound in (2**63 - 1, 3_600_000, 86_400_000))
 
 
-def by_first_match(found: Grouped, name: str) -> ClusterSettings:
+def by_first_match(found: GroupedTopics, name: str) -> ClusterSettings:
     """As the proxy reads the entries."""
     place = TopicPatterns([entry.match for entry in found.entries]).first_match(name)
     return found.usual if place is None else found.entries[place].settings

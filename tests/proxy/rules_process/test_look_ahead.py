@@ -15,7 +15,7 @@ from sluicegate.proxy.rules_process.messages import (
     Specification,
     fields_of,
 )
-from sluicegate.proxy.rules_process.reports import Evaluated
+from sluicegate.proxy.rules_process.reports import EvaluationOutcome
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.rules_process.stoppable import StoppableContent
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget, WaitNotAllowed
@@ -79,10 +79,11 @@ def test_every_record_has_the_verdict_that_it_has_alone(asked: Asked, looks_ahea
 
 
 @pytest.mark.parametrize(
-    ("costly", "limit"), [("spin 60", Evaluated.OVER_SECONDS), (f"take {1 << 30}", Evaluated.OVER_MEMORY)]
+    ("costly", "limit"),
+    [("spin 60", EvaluationOutcome.OVER_SECONDS), (f"take {1 << 30}", EvaluationOutcome.OVER_MEMORY)],
 )
 def test_the_costly_record_is_found_and_those_before_it_are_evaluated_once(
-    asked: Asked, costly: str, limit: Evaluated
+    asked: Asked, costly: str, limit: EvaluationOutcome
 ) -> None:
     values = ["good 1", "good 2", "good 3", costly]
     with asked.request_of("before"):
@@ -91,7 +92,7 @@ def test_the_costly_record_is_found_and_those_before_it_are_evaluated_once(
     with asked.request_of("a"):
         asked.process.look_ahead(DOES, RulesOperation.FAULT, records(*values))
         assert asked.verdicts(*values) == [None, None, None, TooCostly]
-    assert asked.seen.ended == [*[Evaluated.DONE.value] * 3, limit.value]
+    assert asked.seen.ended == [*[EvaluationOutcome.DONE.value] * 3, limit.value]
     assert asked.seen.exhausted == [("a", limit.value, "custom rule")]
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from sluicegate.proxy.rules_process.evaluation_thread import RuleLimits, TooCostly
 from sluicegate.proxy.rules_process.messages import EvaluatorKind, RulesOperation, Specification, fields_of
-from sluicegate.proxy.rules_process.reports import Evaluated
+from sluicegate.proxy.rules_process.reports import EvaluationOutcome
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget, WaitNotAllowed
 from sluicegate.validation.rules.rule import Outage
@@ -103,7 +103,7 @@ def test_an_evaluation_that_exceeds_its_time_ends_in_c_code_too(process: RulesPr
         assert do(process, "good") is None
 
     assert time.process_time() - began < SECONDS, "nothing of it was done here"
-    assert [how for _, how, _ in seen.exhausted] == [Evaluated.OVER_SECONDS] * 2
+    assert [how for _, how, _ in seen.exhausted] == [EvaluationOutcome.OVER_SECONDS] * 2
     assert seen.reasons == [], "that is no crash"
 
 
@@ -142,7 +142,7 @@ def test_an_evaluation_that_exceeds_the_memory_is_too_costly(process: RulesProce
     with pytest.raises(TooCostly, match=r"limits\.rule_memory_bytes"):
         process.ask(schema(EvaluatorKind.JSON, True), RulesOperation.FAULT, bytes(3 * MEMORY))
     assert do(process, "good") is None
-    assert {how for _, how, _ in seen.exhausted} == {Evaluated.OVER_MEMORY}
+    assert {how for _, how, _ in seen.exhausted} == {EvaluationOutcome.OVER_MEMORY}
 
 
 def test_a_failed_allocation_in_rust_or_cpp_is_too_costly(process: RulesProcess) -> None:
@@ -171,7 +171,7 @@ def test_a_crash_and_a_kill_by_the_system_are_outages_and_the_process_is_replace
     assert do(process, "good") is None
     assert len(seen.reasons) == 1
     assert seen.exhausted == []
-    assert Evaluated.OUTAGE in seen.ended
+    assert EvaluationOutcome.OUTAGE in seen.ended
 
 
 def test_an_evaluator_that_is_killed_from_without_is_replaced(process: RulesProcess) -> None:
@@ -198,7 +198,7 @@ def test_an_idle_process_that_is_killed_is_reported_and_replaced_without_an_outa
     eventually(lambda: seen.reasons == ["it was ended by SIGKILL"], 30, "a report")
     assert do(process, "good") is None
     assert process.pid not in (None, before)
-    assert Evaluated.OUTAGE not in seen.ended
+    assert EvaluationOutcome.OUTAGE not in seen.ended
     assert not is_alive(evaluator)
 
 
@@ -246,7 +246,7 @@ def test_a_machine_slowed_to_a_tenth_makes_nothing_too_costly(process: RulesProc
     finally:
         ends.set()
         slowing.join()
-    assert [how for _, how, _ in seen.exhausted] == [Evaluated.OVER_SECONDS]
+    assert [how for _, how, _ in seen.exhausted] == [EvaluationOutcome.OVER_SECONDS]
 
 
 def test_a_client_that_exhausts_its_budget_is_served_after_others(process: RulesProcess) -> None:

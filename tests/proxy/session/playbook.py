@@ -19,7 +19,7 @@ from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.responses.broker_addresses import AddressBook
-from sluicegate.proxy.server.assembly import Assembled, Runtime, assembled
+from sluicegate.proxy.server.assembly import ProxyParts, Runtime, assembled
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.dependencies import ProduceDependencies, SessionDependencies
 from sluicegate.proxy.session.opening.arrival import Route
@@ -186,7 +186,7 @@ class Outlet:
             self._connection.connection_lost(None)
 
 
-def proxy_in(runtime: Runtime, environment: dict[str, str]) -> Assembled:
+def proxy_in(runtime: Runtime, environment: dict[str, str]) -> ProxyParts:
     """Return the parts of a proxy; `environment` is its configuration."""
     config = load(Source("test"), _LEAST | environment).config
     book = AddressBook({}, lambda _: HostPort("h", 1))

@@ -6,7 +6,7 @@ import os
 import pytest
 import zstandard
 
-from sluicegate.protocol.records.codecs.codec import Codec, Damaged, Failure, Odd, PlainBuffer
+from sluicegate.protocol.records.codecs.codec import Codec, DamagedPayload, Failure, OddPayload, PlainBuffer
 from sluicegate.protocol.records.codecs.decompression import Decompressed, Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, PayloadLimits
 from sluicegate.protocol.records.codecs.zstd_frames import frame_at, zstd_pieces
@@ -97,7 +97,13 @@ def test_the_end_of_zstd_frames_is_found(checksum: bool, size_in_frame: bool, si
 
 @pytest.mark.parametrize(
     ("missing", "error"),
-    [(1, Odd), (0x7FFFFFFF, Odd), (0xFFFFFF88, Odd), (0xFFFFFF89, Damaged), (0xFFFFFFFC, Damaged)],
+    [
+        (1, OddPayload),
+        (0x7FFFFFFF, OddPayload),
+        (0xFFFFFF88, OddPayload),
+        (0xFFFFFF89, DamagedPayload),
+        (0xFFFFFFFC, DamagedPayload),
+    ],
 )
 def test_a_cut_skippable_frame_is_the_end_unless_zstd_jni_takes_its_rest_for_an_error(
     missing: int, error: type[Exception]

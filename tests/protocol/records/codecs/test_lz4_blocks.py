@@ -6,7 +6,7 @@ import struct
 import lz4.frame
 import pytest
 
-from sluicegate.protocol.records.codecs.codec import Damaged, Odd, PlainBuffer
+from sluicegate.protocol.records.codecs.codec import DamagedPayload, OddPayload, PlainBuffer
 from sluicegate.protocol.records.codecs.lz4_blocks import Lz4Blocks
 
 _END_MARK = bytes(4)
@@ -17,9 +17,9 @@ def _opens(head: bytes, magic: int = 2) -> bool:
     blocks = Lz4Blocks(memoryview(head + _END_MARK + _END_MARK), PlainBuffer(), magic)
     try:
         next(blocks)
-    except (StopIteration, Odd):  # bytes follow, or its content size is another frame's
+    except (StopIteration, OddPayload):  # bytes follow, or its content size is another frame's
         return True
-    except Damaged:
+    except DamagedPayload:
         return False
     raise AssertionError("an empty frame has no block")
 
@@ -61,5 +61,5 @@ def test_frames_that_brokers_do_not_read_are_damaged(flags: int, descriptor: int
 def test_a_cut_frame_header_is_damaged() -> None:
     whole = lz4.frame.compress(b"content", block_linked=False, store_size=True)
     for size in range(16):
-        with pytest.raises(Damaged):
+        with pytest.raises(DamagedPayload):
             next(Lz4Blocks(memoryview(whole[:size]), PlainBuffer(), 2))
