@@ -273,7 +273,7 @@ class EvaluationThread:
     def _responded(self, evaluation: Evaluation) -> EvaluationResponse:
         """Respond; if earlier requests left too little memory, repeat once in a new process, without what is done.
 
-        Raises OverBudget, SchemaUnusable and Ended.
+        Raises OverBudget, SchemaUnusable and ProcessEnded.
         """
         has_others = bool(self._compiled - {evaluation.specification.number})
         try:
@@ -334,7 +334,7 @@ class EvaluationThread:
             raise
 
     def _started(self) -> EvaluationProcess:
-        """Return a process with all libraries that are needed now. Raises Ended."""
+        """Return a process with all libraries that are needed now. Raises ProcessEnded."""
         process = self._process
         if process is not None and not self._lacks_kinds:
             return process

@@ -46,7 +46,7 @@ class EvaluationProcess:
     """A process that can make rules of `kinds`. `memory`: bytes that it may map beyond its libraries."""
 
     def __init__(self, kinds: frozenset[EvaluatorKind], memory: int) -> None:
-        """Start the process. Raises Ended."""
+        """Start the process. Raises ProcessEnded."""
         self.kinds = kinds
         questions, there = os.pipe()
         here, responses = os.pipe()
@@ -83,7 +83,7 @@ class EvaluationProcess:
     def ask(self, request: EvaluationRequest, most_seconds: float) -> Iterator[EvaluationResponse]:
         """Send a request and yield its responses, within at most `most_seconds` of wall-clock time.
 
-        Raises OverBudget and Ended; if `has_ended`, the process cannot be used again.
+        Raises OverBudget and ProcessEnded; if `has_ended`, the process cannot be used again.
         """
         if not self._is_ready:
             self._response(monotonic() + _START_SECONDS)
@@ -103,7 +103,7 @@ class EvaluationProcess:
             is_last = response.is_last
 
     def look(self) -> None:
-        """Take note of what the process says without a request. Raises Ended if it, or its evaluator, has ended."""
+        """Take note of what the process says without a request. Raises ProcessEnded if it, or its evaluator, has ended."""
         while self._is_readable():
             response = self._response(monotonic())
             if response.outcome is Outcome.ENDED:

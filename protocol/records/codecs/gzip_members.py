@@ -32,7 +32,7 @@ class _NotSound(Exception):
 
 
 def gzip_pieces(data: memoryview, bounds: PayloadLimits) -> Iterator[Piece]:
-    """Yield the plain bytes of all members. Raises Damaged and Odd."""
+    """Yield the plain bytes of all members. Raises DamagedPayload and OddPayload."""
     handed_out = 0
     try:
         for piece in _members(data, bounds):
@@ -100,7 +100,7 @@ _WORK_OF_OUTPUT = 8
 
 
 def gzip_as_java(data: memoryview, bounds: PayloadLimits, skip: int) -> Iterator[memoryview]:
-    """Yield the plain bytes after the first `skip` bytes. Raises Damaged and Odd."""
+    """Yield the plain bytes after the first `skip` bytes. Raises DamagedPayload and OddPayload."""
     position = _deflate_at(data, 0)
     if position is None:
         raise DamagedPayload

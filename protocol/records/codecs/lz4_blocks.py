@@ -30,7 +30,7 @@ _SIZE_MASK = 0x7FFF_FFFF
 
 
 class Lz4Blocks:
-    """Yields each block of one frame in a batch of `magic`, valid until the next. Raises Damaged and Odd."""
+    """Yields each block of one frame in a batch of `magic`, valid until the next. Raises DamagedPayload and OddPayload."""
 
     def __init__(self, data: memoryview, buffer: PlainBuffer, magic: int) -> None:
         self._data = data
@@ -156,7 +156,7 @@ class _CheckedBlocks:
         lz4.frame.decompress_chunk(self._context, head)
 
     def read(self, block: memoryview) -> bytes:
-        """Return the plain bytes of a block, given with its size and checksum. Raises Damaged."""
+        """Return the plain bytes of a block, given with its size and checksum. Raises DamagedPayload."""
         try:
             plain, read, _ = lz4.frame.decompress_chunk(self._context, block, max_length=self._block_bytes)
         except RuntimeError as error:

@@ -40,7 +40,7 @@ def zstd_pieces(
 ) -> Iterator[memoryview]:
     """Yield the plain bytes of all frames.
 
-    Raises Damaged, Odd, and OverLimit for a window that is used and too large.
+    Raises DamagedPayload, OddPayload, and OverLimit for a window that is used and too large.
     """
     position = 0
     has_skippable_frames = False
@@ -106,7 +106,7 @@ def _frame_pieces(frame: memoryview, context: zstandard.ZstdDecompressor, buffer
 
 
 def _before_damage(frame: memoryview, context: zstandard.ZstdDecompressor, skip: int) -> Iterator[memoryview]:
-    """Yield the whole steps before the one that fails, without the first `skip` bytes. Raises Damaged."""
+    """Yield the whole steps before the one that fails, without the first `skip` bytes. Raises DamagedPayload."""
     reader = context.stream_reader(frame, read_across_frames=False, read_size=len(frame))
     while True:
         try:

@@ -30,7 +30,7 @@ _VALUE, _BYTE = (1_000, 3) if is_compiled() else (10_000, 300)
 
 
 class AvroValues:
-    """The values of one schema, for one expression (`SchemaValues`)."""
+    """The values of one schema, for one expression (`ValueReader`)."""
 
     def __init__(self, plan: DatumPlan, dialect: Dialect = Dialect.EXPRESSION) -> None:
         self._dialect = dialect
@@ -194,7 +194,7 @@ class NoFields:
 
 
 class BytesValues:
-    """The bytes after an id with the schema "bytes" (`SchemaValues`)."""
+    """The bytes after an id with the schema "bytes" (`ValueReader`)."""
 
     def __init__(self, dialect: Dialect = Dialect.EXPRESSION) -> None:
         self._dialect = dialect
