@@ -128,7 +128,7 @@ class RecordErrors:
         return BadRecord(index, timestamp, Reason.LOG_APPEND_TIME, text)
 
 
-def what_to_look_for(batch: RecordBatch, window: TimeWindow | None, compacted: bool) -> int:
+def scan_checks_of(batch: RecordBatch, window: TimeWindow | None, compacted: bool) -> int:
     """Return the checks for the scan of a batch. `window` is None if the broker sets the time itself."""
     keys = scan.NULL_KEY if compacted else 0
     claimed = _time_of_all(batch)

@@ -41,7 +41,7 @@ class Sampling:
         shown = self._with_contents(asked, batch)
         return replace(rejected, bad_records=(*shown, *rejected.bad_records[len(shown) :]))
 
-    def shown_everywhere(
+    def with_samples(
         self,
         place: tuple[int, int],
         submission: Submission,

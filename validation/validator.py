@@ -41,7 +41,7 @@ from sluicegate.validation.rejections import (
     odd_payload,
     over_limit,
     reject_records,
-    what_to_look_for,
+    scan_checks_of,
 )
 from sluicegate.validation.structure import check_header, check_request_rules, check_stored_form
 from sluicegate.validation.timestamps import window_of
@@ -183,7 +183,7 @@ def _scan(
             narrowest = window_of(policy.narrowest, now_ms) or window
         earliest, width, exempt, overflow = narrowest.as_scanned(batch.base_timestamp)
         narrowed = narrowest.before_max_ms
-    look_for = what_to_look_for(batch, window, policy.compacted)
+    look_for = scan_checks_of(batch, window, policy.compacted)
     keep = max(budget.record_errors, TEXTS_AT_LEAST)
     outcome, read, latest, bad = scan_records(
         data, start, end, batch.record_count, pieces is None, look_for, earliest, width, exempt, overflow, pieces,

@@ -10,7 +10,7 @@ from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, ask_any_broker
 from sluicegate.proxy.cluster.discovery import discover_cluster
-from sluicegate.proxy.doctor.finding import CheckResult, Level, some_of
+from sluicegate.proxy.doctor.finding import CheckResult, Level, first_names
 from sluicegate.proxy.doctor.names import resolved
 from sluicegate.proxy.network.tls.contexts import TlsContext
 from sluicegate.proxy.session.opening.loop_detection import new_mark
@@ -145,7 +145,7 @@ async def _versions(upstream: Upstream, tls: TlsContext | None, brokers: Mapping
     for node_id, offered in offers.items():
         groups.setdefault(repr(sorted(offered.items())), []).append(str(node_id))
     if len(groups) > 1:
-        differing = "; ".join(f"brokers {some_of(nodes)}" for nodes in groups.values())
+        differing = "; ".join(f"brokers {first_names(nodes)}" for nodes in groups.values())
         advice = "complete the brokers' upgrade"
         found.append(CheckResult("broker versions", Level.WARNING, f"differ: {differing}", advice))
     return found
@@ -159,5 +159,5 @@ def _read(address: HostPort, offered: Mapping[int, range]) -> tuple[Level, str, 
     found = f"{address} supports Produce up to v{produce.stop - 1}, as {release}"
     newer = [APIS[key].name for key, there in offered.items() if key in APIS and there.stop - 1 > APIS[key].max_version]
     if newer:
-        found += f"; the proxy offers clients lower versions of {some_of(newer)}"
+        found += f"; the proxy offers clients lower versions of {first_names(newer)}"
     return Level.OK, found, ""

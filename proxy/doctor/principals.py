@@ -13,7 +13,7 @@ from sluicegate.proxy.cluster.broker_client import NoBrokerResponses, ask_any_br
 from sluicegate.proxy.cluster.broker_settings import BrokerSettings, SettingsHidden, ask_for_settings
 from sluicegate.proxy.cluster.discovery import discover_cluster
 from sluicegate.proxy.doctor.checks import CheckedCluster, ClusterCheck
-from sluicegate.proxy.doctor.finding import CheckResult, Level, some_of
+from sluicegate.proxy.doctor.finding import CheckResult, Level, first_names
 from sluicegate.proxy.session.opening.loop_detection import new_mark
 
 _ABOUT = "broker principals"
@@ -50,7 +50,7 @@ class _Sign(NamedTuple):
     declared_by: str
 
 
-def signs(listen: Listen, settings: BrokerSettings) -> Iterator[_Sign]:
+def contradictions(listen: Listen, settings: BrokerSettings) -> Iterator[_Sign]:
     """Yield the settings of one broker that contradict the declarations."""
     claims = set()
     for setting, value in settings.items():
@@ -97,7 +97,7 @@ async def _findings(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
         if isinstance(settings, SettingsHidden):
             yield CheckResult(_ABOUT, Level.NOT_CHECKED, f"broker {node_id}: {settings.reason}", _ALLOW)
             return
-        found = list(signs(config.listen, settings))
+        found = list(contradictions(config.listen, settings))
         for setting, value, declared_by in found:
             words = f"broker {node_id} has {setting}={value}: its principals may differ from {declared_by}"
             yield CheckResult(_ABOUT, Level.WARNING, words, _COMPARE)
@@ -105,7 +105,7 @@ async def _findings(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
             return  # the others are configured alike
         examined.append(str(node_id))
     if examined:
-        words = f"the default principal builder and Kafka's handlers of logins at brokers {some_of(examined)}"
+        words = f"the default principal builder and Kafka's handlers of logins at brokers {first_names(examined)}"
         yield CheckResult(_ABOUT, Level.OK, words)
 
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from sluicegate.config.model import Config
 from sluicegate.proxy.doctor.checks import CheckedCluster, ClusterCheck
-from sluicegate.proxy.doctor.finding import CheckResult, Level, some_of
+from sluicegate.proxy.doctor.finding import CheckResult, Level, first_names
 from sluicegate.proxy.doctor.running_proxy import local
 
 _ABOUT = "user names"
@@ -46,7 +46,7 @@ async def _findings(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
     names += await _connected(config)
     odd = {kind: name for name in reversed(names) if (kind := looks_like(name)) is not None}
     if odd:
-        found = some_of([f"{name} looks like {kind}" for kind, name in odd.items()])
+        found = first_names([f"{name} looks like {kind}" for kind, name in odd.items()])
         words = f"{found}: the principal of such a login is usually another name"
         yield CheckResult(_ABOUT, Level.WARNING, words, _ADVICE)
 

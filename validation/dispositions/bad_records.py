@@ -2,7 +2,7 @@
 
 from sluicegate.protocol.records import scan
 from sluicegate.protocol.records.record_batch import RecordBatch
-from sluicegate.validation.rejections import what_to_look_for
+from sluicegate.validation.rejections import scan_checks_of
 from sluicegate.validation.timestamps import TimeWindow
 from sluicegate.validation.verdict import Reason
 
@@ -13,7 +13,7 @@ class BadByBounds:
     """
 
     def __init__(self, batch: RecordBatch, window: TimeWindow | None, compacted: bool) -> None:
-        look_for = what_to_look_for(batch, window, compacted)
+        look_for = scan_checks_of(batch, window, compacted)
         self._window = window
         self._needs_key = bool(look_for & scan.NULL_KEY)
         self._looks_at_times = bool(look_for & (scan.OUT_OF_WINDOW | scan.EVERY_RECORD))

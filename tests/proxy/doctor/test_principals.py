@@ -6,7 +6,7 @@ from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages.cluster import DESCRIBE_CONFIGS_REQUEST, DESCRIBE_CONFIGS_RESPONSE
 from sluicegate.proxy.doctor.checks import CheckedCluster
 from sluicegate.proxy.doctor.finding import Level
-from sluicegate.proxy.doctor.principals import CHECK, signs
+from sluicegate.proxy.doctor.principals import CHECK, contradictions
 from tests.config.reading import SMALLEST, loaded
 from tests.proxy.scripted_broker import ScriptedBroker, brokers
 
@@ -49,7 +49,7 @@ _NAMES = "user_name_is_principal: [PLAIN, SCRAM-SHA-512]"
 def test_settings_that_contradict_a_declaration(keys: str, settings: dict[str, str | None], found: list[str]) -> None:
     listen = loaded(SMALLEST.replace("listen: {", f"listen: {{{keys}, ")).config.listen
 
-    contradicting = [each.setting for each in signs(listen, settings)]
+    contradicting = [each.setting for each in contradictions(listen, settings)]
 
     assert len(contradicting) == len(found)
     assert all(each.endswith(name) for each, name in zip(contradicting, found, strict=True))
