@@ -111,7 +111,7 @@ def effective_policy(policy: TopicPolicy) -> tuple[EffectiveValue, ...]:
     return tuple(found)
 
 
-def value_behind(policy: TopicPolicy, reason: Reason, rule: str | None = None) -> EffectiveValue | None:
+def violated_value(policy: TopicPolicy, reason: Reason, rule: str | None = None) -> EffectiveValue | None:
     """Return the value that a violation is about; `rule`: the violated rule. None: a broker's format is not set."""
     key = KEYS_BY_REASON.get(reason)
     if key is None:

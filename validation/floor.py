@@ -136,7 +136,7 @@ class Floors:
         """Return the policy of a topic with its floor applied. Equal arguments return the same object."""
         return self._raised_by(self._patterns.first_match(topic), policy)
 
-    def under_for_all(self, pattern: str, policy: TopicPolicy) -> TopicPolicy:
+    def with_floor_of_pattern(self, pattern: str, policy: TopicPolicy) -> TopicPolicy:
         """Return the policy of the topics that a pattern matches, with the first floor that provably has them all."""
         found = (i for i, match in enumerate(self._matches) if is_within(pattern, [match]))
         return self._raised_by(next(found, None), policy)

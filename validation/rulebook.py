@@ -88,7 +88,7 @@ class FilePolicies:
     def of_pattern(self, pattern: str) -> TopicPolicy:
         """Return the policy of an entry of `topics`, or `default`, with the floor of all topics of its pattern."""
         policy = next((policy for match, policy in self.topics if match == pattern), self.default)
-        return policy if self._floors is None else self._floors.under_for_all(pattern, policy)
+        return policy if self._floors is None else self._floors.with_floor_of_pattern(pattern, policy)
 
     def of(self, topic: str) -> TopicPolicy:
         """Return the policy of `topic` by the configuration alone."""

@@ -18,7 +18,7 @@ from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.proxy.reload.topic_explanation import NO_TOPIC, NOT_ASKED, ReadSettings, TopicExplanation
 from sluicegate.proxy.reporting.events.violation_event import shown_beginning
 from sluicegate.validation.dispositions.marks import REASON_HEADER
-from sluicegate.validation.effective import effective_policy, value_behind
+from sluicegate.validation.effective import effective_policy, violated_value
 from sluicegate.validation.from_keys import limits_of
 from sluicegate.validation.policy import TimestampType, TopicPolicy
 from sluicegate.validation.rules.rule import Client, Mode, OnOutage, OnSchemaError
@@ -173,7 +173,7 @@ class _Explanation:
                 )
 
     def _key_of(self, reason: Reason, rule: str | None) -> str:
-        value = value_behind(self._policy, reason, rule)
+        value = violated_value(self._policy, reason, rule)
         return f" ({value.key}: {value.source})" if value is not None else ""
 
     def _rules(self) -> Iterator[str]:

@@ -67,7 +67,7 @@ class AddressRate:
             if len(self._buckets) > self._most_addresses:
                 self._buckets.popitem(last=False)
         self._buckets.move_to_end(address)
-        return bucket.take_if_there(1, now)
+        return bucket.take_if_available(1, now)
 
 
 NEW_CONNECTIONS = "limits.max_new_connections_per_second"

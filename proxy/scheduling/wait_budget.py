@@ -95,7 +95,7 @@ class WaitBudget:
             yield
 
     @contextmanager
-    def waiting_at_most(
+    def limit_waiting(
         self,
         seconds: float,
         lock: threading.Lock,

@@ -71,7 +71,7 @@ class WaitingThreads(Generic[J]):
         job: J | None = first
         while job is not None:
             who = job.on_behalf_of
-            waits = self._wait_budget.waiting_at_most(WAIT_BUDGET_SECONDS, self._validating, who, self._cpu_time)
+            waits = self._wait_budget.limit_waiting(WAIT_BUDGET_SECONDS, self._validating, who, self._cpu_time)
             with self._validating, waits:
                 self._validate(job, self._giving_way(job))
             with self._changing:

@@ -154,7 +154,7 @@ class RequestHandler:
         handle(frame)
         self.release_memory()
 
-    def turn_begins(self) -> None:
+    def begin_turn(self) -> None:
         """Start a new turn, because all input was read or has to wait; check the quota of a partial request."""
         self._turn_left = _REQUESTS_A_TURN
         self._produce.check_partial_request()

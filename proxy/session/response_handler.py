@@ -102,7 +102,7 @@ class ResponseHandler:
         self._is_first = False
         return _GATHER
 
-    def turn_begins(self) -> None:
+    def begin_turn(self) -> None:
         """Start a new turn, because all input was read or has to wait."""
         self._is_first = True
 

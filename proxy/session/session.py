@@ -100,14 +100,14 @@ class Session:
         if connection.last_read >= _MUCH_BYTES and self._turns.check_lateness():
             self._turns.pause_for_others(connection)
         if connection is self.client:
-            self.requests.turn_begins()
+            self.requests.begin_turn()
             self._closer.on_client_read()
             if len(self.queue) >= self._max_in_flight and not must_keep_reading(connection, self.queue):
                 connection.pause(PauseReason.IN_FLIGHT)
                 self._dependencies.counts.limits_reached[IN_FLIGHT] += 1
             self._dependencies.in_flight.check(connection, self.queue)
             return
-        self._responses.turn_begins()
+        self._responses.begin_turn()
         self._delivery.flush_ready()
         if len(self.queue) < self._max_in_flight:
             self.client.resume(PauseReason.IN_FLIGHT)

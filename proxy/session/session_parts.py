@@ -70,7 +70,7 @@ def make_parts(
 
     from_client, from_broker = frames_part(given.read_buffer), responses_part(given.read_buffer)
     # A session that waits for a quota keeps the part of its first request that was read.
-    first = first_requests_part(given.read_buffer) if of_requests.quotas.are_there else from_client
+    first = first_requests_part(given.read_buffer) if of_requests.quotas.has_quotas else from_client
     most = given.limits.max_frame_bytes
     client_reader = FrameReader(NO_HANDLER, HEAD_BYTES, most, given.frames)
     broker_reader = FrameReader(NO_HANDLER, CORRELATION_ID_BYTES, most, given.frames)

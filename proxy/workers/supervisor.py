@@ -159,7 +159,7 @@ class Supervisor:
         for worker in compiling:
             worker.compiled, worker.problem = 0, None
             worker.outbox.send(Compile(changed, number, places))
-        await self._workers.all_are(
+        await self._workers.wait_until_all(
             lambda worker: worker not in compiling or worker.compiled >= number, _RELOAD_STEP_SECONDS
         )
         problems = [f"worker {each.index}: {each.problem}" for each in self._workers if each.problem]
@@ -170,7 +170,7 @@ class Supervisor:
             if worker not in compiling:  # it was restarted meanwhile, with the policies of before
                 worker.outbox.send(Compile(changed, number, places))
             worker.outbox.send(Adopt(number))
-        await self._workers.all_are(lambda worker: worker.adopted >= number, _RELOAD_STEP_SECONDS)
+        await self._workers.wait_until_all(lambda worker: worker.adopted >= number, _RELOAD_STEP_SECONDS)
         late = [worker.index for worker in self._workers if worker.adopted < number]
         if late:
             self._log.error("workers still use the previous policies", workers=late, seconds=2 * _RELOAD_STEP_SECONDS)

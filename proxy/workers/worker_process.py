@@ -91,7 +91,7 @@ class Workers:
         self._changed.clear()
         await self._changed.wait()
 
-    async def all_are(self, done: Callable[[WorkerProcess], bool], seconds: float) -> None:
+    async def wait_until_all(self, done: Callable[[WorkerProcess], bool], seconds: float) -> None:
         """Wait until `done` is true of all workers, at most `seconds`."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):

@@ -133,7 +133,7 @@ class WorkerReports:
     async def _request_fresh(self) -> None:
         asked_at = time.monotonic()
         self.request()
-        await self._workers.all_are(
+        await self._workers.wait_until_all(
             lambda worker: not worker.takes_connections or worker.last_message_at >= asked_at, _FRESH_SECONDS / 2
         )
 

@@ -92,7 +92,7 @@ def test_ids_that_a_client_invents_are_asked_for_so_often_and_others_are_answere
 
     def invent(who: str, first: int) -> int:
         """How many unknown ids are asked for it."""
-        with lock, wait_budget.waiting_at_most(30, lock, who):
+        with lock, wait_budget.limit_waiting(30, lock, who):
             for asked in range(30):
                 try:
                     registry.schema(first + asked)
@@ -104,7 +104,7 @@ def test_ids_that_a_client_invents_are_asked_for_so_often_and_others_are_answere
         raise AssertionError("it is asked for all of them")
 
     assert [invent("a", 0), invent("a", 100), invent("b", 200)] == [10, 0, 5]
-    with lock, wait_budget.waiting_at_most(30, lock, "c"):
+    with lock, wait_budget.limit_waiting(30, lock, "c"):
         assert registry.schema(5000).content.fault(b"\x02") is None
     assert len(http.asked) == 16
 

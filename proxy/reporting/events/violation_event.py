@@ -14,8 +14,7 @@ from sluicegate.config.teams import Owner
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy.reporting.bounded_text import CLIENT_CHARACTERS, cut, printable
 from sluicegate.proxy.session.client.identity import ClientIdentity
-from sluicegate.validation.effective import EffectiveValue, value_behind, value_of
-from sluicegate.validation.event_schema import SCHEMA_VERSION
+from sluicegate.validation.effective import EffectiveValue, value_of, violated_value
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.requests.name_pattern import owner_among
 from sluicegate.validation.rules.rule import Client, Mode
@@ -209,7 +208,7 @@ def _of_violation(violation: Violation) -> dict[str, Any]:
         "records": violation.records,
         "bad_records": violation.bad_count,
         "samples": [_sample(record, window, now_ms) for record in violation.bad_records],
-        "bound": _bound(value_behind(policy, violation.reason, violation.rules[0][0] if violation.rules else None)),
+        "bound": _bound(violated_value(policy, violation.reason, violation.rules[0][0] if violation.rules else None)),
     }
     if policy.enforced is not None and not policy.only_observes(rule for rule, _ in violation.rules):
         event["enforced"] = policy.mode is not Mode.OBSERVE

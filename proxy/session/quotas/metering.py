@@ -70,11 +70,11 @@ class Metering:
     @property
     def may_be_on(self) -> bool:
         """Whether any client has a quota."""
-        return self._quotas.are_there
+        return self._quotas.has_quotas
 
     def admit(self, client: Client) -> QuotaDecision:
         """Apply the quota of a client after its identity has become known or has changed."""
-        share = self._quotas.share_of(client) if self._quotas.are_there else None
+        share = self._quotas.share_of(client) if self._quotas.has_quotas else None
         if share is self._share:
             return QuotaDecision.PROCEED
         self.end()

@@ -209,7 +209,7 @@ class Quotas:
         self.held_bytes = 0
 
     @property
-    def are_there(self) -> bool:
+    def has_quotas(self) -> bool:
         """Whether any client has a quota."""
         return bool(self._rules.rulebook.in_file.quotas)
 

@@ -12,7 +12,7 @@ class TokenBucket:
         self._left = rate
         self._at = now
 
-    def take_if_there(self, amount: float, now: float) -> bool:
+    def take_if_available(self, amount: float, now: float) -> bool:
         """Take `amount` if it is available, and return whether it was. A failed attempt costs nothing."""
         saved = min(self._rate, self._left + max(now - self._at, 0.0) * self._rate)
         self._at = now

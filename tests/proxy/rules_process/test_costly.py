@@ -42,7 +42,7 @@ def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen: Seen) -> Iter
 def does(process: RulesProcess, what: str, client: str, cpu_time: CpuTime, times: int = 1) -> str | None:
     """Ask about a record `times` times, as one request of a client in a thread with `cpu_time`."""
     words = None
-    with (lock := threading.Lock()), process._wait_budget.waiting_at_most(2.0, lock, client, cpu_time):
+    with (lock := threading.Lock()), process._wait_budget.limit_waiting(2.0, lock, client, cpu_time):
         for _ in range(times):
             words = process.ask(DOES, RulesOperation.FAULT, fields_of(record(what.encode())))
     return words
@@ -66,7 +66,7 @@ def test_the_rest_of_a_request_that_is_less_than_a_slice_is_its_limit(process: R
     """Then nothing more could be had elsewhere."""
     does(process, "good", "a", CpuTime.SLICE)
 
-    with (lock := threading.Lock()), process._wait_budget.waiting_at_most(2.0, lock, "a", CpuTime.SLICE):
+    with (lock := threading.Lock()), process._wait_budget.limit_waiting(2.0, lock, "a", CpuTime.SLICE):
         process._wait_budget.spent.evaluating_seconds = SECONDS - 0.02
         with pytest.raises(TooCostly):
             process.ask(DOES, RulesOperation.FAULT, fields_of(record(b"spin 60")))
@@ -76,7 +76,7 @@ def test_a_schema_that_is_costly_to_compile_goes_elsewhere_too(process: RulesPro
     chain = schema(EvaluatorKind.JSON, CHAIN)
     deep = Specification(EvaluatorKind.JSON, b'{"allOf": [' * 4000 + b"{}" + b"]}" * 4000)
 
-    with (lock := threading.Lock()), process._wait_budget.waiting_at_most(2.0, lock, "a", CpuTime.SLICE):
+    with (lock := threading.Lock()), process._wait_budget.limit_waiting(2.0, lock, "a", CpuTime.SLICE):
         with pytest.raises(WaitNotAllowed):
             process.ask(chain, RulesOperation.FAULT, b"1")
         with pytest.raises((SchemaUnusable, WaitNotAllowed)):
@@ -86,10 +86,10 @@ def test_a_schema_that_is_costly_to_compile_goes_elsewhere_too(process: RulesPro
 def test_records_that_are_evaluated_ahead_go_elsewhere_together(process: RulesProcess) -> None:
     subjects = [fields_of(record(what)) for what in (b"good", b"bad", b"spin 60", b"bad")]
 
-    lock, waits = threading.Lock(), process._wait_budget.waiting_at_most
+    lock, waits = threading.Lock(), process._wait_budget.limit_waiting
     with lock, waits(2.0, lock, "a", CpuTime.SLICE), pytest.raises(WaitNotAllowed):
         process.look_ahead(DOES, RulesOperation.FAULT, subjects)
-    with lock, process._wait_budget.waiting_at_most(2.0, lock, "a", CpuTime.REST):
+    with lock, process._wait_budget.limit_waiting(2.0, lock, "a", CpuTime.REST):
         process.look_ahead(DOES, RulesOperation.FAULT, subjects)
         assert process.ask(DOES, RulesOperation.FAULT, subjects[1]) == "is bad"
         with pytest.raises(TooCostly):

@@ -41,7 +41,7 @@ class Asked:
     @contextmanager
     def request_of(self, client: str) -> Iterator[None]:
         lock = threading.Lock()
-        with lock, self.wait_budget.waiting_at_most(60, lock, client):
+        with lock, self.wait_budget.limit_waiting(60, lock, client):
             yield
 
     def verdicts(self, *values: str, rule: Specification = DOES) -> list[str | type[Exception] | None]:

@@ -110,14 +110,14 @@ def test_an_evaluation_that_exceeds_its_time_ends_in_c_code_too(process: RulesPr
 def test_a_request_has_one_budget_for_all_its_records(process: RulesProcess) -> None:
     wait_budget = process._wait_budget
     do(process, "good")
-    with wait_budget.waiting_at_most(2.0, (lock := threading.Lock()), "client"), lock:
+    with wait_budget.limit_waiting(2.0, (lock := threading.Lock()), "client"), lock:
         for _ in range(2):
             do(process, "spin 0.4")
         with pytest.raises(TooCostly):
             do(process, "spin 0.4")
         with pytest.raises(TooCostly):
             do(process, "good")
-    with wait_budget.waiting_at_most(2.0, lock, "client"), lock:
+    with wait_budget.limit_waiting(2.0, lock, "client"), lock:
         assert do(process, "spin 0.4") is None, "another request has its own"
 
 
@@ -256,7 +256,7 @@ def test_a_client_that_exhausts_its_budget_is_served_after_others(process: Rules
     order: list[str] = []
 
     def as_client(client: str, what: str, times: int) -> None:
-        with (lock := threading.Lock()), wait_budget.waiting_at_most(2.0, lock, client):
+        with (lock := threading.Lock()), wait_budget.limit_waiting(2.0, lock, client):
             for _ in range(times):
                 try:
                     do(process, what)

@@ -164,7 +164,7 @@ def test_each_name_has_a_quota_of_its_own_which_all_its_connections_share() -> N
         assert session.metering.admit(session.identity.for_rules()) is QuotaDecision.PROCEED
         session.metering.take(100)
 
-    assert quotas.are_there
+    assert quotas.has_quotas
     assert (PauseReason.QUOTA in other.client.pause_reasons, PauseReason.QUOTA in again.client.pause_reasons) == (
         False,
         True,
