@@ -57,7 +57,7 @@ class FloorPolicy:
     path: Path = ("floor",)
     rule_paths: Mapping[str, Path] = field(default_factory=dict)
 
-    def under(self, policy: TopicPolicy) -> TopicPolicy:
+    def with_floor(self, policy: TopicPolicy) -> TopicPolicy:
         """Return the policy, with the floor's value of each key that is stricter.
 
         A floor that rejects does so for all clients; `enforce` of the topic is about the stricter values of its own. A
@@ -70,7 +70,7 @@ class FloorPolicy:
             policy = _without_checks(policy)
         alone = None
         if policy.enforced is not None and self.mode is not Mode.OBSERVE:
-            alone = self.under(_without_checks(policy))
+            alone = self.with_floor(_without_checks(policy))
         bounds_times = min(self.before_max_ms, self.after_max_ms) < LONG_MAX
         sizes = [size for size in (policy.max_message_bytes, self.max_message_bytes) if size is not None]
         raised = replace(
@@ -132,7 +132,7 @@ class Floors:
         """Whether any floor has rules."""
         return any(floor is not None and floor.rules is not None for floor in self._floors)
 
-    def under(self, topic: str, policy: TopicPolicy) -> TopicPolicy:
+    def with_floor(self, topic: str, policy: TopicPolicy) -> TopicPolicy:
         """Return the policy of a topic with its floor applied. Equal arguments return the same object."""
         return self._raised_by(self._patterns.first_match(topic), policy)
 
@@ -147,7 +147,7 @@ class Floors:
             return policy
         known = self._raised.get((id(policy), place))
         if known is None:  # the policy is kept too, so that no other one gets its id
-            known = self._raised[id(policy), place] = (policy, floor.under(policy))
+            known = self._raised[id(policy), place] = (policy, floor.with_floor(policy))
         return known[1]
 
 

@@ -95,7 +95,7 @@ class FilePolicies:
         place = self._patterns.first_match(topic)
         policy = self.default if place is None else self._by_pattern[place]
         if self._floors is not None:
-            policy = self._floors.under(topic, policy)
+            policy = self._floors.with_floor(topic, policy)
         quota = next((quota for quota in self._topic_quotas if quota.topic and quota.topic.matches(topic)), None)
         if quota is not None:
             policy = replace(policy, quota=quota)
@@ -107,7 +107,7 @@ class FilePolicies:
 
     def _with_exempt(self, topic: str, policy: TopicPolicy, exemptions: tuple[Exemption, ...]) -> TopicPolicy:
         """Return the policy with that of exempt clients, as `checks: none` would make it."""
-        theirs = EXEMPT if self._floors is None else self._floors.under(topic, EXEMPT)
+        theirs = EXEMPT if self._floors is None else self._floors.with_floor(topic, EXEMPT)
         if theirs is not EXEMPT:
             origins = replace(policy.origins, paths=theirs.origins.paths, rules=theirs.origins.rules)
             theirs = replace(

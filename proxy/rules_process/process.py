@@ -103,7 +103,7 @@ class EvaluationProcess:
             is_last = response.is_last
 
     def look(self) -> None:
-        """Take note of what the process says without a request. Raises ProcessEnded if it, or its evaluator, has ended."""
+        """Read what the process reports without a request. Raises ProcessEnded if it, or its evaluator, has ended."""
         while self._is_readable():
             response = self._response(monotonic())
             if response.outcome is Outcome.ENDED:

@@ -133,7 +133,7 @@ FLOORS = st.builds(
 
 @given(POLICIES, FLOORS)
 def test_each_value_is_as_strict_as_the_floors_and_the_topics(policy: TopicPolicy, floor: FloorPolicy) -> None:
-    found = floor.under(policy)
+    found = floor.with_floor(policy)
 
     assert found.checked
     assert STRICTNESS.index(found.mode) >= STRICTNESS.index(floor.mode)
@@ -149,7 +149,7 @@ def test_each_value_is_as_strict_as_the_floors_and_the_topics(policy: TopicPolic
         assert (found.max_message_bytes or LONG_MAX) <= (policy.max_message_bytes or LONG_MAX)
         assert FRAMINGS.index(found.framing) >= FRAMINGS.index(policy.framing)
         assert (found.fix, found.rehearsed, found.dead_letters) == (policy.fix, policy.rehearsed, policy.dead_letters)
-    assert floor.under(found) == found
+    assert floor.with_floor(found) == found
 
 
 WEAK_ENTRIES = [

@@ -30,7 +30,10 @@ _SIZE_MASK = 0x7FFF_FFFF
 
 
 class Lz4Blocks:
-    """Yields each block of one frame in a batch of `magic`, valid until the next. Raises DamagedPayload and OddPayload."""
+    """Yields each block of one frame in a batch of `magic`, valid until the next.
+
+    Raises DamagedPayload and OddPayload.
+    """
 
     def __init__(self, data: memoryview, buffer: PlainBuffer, magic: int) -> None:
         self._data = data

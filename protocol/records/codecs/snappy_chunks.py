@@ -18,7 +18,9 @@ _MAX_RATIO = 32
 
 
 def snappy_pieces(data: memoryview, buffer: PlainBuffer, bounds: PayloadLimits) -> Iterator[Piece]:
-    """Yield each block; fewer bytes than a chunk's size at the end are no error. Raises DamagedPayload, OddPayload and OverLimit.
+    """Yield each block; fewer bytes than a chunk's size at the end are no error.
+
+    Raises DamagedPayload, OddPayload and OverLimit.
 
     A broker reads full steps across chunks, so the incomplete step of a chunk is lost if the next chunk is damaged. A
     step also ends at a header that should begin a further stream, but does not. The next step continues after that

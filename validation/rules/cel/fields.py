@@ -105,7 +105,7 @@ class FieldValues(Protocol):
         """Compile an expression over a field. Raises ExpressionUnusable."""
 
     def extent(self, data: bytes) -> tuple[int, int, int]:
-        """Return what SchemaValues.extent returns; a time of UNBOUNDED ns: visiting has no known bound."""
+        """Return what ValueReader.extent returns; a time of UNBOUNDED ns: visiting has no known bound."""
 
     def visit(self, data: bytes, visit: Visit) -> None:
         """Visit all fields. Raises NotOfSchema, ValueUnreadable, and what the visit raises."""
