@@ -107,7 +107,7 @@ class ExtendedValidation:
                 self._validated.times = {}
             self._validated.times[place] = (submission.topic, submission.partition), now_ms + verdict.ahead_ms
         if policy.samples:
-            verdict = self._sampling.shown_everywhere(place, submission, verdict, self._validated.observed, self._fixed)
+            verdict = self._sampling.with_samples(place, submission, verdict, self._validated.observed, self._fixed)
         unreadable = by_broker.unreadable if isinstance(by_broker, Accepted) else None
         if unreadable is not None and (is_observed or isinstance(verdict, Accepted)):
             self._validated.report_unreadable(place, unreadable, ValidationBasis(policy, now_ms))

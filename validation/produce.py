@@ -86,5 +86,5 @@ def _whole_request(request: ProduceRequest) -> Rejected | None:
                 if records is not None and opens_transactional(records):
                     return None
     except CorruptBatch as error:
-        return Rejected(error.code, Reason.MAGIC, str(error), stage=FaultStage.REQUEST)
+        return Rejected(error.code, Reason.UNSUPPORTED_MAGIC, str(error), stage=FaultStage.REQUEST)
     return None

@@ -23,10 +23,10 @@ _BASE_OFFSET_BYTES = 8
 _NO_BASE_OFFSET = bytes(_BASE_OFFSET_BYTES)
 # Violations of the request's rules; allocated once, because a request may have thousands of such partitions.
 _NO_BATCH = Rejected(ErrorCode.INVALID_RECORD, Reason.NO_BATCH, stage=FaultStage.PARTITION)
-_OLD_MAGIC = Rejected(ErrorCode.INVALID_RECORD, Reason.MAGIC, stage=FaultStage.PARTITION)
-_NO_CODEC = Rejected(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.CODEC, stage=FaultStage.PARTITION)
-_EARLY_ZSTD = Rejected(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, Reason.CODEC, stage=FaultStage.PARTITION)
-_TWO_BATCHES = Rejected(ErrorCode.INVALID_RECORD, Reason.TWO_BATCHES, stage=FaultStage.PARTITION)
+_OLD_MAGIC = Rejected(ErrorCode.INVALID_RECORD, Reason.UNSUPPORTED_MAGIC, stage=FaultStage.PARTITION)
+_NO_CODEC = Rejected(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.UNSUPPORTED_CODEC, stage=FaultStage.PARTITION)
+_EARLY_ZSTD = Rejected(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, Reason.UNSUPPORTED_CODEC, stage=FaultStage.PARTITION)
+_TWO_BATCHES = Rejected(ErrorCode.INVALID_RECORD, Reason.SEVERAL_BATCHES, stage=FaultStage.PARTITION)
 
 
 def check_request_rules(records: memoryview, first_end: int | None, version: int) -> Rejected | None:

@@ -83,7 +83,9 @@ def validate_partition(
         first_end = next_batch_end(records, 0)
         rejected = check_request_rules(records, first_end, submission.version) if has_rules else None
     except CorruptBatch as error:
-        return Rejected(error.code, Reason.MAGIC, stage=FaultStage.PARTITION if has_rules else FaultStage.LOG)
+        return Rejected(
+            error.code, Reason.UNSUPPORTED_MAGIC, stage=FaultStage.PARTITION if has_rules else FaultStage.LOG
+        )
     if rejected is not None:
         return rejected
     if first_end is None or magic_at(records, 0) < MAGIC_2:

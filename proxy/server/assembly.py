@@ -147,11 +147,12 @@ def assembled(
         log.revalidated(peer, error)
 
     path_counts = make_path_counts(clock, fast_path_failed)
-    view = LiveView(counters, ordinary, runtime.now_ms(), names.by_id)
+    numbering = EventNumbering(proxy_name(config))
+    view = LiveView(counters, ordinary, runtime.now_ms(), names.by_id, numbering)
     counts = ValidationCounts(counters, labels, names.by_id, view, ordinary, path_counts, topics_of_one(config.workers))
     broker_errors = BrokerErrorCounts(counters, labels.folding, runtime.now_ms)
     sinks = view if violations is None else SeveralSinks([violations, view])
-    observer = Observer(labels, names.by_id, sinks, config.violations.max_records, counts, pacer.later)
+    observer = Observer(labels, names.by_id, sinks, config.violations.max_records, counts, pacer.later, numbering)
     prepare = _prepare(runtime.now_ms)
     quarantine_memory = QuarantineMemory(limits.max_quarantined_bytes)
     scheduler = Scheduler(

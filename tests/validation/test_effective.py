@@ -35,7 +35,7 @@ def test_the_clusters_stricter_bound_is_in_force_and_both_are_named() -> None:
     settings = ClusterSettings(after_max_ms=10 * MINUTE, set_on_topic=frozenset({AFTER}))
 
     policy = policy_of(text, settings)
-    value = violated_value(policy, Reason.TIMESTAMP_AFTER)
+    value = violated_value(policy, Reason.TIMESTAMP_IN_FUTURE)
 
     assert policy.after_max_ms == 10 * MINUTE
     assert value is not None
@@ -122,7 +122,9 @@ def test_rules_have_the_lines_that_define_them() -> None:
         ("sized", "c.yaml:6, topics[0].rules[0]"),
         ("headed", "c.yaml:7, topics[0].rules[1]"),
     ]
-    of_records, of_requests = (violated_value(policy, each, "sized") for each in (Reason.RULE, Reason.REQUEST_RULE))
+    of_records, of_requests = (
+        violated_value(policy, each, "sized") for each in (Reason.RULE_VIOLATED, Reason.REQUEST_RULE_VIOLATED)
+    )
     assert of_records is not None and of_records.source == "c.yaml:6, topics[0].rules[0]"
     assert of_requests is not None and of_requests.source == "c.yaml:10, requests[1]"
     assert values(policy)["quotas"].source == "c.yaml:11, quotas[0]"
@@ -161,4 +163,4 @@ def test_a_suspension_is_the_source_of_what_it_changes() -> None:
 
 
 def test_the_format_of_a_batch_has_no_bound() -> None:
-    assert violated_value(policy_of(""), Reason.CRC) is None
+    assert violated_value(policy_of(""), Reason.CRC_MISMATCH) is None

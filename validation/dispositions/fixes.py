@@ -116,7 +116,7 @@ class _Stamp:
                 unit = unit_of(time, window.now_ms)
                 return in_milliseconds(time, unit) if unit is not None else None
             case TimeFix.CLAMP:
-                if breach is Reason.TIMESTAMP_BEFORE:
+                if breach is Reason.TIMESTAMP_TOO_OLD:
                     return window.now_ms - _within(window.before_max_ms)
                 return window.now_ms + _within(window.after_max_ms)
 

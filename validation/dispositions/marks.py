@@ -80,7 +80,7 @@ def mark(
     except CannotRewrite as error:
         return found[0] if found else _cannot_mark(str(error), batch.record_count)
     except BatchTooLarge:
-        return Rejected(ErrorCode.MESSAGE_TOO_LARGE, Reason.TOO_LARGE, records=batch.record_count)
+        return Rejected(ErrorCode.MESSAGE_TOO_LARGE, Reason.BATCH_TOO_LARGE, records=batch.record_count)
 
 
 def without_marks(records: memoryview, limits: ValidationLimits, decompressor: Decompressor) -> bytes | None:

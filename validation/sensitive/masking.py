@@ -79,7 +79,7 @@ def mask(
     except CannotRewrite as error:
         return _rejected(str(error), sensitive, batch.record_count)
     except BatchTooLarge:
-        return Rejected(ErrorCode.MESSAGE_TOO_LARGE, Reason.TOO_LARGE, records=batch.record_count)
+        return Rejected(ErrorCode.MESSAGE_TOO_LARGE, Reason.BATCH_TOO_LARGE, records=batch.record_count)
     return MaskedBatch(made, masks.count, tuple(masks.rules.items()))
 
 

@@ -15,6 +15,7 @@ from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy.reporting.bounded_text import CLIENT_CHARACTERS, cut, printable
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.effective import EffectiveValue, value_of, violated_value
+from sluicegate.validation.event_schema import SCHEMA_VERSION
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.requests.name_pattern import owner_among
 from sluicegate.validation.rules.rule import Client, Mode

@@ -33,8 +33,8 @@ _MARKING = frozenset({*_BY_BATCH, *_BY_RECORD})
 _NO_MARKS: dict[Meter, int] = {}
 # Module constants: looking up an enum member takes longer than the comparison.
 _LOG, _INVALID_RECORD, _CORRUPT_MESSAGE = FaultStage.LOG, ErrorCode.INVALID_RECORD, ErrorCode.CORRUPT_MESSAGE
-_MAGIC, _CRC, _TOO_LARGE = Reason.MAGIC, Reason.CRC, Reason.TOO_LARGE
-_OUTAGE, _SCHEMA = Reason.OUTAGE, Reason.SCHEMA
+_MAGIC, _CRC, _TOO_LARGE = Reason.UNSUPPORTED_MAGIC, Reason.CRC_MISMATCH, Reason.BATCH_TOO_LARGE
+_OUTAGE, _SCHEMA = Reason.DEPENDENCY_UNAVAILABLE, Reason.SCHEMA_UNUSABLE
 
 
 def marks_of(rejected: Rejected, policy: TopicPolicy) -> dict[Meter, int]:
