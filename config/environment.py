@@ -16,7 +16,7 @@ from sluicegate.config.files.yaml_source import compose
 from sluicegate.config.keys import annotation_at, is_list, item_of, keys_of, renamed, section_of
 from sluicegate.config.model import Config
 from sluicegate.config.source import Path, Problem, Source
-from sluicegate.config.validation_words import nearest
+from sluicegate.config.values.near_names import nearest
 
 PREFIX = "SLUICEGATE__"
 _ALMOST = "SLUICEGATE_"

@@ -1,21 +1,14 @@
 """Describes invalid values: the key, the expected value, and the given value unless it is secret."""
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Any
 
 from sluicegate.config.corrections import correction_of, misnomer_of
 from sluicegate.config.keys import annotation_at, each_key_of, holds_secret, item_of, keys_of, renamed, section_of
 from sluicegate.config.mistakes import Mistakes
 from sluicegate.config.source import Path, Problem, Source
+from sluicegate.config.values.near_names import nearest
 from sluicegate.config.values.quantity import shown
-
-
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The closest of `known`, or None when nothing is close."""
-    matches = get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return matches[0] if matches else None
-
 
 _KEY = "[key]"
 _UNKNOWN, _MISSING = "unexpected_keyword_argument", "missing"

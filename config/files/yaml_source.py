@@ -14,6 +14,7 @@ from sluicegate.config.files.regular_file import read_file as read_regular
 from sluicegate.config.files.yaml_errors import line_of, tab_before, words_of
 from sluicegate.config.files.yaml_nodes import BadNode, Reader, text_of
 from sluicegate.config.source import MAX_BYTES, Problem, Source, digest_of, dotted
+from sluicegate.config.values.near_names import near_files
 
 _BYTE_ORDER_MARKS = ((b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16"))
 
@@ -24,7 +25,8 @@ def read_file(path: FilePath, scalar: Callable[[yaml.ScalarNode], Any] = text_of
     try:
         content = read_regular(path, MAX_BYTES)
     except (OSError, ValueError) as error:  # ValueError: no file can have this name
-        return _unreadable(name, f"cannot be read: {getattr(error, 'strerror', None) or error}")
+        near = near_files(path) if isinstance(error, FileNotFoundError) else ""
+        return _unreadable(name, f"cannot be read: {getattr(error, 'strerror', None) or error}{near}")
     source = read_content(content, name, scalar)
     source.digests[path] = digest_of(content)
     return source

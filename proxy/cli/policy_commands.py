@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sluicegate.config.loading import ConfigError, Loaded
-from sluicegate.proxy.cli.console import HELP, end, print_lines, read_checked
+from sluicegate.proxy.cli.console import HELP, end, print_line, print_lines, read_checked
 
 if TYPE_CHECKING:
-    from sluicegate.proxy.reload.topic_explanation import ReadSettings
+    from sluicegate.proxy.cluster.topics import SettingsRead
 
 _USAGE = 2
 
@@ -33,8 +33,10 @@ def explain(
     from sluicegate.proxy.reload.topic_explanation import explain as lines_about
 
     loaded = read_checked(file)
+    cluster = _Cluster(loaded, offline)
     for name in topic:
-        print_lines(lines_about(name, loaded, _settings_reader(loaded, offline)))
+        print_lines(lines_about(name, loaded, cluster.settings))
+        cluster.report_unknown("explain", name)
 
 
 @commands.command(name="try", context_settings=HELP)
@@ -67,17 +69,46 @@ def try_one(
         record = given_record(key, value, value_file, header or (), timestamp, now, most)
     except BadGivenRecord as error:
         end([f"sluicegate try: {error}"], _USAGE)
-    trial = validate_one(topic, record, loaded, now, _settings_reader(loaded, offline), client_id)
+    cluster = _Cluster(loaded, offline)
+    trial = validate_one(topic, record, loaded, now, cluster.settings, client_id)
     print_lines(trial.lines)
+    cluster.report_unknown("try", topic)
     raise typer.Exit(0 if trial.is_forwarded else 1)
 
 
-def _settings_reader(loaded: Loaded, offline: bool) -> "ReadSettings":
-    """Return what reads the cluster's settings of a topic, as a running proxy reads them."""
-    from sluicegate.proxy.cluster.topics import read_settings_now
-    from sluicegate.proxy.reload.topic_explanation import NOT_ASKED
+class _Cluster:
+    """The cluster as a command sees it: asked once for each topic, or never if `offline`."""
 
-    return lambda topic: NOT_ASKED if offline else read_settings_now(loaded.config.upstream, topic)
+    def __init__(self, loaded: Loaded, offline: bool) -> None:
+        self._loaded = loaded
+        self._offline = offline
+        self._read: dict[str, SettingsRead] = {}
+
+    def settings(self, topic: str) -> "SettingsRead":
+        """Return the cluster's settings of a topic, as a running proxy reads them."""
+        from sluicegate.proxy.cluster.topics import read_settings_now
+        from sluicegate.proxy.reload.topic_explanation import NOT_ASKED
+
+        if topic not in self._read:
+            self._read[topic] = NOT_ASKED if self._offline else read_settings_now(self._loaded.config.upstream, topic)
+        return self._read[topic]
+
+    def report_unknown(self, command: str, topic: str) -> None:
+        """Print to standard error that no policy and no cluster has the topic, with near names."""
+        from sluicegate.protocol.topic_name import is_legal_topic_name
+        from sluicegate.proxy.cluster.topics import ListedNames, list_names_now
+        from sluicegate.proxy.reload.known_topics import KnownTopics
+        from sluicegate.proxy.reload.topic_explanation import NOT_ASKED
+
+        def listed() -> ListedNames:
+            if self._offline:
+                return ListedNames(reason=NOT_ASKED.reason)
+            return list_names_now(self._loaded.config.upstream)
+
+        if is_legal_topic_name(topic) and self.settings(topic).settings is None:
+            doubt = KnownTopics(lambda: self._loaded, tuple, listed).doubt(topic)
+            if doubt is not None:
+                print_line(f"sluicegate {command}: {doubt}", err=True)
 
 
 @commands.command(context_settings=HELP)

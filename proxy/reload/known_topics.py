@@ -2,15 +2,12 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from sluicegate.config.loading import Loaded
+from sluicegate.config.values.near_names import did_you_mean
 from sluicegate.config.values.topic_pattern import exact_name_of
 from sluicegate.proxy.cluster.topics import ListedNames
 from sluicegate.validation.topic_patterns import TopicPatterns
-
-_MOST_NEAR = 3
-_MOST_COMPARED = 20_000
 
 
 class NoSuchTopic(Exception):
@@ -33,8 +30,7 @@ class KnownTopics:
         A name is accepted as it is while the cluster cannot be asked. Raises NoSuchTopic. Blocks for seconds.
         """
         exact = exact_name_of(pattern)
-        named = (exact_name_of(topic.match) for topic in self.loaded().config.topics)
-        known = {name for name in (*named, *self.with_traffic(), *also) if name is not None}
+        known = {*self._named(), *also}
         if exact in known:
             return [pattern]
         cluster = self.listed()
@@ -49,8 +45,29 @@ class KnownTopics:
         reason = f"; the cluster was not asked: {cluster.reason}" if cluster.reason else ""
         raise NoSuchTopic(f"{pattern} matches no topic of the cluster or of a policy{reason}")
 
+    def doubt(self, topic: str) -> str | None:
+        """Return that no policy and no cluster has this topic, with near names; None if one has it.
+
+        While the cluster cannot be asked, a topic without an entry is doubted only if a policy has a near name. Blocks
+        for seconds.
+        """
+        known = self._named()
+        if topic in known:
+            return None
+        cluster = self.listed()
+        known.update(cluster.names)
+        if topic in known:
+            return None
+        if cluster.reason is None:
+            return _no_topic(topic, known)
+        entries = TopicPatterns([entry.match for entry in self.loaded().config.topics])
+        near = did_you_mean(topic, known) if entries.first_match(topic) is None else ""
+        return f"no policy has the topic {topic}{near}" if near else None
+
+    def _named(self) -> set[str]:
+        named = (exact_name_of(topic.match) for topic in self.loaded().config.topics)
+        return {name for name in (*named, *self.with_traffic()) if name is not None}
+
 
 def _no_topic(name: str, known: Iterable[str]) -> str:
-    near = get_close_matches(name, sorted(known)[:_MOST_COMPARED], _MOST_NEAR)
-    meant = f"; did you mean {' or '.join(near)}?" if near else ""
-    return f"no policy and no cluster has the topic {name}{meant}"
+    return f"no policy and no cluster has the topic {name}{did_you_mean(name, known)}"

@@ -327,6 +327,11 @@ def test_suspend_rejects_topics_that_nobody_has_and_lists_those_of_a_pattern(
         assert done.returncode == 1
         assert f"404 no policy and no cluster has the topic {topic}x; did you mean {topic}" in done.stderr
     assert codes(proxy, topic) == {32}
+    file = str(proxy.folder / "sluicegate.yaml")
+    for asking in (("explain", file, topic + "x"), ("try", file, "--topic", topic + "x")):
+        words = f"sluicegate {asking[0]}: no policy and no cluster has the topic {topic}x; did you mean {topic}"
+        assert words in sluicegate(*asking).stderr
+    assert sluicegate("explain", file, topic).stderr == ""
 
     pattern = topic[:-1] + "*"
     unconfirmed = sluicegate("suspend", pattern, "--reason", "incident", *options)

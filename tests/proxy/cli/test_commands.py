@@ -257,6 +257,41 @@ def test_try_ends_with_0_1_or_2(file: Path) -> None:
     assert tried()[0] == 2
 
 
+@pytest.mark.parametrize(
+    ("topic", "words"),
+    [
+        ("order", "no policy has the topic order; did you mean orders or team.orders?"),
+        ("orders", None),
+        ("elsewhere", None),
+        ("team.order", None),  # the entry of a pattern decides
+    ],
+)
+def test_a_topic_that_only_a_near_name_of_a_policy_may_mean_is_reported(
+    file: Path, topic: str, words: str | None
+) -> None:
+    file.write_text(MINIMAL + "topics: [{match: orders}, {match: team.*}, {match: team.orders}]\n")
+
+    for command in (("explain", str(file), topic), ("try", str(file), "--topic", topic)):
+        done = sluicegate(*command, "--offline")
+        assert done.returncode == 0
+        assert done.stderr == (f"sluicegate {command[0]}: {words}\n" if words else "")
+
+
+def test_a_file_that_is_missing_is_reported_with_near_names(file: Path) -> None:
+    file.with_name("schema.avsc").write_text("{}")
+    missing = file.with_suffix(".yml")
+
+    done = sluicegate("explain", str(missing), "orders")
+    assert done.stderr == f"{missing}: cannot be read: No such file or directory; did you mean {file.name}?\n"
+
+    schema = "{name: r, value: {schema: {format: avro, file: schemas.avsc}}}"
+    file.write_text(f"{MINIMAL}topics: [{{match: orders, rules: [{schema}]}}]\n")
+    named = file.with_name("schemas.avsc")
+    assert f"{named} cannot be read: No such file or directory; did you mean schema.avsc?" in (
+        sluicegate("try", str(file), "--topic", "orders").stderr
+    )
+
+
 def test_schema_is_json_on_standard_output() -> None:
     whole, topics = (json.loads(sluicegate("schema", *more).stdout) for more in ((), ("--topic-files",)))
 
