@@ -7,7 +7,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from sluicegate.config.contracts.contract import TopicContract
-from sluicegate.config.files.regular_file import read_now
+from sluicegate.config.files.regular_file import is_gone, read_now
 
 Path = tuple[str | int, ...]
 MAX_BYTES = 16 << 20
@@ -26,6 +26,21 @@ class Problem:
         return printable(f"{self.place}: {self.key + ': ' if self.key else ''}{self.message}")
 
 
+@dataclass(frozen=True, slots=True)
+class SchemaFile:
+    """A schema as it was read from a file: its text, or a Protobuf descriptor set.
+
+    `files`: the file, and those that it imports from its folder.
+    """
+
+    content: bytes = field(repr=False)
+    files: tuple[FilePath, ...]
+
+    def is_gone(self) -> bool:
+        """Return whether one of the files is missing. Without a deadline."""
+        return any(map(is_gone, self.files))
+
+
 @dataclass(slots=True)
 class Source:
     """Configuration data and where each path came from (`file:line`, an environment variable, an option).
@@ -36,6 +51,8 @@ class Source:
     item of another file, its path there. `contracts`: by topic. `content`: of its own file. `included`: the content of
     each file of `topic_files` and `contracts`. `previous`: the same of the configuration in force before, from which
     missing files are read. `missing`: those files, each with the patterns of the topics whose policies are kept.
+    `schemas`: those of files that rules name, by the file, as they were compiled. `previous_schemas`: the same of the
+    configuration in force before.
     """
 
     name: str
@@ -52,6 +69,8 @@ class Source:
     included: dict[FilePath, bytes] = field(default_factory=dict, repr=False)
     previous: Mapping[FilePath, bytes] = field(default_factory=dict, repr=False)
     missing: dict[FilePath, list[str]] = field(default_factory=dict)
+    schemas: dict[FilePath, SchemaFile] = field(default_factory=dict)
+    previous_schemas: Mapping[FilePath, SchemaFile] = field(default_factory=dict)
 
     def place_of(self, path: Path) -> str:
         """Return the place of `path`, or of the nearest path around it."""
@@ -61,12 +80,15 @@ class Source:
         return self.name
 
     def only_places(self, sections: Collection[str]) -> "Source":
-        """Return the places of these sections alone, without any data, for messages about values in force."""
+        """Return the places of these sections and the schemas, without other data: for messages about values in force,
+        and for workers, which compile the same schemas.
+        """
         return Source(
             self.name,
             places={path: place for path, place in self.places.items() if path[0] in sections},
             elsewhere={path: other for path, other in self.elsewhere.items() if path[0] in sections},
             contracts=self.contracts,
+            schemas=self.schemas,
         )
 
     def key_of(self, path: Path) -> str:

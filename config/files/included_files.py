@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from sluicegate.config.files.patterns import has_wildcards
-from sluicegate.config.files.regular_file import stat_now
+from sluicegate.config.files.regular_file import is_gone
 from sluicegate.config.files.scopes import TOPICS
 from sluicegate.config.files.yaml_nodes import text_of
 from sluicegate.config.files.yaml_source import read_content, read_file
@@ -43,7 +43,7 @@ def vanished(previous: Iterable[FilePath], pattern: str, present: Iterable[FileP
     `present` are those that it leads to. A link without a target counts as vanished. Without a deadline.
     """
     found = set(present)
-    return [file for file in previous if _leads_to(pattern, file) and (file not in found or _is_gone(file))]
+    return [file for file in previous if _leads_to(pattern, file) and (file not in found or is_gone(file))]
 
 
 def read_included(source: Source, file: FilePath, scalar: Callable[[yaml.ScalarNode], Any] = text_of) -> Source:
@@ -97,13 +97,3 @@ def _matches(wanted: str, part: str) -> bool:
     if not has_wildcards(wanted):
         return wanted == part
     return (wanted[0] == "." or part[0] != ".") and fnmatchcase(part, wanted)
-
-
-def _is_gone(file: FilePath) -> bool:
-    try:
-        stat_now(file)
-    except (FileNotFoundError, NotADirectoryError):
-        return True
-    except OSError:
-        return False  # reading it has the reason
-    return False

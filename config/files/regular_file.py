@@ -52,6 +52,17 @@ def stat_now(path: Path) -> os.stat_result:
     return path.stat()
 
 
+def is_gone(path: Path) -> bool:
+    """Return whether a file is missing, without a deadline; False if that cannot be found out."""
+    try:
+        stat_now(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False  # reading it has the reason
+    return False
+
+
 def _check_kind(status: os.stat_result) -> None:
     if stat.S_ISREG(status.st_mode):
         return

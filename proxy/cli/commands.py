@@ -45,6 +45,7 @@ def _options(
 def run(config: _Config = None, upstream: _Upstream = None, listen: _Listen = None) -> None:
     """Run the proxy until SIGTERM or Ctrl-C. Options and SLUICEGATE__… variables override the file."""
     from sluicegate.proxy.network.tls.certificates import Severity
+    from sluicegate.proxy.registry.schema_files import SchemaFiles
     from sluicegate.proxy.reload.config_check import flaws_in, problem_of
     from sluicegate.proxy.reload.config_file import ConfigFile
 
@@ -54,7 +55,7 @@ def run(config: _Config = None, upstream: _Upstream = None, listen: _Listen = No
         loaded = read(lambda: load(Source("command line"), os.environ, options), {"upstream", "listen"})
     else:
         loaded = read(file.read)
-    flaws = list(flaws_in(loaded.config))
+    flaws = list(flaws_in(loaded.config, SchemaFiles(loaded.source.schemas)))
     unusable = [str(problem_of(flaw, loaded.source)) for flaw in flaws if flaw.level is Severity.UNUSABLE]
     if unusable:
         end(unusable)

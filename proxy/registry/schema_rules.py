@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from sluicegate.config.content_keys import Schema
-from sluicegate.config.files.regular_file import read_file
+from sluicegate.proxy.registry.compile_cost import held_seconds
+from sluicegate.proxy.registry.schema_files import SchemaFiles
 from sluicegate.proxy.rules_process.evaluation_thread import TooCostly
 from sluicegate.proxy.rules_process.evaluator import made
-from sluicegate.proxy.rules_process.messages import EvaluatorKind, Specification
-from sluicegate.proxy.rules_process.protoc import descriptor_set_of_file
+from sluicegate.proxy.rules_process.messages import Kind, Specification
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.rules_process.stoppable import StoppableContent, StoppableRule
 from sluicegate.validation.rules.content_rules import content_rule
@@ -26,10 +26,10 @@ from sluicegate.validation.rules.schemas.schema_constraints import MeetsConstrai
 from sluicegate.validation.rules.schemas.schema_expression import TrueOfSchema, check_syntax, json_schema_of
 from sluicegate.validation.rules.schemas.schema_file import Envelope, FollowsSchema
 
-_MOST_BYTES = 10 << 20
-# A larger schema is compiled in the rules process first: a library may block the interpreter for 58 ms with 400 kB of
-# JSON Schema, and 320 ms with 2 MB. If that takes more CPU time than _CHEAP_SECONDS, this process does not compile it.
+# A larger schema, and one that may hold the interpreter longer, is compiled in the rules process first. If that takes
+# more CPU time than _CHEAP_SECONDS, this process does not compile it.
 _LARGE_BYTES = 256 << 10
+_HELD_SECONDS = 0.05
 _CHEAP_SECONDS = 0.1
 _LANGUAGES: Final = {
     "json": SchemaLanguage.JSON,
@@ -44,12 +44,18 @@ class SchemaRules(InlineRules):
     """Makes the rules of one configuration; each known schema is compiled once.
 
     `registries`: by their configured names. Rules that are not known to be cheap run in `process`; None: all run
-    inline.
+    inline. `files` reads schemas.
     """
 
-    def __init__(self, registries: Mapping[str, Schemas], process: RulesProcess | None = None) -> None:
+    def __init__(
+        self,
+        registries: Mapping[str, Schemas],
+        process: RulesProcess | None = None,
+        files: SchemaFiles | None = None,
+    ) -> None:
         self._registries = registries
         self._process = process
+        self._files = files or SchemaFiles({})
         self._contents: dict[Schema, Content] = {}
 
     def of_schema(self, schema: Schema, side: Side) -> RecordRule:
@@ -68,7 +74,7 @@ class SchemaRules(InlineRules):
         schema = replace(schema, json_schema=None)
         content = self._contents.get(schema)
         if content is None:
-            specification = specification_of(schema)
+            specification = specification_of(schema, self._files)
             try:
                 content = self._contents[schema] = self._content_of(specification)
             except SchemaUnusable as error:
@@ -148,7 +154,8 @@ class SchemaRules(InlineRules):
     def _content_of(self, specification: Specification) -> Content:
         if self._process is None:
             return _compiled(specification)
-        is_cheap = specification.size <= _LARGE_BYTES or _is_cheap(specification, self._process)
+        is_short = specification.size <= _LARGE_BYTES and held_seconds(specification) <= _HELD_SECONDS
+        is_cheap = is_short or _is_cheap(specification, self._process)
         content = _compiled(specification) if is_cheap else None
         return StoppableContent(specification, content, self._process)
 
@@ -167,37 +174,23 @@ def _is_cheap(specification: Specification, process: RulesProcess) -> bool:
     except TooCostly as error:
         raise SchemaUnusable(f"compiling it takes {error}") from error
     except Outage as error:
-        raise SchemaUnusable(f"it is too large to be compiled without the rules process: {error}") from error
+        raise SchemaUnusable(f"it is too costly to be compiled without the rules process: {error}") from error
 
 
-def specification_of(schema: Schema) -> Specification:
-    """Return the specification of a schema's text or file; a .proto file becomes a descriptor set.
-
-    Raises SchemaUnusable.
-    """
+def specification_of(schema: Schema, files: SchemaFiles | None = None) -> Specification:
+    """Return the specification of a schema's text or file, which `files` reads. Raises SchemaUnusable."""
     assert schema.format is not None
     if schema.file is None:
         assert schema.text is not None
         text = schema.text.encode()
     else:
         path = Path(schema.file).absolute()
-        text = _read(path)
+        text = (files or SchemaFiles({})).content_of(path, schema.format == "protobuf")
         if schema.format == "protobuf":
-            descriptor_set = descriptor_set_of_file(path) if path.suffix == ".proto" else text
-            return Specification(EvaluatorKind.PROTOBUF, descriptor_set, name=schema.message or "")
+            return Specification(Kind.PROTOBUF, text, name=schema.message or "")
         try:
             text.decode()
         except UnicodeDecodeError:
             raise SchemaUnusable(f"{path} is not UTF-8") from None
     has_id = schema.format == "avro" and schema.envelope == Envelope.CONFLUENT.value
-    return Specification(EvaluatorKind.SERIALIZED_AVRO if has_id else _KINDS[schema.format], text)
-
-
-def _read(path: Path) -> bytes:
-    try:
-        content = read_file(path, _MOST_BYTES)
-    except OSError as error:
-        raise SchemaUnusable(f"{path} cannot be read: {error.strerror}") from error
-    if len(content) > _MOST_BYTES:
-        raise SchemaUnusable(f"{path} is larger than {_MOST_BYTES} bytes")
-    return content
+    return Specification(Kind.SERIALIZED_AVRO if has_id else _KINDS[schema.format], text)

@@ -16,6 +16,7 @@ from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.proxy.network.tls.certificates import Flaw, files_for_server, flaws_of, tls_files
 from sluicegate.proxy.registry.aws_login import AWS_EXTRA
 from sluicegate.proxy.registry.registries import Registries
+from sluicegate.proxy.registry.schema_files import SchemaFiles
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.telemetry import ExtraMissing, check_extra
@@ -25,11 +26,14 @@ from sluicegate.validation.rules.from_keys import parts_of
 from sluicegate.validation.rules.rule import RuleUnusable
 
 
-def flaws_in(config: Config) -> Iterator[Flaw]:
-    """Yield flaws in certificates, keys, secret files, objects that rules name, and the requirements of `otel`."""
+def flaws_in(config: Config, files: SchemaFiles | None = None) -> Iterator[Flaw]:
+    """Yield flaws in certificates, keys, secret files, objects that rules name, and the requirements of `otel`.
+
+    `files` reads schemas.
+    """
     now = datetime.now(UTC)
-    for files in tls_files(config):
-        yield from flaws_of(files, now)
+    for tls in tls_files(config):
+        yield from flaws_of(tls, now)
     sasl = config.upstream.sasl
     for secret in (*(() if sasl is None else sasl.secrets), config.admin.web_ui_token):
         try:
@@ -39,17 +43,20 @@ def flaws_in(config: Config) -> Iterator[Flaw]:
             yield Flaw(error.key, error.message)
     if sasl is not None and sasl.oauth is not None and sasl.oauth.tls is not None:
         yield from flaws_of(files_for_server("upstream.sasl.oauth.tls", sasl.oauth.tls), now)
-    yield from flaws_in_policies(config)
+    yield from flaws_in_policies(config, files=files)
     if config.otel is not None:
         yield from _flaws_in_otel(config.otel, now)
 
 
-def flaws_in_policies(config: Config, process: RulesProcess | None = None) -> Iterator[Flaw]:
+def flaws_in_policies(
+    config: Config, process: RulesProcess | None = None, files: SchemaFiles | None = None
+) -> Iterator[Flaw]:
     """Yield flaws in schemas, expressions, entry points, sensitive fields, and registries' passwords and certificates.
 
-    `process` compiles large schemas; None: this process compiles them. No requests are sent to registries.
+    `process` compiles large schemas; None: this process compiles them. `files` reads schemas. No requests are sent to
+    registries.
     """
-    schema_rules = SchemaRules(Registries().by_name(config.registries), process)
+    schema_rules = SchemaRules(Registries().by_name(config.registries), process, files)
     for path, keys in config.sections_with_rules():
         place = ".".join(map(str, path))
         for i, rule in enumerate(keys.rules or ()):
@@ -75,8 +82,12 @@ def flaws_in_policies(config: Config, process: RulesProcess | None = None) -> It
 
 
 def check_policies(loaded: Loaded, process: RulesProcess | None = None) -> None:
-    """Check the keys that take effect on a reload; for `process` see `flaws_in_policies`. Raises ConfigError."""
-    problems = [problem_of(flaw, loaded.source) for flaw in flaws_in_policies(loaded.config, process)]
+    """Check the keys that take effect on a reload; for `process` see `flaws_in_policies`. Raises ConfigError.
+
+    The schemas of files are read into `loaded.source`.
+    """
+    files = SchemaFiles(loaded.source.schemas, loaded.source.previous_schemas)
+    problems = [problem_of(flaw, loaded.source) for flaw in flaws_in_policies(loaded.config, process, files)]
     if problems:
         raise ConfigError(problems)
 

@@ -1,30 +1,29 @@
 """Reads the configuration's files, and detects changes to them."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from sluicegate.config.files.deadline import within_deadline
 from sluicegate.config.files.patterns import MOST_BYTES, TooManyFiles, patterns_in, topic_files
-from sluicegate.config.files.regular_file import stat_now
+from sluicegate.config.files.regular_file import is_gone, stat_now
 from sluicegate.config.files.yaml_source import read_file
 from sluicegate.config.keys import each_key_of
 from sluicegate.config.loading import ConfigError, Loaded, Option, load
 from sluicegate.config.model import POLICIES, Config
 from sluicegate.config.section import is_section
-from sluicegate.config.source import MAX_BYTES, Problem, digest_of_file
+from sluicegate.config.source import MAX_BYTES, Problem, SchemaFile, Source, digest_of_file
 
-NOTHING: Mapping[Path, bytes] = MappingProxyType({})
+NOTHING = Source("nothing")
 _MOST_NAMED = 10
 
 _FileStates = tuple[object, ...]
 
 
 class ConfigFile:
-    """The main file and the files that its `topic_files` and `contracts` name.
+    """The main file, the files that its `topic_files` and `contracts` name, and whether those with schemas are there.
 
     The environment and the command line override them. Files are compared by path and content, so that a link with a
     new target, as in a ConfigMap, is a change.
@@ -35,6 +34,8 @@ class ConfigFile:
         self._options = tuple(options)
         self._patterns: list[str] = []
         self._digests: dict[Path, bytes] = {}
+        self._schemas: tuple[Path, ...] = ()
+        self._gone: frozenset[Path] = frozenset()
         self._states: _FileStates | None = None
         self._is_settled = False
         self._is_unusable = False
@@ -46,7 +47,8 @@ class ConfigFile:
 
     def has_changed(self) -> bool:
         """Return whether the content differs from the last read and has not changed since the last call, because an
-        editor that writes in place may not have finished. Reads files only if their stat differs.
+        editor that writes in place may not have finished; or whether a watched file is missing or there again. Reads
+        files only if their stat differs.
 
         Blocks for some seconds at most. Raises FileUnreadable while a file system does not respond.
         """
@@ -59,17 +61,26 @@ class ConfigFile:
             return False  # the file may be missing while it is replaced
         digests = within_deadline((self._path, "digests"), self._digests_now)
         self._is_settled = True
-        return self._is_unusable or digests != self._digests  # the error may be in a file that was not read
+        gone = within_deadline((self._path, "schemas"), self._gone_now)
+        # The error of an unusable file may be in a file that was not read.
+        return self._is_unusable or digests != self._digests or gone != self._gone
 
-    def read(self, previous: Mapping[Path, bytes] = NOTHING) -> Loaded:
+    def watch(self, schemas: Iterable[SchemaFile], gone: Iterable[Path] = ()) -> None:
+        """Watch whether the files of these schemas are missing, as those of `gone` are now; a change of their content
+        is no change.
+        """
+        self._schemas = tuple(dict.fromkeys(file for schema in schemas for file in schema.files))
+        self._gone = frozenset(gone)
+
+    def read(self, previous: Source = NOTHING) -> Loaded:
         """Read and validate the files as they are now. Raises ConfigError.
 
-        `previous`: the contents of the included files in force, from which files that have vanished since are read.
+        `previous`: the source in force, from which files that have vanished since are read.
         """
         self._is_unusable = True
         source = read_file(self._path)
         source.content = None  # only that of included files is kept
-        source.previous = previous
+        source.previous, source.previous_schemas = previous.included, previous.schemas
         try:
             loaded = load(source, os.environ, self._options, self._path.parent)
         except RecursionError as error:
@@ -104,7 +115,11 @@ class ConfigFile:
                     return None
                 continue
             seen += (file, found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+        seen.append(self._gone_now())
         return tuple(seen)
+
+    def _gone_now(self) -> frozenset[Path]:
+        return frozenset(filter(is_gone, self._schemas))
 
     def _digests_now(self) -> dict[Path, bytes] | None:
         """Return the digests; None if the files exceed the size limit, which `read` reports."""

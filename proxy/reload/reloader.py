@@ -2,21 +2,23 @@
 
 The new policies are compiled while the old ones stay in force, and replace them as a whole. A file with an error
 changes nothing; the log, /readyz and a metric report it until the file is corrected. Policies of an included file that
-has vanished stay in force until it is back, or an operator accepts that it is removed.
+has vanished stay in force until it is back, or an operator accepts that it is removed. A schema whose file has vanished
+is applied until the file is back, or no rule names it.
 """
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from pathlib import Path
 
 import structlog
 
 from sluicegate.config.files.deadline import FileUnreadable, within_deadline
+from sluicegate.config.files.regular_file import is_gone
 from sluicegate.config.loading import ConfigError, Loaded
 from sluicegate.config.source import Source
 from sluicegate.proxy.network.daemon_thread import in_daemon_thread
+from sluicegate.proxy.registry.schema_files import missing_schemas
 from sluicegate.proxy.reload.config_file import NOTHING, ConfigFile, keys_needing_restart
 from sluicegate.proxy.reload.policy_changes import Effect, changes_between
 from sluicegate.proxy.reload.policy_history import PolicyHistory, PolicyReload
@@ -64,6 +66,7 @@ class Reloader:
         self._status = status
         self._counters = counters
         self._history = history
+        file.watch(running.source.schemas.values())
         self._requested = asyncio.Event()
         self._requests: list[ReloadRequest] = []
         self._pause = _LOOK_SECONDS
@@ -137,7 +140,7 @@ class Reloader:
 
     async def _reload(self, is_requested: bool, accepts_removed: bool) -> None:
         """Raises ConfigError and FileUnreadable."""
-        previous = NOTHING if accepts_removed else self._in_force.source.included
+        previous = NOTHING if accepts_removed else self._in_force.source
         work = partial(self._load, previous, is_requested)
         key = (self._file, "load", is_requested, accepts_removed)
         loaded: Loaded = await in_daemon_thread(partial(within_deadline, key, work, _LOAD_SECONDS))
@@ -186,16 +189,22 @@ class Reloader:
         self._log.info("policies changed", files=files, count=len(changes), **named)
         self._history.add(PolicyReload(adopted_ms, files, named, len(changes)))
 
-    def _load(self, previous: Mapping[Path, bytes], is_requested: bool) -> Loaded:
+    def _load(self, previous: Source, is_requested: bool) -> Loaded:
         """Blocks. Raises ConfigError."""
         loaded = self._file.read(previous)
-        if not self._only_misses_files(loaded, is_requested):
+        source = loaded.source
+        if self._only_misses_files(loaded, is_requested):
+            source.schemas = self._in_force.source.schemas
+        else:
             self._check(loaded)
+        source.missing |= missing_schemas(loaded.config, source)
+        schemas = source.schemas.values()
+        self._file.watch(schemas, {file for schema in schemas for file in schema.files if is_gone(file)})
         return loaded
 
     def _only_misses_files(self, loaded: Loaded, is_requested: bool) -> bool:
         """Return whether nothing has changed but that files are missing. Then nothing is compiled, because a vanished
-        folder may have schemas too.
+        folder may have files with secrets too.
         """
         return bool(loaded.source.missing) and not is_requested and loaded.config == self._in_force.config
 

@@ -1,12 +1,16 @@
 """Makes the rules of each configuration. Connections to registries and the rules process are kept across reloads."""
 
 from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
 
 from sluicegate.config.limits import Limits
 from sluicegate.config.loading import Loaded
 from sluicegate.config.registries import Registry
+from sluicegate.config.source import SchemaFile
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_compiler import REGISTRY_KINDS, RulesProcessCompiler
+from sluicegate.proxy.registry.schema_files import SchemaFiles
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.proxy.reload.config_check import check_policies
 from sluicegate.proxy.reporting.logs.service_reports import RegistryReports, RulesReports
@@ -27,11 +31,16 @@ class RuleMakers:
             wait_budget, RegistryReports(counters), compiler=RulesProcessCompiler(self._process)
         )
 
-    def for_registries(self, registries: Mapping[str, Registry]) -> SchemaRules:
-        """Return the rule maker for one configuration. Closes registries that only the previous one names."""
+    def for_registries(
+        self, registries: Mapping[str, Registry], schemas: Mapping[Path, SchemaFile] = MappingProxyType({})
+    ) -> SchemaRules:
+        """Return the rule maker for one configuration. Closes registries that only the previous one names.
+
+        `schemas`: those of files that are known already, and are not read.
+        """
         if registries:
             self._process.prepare(REGISTRY_KINDS)
-        return SchemaRules(self.registries.by_name(registries), self._process)
+        return SchemaRules(self.registries.by_name(registries), self._process, SchemaFiles(dict(schemas)))
 
     def check(self, loaded: Loaded) -> None:
         """Check a configuration's policies before its rules are made. Raises ConfigError."""

@@ -73,6 +73,14 @@ def descriptor_set_of_file(path: Path) -> bytes:
     return _compiled([f"--proto_path={folder}", *_well_known()], folder, path.name)
 
 
+def sources_of(descriptor_set: bytes, path: Path) -> tuple[Path, ...]:
+    """Return the .proto file at `path`, and the files of its folder that its descriptor set includes."""
+    files = import_module("google.protobuf.descriptor_pb2").FileDescriptorSet.FromString(descriptor_set)
+    folder = path.resolve().parent
+    imported = (folder / file.name for file in files.file if file.name != path.name)
+    return (path, *(file for file in imported if file.exists()))
+
+
 def _inputs(folder: Path, texts: Mapping[str, str]) -> list[str]:
     """Write schemas below `folder`; return the compiler's arguments to find them, and the files known to all.
 

@@ -158,8 +158,8 @@ class Server:
         self._running.parts.rules.suspend(suspended)
 
     def _policies_of(self, config: Config, source: Source) -> FilePolicies:
-        """Read the files that rules name and return the policies. Raises RuleUnusable."""
-        return file_policies_of(config, self._rule_makers.for_registries(config.registries), source)
+        """Read the files that rules name and `source` has not read, and return the policies. Raises RuleUnusable."""
+        return file_policies_of(config, self._rule_makers.for_registries(config.registries, source.schemas), source)
 
     def _query_of_policies(self) -> PolicyQuery:
         """Return what explains the policies in force, with the cluster's settings and suspensions in force."""

@@ -92,8 +92,18 @@ def test_a_vanished_file_is_kept_until_it_is_back_or_its_removal_is_accepted(sta
 
 
 def test_a_vanished_folder_is_kept_and_a_restarted_worker_has_its_policies(stage: Stage) -> None:
+    """The folder has the schema of a rule too, which a restarted worker could not read."""
+    schema = stage.teams / "schema.json"
+    schema.write_text('{"type": "object"}')
+    rule = {"name": "r", "key": {"schema": {"format": "json", "file": "schema.json"}}}
+    stage.team.write_text(yaml.safe_dump({"topics": [{"match": stage.topic, AFTER: HOUR, "rules": [rule]}]}))
+    assert stage.reload().returncode == 0
     stage.teams.rename(stage.teams.with_name("elsewhere"))
-    stage.is_missing()
+    eventually(lambda: "policy_file_missing" in conditions(stage.proxy), what="the condition")
+    metrics = stage.proxy.get("/metrics")[1]
+    for file in (stage.team, schema):
+        assert f'sluicegate_condition{{condition="policy_file_missing",subject="{file}"}} 1.0' in metrics
+    assert codes(stage.proxy, stage.topic) == {32}
     if stage.proxy.config["workers"] > 1:
         for worker in workers_of(stage.proxy):
             os.kill(worker, signal.SIGKILL)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sluicegate.config.loading import ConfigError, Loaded
-from sluicegate.proxy.reload.config_file import ConfigFile
+from sluicegate.proxy.reload.config_file import NOTHING, ConfigFile
 from tests.config.contracts.written import ORDERS
 from tests.config.reading import SMALLEST
 
@@ -30,7 +30,7 @@ class Folder:
 
     def read(self) -> list[str]:
         """Read the files as a reload does, and return the patterns of the entries."""
-        previous = self.loaded.source.included if self.loaded is not None else {}
+        previous = self.loaded.source if self.loaded is not None else NOTHING
         self.loaded = self.file.read(previous)
         return [topic.match for topic in self.loaded.config.topics]
 

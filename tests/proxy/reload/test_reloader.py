@@ -224,7 +224,7 @@ def missing(status: Status) -> dict[str, str]:
 
 
 async def test_policies_of_a_vanished_folder_stay_in_force_until_the_removal_is_accepted(stage: Stage) -> None:
-    """The folder has the schema of a rule too, without which nothing could be compiled."""
+    """The folder has the schema of a rule too."""
     teams = stage.path.parent / "teams"
     teams.mkdir()
     (teams / "orders.json").write_text('{"type": "object"}')
@@ -239,16 +239,20 @@ async def test_policies_of_a_vanished_folder_stay_in_force_until_the_removal_is_
         teams.rename(teams.with_name("elsewhere"))
         await until(lambda: missing(stage.status))
     file = str(teams / "team.yaml")
-    assert missing(stage.status) == {file: f"{file} is gone; its last policies stay in force for orders, payments"}
+    schema = str(teams / "orders.json")
+    gone = {
+        file: f"{file} is gone; its last policies stay in force for orders, payments",
+        schema: f"{schema} is gone; its last policies stay in force for orders",
+    }
+    assert missing(stage.status) == gone
     (line,) = [line for line in logs if line["event"] == "policy files missing; their last policies stay in force"]
-    assert line["files"] == {file: ["orders", "payments"]}
+    assert line["files"] == {file: ["orders", "payments"], schema: ["orders"]}
     assert len(stage.in_force) == 2, "nothing is compiled again"
     assert rejection(stage.status) is None
 
-    assert await stage.reloader.reload(accepts_removed=False) == ReloadResult(
-        [f"{file}:1: topics[0].rules[0]: rule r: {teams / 'orders.json'} cannot be read: No such file or directory"],
-        [MissingFile(teams / "team.yaml", ["orders", "payments"])],
-    )
+    kept = [MissingFile(teams / "team.yaml", ["orders", "payments"]), MissingFile(teams / "orders.json", ["orders"])]
+    assert await stage.reloader.reload(accepts_removed=False) == ReloadResult([], kept)
+    assert missing(stage.status) == gone
     teams.with_name("elsewhere").rename(teams)
     await until(lambda: not missing(stage.status))
     assert rejection(stage.status) is None
@@ -277,3 +281,74 @@ async def test_a_removal_is_not_accepted_with_a_configuration_that_is_rejected(s
     assert [each.topics for each in result.missing] == [["orders"]]
     assert missing(stage.status)
     assert [topic.match for topic in stage.in_force[-1].config.topics] == ["orders"]
+
+
+PERSON = 'syntax = "proto3"; message Person { string name = 1; }'
+ORDER = 'syntax = "proto3"; import "person.proto"; message Order { Person by = 1; }'
+OF_FILE = {
+    "json": "{schema: {format: json, file: schema.json}}",
+    "avro": "{schema: {format: avro, file: schema.json}}",
+    "protobuf": "{schema: {format: protobuf, message: Order, file: order.proto}}",
+}
+
+
+@pytest.mark.parametrize(
+    ("keys", "file", "topics"),
+    [
+        (f"topics: [{{match: orders, rules: [{{name: r, value: {OF_FILE['json']}}}]}}]", "schema.json", "orders"),
+        (f"topics: [{{match: orders, rules: [{{name: r, key: {OF_FILE['avro']}}}]}}]", "schema.json", "orders"),
+        (f"defaults: {{rules: [{{name: r, value: {OF_FILE['json']}}}]}}", "schema.json", "defaults"),
+        (f"floor: [{{match: o*, rules: [{{name: r, value: {OF_FILE['json']}}}]}}]", "schema.json", "o*"),
+        (f"topics: [{{match: orders, rules: [{{name: r, value: {OF_FILE['protobuf']}}}]}}]", "order.proto", "orders"),
+        (f"topics: [{{match: orders, rules: [{{name: r, value: {OF_FILE['protobuf']}}}]}}]", "person.proto", "orders"),
+        (
+            "topics: [{match: orders, sensitive: [{name: s, action: mask, fields: [a], "
+            "schema: {format: avro, file: schema.json}}]}]",
+            "schema.json",
+            "orders",
+        ),
+    ],
+    ids=["rule", "key", "defaults", "floor", "protobuf", "import", "sensitive"],
+)
+async def test_a_schema_whose_file_vanished_is_applied_until_the_file_is_back(
+    stage: Stage, keys: str, file: str, topics: str
+) -> None:
+    folder = stage.path.parent
+    (folder / "person.proto").write_text(PERSON)
+    (folder / "order.proto").write_text(ORDER)
+    fields = '[{"name": "a", "type": "string"}]'
+    (folder / "schema.json").write_text(f'{{"type": "record", "name": "R", "fields": {fields}}}')
+    if "format: json" in keys:
+        (folder / "schema.json").write_text('{"type": "object"}')
+    stage.path.write_text(f"{SMALLEST}{keys}\n")
+    await stage.has_counted(1, 0)
+    content = (folder / file).read_text()
+    (schema,) = stage.in_force[-1].source.schemas.values()
+
+    (folder / file).unlink()
+    await until(lambda: missing(stage.status))
+    named = str(folder / ("order.proto" if "proto" in file else file))
+    assert missing(stage.status) == {named: f"{named} is gone; its last policies stay in force for {topics}"}
+
+    stage.path.write_text(f"{SMALLEST}{keys}\nregistries: {{}}\nclient_owners: []\n")  # another change takes effect
+    assert (await stage.reloader.reload(accepts_removed=False)).problems == []
+    assert [*stage.in_force[-1].source.schemas.values()] == [schema]
+    assert missing(stage.status), "the next reload keeps it too"
+    rejected = await stage.reloader.reload(accepts_removed=True)  # a rule names it: nothing else could be applied
+    assert file in rejected.problems[0]
+    assert missing(stage.status)
+
+    (folder / file).write_text(content)
+    await until(lambda: not missing(stage.status))
+    assert rejection(stage.status) is None
+
+
+async def test_a_broken_schema_is_rejected_while_its_file_is_there(stage: Stage) -> None:
+    (stage.path.parent / "schema.json").write_text('{"type": "object"}')
+    stage.path.write_text(f"{SMALLEST}topics: [{{match: orders, rules: [{{name: r, value: {OF_FILE['json']}}}]}}]\n")
+    await stage.has_counted(1, 0)
+
+    (stage.path.parent / "schema.json").write_text("{")
+
+    assert "it is not JSON" in (await stage.reloader.reload(accepts_removed=False)).problems[0]
+    assert not missing(stage.status)

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from socket import socket
 
@@ -14,10 +15,11 @@ from sluicegate.config.registries import Registry
 from sluicegate.proxy.registry import schema_rules
 from sluicegate.proxy.reload.rule_makers import RuleMakers
 from sluicegate.proxy.reporting.metrics.counters import Counters
+from sluicegate.proxy.rules_process.messages import Specification
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 from sluicegate.validation.rules.cel.runtime import ExpressionUnusable
 from sluicegate.validation.rules.rule import INLINE_STEPS, Side
-from sluicegate.validation.rules.schemas.content import SchemaUnusable
+from sluicegate.validation.rules.schemas.content import Content, SchemaUnusable
 from tests.registry.stand_in import StandIn, said
 from tests.validation.rules.records import record
 
@@ -56,11 +58,48 @@ def test_a_large_schema_that_compiles_fast_is_compiled_in_both_processes(makers:
 def test_a_large_schema_that_compiles_slowly_stays_in_the_rules_process(
     makers: RuleMakers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(schema_rules, "_CHEAP_SECONDS", 0)
+    monkeypatch.setattr(schema_rules, "_CHEAP_SECONDS", -1)  # clocks may show no time at all
 
     rule = makers.for_registries({}).of_schema(schema(tmp_path, LARGE), Side.VALUE)
 
     assert rule.is_slow
+
+
+def of_patterns(count: int, pattern: str) -> str:
+    return json.dumps({"properties": {f"f{i}": {"type": "string", "pattern": f"{pattern}{i}"} for i in range(count)}})
+
+
+@pytest.mark.parametrize(
+    ("text", "is_compiled_here"),
+    [
+        (of_patterns(4_000, "^[a-z]{2}"), False),
+        (of_patterns(1, r"^(\p{L}{100}){100}"), False),
+        (json.dumps({"patternProperties": {rf"\p{{L}}{{40}}{i}": {} for i in range(20)}}), False),
+        (of_patterns(300, "^[a-z]{2}"), True),
+        (of_patterns(3, r"^\p{L}{2}"), True),
+    ],
+    ids=["many", "nested counts", "names of properties", "some", "short"],
+)
+def test_a_small_schema_with_costly_patterns_is_not_compiled_on_the_event_loops_interpreter(
+    makers: RuleMakers, text: str, is_compiled_here: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """4,000 patterns hold the interpreter for 100 to 280 ms, one that is too large for its library 500 ms."""
+    compiled: list[object] = []
+    here = schema_rules._compiled
+
+    def noted(given: Specification) -> Content:
+        compiled.append(given)
+        return here(given)
+
+    monkeypatch.setattr(schema_rules, "_compiled", noted)
+    monkeypatch.setattr(schema_rules, "_CHEAP_SECONDS", -1)  # clocks may show no time at all
+    assert len(text) < 256 << 10
+
+    with suppress(SchemaUnusable):  # of nested counts, as the rules process reports
+        makers.for_registries({}).of_schema(Schema(format="json", text=text), Side.VALUE)
+
+    assert bool(compiled) is is_compiled_here
+    assert (makers.pid is None) is is_compiled_here
 
 
 def test_a_large_schema_that_cannot_be_used_is_rejected(makers: RuleMakers, tmp_path: Path) -> None:
@@ -98,7 +137,7 @@ def test_without_a_library_the_advice_is_one_for_containers_too(
 def test_without_a_rules_process_a_large_schema_is_no_outage(makers: RuleMakers, tmp_path: Path) -> None:
     makers.close()
 
-    with pytest.raises(SchemaUnusable, match="too large to be compiled without the rules process"):
+    with pytest.raises(SchemaUnusable, match="too costly to be compiled without the rules process"):
         makers.for_registries({}).of_schema(schema(tmp_path, LARGE), Side.VALUE)
 
 
