@@ -70,6 +70,50 @@ def test_a_number_that_helm_would_change_is_to_be_quoted(content: dict[str, Any]
     assert "in quotes" in rejection(*values(tmp_path, content))
 
 
+def test_a_quoted_number_is_a_number(tmp_path: Path) -> None:
+    listen = {"broker_port_base": "19100", "broker_port_map": {2: "20000"}}
+    content = {
+        "replicaCount": "3",
+        "brokerIds": ["0", 1, "2"],
+        "terminationGracePeriodSeconds": "1000000",
+        "configuration": {"listen": listen, "limits": {"max_in_flight": "7"}, "drain_timeout_seconds": "30"},
+        "podDisruptionBudget": {"enabled": True, "minAvailable": "2"},
+        "networkPolicy": {"enabled": True, "brokersPort": "9093"},
+    }
+
+    found = rendered(tmp_path, *values(tmp_path, content))
+
+    assert configuration(found, tmp_path)["listen"]["broker_port_base"] == "19100"
+    ports = {port["name"]: port["port"] for port in of_kind(found, "Service")[0]["spec"]["ports"]}
+    assert ports == {"bootstrap": 19092, "broker-0": 19100, "broker-1": 19101, "broker-2": 20_000}
+    assert of_kind(found, "Deployment")[0]["spec"]["replicas"] == 3
+    ((pod, _),) = sluicegates(found)
+    assert pod["terminationGracePeriodSeconds"] == 1_000_000
+    assert of_kind(found, "PodDisruptionBudget")[0]["spec"]["minAvailable"] == 2
+    (policy,) = of_kind(found, "NetworkPolicy")
+    assert {"port": 9093, "protocol": "TCP"} in [
+        port for rule in policy["spec"]["egress"] for port in rule.get("ports", ())
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key", "written"),
+    [
+        ("configuration.listen.broker_port_base", "65536"),
+        ("configuration.listen.broker_port_base", "0"),
+        ("replicaCount", "two"),
+        ("networkPolicy.brokersPort", "70000"),
+    ],
+)
+def test_a_quoted_number_out_of_range_is_rejected(key: str, written: str) -> None:
+    assert key in rejection("--set-string", f"{key}={written}")
+
+
+def test_a_quoted_number_of_pods_that_blocks_drains_is_rejected() -> None:
+    options = ("--set", "podDisruptionBudget.enabled=true", "--set-string", "podDisruptionBudget.minAvailable=2")
+    assert "leaves none for a node drain" in rejection(*options)
+
+
 @pytest.mark.parametrize("scope", [{}, {"scope": []}, {"scope": ""}, {"scope": None}], ids=str)
 def test_a_policy_without_a_scope_is_rejected(scope: dict[str, Any], tmp_path: Path) -> None:
     policy = {"topics": [{"match": "*", "checks": "none"}], **scope}
