@@ -1,5 +1,11 @@
-"""Kafka's message definitions from the kafka-clients jar, and random values that follow them."""
+"""Kafka's message definitions, and random values that follow them.
 
+The definitions of the newest and the oldest release are stored here, without their comments, so that the tests that
+need no Java run everywhere. `.venv/bin/python -m tests.oracle.definitions` writes them from the kafka-clients jars;
+tests/protocol/test_stored_definitions.py compares the two. Those of other releases are read from their jars.
+"""
+
+import gzip
 import json
 import random
 import re
@@ -8,9 +14,10 @@ from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
-from tests.oracle.kafka_java import kafka_folder
+from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD, kafka_folder
 from tests.wire.batches import Rec, batch
 
 _INTEGER_BITS = {"int8": 8, "int16": 16, "uint16": 16, "int32": 32, "int64": 64}
@@ -36,13 +43,48 @@ def versions(text: str | None) -> Versions:
     return Versions(int(low), int(high or low))
 
 
+STORED = (KAFKA_NEW, KAFKA_OLD)
+_NOT_STORED = frozenset({"about", "ignorable", "entityType"})
+
+
+def file_of(release: str) -> Path:
+    """Return the file with the definitions of a release."""
+    return Path(__file__).with_name(f"kafka-{release}-messages.json.gz")
+
+
 @cache
-def definition(release: str, name: str) -> dict[str, Any]:
-    """The definition of a message in one Kafka release."""
-    jar = kafka_folder(release) / f"kafka-clients-{release}.jar"
-    text = zipfile.ZipFile(jar).read(f"common/message/{name}.json").decode()
-    found: dict[str, Any] = json.loads(re.sub(r"^\s*//.*$", "", text, flags=re.MULTILINE))
+def definitions(release: str) -> dict[str, Any]:
+    """Return the definitions of all messages of a Kafka release, by name."""
+    if release not in STORED:
+        return definitions_of_jar(release)
+    found: dict[str, Any] = json.loads(gzip.decompress(file_of(release).read_bytes()))
     return found
+
+
+def definition(release: str, name: str) -> dict[str, Any]:
+    """Return the definition of a message in one Kafka release."""
+    found: dict[str, Any] = definitions(release)[name]
+    return found
+
+
+def definitions_of_jar(release: str) -> dict[str, Any]:
+    """Return the same from a release's jar, without comments."""
+    jar = zipfile.ZipFile(kafka_folder(release) / f"kafka-clients-{release}.jar")
+    names = [name for name in jar.namelist() if re.fullmatch(r"common/message/\w+\.json", name)]
+    texts = (re.sub(r"^\s*//.*$", "", jar.read(name).decode(), flags=re.MULTILINE) for name in sorted(names))
+    return {spec["name"]: _without_comments(spec) for spec in map(json.loads, texts)}
+
+
+def store(release: str) -> None:
+    """Write the definitions of a release from its jar."""
+    text = json.dumps(definitions_of_jar(release), separators=(",", ":"))
+    file_of(release).write_bytes(gzip.compress(text.encode(), mtime=0))
+
+
+def _without_comments(spec: Any) -> Any:
+    if isinstance(spec, dict):
+        return {key: _without_comments(value) for key, value in spec.items() if key not in _NOT_STORED}
+    return [_without_comments(value) for value in spec] if isinstance(spec, list) else spec
 
 
 class RandomMessage:
@@ -141,3 +183,8 @@ def any_number(chance: random.Random, _field: str, bits: int) -> int:
 def snake(name: str) -> str:
     """`ThrottleTimeMs` -> `throttle_time_ms`."""
     return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower()
+
+
+if __name__ == "__main__":
+    for each in STORED:
+        store(each)

@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 import sys
-import zipfile
 from typing import Any
 
 import pytest
@@ -12,8 +11,8 @@ import pytest
 from sluicegate.protocol.api import APIS, NOT_FLEXIBLE, Api, ApiHandling, ApiKey, by_key, rewritten, understands
 from sluicegate.protocol.layout import ADDRESS, ERROR, INT32, STRING, UUID, LayoutField, array, nodes
 from sluicegate.protocol.records.scan import is_compiled
-from tests.oracle.definitions import versions
-from tests.oracle.kafka_java import KAFKA_NEW, ROOT, kafka_folder
+from tests.oracle.definitions import definition, definitions, versions
+from tests.oracle.kafka_java import KAFKA_NEW, ROOT
 
 # Why an API ends below Kafka's own newest version; see sluicegate.protocol.api.
 CAPPED = {ApiKey.FETCH: 15}
@@ -21,14 +20,10 @@ CAPPED = {ApiKey.FETCH: 15}
 
 def kafka_requests() -> dict[int, dict[str, Any]]:
     """Return every request that a broker accepts from clients, by API key."""
-    jar = zipfile.ZipFile(kafka_folder(KAFKA_NEW) / f"kafka-clients-{KAFKA_NEW}.jar")
-    found = {}
-    for name in jar.namelist():
-        if re.fullmatch(r"common/message/\w+Request\.json", name):
-            spec = json.loads(re.sub(r"^\s*//.*$", "", jar.read(name).decode(), flags=re.MULTILINE))
-            if "broker" in spec.get("listeners", ()):
-                found[spec["apiKey"]] = spec
-    return found
+    specs = definitions(KAFKA_NEW).values()
+    return {
+        spec["apiKey"]: spec for spec in specs if spec["type"] == "request" and "broker" in spec.get("listeners", ())
+    }
 
 
 def test_it_has_every_request_that_brokers_accept_from_clients() -> None:
@@ -55,10 +50,9 @@ def test_names_versions_and_flexibility_are_kafkas() -> None:
 
 def test_every_response_with_broker_addresses_is_rewritten() -> None:
     """Kafka's definitions name every field; clients can follow those with a host and a port."""
-    jar = zipfile.ZipFile(kafka_folder(KAFKA_NEW) / f"kafka-clients-{KAFKA_NEW}.jar")
     with_addresses = set()
     for key, api in APIS.items():
-        text = jar.read(f"common/message/{api.name}Response.json").decode()
+        text = json.dumps(definition(KAFKA_NEW, f"{api.name}Response"))
         if re.search(r'"name":\s*"Host"', text) and re.search(r'"name":\s*"Port"', text):
             with_addresses.add(key)
     # Fetch names endpoints only above the cap; DescribeQuorum names controllers' listeners, StreamsGroupHeartbeat and

@@ -1,0 +1,12 @@
+"""The stored definitions of Kafka's messages are those of its jars."""
+
+import pytest
+
+from tests.oracle.definitions import STORED, definitions, definitions_of_jar
+
+
+@pytest.mark.parametrize("release", STORED)
+def test_the_stored_definitions_are_those_of_the_jar(release: str) -> None:
+    assert definitions(release) == definitions_of_jar(release), (
+        "write them again: .venv/bin/python -m tests.oracle.definitions"
+    )
