@@ -85,7 +85,7 @@ class WorkerReports:
         """
         now = time.monotonic()
         started = [worker for worker in self._workers if worker.takes_connections]
-        silent = {worker.index for worker in started if worker.unanswered > _SILENT_REPORTS}
+        silent = {worker.index for worker in started if _is_silent(worker)}
         reports = {
             worker.index: worker.report
             for worker in self._workers
@@ -131,11 +131,14 @@ class WorkerReports:
         )
 
     async def _request_fresh(self) -> None:
+        """Silent workers are not waited for, or scrapes of a short interval would queue up."""
         asked_at = time.monotonic()
         self.request()
-        await self._workers.wait_until_all(
-            lambda worker: not worker.takes_connections or worker.last_message_at >= asked_at, _FRESH_SECONDS / 2
-        )
+
+        def is_fresh(worker: WorkerProcess) -> bool:
+            return not worker.takes_connections or worker.last_message_at >= asked_at or _is_silent(worker)
+
+        await self._workers.all_are(is_fresh, _FRESH_SECONDS / 2)
 
     def live_state(self, query: "LiveQuery") -> "LiveState":
         """Return what every worker sees now, for the web UI. Raises NoStateAvailable."""
@@ -154,6 +157,10 @@ class WorkerReports:
 
     async def _worker_states(self, query: "LiveQuery") -> "tuple[list[LiveState], list[ActiveCondition]]":
         return await self._snapshots.ask(list(self._workers), query)
+
+
+def _is_silent(worker: WorkerProcess) -> bool:
+    return worker.unanswered > _SILENT_REPORTS
 
 
 def _silence_of(worker: WorkerProcess) -> str:

@@ -10,6 +10,7 @@ import pytest
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.status.condition import Condition, State
 from sluicegate.proxy.status.status import ActiveCondition, Status, state_of
+from sluicegate.proxy.workers import worker_reports
 from sluicegate.proxy.workers.messages import Report
 from sluicegate.proxy.workers.worker_process import WorkerProcess, Workers
 from sluicegate.proxy.workers.worker_reports import WorkerReports
@@ -83,3 +84,18 @@ async def test_what_a_silent_worker_has_reported_is_not_shown(proxy: Proxy) -> N
     proxy.add(1, 0)
 
     assert proxy.active == [SILENT]
+
+
+async def test_a_scrape_does_not_wait_for_a_silent_worker(proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else scrapes with an interval below the wait would queue up, and none would be in time."""
+    monkeypatch.setattr(worker_reports, "_FRESH_SECONDS", 600.0)
+    silent, other = proxy.add(2, 60), proxy.add(1, 0)
+
+    def responds(_command: object) -> None:
+        other.last_message_at = time.monotonic()
+
+    for worker, send in ((silent, lambda _command: None), (other, responds)):
+        worker.outbox = cast(Any, SimpleNamespace(is_behind=False, send=send))
+
+    async with asyncio.timeout(60):
+        await proxy.reports._request_fresh()
