@@ -27,6 +27,7 @@ MOST_PRODUCT_FILES = {
     "A rule kind": 3,
     "A configuration key": 2,
     "A metric": 1,
+    "A metric of good records": 4,
     "A broker API to rewrite": 1,
     "A `doctor` check": 1,
     "A command": 1,
