@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sluicegate.pipeline.api import audit, plan_repair, plan_replay, profile, repair, replay, verify, watch
+    from sluicegate.pipeline.argument_checks import BadParameter
     from sluicegate.pipeline.errors import PipelineError
     from sluicegate.pipeline.functions import diagnose, in_bounds, register_functions, unit_of
     from sluicegate.pipeline.jobs.audit.job import Audit
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from sluicegate.pipeline.jobs.watch.outcome import Watched
     from sluicegate.pipeline.kafka.cluster import TopicTrouble
     from sluicegate.pipeline.kafka.connection import BrokerUnreachable, LoginRejected
-    from sluicegate.pipeline.parameters import BadParameter
     from sluicegate.pipeline.source.datasource import TopicSource
 
 __all__ = [
@@ -76,7 +76,7 @@ __all__ = [
 ]
 _MODULES = {
     "Audit": "jobs.audit.job",
-    "BadParameter": "parameters",
+    "BadParameter": "argument_checks",
     "BrokerUnreachable": "kafka.connection",
     "DeadLetter": "jobs.replay.dead_letter",
     "FailOnInvalidTimestamp": "jobs.extract.extractors",

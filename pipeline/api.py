@@ -28,6 +28,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from sluicegate.config.loading import load_file
+from sluicegate.pipeline.argument_checks import BadParameter
 from sluicegate.pipeline.arguments import AFTER_MAX_MS
 from sluicegate.pipeline.folder_lock import lock_folder
 from sluicegate.pipeline.jobs.audit.job import Audit, run_audit
@@ -46,7 +47,7 @@ from sluicegate.pipeline.jobs.watch.job import OFFSETS_A_BATCH, Watching
 from sluicegate.pipeline.jobs.watch.outcome import Watched, policies_for, watch_in, watched
 from sluicegate.pipeline.jobs.watch.reading import Bounds
 from sluicegate.pipeline.jobs.watch.webhook import webhook_at
-from sluicegate.pipeline.parameters import BadParameter, checked
+from sluicegate.pipeline.parameters import checked
 from sluicegate.pipeline.policy_file import owners_of
 from sluicegate.pipeline.progress_line import shown_in_notebook
 from sluicegate.pipeline.results import Results

@@ -1,17 +1,11 @@
-"""Checks the arguments of the jobs' functions before any work begins: each parameter of each function is declared here.
+"""Declares what each parameter of the jobs' functions takes (see `argument_checks`)."""
 
-A value is either of the declared kind, and then the function gets it in one form (an enumeration's word becomes its
-member), or it raises BadParameter, which names the parameter, what it takes and what was found.
-"""
-
-import inspect
 from collections.abc import Callable, Mapping, Sequence, Set
 from enum import StrEnum
-from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from sluicegate.pipeline.errors import PipelineError
+from sluicegate.pipeline.argument_checks import Check, Unfit, checked_by, is_integer, spark_session, value_checked_by
 from sluicegate.pipeline.jobs.extract.extractors import TimestampExtractor, TooLate
 from sluicegate.pipeline.jobs.repair.correction import BY_NAME_ONLY, DAMAGES
 from sluicegate.pipeline.jobs.repair.settings import Retention
@@ -22,62 +16,25 @@ from sluicegate.pipeline.running import now_in_ms
 from sluicegate.pipeline.tables import TableFormat
 from sluicegate.protocol.integers import LONG_MAX
 
-Check = Callable[[Any], Any]
-"""Returns the value that the function gets. Raises Unfit."""
 P = ParamSpec("P")
 R = TypeVar("R")
-_SHOWN_CHARACTERS = 80
-_SECRET = frozenset({"settings", "webhook"})
 _MOST_SAMPLES = 1000
 ALL_SAMPLES = "all"
 _LEAST_MOMENT_MS, _MOST_MOMENT_MS = 10**11, 10**15 - 1
-
-
-class BadParameter(PipelineError, ValueError):
-    """An argument of a job's function is invalid; the text says what it takes."""
-
-
-class Unfit(Exception):
-    """A value is not of the declared kind; the text says what is expected."""
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
     """Check all arguments of a job's function by `CHECKS`. Raises TypeError, when it is defined, for a parameter that
     is not declared.
     """
-    signature = inspect.signature(function)
-    undeclared = signature.parameters.keys() - CHECKS.keys()
-    if undeclared:
-        raise TypeError(f"{function.__name__}: declare its parameters {sorted(undeclared)} in {__name__}.CHECKS")
-
-    @wraps(function)
-    def with_checked(*args: P.args, **kwargs: P.kwargs) -> R:
-        given = signature.bind(*args, **kwargs)
-        for name, value in given.arguments.items():
-            is_optional = signature.parameters[name].default is None
-            given.arguments[name] = checked_value(name, value, is_optional=is_optional)
-        return function(*given.args, **given.kwargs)
-
-    return with_checked
+    return checked_by(CHECKS)(function)
 
 
 def checked_value(name: str, value: Any, *, is_optional: bool) -> Any:
     """Return the value that a function gets for its parameter of that name. `is_optional`: whether None is valid.
     Raises BadParameter.
     """
-    if value is None and is_optional:
-        return None
-    try:
-        return CHECKS[name](value)
-    except Unfit as error:
-        kind = f"a value of type {type(value).__name__}"
-        found = "None" if value is None else f"{value!r}" if name not in _SECRET and _is_short(value) else kind
-        none = ", or None" if is_optional else ""
-        raise BadParameter(f"{name}: expected {error}{none}, found {found}") from None
-
-
-def _is_short(value: Any) -> bool:
-    return isinstance(value, str | int | float | list | tuple | Path) and len(repr(value)) <= _SHOWN_CHARACTERS
+    return value_checked_by(CHECKS, name, value, is_optional=is_optional)
 
 
 def samples_from(value: Any) -> int | None:
@@ -86,19 +43,9 @@ def samples_from(value: Any) -> int | None:
         return None
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= len(str(_MOST_SAMPLES)):
         value = int(value)
-    if _is_integer(value) and 0 <= value <= _MOST_SAMPLES:
+    if is_integer(value) and 0 <= value <= _MOST_SAMPLES:
         return int(value)
     raise Unfit(f"a number from 0 to {_MOST_SAMPLES}, or {ALL_SAMPLES}")
-
-
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _session(value: Any) -> Any:
-    if not callable(getattr(value, "createDataFrame", None)):
-        raise Unfit("a Spark session")
-    return value
 
 
 def _frame(value: Any) -> Any:
@@ -127,7 +74,7 @@ def _path(what: str) -> Check:
 
 def _number(least: int, what: str) -> Check:
     def check(value: Any) -> int:
-        if not _is_integer(value) or not least <= value <= LONG_MAX:
+        if not is_integer(value) or not least <= value <= LONG_MAX:
             raise Unfit(f"{what}, from {least} on")
         return int(value)
 
@@ -189,7 +136,7 @@ def _epoch(value: Any) -> int | None:
             return epoch_ms_from(value, now_ms)
         except BadEpoch:
             pass
-    elif _is_integer(value) and is_epoch(value, now_ms):
+    elif is_integer(value) and is_epoch(value, now_ms):
         return int(value)
     raise Unfit("milliseconds since 1970, 10y, 3650d, or a date (2016, 2016-11-30), between February 1970 and now")
 
@@ -202,7 +149,7 @@ def _as_of(value: Any) -> int | None:
             return moment_from(value, now_in_ms())
         except BadMoment:
             pass
-    elif _is_integer(value) and _LEAST_MOMENT_MS <= value <= _MOST_MOMENT_MS:
+    elif is_integer(value) and _LEAST_MOMENT_MS <= value <= _MOST_MOMENT_MS:
         return int(value)
     raise Unfit(f"milliseconds since 1970 (12 to 15 digits), {APPEND}, now, a date, or a moment (2026-11-30T12:00:00Z)")
 
@@ -218,7 +165,7 @@ _FILE = _path("the path of the proxy's configuration file")
 _FOLDER = _path("the path of a folder")
 _MS = "a number of milliseconds"
 CHECKS: Mapping[str, Check] = {
-    "spark": _session,
+    "spark": spark_session,
     "bootstrap": _bootstrap,
     "topics": _topics,
     "source": _text("a topic's name"),

@@ -68,13 +68,14 @@ def _text(name: str, reference: str, path: Path) -> str:
 PROTOCOLS = ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")
 _BEARER = "OAUTHBEARER"
 _MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", _BEARER)
+_HOSTNAME = "ssl.endpoint.identification.algorithm"
 _NAMES = (
     "security.protocol",
     "ssl.ca.location",
     "ssl.certificate.location",
     "ssl.key.location",
     "ssl.key.password",
-    "ssl.endpoint.identification.algorithm",
+    _HOSTNAME,
     "sasl.mechanism",
     "sasl.username",
     "sasl.password",
@@ -135,13 +136,16 @@ def client_settings(given: Mapping[str, str]) -> ClientSettings:
     protocol = given.get("security.protocol", "plaintext").lower()
     if protocol not in PROTOCOLS:
         raise BadSetting(f"security.protocol: expected one of {', '.join(PROTOCOLS)}, found {protocol!r}")
+    verification = given.get(_HOSTNAME, "https")
+    if verification not in ("https", "none"):
+        raise BadSetting(f"{_HOSTNAME}: expected https or none, found {verification!r}")
     return ClientSettings(
         tls=protocol.endswith("ssl"),
         ca_file=given.get("ssl.ca.location"),
         certificate_file=given.get("ssl.certificate.location"),
         key_file=given.get("ssl.key.location"),
         key_password=given.get("ssl.key.password"),
-        verify_hostname=given.get("ssl.endpoint.identification.algorithm", "https") != "none",
+        verify_hostname=verification == "https",
         login=_login(given) if protocol.startswith("sasl") else None,
         timeout_seconds=_milliseconds(given, "socket.timeout.ms", 30_000) / 1000,
     )

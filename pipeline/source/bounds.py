@@ -47,7 +47,7 @@ def bound_of(options: Mapping[str, str], which: str, default: int, *, is_stream:
     stamp = options.get(f"{which}timestamp")
     if stamp is not None:
         name = f"{which}Timestamp"
-        return Bound(default, timestamp=_time(name, stamp), option=name, latest_if_none=latest_if_none)
+        return Bound(default, timestamp=_time(name, stamp.strip()), option=name, latest_if_none=latest_if_none)
     text = options.get(f"{which}offsetsbytimestamp")
     if text is not None:
         name = f"{which}OffsetsByTimestamp"
@@ -73,6 +73,17 @@ def bound_of(options: Mapping[str, str], which: str, default: int, *, is_stream:
         if offset == useless:
             raise BadOption(f"{name}: {offset} for {of} reads nothing in a batch query, only in a stream")
     return Bound(default, pairs, option=name)
+
+
+def check_order(start: Bound, end: Bound) -> None:
+    """Raise BadOption if reading would start at a later time than that at which it ends."""
+    starts, ends = dict(start.times), dict(end.times)
+    for of in dict.fromkeys([None, *starts, *ends]):
+        begun = start.timestamp if of is None else starts.get(of, start.timestamp)
+        until = end.timestamp if of is None else ends.get(of, end.timestamp)
+        if begun is not None and until is not None and begun > until:
+            where = "" if of is None else f" for {of}"
+            raise BadOption(f"{start.option} is {begun}{where}, after {end.option}, which is {until}")
 
 
 def _is_latest_if_none(options: Mapping[str, str]) -> bool:

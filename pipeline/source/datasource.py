@@ -15,7 +15,12 @@ from pyspark.sql.types import StructType
 
 from sluicegate.pipeline.kafka.cluster import Cluster
 from sluicegate.pipeline.source.arrow import ddl_of
-from sluicegate.pipeline.source.options import SourceOptions, source_options
+from sluicegate.pipeline.source.options import (
+    SourceOptions,
+    check_batch_options,
+    check_stream_options,
+    source_options,
+)
 from sluicegate.pipeline.source.ranges import planned_ranges
 from sluicegate.pipeline.source.stream import TaskRanges, TopicStreamReader, rows_of_task
 from sluicegate.pipeline.source.task_ranges import ranges_of_tasks
@@ -35,10 +40,12 @@ class TopicSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader for spark.read."""
+        check_batch_options(self.options)
         return TopicReader(source_options(self.options))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  # Spark's name
-        """Return the reader for spark.readStream, which starts at the end by default."""
+        """Return the reader for spark.readStream, which starts at the end by default. Raises BadOption."""
+        check_stream_options(self.options)
         options = source_options(self.options, is_stream=True)
         if find_spec("pyspark.sql.streaming.datasource") is None:
             return TopicStreamReader(options)

@@ -1,7 +1,8 @@
 """Options of Spark's own Kafka source, and settings of Java's client, that this source does not have: each with what to
 write instead.
 
-The list of options is that of Spark's guide "Structured Streaming + Kafka Integration"; the settings are Kafka's own.
+The options are those of Spark's `KafkaSourceProvider`, and the settings those of Kafka's `ConsumerConfig`; a test
+compares both with the classes that are installed.
 """
 
 _NO_GROUP = "this source reads without a consumer group, and needs no right to one: omit it"
@@ -12,6 +13,8 @@ _RAW = "keys and values are read as bytes: omit it, and decode the columns"
 _BOUNDS = "startingOffsets and the checkpoint determine where reading starts: omit it"
 _PEM = "certificates are files in PEM"
 _TIMEOUT = "use kafka.socket.timeout.ms"
+_ENDPOINT = "kafka.sasl.oauthbearer.token.endpoint.url"
+_BROKER = "only brokers validate tokens: omit it"
 
 _OPTIONS = {
     "groupidprefix": _NO_GROUP,
@@ -21,12 +24,12 @@ _OPTIONS = {
     "minoffsetspertrigger": _TRIGGER,
     "maxtriggerdelay": _TRIGGER,
     "topic": "this source only reads; to write, use Spark's format kafka",
-    "usedeprecatedoffsetfetching": "offsets are read without a consumer: omit it",
 }
 _CLIENT = {
     "group.id": _NO_GROUP,
     "group.instance.id": _NO_GROUP,
     "group.protocol": _NO_GROUP,
+    "group.remote.assignor": _NO_GROUP,
     "enable.auto.commit": "Spark's checkpoint keeps the offsets: omit it",
     "auto.commit.interval.ms": "Spark's checkpoint keeps the offsets: omit it",
     "auto.offset.reset": _BOUNDS,
@@ -38,8 +41,14 @@ _CLIENT = {
     "sasl.jaas.config": "use kafka.sasl.username and kafka.sasl.password (PLAIN, SCRAM) or kafka.sasl.oauthbearer.*",
     "sasl.login.callback.handler.class": "use kafka.sasl.oauthbearer.*",
     "sasl.client.callback.handler.class": "use kafka.sasl.username and kafka.sasl.password",
-    "sasl.kerberos.service.name": "Kerberos (GSSAPI) is not supported: use another mechanism",
-    "sasl.oauthbearer.scope.claim.name": "the broker reads claims: omit it",
+    "sasl.oauthbearer.header.urlencode": "the client id and secret are sent unencoded, as by default in Java: omit it",
+    "sasl.oauthbearer.client.credentials.client.id": "use kafka.sasl.oauthbearer.client.id",
+    "sasl.oauthbearer.client.credentials.client.secret": "use kafka.sasl.oauthbearer.client.secret",
+    "sasl.oauthbearer.jwt.retriever.class": f"use {_ENDPOINT}",
+    "sasl.oauthbearer.scope.claim.name": _BROKER,
+    "sasl.oauthbearer.sub.claim.name": _BROKER,
+    "sasl.oauthbearer.clock.skew.seconds": _BROKER,
+    "sasl.oauthbearer.jwt.validator.class": _BROKER,
     "ssl.truststore.location": f"use kafka.ssl.ca.location; {_PEM}",
     "ssl.truststore.certificates": f"write them to a file and use kafka.ssl.ca.location; {_PEM}",
     "ssl.truststore.password": f"omit it; {_PEM} (kafka.ssl.ca.location)",
@@ -57,13 +66,25 @@ _CLIENT = {
     "partition.assignment.strategy": _NO_GROUP,
     "max.poll.records": "use maxOffsetsPerTrigger for the size of a batch, and minPartitions for that of a task",
 }
+_FAMILIES = {
+    "sasl.kerberos.": "Kerberos (GSSAPI) is not supported: use another mechanism",
+    "sasl.login.": f"tokens come from {_ENDPOINT} and are renewed before they expire: omit it",
+    "sasl.oauthbearer.jwks.": _BROKER,
+    "sasl.oauthbearer.expected.": _BROKER,
+    "sasl.oauthbearer.assertion.": "use kafka.sasl.oauthbearer.client.id and kafka.sasl.oauthbearer.client.secret",
+    "metadata.recovery.": _NO_CACHE,
+    "metrics.": _NO_CACHE,
+    "internal.": _NO_CACHE,
+    "share.": _NO_GROUP,
+}
+"""Settings that begin alike."""
 _TUNING = (
     *("fetch.min.bytes", "fetch.max.bytes", "fetch.max.wait.ms", "max.partition.fetch.bytes", "check.crcs"),
     *("receive.buffer.bytes", "send.buffer.bytes", "connections.max.idle.ms", "metadata.max.age.ms"),
     *("reconnect.backoff.ms", "reconnect.backoff.max.ms", "retry.backoff.ms", "retry.backoff.max.ms"),
     *("socket.connection.setup.timeout.ms", "socket.connection.setup.timeout.max.ms", "client.dns.lookup"),
-    *("client.rack", "exclude.internal.topics", "metric.reporters", "metrics.num.samples", "metrics.sample.window.ms"),
-    *("metrics.recording.level", "auto.include.jmx.reporter", "enable.metrics.push", "security.providers"),
+    *("client.rack", "exclude.internal.topics", "metric.reporters", "auto.include.jmx.reporter"),
+    *("enable.metrics.push", "security.providers"),
     *("ssl.protocol", "ssl.provider", "ssl.enabled.protocols", "ssl.cipher.suites", "ssl.keymanager.algorithm"),
     *("ssl.trustmanager.algorithm", "ssl.secure.random.implementation", "ssl.engine.factory.class"),
 )
@@ -78,4 +99,8 @@ def instead_of(name: str) -> str | None:
     client = name.removeprefix("kafka.")
     if client == name:
         return None
-    return _CLIENT.get(client, _NO_CACHE if client in _TUNING else None)
+    if client in _CLIENT:
+        return _CLIENT[client]
+    if client in _TUNING:
+        return _NO_CACHE
+    return next((advice for begins, advice in _FAMILIES.items() if client.startswith(begins)), None)

@@ -3,6 +3,7 @@
 Each option of that source is supported, or rejected with what to write instead (`foreign_options`).
 """
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -12,7 +13,7 @@ from sluicegate.pipeline.kafka.addresses import parse_addresses
 from sluicegate.pipeline.kafka.connection import Address
 from sluicegate.pipeline.kafka.settings import ClientSettings, client_settings
 from sluicegate.pipeline.source.arrow import Column, columns_named
-from sluicegate.pipeline.source.bounds import BadOption, Bound, bound_of
+from sluicegate.pipeline.source.bounds import BadOption, Bound, bound_of, check_order
 from sluicegate.pipeline.source.foreign_options import instead_of
 from sluicegate.pipeline.source.subscription import Subscription, subscription_of
 from sluicegate.protocol.messages.fetch import EARLIEST, LATEST
@@ -27,6 +28,8 @@ _SPELLED = (
     *("failOnDataLoss", "failOnUnreadable", _ISOLATION, _KAFKA_ISOLATION),
 )
 _SHOWN = {name.lower(): name for name in _SPELLED}
+_OF_STREAMS = ("maxoffsetspertrigger", "trigger")
+_OF_BATCHES = ("endingoffsets", "endingoffsetsbytimestamp", "endingtimestamp")
 _OUTSIDE = "path"
 """An option that Spark adds."""
 
@@ -76,13 +79,16 @@ def source_options(given: Mapping[str, str], *, is_stream: bool = False) -> Sour
             near = get_close_matches(name, _SHOWN, 1)
             raise BadOption(f"unknown option {name!r}" + (f"; did you mean {_SHOWN[near[0]]}?" if near else ""))
         clients[name.removeprefix(_CLIENT_PREFIX)] = value
+    start = bound_of(options, "starting", LATEST if is_stream else EARLIEST, is_stream=is_stream)
+    end = bound_of(options, "ending", LATEST, is_stream=is_stream)
+    check_order(start, end)
     return SourceOptions(
         _addresses(options.get("kafka.bootstrap.servers", "")),
         client_settings(clients),
         subscription_of(options),
         _columns(options),
-        bound_of(options, "starting", LATEST if is_stream else EARLIEST, is_stream=is_stream),
-        bound_of(options, "ending", LATEST, is_stream=is_stream),
+        start,
+        end,
         _positive(options, "minpartitions"),
         _positive(options, "maxrecordsperpartition"),
         _positive(options, "maxoffsetspertrigger"),
@@ -91,6 +97,24 @@ def source_options(given: Mapping[str, str], *, is_stream: bool = False) -> Sour
         _boolean(options, "failonunreadable", default=True),
         _is_committed(options),
     )
+
+
+def check_batch_options(given: Mapping[str, str]) -> None:
+    """Warn about options that apply to streams only, as Spark's own source does."""
+    for name in given:
+        if name.lower() in _OF_STREAMS:
+            message = f"the option {_SHOWN[name.lower()]} applies to streams only, and this is a batch query"
+            warnings.warn(message, stacklevel=2)
+
+
+def check_stream_options(given: Mapping[str, str]) -> None:
+    """Raise BadOption for an option that ends a batch query."""
+    for name in given:
+        if name.lower() in _OF_BATCHES:
+            raise BadOption(
+                f"{_SHOWN[name.lower()]} applies to batch queries only: omit it; a stream ends at the log's end with "
+                "trigger(availableNow=True)"
+            )
 
 
 def _columns(options: Mapping[str, str]) -> tuple[Column, ...]:

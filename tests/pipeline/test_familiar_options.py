@@ -1,6 +1,7 @@
 """The options of Spark's own source: each reads the same rows as there, or is rejected with what to write instead."""
 
 import json
+import re
 import time
 from typing import Any
 
@@ -9,9 +10,11 @@ from confluent_kafka import Producer
 from pyspark import __version__ as spark_version
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
 from sluicegate.pipeline.kafka.settings import BadSetting
 from sluicegate.pipeline.source.bounds import BadOption
+from sluicegate.pipeline.source.datasource import TopicSource
 from sluicegate.pipeline.source.options import source_options
 from tests.integration.topics import UNVALIDATED, create_topic
 from tests.pipeline.test_raw_source import rows_of
@@ -23,7 +26,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 NEEDED = {"kafka.bootstrap.servers": "a:9092", "subscribe": "t"}
-# Of the guide "Structured Streaming + Kafka Integration" for Spark 4, and of the settings that it rejects itself.
+# Of Spark's KafkaSourceProvider and of Kafka's ConsumerConfig.
 REJECTED = {
     "kafka.group.id": "without a consumer group",
     "groupIdPrefix": "without a consumer group",
@@ -43,11 +46,18 @@ REJECTED = {
     "kafka.ssl.keystore.location": "use kafka.ssl.certificate.location",
     "kafka.request.timeout.ms": "use kafka.socket.timeout.ms",
     "kafka.fetch.max.bytes": "no consumer to tune",
+    "kafka.metrics.num.samples": "no consumer to tune",
+    "kafka.sasl.kerberos.kinit.cmd": "Kerberos",
+    "kafka.sasl.login.class": "kafka.sasl.oauthbearer.token.endpoint.url",
+    "kafka.sasl.oauthbearer.expected.audience": "only brokers validate tokens",
+    "kafka.sasl.oauthbearer.assertion.file": "use kafka.sasl.oauthbearer.client.id",
+    "kafka.sasl.oauthbearer.client.credentials.client.id": "use kafka.sasl.oauthbearer.client.id",
+    "kafka.share.acquire.mode": "without a consumer group",
 }
 SUPPORTED = {
     "startingOffsets": "earliest",
     "endingOffsets": "latest",
-    "startingTimestamp": "1",
+    "startingTimestamp": " 1 ",
     "endingTimestamp": "1",
     "startingOffsetsByTimestamp": '{"t": {"0": 1}}',
     "endingOffsetsByTimestamp": '{"t": {"0": 1}}',
@@ -92,6 +102,15 @@ def test_an_option_that_applies_is_accepted(name: str) -> None:
         ({"startingOffsetsByTimestamp": '{"t": {"0": -2}}'}, "expected a time in ms of at least 0"),
         ({"startingOffsetsByTimestampStrategy": "first"}, "expected error or latest"),
         ({"startingTimestamp": "-1"}, "startingTimestamp: expected a time in ms"),
+        (
+            {"startingTimestamp": "5", "endingTimestamp": "3"},
+            "startingTimestamp is 5, after endingTimestamp, which is 3",
+        ),
+        (
+            {"startingOffsetsByTimestamp": '{"t": {"0": 5}}', "endingOffsetsByTimestamp": '{"t": {"0": 3}}'},
+            "startingOffsetsByTimestamp is 5 for t-0, after endingOffsetsByTimestamp, which is 3",
+        ),
+        ({"startingTimestamp": "5", "endingOffsetsByTimestamp": '{"t": {"0": 3}}'}, "startingTimestamp is 5 for t-0"),
         ({"includeHeaders": "true", "columns": "key"}, "includeHeaders=true contradicts columns"),
         ({"isolation.level": "read_committed", "kafka.isolation.level": "read_uncommitted"}, "differ"),
         ({"trigger": "hourly"}, "trigger: expected processingTime, availableNow or once"),
@@ -113,6 +132,23 @@ def test_invalid_values_are_reported(given: dict[str, str], output: str) -> None
     assert len(str(raised.value)) < 500
 
 
+@pytest.mark.parametrize("name", ["endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp"])
+def test_rejects_an_end_of_a_stream(name: str) -> None:
+    with pytest.raises(BadOption, match=f"{name} applies to batch queries only"):
+        TopicSource(NEEDED | {name: SUPPORTED[name]}).streamReader(StructType())
+
+
+@pytest.mark.parametrize(("name", "value"), [("maxOffsetsPerTrigger", "5"), ("trigger", "once")])
+def test_warns_of_an_option_of_streams_in_a_batch_query(name: str, value: str) -> None:
+    with pytest.warns(UserWarning, match=f"the option {name} applies to streams only"):
+        TopicSource(NEEDED | {name: value}).reader(StructType())
+
+
+def test_rejects_an_unknown_verification_of_hostnames() -> None:
+    with pytest.raises(BadSetting, match=r"ssl\.endpoint\.identification\.algorithm: expected https or none, found ''"):
+        source_options(NEEDED | {"kafka.ssl.endpoint.identification.algorithm": ""})
+
+
 def test_an_unknown_client_setting_is_not_echoed() -> None:
     with pytest.raises(BadSetting, match=r"unknown client setting 'sasl\.passwrd'") as raised:
         source_options(NEEDED | {"kafka.sasl.passwrd": "s3cret"})
@@ -122,6 +158,43 @@ def test_an_unknown_client_setting_is_not_echoed() -> None:
 
 own = pytest.mark.skipif(spark_version != "4.0.0", reason="Spark's own source is installed for 4.0.0")
 PLACE = ("topic", "partition", "offset")
+
+
+@own
+def test_every_option_of_sparks_own_source_is_accepted_or_rejected_with_advice(spark: SparkSession) -> None:
+    jvm: Any = spark.sparkContext._jvm
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    names = set()
+    for field in loader.loadClass("org.apache.spark.sql.kafka010.KafkaSourceProvider$").getDeclaredFields():
+        if field.getType().getName() == "java.lang.String":
+            field.setAccessible(True)
+            names.add(field.get(None))
+    options = {name for name in names if re.fullmatch("[a-z.]+", name)}
+
+    assert "maxtriggerdelay" in options
+    assert (
+        options - {name.lower() for name in ("subscribe", "subscribePattern", "assign", *SUPPORTED, *REJECTED)} == set()
+    )
+
+
+@own
+def test_every_setting_of_kafkas_consumer_is_accepted_or_rejected_with_advice(spark: SparkSession) -> None:
+    jvm: Any = spark.sparkContext._jvm
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    config = loader.loadClass("org.apache.kafka.clients.consumer.ConsumerConfig")
+    none, nothing = (spark.sparkContext._gateway.new_array(kind, 0) for kind in (jvm.Class, jvm.Object))
+    names = config.getMethod("configNames", none).invoke(None, nothing)
+    unknown = []
+    for name in names:
+        try:
+            source_options(NEEDED | {f"kafka.{name}": ""})
+        except BadSetting as error:
+            unknown += [name] if "unknown client setting" in str(error) else []
+        except BadOption:
+            pass
+
+    assert len(names) > 90
+    assert unknown == []
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Every parameter of every job's function takes what it declares, and nothing else; no session of Spark is needed."""
+"""Every parameter of every public function takes what it declares, and nothing else; no session of Spark is needed."""
 
 import inspect
 from collections.abc import Iterator
@@ -9,15 +9,18 @@ from typing import Any
 import pytest
 
 from sluicegate import pipeline
-from sluicegate.pipeline import api
+from sluicegate.pipeline.argument_checks import BadParameter
+from sluicegate.pipeline.jobs import extract
 from sluicegate.pipeline.jobs.extract.extractors import TooLate
 from sluicegate.pipeline.jobs.repair.settings import Retention
 from sluicegate.pipeline.jobs.replay.writing import Headers
-from sluicegate.pipeline.parameters import BadParameter, checked, checked_value
+from sluicegate.pipeline.parameters import checked, checked_value
 from sluicegate.pipeline.tables import TableFormat
 
-JOBS = ("audit", "plan_repair", "plan_replay", "profile", "repair", "replay", "verify", "watch", "with_event_time")
+FUNCTIONS = {name: each for name in pipeline.__all__ if inspect.isfunction(each := getattr(pipeline, name))}
+FUNCTIONS["extracted"] = extract.extracted
 MOMENT = datetime(2026, 11, 30, tzinfo=UTC)
+NO_COLUMN = [None, "", "  ", 7, True, b"timestamp", ["timestamp"], MOMENT]
 NO_TEXT = [None, "", "  ", b"text", 7, ["text"]]
 NO_PATH = [None, "", b"out", 7, ["out"], True]
 NO_NUMBER = [-1, 1.5, True, "3600000", [1], MOMENT, 2**63]
@@ -56,6 +59,8 @@ WRONG: dict[str, list[Any]] = {
     "frame": [None, "frame", 7, [], {}],
     "extractor": ["previous", 7, [], object(), type("Own", (), {"extract": lambda *_: 0})],
     "too_late": [*NO_WORD[:-2], ["skip"], b"skip"],
+    "timestamp": NO_COLUMN,
+    "appended": NO_COLUMN,
 }
 """What no parameter of that name takes. `policies` may be None for a watch only."""
 
@@ -77,36 +82,31 @@ class Frame:
 RIGHT: dict[str, Any] = {
     **{"spark": Session(), "bootstrap": "127.0.0.1:1", "topics": "orders", "out": "out", "policies": "sluicegate.yaml"},
     **{"source": "orders", "target": "orders-clean", "frame": Frame()},
+    **{"timestamp": "timestamp", "appended": "appended", "before_max_ms": 0, "after_max_ms": 0},
 }
 
 
 def parameters() -> Iterator[tuple[str, str]]:
-    for job in JOBS:
-        yield from ((job, name) for name in inspect.signature(getattr(pipeline, job)).parameters)
+    for name, function in FUNCTIONS.items():
+        yield from ((name, each) for each in inspect.signature(function).parameters)
 
 
-def arguments(job: str, name: str, value: Any) -> dict[str, Any]:
-    its = inspect.signature(getattr(pipeline, job)).parameters.values()
+def arguments(function: str, name: str, value: Any) -> dict[str, Any]:
+    its = inspect.signature(FUNCTIONS[function]).parameters.values()
     return {each.name: RIGHT[each.name] for each in its if each.default is inspect.Parameter.empty} | {name: value}
 
 
-def test_every_function_of_a_job_is_tested() -> None:
-    public = {name for name, each in vars(api).items() if inspect.isfunction(each) and not name.startswith("_")}
-    exported = {name for name in pipeline.__all__ if name in public or name == "with_event_time"}
-
-    assert exported == set(JOBS)
-
-
-def test_every_parameter_has_five_wrong_values() -> None:
+def test_every_parameter_of_every_function_has_five_wrong_values() -> None:
+    assert len(FUNCTIONS) == 14
     assert {name for _, name in parameters()} == WRONG.keys()
     assert [name for name, values in WRONG.items() if len(values) < 5] == []
 
 
-@pytest.mark.parametrize(("job", "name"), [*parameters()])
-def test_a_wrong_value_is_one_error_that_names_the_parameter(job: str, name: str) -> None:
+@pytest.mark.parametrize(("function", "name"), [*parameters()])
+def test_rejects_a_wrong_value_with_one_error_that_names_the_parameter(function: str, name: str) -> None:
     for value in WRONG[name]:
         with pytest.raises(BadParameter, match=rf"^{name}: expected .+, found ") as error:
-            getattr(pipeline, job)(**arguments(job, name, value))
+            FUNCTIONS[function](**arguments(function, name, value))
         assert "\n" not in str(error.value)
 
 
@@ -115,7 +115,7 @@ def test_a_required_file_is_not_none(job: str) -> None:
     with pytest.raises(
         BadParameter, match=r"^policies: expected the path of the proxy's configuration file, found None"
     ):
-        getattr(pipeline, job)(**arguments(job, "policies", None))
+        FUNCTIONS[job](**arguments(job, "policies", None))
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_jobs_that_write_take_names_only(job: str, tmp_path: Path) -> None:
     given |= {"policies": policies} if "policies" in given else {}
 
     with pytest.raises(pipeline.PipelineError, match="'orders-\\*' is a pattern, and this job takes names"):
-        getattr(pipeline, job)(**given)
+        FUNCTIONS[job](**given)
 
 
 def test_secrets_are_not_in_an_error() -> None:

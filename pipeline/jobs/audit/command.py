@@ -51,10 +51,11 @@ def audit(
 ) -> None:
     """Show which stored records the proxy would have rejected, fixed, quarantined or reported."""
     from sluicegate.config.loading import ConfigError, load_file
+    from sluicegate.pipeline.argument_checks import Unfit
     from sluicegate.pipeline.jobs.audit import report
     from sluicegate.pipeline.jobs.audit.job import run_audit
     from sluicegate.pipeline.jobs.audit.policies import policies_of
-    from sluicegate.pipeline.parameters import Unfit, samples_from
+    from sluicegate.pipeline.parameters import samples_from
     from sluicegate.pipeline.tables import tables_in
     from sluicegate.validation.rules.rule import RuleUnusable
 

@@ -16,6 +16,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import LongType, StructField, StructType
 
+from sluicegate.pipeline.argument_checks import BadParameter
 from sluicegate.pipeline.jobs.extract.extractors import (
     NO_TIME,
     FailOnInvalidTimestamp,
@@ -48,13 +49,9 @@ def with_event_time(
     (topic, partition, skipped). `frame` needs the columns topic, partition, offset and timestamp of the raw source.
     Default extractor: FailOnInvalidTimestamp. Raises BadParameter.
     """
-    from sluicegate.pipeline.parameters import checked_value  # noqa: PLC0415  # executors need none of it
-
-    frame = checked_value("frame", frame, is_optional=False)
-    extractor = checked_value("extractor", extractor, is_optional=True)
-    too_late = checked_value("too_late", too_late, is_optional=False)
+    rows = _with_times(frame, extractor, too_late)
     skipped_partitions = f.when(f.col(_SKIPPED) > 0, f.struct(*_PARTITION, f.col(_SKIPPED).alias("skipped")))
-    observed = _with_times(frame, extractor, too_late).observe(
+    observed = rows.observe(
         SKIPPED_METRIC,
         f.coalesce(f.sum(_SKIPPED), f.lit(0)).alias("skipped"),
         f.count("*").alias("read"),
@@ -66,7 +63,7 @@ def with_event_time(
 def extracted(
     frame: DataFrame, extractor: TimestampExtractor | None = None, too_late: TooLate = TooLate.FAIL
 ) -> DataFrame:
-    """Return all rows; `event_time` is null for skipped ones."""
+    """Return all rows; `event_time` is null for skipped ones. Raises BadParameter."""
     return _with_times(frame, extractor, too_late).drop(_SKIPPED, _MS)
 
 
@@ -74,9 +71,16 @@ def _with_times(frame: DataFrame, extractor: TimestampExtractor | None, too_late
     """Add the event time in ms: negative for skipped records, null for records kept without a time. One row of each
     partition in a micro-batch has the number of its skipped records.
     """
+    from sluicegate.pipeline.parameters import checked_value  # noqa: PLC0415  # executors need none of it
+
+    frame = checked_value("frame", frame, is_optional=False)
+    extractor = checked_value("extractor", extractor, is_optional=True)
+    too_late = checked_value("too_late", too_late, is_optional=False)
     missing = [name for name in _NEEDED if name not in frame.columns]
     if missing:
-        raise ValueError(f"the frame lacks {', '.join(missing)}: event time requires the columns {', '.join(_NEEDED)}")
+        raise BadParameter(
+            f"frame: expected the columns {', '.join(_NEEDED)} of the raw source, and it lacks {', '.join(missing)}"
+        )
     schema = StructType([*frame.schema.fields, StructField(_MS, LongType()), StructField(_SKIPPED, LongType())])
     chosen = extractor if extractor is not None else FailOnInvalidTimestamp()
     processor = _EventTimes(chosen, frame.columns, too_late)

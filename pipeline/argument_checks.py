@@ -1,0 +1,83 @@
+"""Checks the arguments of public functions before any work begins, by a table that declares each parameter.
+
+A value is either of the declared kind, and then the function gets it in one form (an enumeration's word becomes its
+member), or it raises BadParameter, which names the parameter, what it takes and what was found.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import wraps
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from sluicegate.pipeline.errors import PipelineError
+
+Check = Callable[[Any], Any]
+"""Returns the value that the function gets. Raises Unfit."""
+P = ParamSpec("P")
+R = TypeVar("R")
+_SHOWN_CHARACTERS = 80
+_SECRET = frozenset({"settings", "webhook"})
+
+
+class BadParameter(PipelineError, ValueError):
+    """An argument of a function is invalid; the text says what it takes."""
+
+
+class Unfit(Exception):
+    """A value is not of the declared kind; the text says what is expected."""
+
+
+def checked_by(checks: Mapping[str, Check]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Return a decorator that checks all arguments of a function. Raises TypeError, when the function is defined, for a
+    parameter that is not declared.
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        signature = inspect.signature(function)
+        undeclared = signature.parameters.keys() - checks.keys()
+        if undeclared:
+            raise TypeError(f"{function.__name__}: declare its parameters {sorted(undeclared)} in its table of checks")
+
+        @wraps(function)
+        def with_checked(*args: P.args, **kwargs: P.kwargs) -> R:
+            given = signature.bind(*args, **kwargs)
+            for name, value in given.arguments.items():
+                is_optional = signature.parameters[name].default is None
+                given.arguments[name] = value_checked_by(checks, name, value, is_optional=is_optional)
+            return function(*given.args, **given.kwargs)
+
+        return with_checked
+
+    return decorate
+
+
+def value_checked_by(checks: Mapping[str, Check], name: str, value: Any, *, is_optional: bool) -> Any:
+    """Return the value that a function gets for its parameter of that name. `is_optional`: whether None is valid.
+    Raises BadParameter.
+    """
+    if value is None and is_optional:
+        return None
+    try:
+        return checks[name](value)
+    except Unfit as error:
+        kind = f"a value of type {type(value).__name__}"
+        found = "None" if value is None else f"{value!r}" if name not in _SECRET and _is_short(value) else kind
+        none = ", or None" if is_optional else ""
+        raise BadParameter(f"{name}: expected {error}{none}, found {found}") from None
+
+
+def _is_short(value: Any) -> bool:
+    return isinstance(value, str | int | float | list | tuple | Path) and len(repr(value)) <= _SHOWN_CHARACTERS
+
+
+def is_integer(value: Any) -> bool:
+    """Return whether a value is an integer and no bool."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def spark_session(value: Any) -> Any:
+    """Return a Spark session. Raises Unfit."""
+    if not callable(getattr(value, "createDataFrame", None)):
+        raise Unfit("a Spark session")
+    return value
