@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from sluicegate.pipeline import plan_replay
 from sluicegate.pipeline.jobs.replay import job
 from sluicegate.pipeline.jobs.replay.progress import groups_of
 from sluicegate.pipeline.jobs.replay.writing import Headers
@@ -42,6 +43,7 @@ CASES: dict[str, dict[str, Any]] = {
     "whole": {},
     "since": {},
     "forgotten": {},
+    "deleted": {},
     "killed": {},
     "function": {"rules": TENANT_RULE},
     "validated": {"rules": TENANT_RULE},
@@ -148,6 +150,29 @@ def test_the_folder_has_progress_that_a_broker_forgot(
 
     assert found["written_by_this_run"] == 0
     assert len(read_back(kafka_bootstrap, kept.topic)) == 10
+
+
+@of_case("deleted")
+def test_a_replay_reports_dead_letters_that_were_deleted_before_it_read_them(
+    spark: SparkSession, kafka_bootstrap: str, kept: Quarantine, tmp_path: Path
+) -> None:
+    now = now_ms()
+    kept.reject(0, [Rec((now + i) * NANOSECONDS, b"k") for i in range(10)])
+    replayed(spark, kafka_bootstrap, kept.dead, kept.file, tmp_path, fix="unit")
+    (group,) = groups_of(Topics(kafka_bootstrap, (kept.dead,))).values()
+    reached = progress(kafka_bootstrap, group, kept.dead, 3)
+    kept.reject(0, [Rec((now + i) * NANOSECONDS, b"k") for i in range(10, 20)])
+    (partition,) = (p for p, offset in enumerate(reached) if offset)
+    admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
+    (deleted,) = admin.delete_records([TopicPartition(kept.dead, partition, reached[partition] + 4)]).values()
+    deleted.result(60)
+
+    found = plan_replay(spark, kafka_bootstrap, kept.dead, tmp_path / "plan", kept.file, fix="unit")
+
+    place = f"{kept.dead}-{partition} was replayed up to offset {reached[partition]}"
+    (warning,) = [each for each in found.warnings if each.startswith(place)]
+    assert "dead letters at offsets 10 to 13 are gone" in warning
+    assert found.summary["topics"][kept.dead]["replayed"] == 6
 
 
 @of_case("killed")

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,12 @@ from confluent_kafka.admin import AdminClient
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
+from sluicegate.pipeline.jobs.extract import job as extraction
+from sluicegate.pipeline.jobs.extract.built_in import BuiltIn
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
+from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.source.losses import LogStates, LostOffsets, Position, planned, report_losses
+from sluicegate.pipeline.topics import Topics
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import UNLIMITED
 from tests.pipeline.test_topics_that_go import delete, recreate, write
@@ -165,19 +170,77 @@ def test_a_stream_reports_what_its_checkpoint_lost(
     assert found == sorted([*before, *((0, offset) for offset in more)])
 
 
+def change_checkpoint(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    """Change the offsets of the stream's first batch."""
+    (offsets,) = (folder / "checkpoint" / "offsets").glob("0")
+    lines = offsets.read_text().splitlines()
+    stored: dict[str, Any] = json.loads(lines[-1])
+    change(stored)
+    offsets.write_text("\n".join([*lines[:-1], json.dumps(stored)]))
+    (folder / "checkpoint" / "offsets" / ".0.crc").unlink()
+
+
 def test_a_checkpoint_without_topic_ids_fails_by_its_offsets(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     write(kafka_bootstrap, topic, 30)
     run(spark, kafka_bootstrap, topic, tmp_path)
-    (offsets,) = (tmp_path / "checkpoint" / "offsets").glob("0")
-    lines = offsets.read_text().splitlines()
-    stored: dict[str, Any] = json.loads(lines[-1])
-    assert stored.pop("topic ids")
-    offsets.write_text("\n".join([*lines[:-1], json.dumps(stored)]))
-    (tmp_path / "checkpoint" / "offsets" / ".0.crc").unlink()
+    change_checkpoint(tmp_path, lambda stored: stored.pop("topic ids"))
     _recreate_with(20)(kafka_bootstrap, topic)
 
     with pytest.raises(StreamingQueryException, match=f"{topic}-0: was read up to offset 30, and ends at offset 20"):
         run(spark, kafka_bootstrap, topic, tmp_path)
+
+
+def test_a_stream_reports_a_log_that_ends_before_its_checkpoint(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    """As after the loss of a broker's disk: the topic has the same id, and fewer records."""
+    topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
+    write(kafka_bootstrap, topic, 30)
+    before = run(spark, kafka_bootstrap, topic, tmp_path)
+    change_checkpoint(tmp_path, lambda stored: stored[topic].update({"0": 50}))
+
+    with pytest.raises(StreamingQueryException, match=f"{topic}-0: was read up to offset 50, and ends at offset 30"):
+        run(spark, kafka_bootstrap, topic, tmp_path)
+    assert run(spark, kafka_bootstrap, topic, tmp_path, failOnDataLoss="false") == before
+    write(kafka_bootstrap, topic, 5)
+    assert len(run(spark, kafka_bootstrap, topic, tmp_path)) == 35
+
+
+def test_a_stream_reports_a_partition_that_vanished(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+    topic = create_topic(kafka_bootstrap, UNLIMITED, 2)
+    for partition in (0, 1):
+        write(kafka_bootstrap, topic, 30, partition=partition)
+    before = run(spark, kafka_bootstrap, topic, tmp_path)
+    _recreate_with(10)(kafka_bootstrap, topic)
+
+    with pytest.raises(
+        StreamingQueryException, match=f"{topic}-1: was read up to offset 30, and the partition no longer exists"
+    ):
+        run(spark, kafka_bootstrap, topic, tmp_path)
+    found = run(spark, kafka_bootstrap, topic, tmp_path, failOnDataLoss="false")
+    assert found == sorted([*before, *((0, offset) for offset in range(10))])
+
+
+def test_an_extraction_reports_records_that_were_deleted_before_it_read_them(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
+    write(kafka_bootstrap, topic, 30)
+    topics, results = Topics(kafka_bootstrap, (topic,)), Results(spark, str(tmp_path))
+    results.make()
+    extraction.run(spark, topics, results, BuiltIn("skip"), 1000)
+    _delete_records(kafka_bootstrap, topic)
+
+    lost = f"{topic}-0: was read up to offset 30, and begins at offset 50: offsets 30 to 49 are gone"
+    with pytest.raises(extraction.RecordsGone, match=lost):
+        extraction.run(spark, topics, results, BuiltIn("skip"), 1000)
+    extraction.run(spark, replace(topics, skip_gone=True), results, BuiltIn("skip"), 1000)
+
+    summary = extraction.summary_of(topics, results)
+    assert summary["topics"][topic]["records"] == 40
+    assert [sentence.startswith(lost) for sentence in summary["gone"]] == [True]
+    offsets = {row.offset for row in results.read_table(extraction.RECORDS).select("offset").collect()}
+    assert offsets == {*range(30), *range(50, 60)}
