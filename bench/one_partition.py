@@ -33,7 +33,7 @@ from sluicegate.pipeline.jobs.profile.cells import cells_of
 from sluicegate.pipeline.jobs.profile.job import profile
 from sluicegate.pipeline.jobs.profile.reading import Reading, count_timestamps
 from sluicegate.pipeline.jobs.repair.correction import Rules
-from sluicegate.pipeline.jobs.repair.job import planned
+from sluicegate.pipeline.jobs.repair.job import write_plan
 from sluicegate.pipeline.jobs.verify.job import verify
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.source.chunks import Chunk, cut
@@ -60,7 +60,7 @@ def jobs_of(address: str, topic: str, results: Results, now_ms: int) -> dict[str
     return {
         "profile": lambda spark: profile(spark, topics, results, now_ms, _HOUR_MS, None),
         "audit": lambda spark: audit(spark, topics, results, config, policies, now_ms, None, 5),
-        "plan": lambda spark: planned(
+        "plan": lambda spark: write_plan(
             spark, topics, results, {topic: f"{topic}-clean"}, Rules(now_ms, _HOUR_MS)
         ).as_json(),
         "verify": lambda spark: verify(spark, topics, topic, results, now_ms),

@@ -25,7 +25,7 @@ from bench.polluted_topic import PollutedTopic, polluted_topic
 from bench.targets import broker
 from sluicegate.pipeline.jobs.profile.job import profile
 from sluicegate.pipeline.jobs.repair.correction import Rules
-from sluicegate.pipeline.jobs.repair.job import apply, listed, planned
+from sluicegate.pipeline.jobs.repair.job import list_changes, write_clean_topics, write_plan
 from sluicegate.pipeline.jobs.verify.job import verify
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.kafka.cluster_pool import pooled_cluster
@@ -101,12 +101,12 @@ def run_jobs(spark: SparkSession, address: str, topic: PollutedTopic, partitions
         summary = profile(spark, topics, results("profile"), now_ms, _HOUR_MS, None)
     check(lambda: {k: n for k, n in summary["topics"][topic.name]["damage"].items() if n} == topic.damage, summary)
     with measured(spark, "repair, dry run", topic, partitions, found):
-        plan = planned(spark, topics, results("repair"), {topic.name: clean}, Rules(now_ms, _HOUR_MS))
-        listing = listed(spark, topics, results("repair"), plan)
+        plan = write_plan(spark, topics, results("repair"), {topic.name: clean}, Rules(now_ms, _HOUR_MS))
+        listing = list_changes(spark, topics, results("repair"), plan)
     changes = listing.changes
     check(lambda: sum(row["records"] for row in changes if row["solved"]) == sum(topic.damage.values()), changes)
     with measured(spark, "repair, writing", topic, partitions, found):
-        written = apply(spark, topics, results("repair"), plan, listing)
+        written = write_clean_topics(spark, topics, results("repair"), plan, listing)
     check(lambda: sum(each.records for each in written) == found[0].records, written)
     with measured(spark, "verify", topic, partitions, found):
         verified = verify(spark, topics, clean, results("verify"), now_ms)

@@ -29,7 +29,7 @@ from bench.targets import Target, broker
 from sluicegate.pipeline.jobs.profile.job import profile
 from sluicegate.pipeline.jobs.profile.report import write_report as write_profile
 from sluicegate.pipeline.jobs.repair.correction import Rules
-from sluicegate.pipeline.jobs.repair.job import listed, planned, summary_of
+from sluicegate.pipeline.jobs.repair.job import list_changes, summary_of, write_plan
 from sluicegate.pipeline.jobs.repair.report import write_report as write_repair
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
@@ -97,8 +97,8 @@ def with_pages(spark: SparkSession, address: str, topic: PollutedTopic, folder: 
     damage = {kind: count for kind, count in summary["topics"][topic.name]["damage"].items() if count}
     check(lambda: damage == topic.damage, damage)
     with measured(spark, "repair, dry run, with its page", topic, _PARTITIONS, found):
-        plan = planned(spark, topics, results, {topic.name: f"{topic.name}-clean"}, Rules(now_ms, _HOUR_MS))
-        listing = listed(spark, topics, results, plan)
+        plan = write_plan(spark, topics, results, {topic.name: f"{topic.name}-clean"}, Rules(now_ms, _HOUR_MS))
+        listing = list_changes(spark, topics, results, plan)
         summary = summary_of(plan, listing, None, {})
         write_repair(results, summary, now_ms)
         results.write_summary(summary)

@@ -27,30 +27,30 @@ if TYPE_CHECKING:
     from sluicegate.pipeline.jobs.profile.job import Profile
     from sluicegate.pipeline.jobs.repair.job import Repair
     from sluicegate.pipeline.jobs.repair.settings import Retention
-    from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, Record
+    from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, ReplayRecord
     from sluicegate.pipeline.jobs.replay.job import Replay
     from sluicegate.pipeline.jobs.replay.writing import Headers
     from sluicegate.pipeline.jobs.verify.job import Verification
     from sluicegate.pipeline.jobs.watch.outcome import Watched
     from sluicegate.pipeline.kafka.cluster import TopicTrouble
-    from sluicegate.pipeline.kafka.connection import BrokerUnreachable, LoginRejected
+    from sluicegate.pipeline.kafka.connection import BrokerUnreachable, ClusterLoginRejected
     from sluicegate.pipeline.source.datasource import TopicSource
 
 __all__ = [
     "Audit",
     "BadParameter",
     "BrokerUnreachable",
+    "ClusterLoginRejected",
     "DeadLetter",
     "FailOnInvalidTimestamp",
     "Headers",
     "InvalidTimestamp",
     "LogAndSkipOnInvalidTimestamp",
-    "LoginRejected",
     "PipelineError",
     "Profile",
-    "Record",
     "Repair",
     "Replay",
+    "ReplayRecord",
     "Retention",
     "TimestampExtractor",
     "TooLate",
@@ -83,10 +83,10 @@ _MODULES = {
     "Headers": "jobs.replay.writing",
     "InvalidTimestamp": "jobs.extract.extractors",
     "LogAndSkipOnInvalidTimestamp": "jobs.extract.extractors",
-    "LoginRejected": "kafka.connection",
+    "ClusterLoginRejected": "kafka.connection",
     "PipelineError": "errors",
     "Profile": "jobs.profile.job",
-    "Record": "jobs.replay.dead_letter",
+    "ReplayRecord": "jobs.replay.dead_letter",
     "Repair": "jobs.repair.job",
     "Replay": "jobs.replay.job",
     "Retention": "jobs.repair.settings",

@@ -14,7 +14,7 @@ Words that the command takes are accepted too: a word of an enumeration, `append
 date for `epoch_ms`, `all` for `samples`.
 
 Before any work begins, every function may raise BadParameter for an argument that it does not take, BadOption and
-BadSetting for invalid options, BadSelection if no topic matches, TopicTrouble, BrokerUnreachable, LoginRejected,
+BadSetting for invalid options, BadSelection if no topic matches, TopicTrouble, BrokerUnreachable, ClusterLoginRejected,
 NoSession for a session of Spark Connect, BadFolder for `out`, and FolderInUse if another run uses `out`. Spark's own
 exceptions pass through.
 """
@@ -45,7 +45,7 @@ from sluicegate.pipeline.jobs.verify.job import Verification, run_verify
 from sluicegate.pipeline.jobs.watch.denied import DeniedTopics
 from sluicegate.pipeline.jobs.watch.job import OFFSETS_A_BATCH, Watching
 from sluicegate.pipeline.jobs.watch.outcome import Watched, policies_for, watch_in, watched
-from sluicegate.pipeline.jobs.watch.reading import Bounds
+from sluicegate.pipeline.jobs.watch.reading import WatchBounds
 from sluicegate.pipeline.jobs.watch.webhook import webhook_at
 from sluicegate.pipeline.parameters import checked
 from sluicegate.pipeline.policy_file import owners_of
@@ -55,7 +55,7 @@ from sluicegate.pipeline.running import now_in_ms
 from sluicegate.pipeline.source.datasource import TopicSource
 from sluicegate.pipeline.spark import check_driver
 from sluicegate.pipeline.tables import Tables, format_named, table_location, tables_in
-from sluicegate.pipeline.topics import Topics, in_a_sentence, only_names
+from sluicegate.pipeline.topics import Topics, left_out_warnings, only_names
 
 _HOUR_MS = 3_600_000
 
@@ -81,7 +81,7 @@ def profile(
     are kept between runs, in `tables_format` (parquet, delta or iceberg). Raises BadTables for these two.
     """
     selected = _topics(bootstrap, topics, settings).selected()
-    warnings = (*in_a_sentence(selected.left_out), *selected.open_transactions())
+    warnings = (*left_out_warnings(selected.left_out), *selected.open_transactions())
     kept = _kept(spark, tables, tables_format)
     with _results(spark, out, "profile") as results:
         found = run_profile(spark, selected, results, now_in_ms(), after_max_ms, before_max_ms, epoch_ms, kept)
@@ -113,7 +113,7 @@ def audit(
     loaded = load_file(Path(policies), os.environ)
     config, contracts = loaded.config, loaded.source.contracts
     selected = _topics(bootstrap, topics, settings).selected()
-    warnings = (*in_a_sentence(selected.left_out), *selected.open_transactions())
+    warnings = (*left_out_warnings(selected.left_out), *selected.open_transactions())
     kept = _kept(spark, tables, tables_format)
     with _results(spark, out, "audit") as results:
         found = run_audit(spark, selected, results, config, contracts, now_in_ms(), as_of_ms, samples, events, kept)
@@ -142,7 +142,7 @@ def plan_repair(
     `to`: name of the clean topic; {topic} stands for the source. `keep`: damages that stay. `rewrite`: `future` or
     `implausible`, rewritten although such times may be sound. `assume_ms`: append time (ms since 1970) for partitions
     without any usable time. `skip_unreadable`: leave unreadable batches out of the clean topic; the table `unreadable`
-    keeps their bytes. `after_max_ms` and `epoch_ms`: see `profile`. Raises CannotWrite for an invalid
+    keeps their bytes. `after_max_ms` and `epoch_ms`: see `profile`. Raises CannotWriteTopic for an invalid
     name of a clean topic, and RepairBegun if a repair was begun in `out`.
     """
     rules = _rules(after_max_ms, keep, rewrite, epoch_ms, retention, assume_ms, skip_unreadable)
@@ -169,8 +169,8 @@ def repair(
     """Write the clean topics exactly once, as `sluicegate-spark repair --apply` does.
 
     Uses the plan that `plan_repair` left in `out` for the same arguments, or makes a new one. A run that was killed
-    resumes after its last committed transaction. Arguments: see `plan_repair`. Raises the same errors, and CannotWrite,
-    which names all obstacles, before anything is written.
+    resumes after its last committed transaction. Arguments: see `plan_repair`. Raises the same errors, and
+    CannotWriteTopic, which names all obstacles, before anything is written.
     """
     rules = _rules(after_max_ms, keep, rewrite, epoch_ms, retention, assume_ms, skip_unreadable)
     return _repaired(write_repair, spark, _named(bootstrap, topics, settings), out, to, rules)
@@ -219,7 +219,7 @@ def replay(
     """Write back the records that `plan_replay` lists, exactly once, as `sluicegate-spark replay --apply` does.
 
     A run that was killed resumes after its last committed transaction. Arguments: see `plan_replay`. Raises the same
-    errors, and CannotWrite.
+    errors, and CannotWriteTopic.
     """
     request = _request(policies, fix, by, headers, findings)
     return _replayed(write_replay, spark, _named(bootstrap, topics, settings), out, request)
@@ -284,10 +284,10 @@ def watch(
     kept = table_location(str(tables if tables is not None else out), format_named(tables_format))
     selected = _topics(bootstrap, topics, settings).selected()
     selected = replace(selected, owners=owners_of(config, selected.names))
-    warnings = [*in_a_sentence(selected.left_out), *DeniedTopics(selected).checked().open_transactions()]
+    warnings = [*left_out_warnings(selected.left_out), *DeniedTopics(selected).checked().open_transactions()]
     with _results(spark, out, "watch") as results:
         validated_by, unread = policies_for(selected, config)
-        bounds = Bounds(after_max_ms, before_max_ms, epoch_ms)
+        bounds = WatchBounds(after_max_ms, before_max_ms, epoch_ms)
         watching = Watching(selected, bounds, validated_by, quiet_hours * _HOUR_MS, offsets_a_batch)
         found, its_tables = watch_in(spark, watching, results, kept, address)
         return watched(found, its_tables, [*warnings, *unread])

@@ -24,7 +24,7 @@ from sluicegate.pipeline.progress_line import shown
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.spark import session
 from sluicegate.pipeline.tables import TableLocation
-from sluicegate.pipeline.topics import ALL, Topics, in_a_sentence, only_names
+from sluicegate.pipeline.topics import ALL, Topics, left_out_warnings, only_names
 
 _WIDE = 240
 START_AGAIN = "no topic was written, and results are whole only where summary.json is. Give the same command again"
@@ -64,7 +64,7 @@ def session_for(
         was_there = SparkSession.getActiveSession() is not None
         if topics is not None:
             topics.partitions()
-            for warning in (*in_a_sentence(topics.left_out), *topics.open_transactions()):
+            for warning in (*left_out_warnings(topics.left_out), *topics.open_transactions()):
                 typer.echo(f"warning: {warning}", err=True)
         with kept_handlers():
             spark = session(job, at.master, {} if kept is None else kept.settings(), at.log)

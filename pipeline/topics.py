@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sluicegate.config.values.topic_pattern import exact_name_of, options, regular_expression_of
 from sluicegate.pipeline.errors import PipelineError
-from sluicegate.pipeline.kafka.cluster import Cluster, ListedTopic, OffsetRange, TopicPartition
+from sluicegate.pipeline.kafka.cluster import ClusterTopic, KafkaCluster, OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.connection import Address
 from sluicegate.pipeline.kafka.settings import ClientSettings, settings_for_librdkafka
 from sluicegate.pipeline.source.options import source_options
@@ -39,7 +39,7 @@ class Selection:
     left_out: tuple[str, ...] = ()
 
 
-def selection(cluster: Cluster, patterns: Sequence[str]) -> Selection:
+def selection(cluster: KafkaCluster, patterns: Sequence[str]) -> Selection:
     """Resolve names and patterns; asks the cluster only if there is a pattern. Raises BadSelection."""
     wanted = {pattern: _matcher(pattern) for pattern in patterns if exact_name_of(pattern) is None}
     there = cluster.topics() if wanted else []
@@ -70,7 +70,7 @@ def only_names(patterns: Iterable[str]) -> Selection:
     return Selection(tuple(dict.fromkeys(patterns)))
 
 
-def in_a_sentence(left_out: Sequence[str]) -> list[str]:
+def left_out_warnings(left_out: Sequence[str]) -> list[str]:
     """Return a warning about internal topics that were left out, or nothing."""
     if not left_out:
         return []
@@ -84,11 +84,11 @@ def _matcher(pattern: str) -> re2._Regexp:
         raise BadSelection(f"--topic {pattern!r}: {error}") from error
 
 
-def _is_own(topic: ListedTopic) -> bool:
+def _is_own(topic: ClusterTopic) -> bool:
     return topic.is_internal or topic.name.startswith(_OWN)
 
 
-def _nothing(pattern: str, matched: Sequence[ListedTopic], there: Sequence[ListedTopic]) -> str:
+def _nothing(pattern: str, matched: Sequence[ClusterTopic], there: Sequence[ClusterTopic]) -> str:
     if matched:
         return f"{pattern!r} matches only internal topics, which must be named: {_named([t.name for t in matched])}"
     visible = [topic.name for topic in there if not _is_own(topic)]
@@ -114,7 +114,7 @@ _CRITICAL = 2
 @dataclass(frozen=True)
 class Topics:
     """`settings`: librdkafka's names and values. `left_out`: internal topics that a pattern matched. `skip_unreadable`:
-    skip batches that cannot be read instead of failing. `skip_gone`: continue after offsets that are gone. `owners`:
+    skip batches that cannot be read instead of failing. `skip_missing`: continue after offsets that are gone. `owners`:
     the owner of each topic that is known to have one.
     """
 
@@ -123,7 +123,7 @@ class Topics:
     settings: dict[str, str] = field(default_factory=dict, repr=False)
     left_out: tuple[str, ...] = ()
     skip_unreadable: bool = False
-    skip_gone: bool = False
+    skip_missing: bool = False
     owners: dict[str, str] = field(default_factory=dict)
 
     def owner(self, name: str) -> dict[str, str]:
@@ -135,7 +135,7 @@ class Topics:
         """Return options for the raw source and the sources built on it."""
         clients = {f"kafka.{name}": value for name, value in self.settings.items()}
         passing = {"failOnUnreadable": "false"} if self.skip_unreadable else {}
-        passing |= {"failOnDataLoss": "false"} if self.skip_gone else {}
+        passing |= {"failOnDataLoss": "false"} if self.skip_missing else {}
         return {"kafka.bootstrap.servers": self.bootstrap, "subscribe": ",".join(self.names), **clients, **passing}
 
     @property
@@ -149,12 +149,12 @@ class Topics:
         checked = source_options(self.options)
         return checked.bootstrap, checked.settings
 
-    def cluster(self) -> Cluster:
+    def cluster(self) -> KafkaCluster:
         """Return a new cluster; the caller closes it."""
-        return Cluster(*self.client, timeout_seconds=_TIMEOUT_SECONDS)
+        return KafkaCluster(*self.client, timeout_seconds=_TIMEOUT_SECONDS)
 
     def partitions(self) -> list[TopicPartition]:
-        """Return all partitions. Raises TopicTrouble, BrokerUnreachable and LoginRejected, so a job calls it first."""
+        """Return all partitions; a job calls it first. Raises TopicTrouble, BrokerUnreachable, ClusterLoginRejected."""
         with self.cluster() as cluster:
             return cluster.partitions(self.names)
 

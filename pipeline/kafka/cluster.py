@@ -66,14 +66,14 @@ class OffsetRange:
 
 
 @dataclass(frozen=True, slots=True)
-class ListedTopic:
+class ClusterTopic:
     """A topic that this login may see. `is_internal`: the broker marks it as internal."""
 
     name: str
     is_internal: bool
 
 
-class Cluster:
+class KafkaCluster:
     """Connects on first use, and retries while leaders move and brokers restart."""
 
     def __init__(
@@ -86,7 +86,7 @@ class Cluster:
         self._leaders: dict[TopicPartition, Address] = {}
         self._was_reached = False
 
-    def __enter__(self) -> "Cluster":
+    def __enter__(self) -> "KafkaCluster":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -98,10 +98,10 @@ class Cluster:
             connection.close()
         self._connections.clear()
 
-    def topics(self) -> list[ListedTopic]:
+    def topics(self) -> list[ClusterTopic]:
         """Return all topics, sorted by name. Raises BrokerUnreachable."""
         response = self._with_retries(lambda: self._ask_any(None))
-        seen = (ListedTopic(topic["name"], topic["is_internal"]) for topic in response["topics"])
+        seen = (ClusterTopic(topic["name"], topic["is_internal"]) for topic in response["topics"])
         return sorted(seen, key=lambda topic: topic.name)
 
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:

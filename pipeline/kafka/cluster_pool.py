@@ -7,23 +7,23 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from sluicegate.pipeline.kafka.cluster import Cluster
+from sluicegate.pipeline.kafka.cluster import KafkaCluster
 from sluicegate.pipeline.kafka.connection import Address
 from sluicegate.pipeline.kafka.settings import ClientSettings
 
 _MOST_KEPT = 4
 
-_kept: list[tuple[tuple[tuple[Address, ...], ClientSettings], Cluster]] = []
+_kept: list[tuple[tuple[tuple[Address, ...], ClientSettings], KafkaCluster]] = []
 _changed = threading.Lock()
 
 
 @contextmanager
-def pooled_cluster(bootstrap: Iterable[Address], settings: ClientSettings) -> Iterator[Cluster]:
+def pooled_cluster(bootstrap: Iterable[Address], settings: ClientSettings) -> Iterator[KafkaCluster]:
     """A cluster for one user at a time. It returns to the pool unless an error was raised; then it is closed, because
     the state of its connections is unknown.
     """
     key = (tuple(bootstrap), settings)
-    cluster = _taken(key) or Cluster(*key)
+    cluster = _taken(key) or KafkaCluster(*key)
     try:
         yield cluster
     except BaseException:
@@ -36,7 +36,7 @@ def pooled_cluster(bootstrap: Iterable[Address], settings: ClientSettings) -> It
         oldest.close()
 
 
-def _taken(key: tuple[tuple[Address, ...], ClientSettings]) -> Cluster | None:
+def _taken(key: tuple[tuple[Address, ...], ClientSettings]) -> KafkaCluster | None:
     with _changed:
         for place in reversed(range(len(_kept))):
             if _kept[place][0] == key:

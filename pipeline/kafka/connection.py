@@ -12,8 +12,7 @@ from sluicegate.protocol.fetch_response import VERSION as FETCH_VERSION
 from sluicegate.protocol.fetch_response import FetchedPartition, fetched_partition
 from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header, response_body_at
-from sluicegate.protocol.login import LoginExchange, LoginRequest, PasswordLogin, TokenLogin
-from sluicegate.protocol.login import SaslAuthenticationFailed as RejectedByBroker
+from sluicegate.protocol.login import LoginExchange, LoginRejected, LoginRequest, PasswordLogin, TokenLogin
 from sluicegate.protocol.messages.fetch import FETCH_REQUEST
 from sluicegate.protocol.messages.handshake import API_VERSIONS_RESPONSE
 from sluicegate.protocol.messages.schema import MessageSchema, Value
@@ -32,7 +31,7 @@ class BrokerUnreachable(PipelineError):
     """A broker is unreachable, does not speak Kafka's protocol, or closed the connection; a retry may help."""
 
 
-class LoginRejected(PipelineError):
+class ClusterLoginRejected(PipelineError):
     """The broker rejected the login; the text is the broker's."""
 
 
@@ -40,7 +39,7 @@ class BrokerConnection:
     """A connection, logged in if the settings say so. Every call may raise BrokerUnreachable."""
 
     def __init__(self, address: Address, settings: ClientSettings) -> None:
-        """Connect and log in. Also raises LoginRejected, and BadSetting if TLS files cannot be used."""
+        """Connect and log in. Also raises ClusterLoginRejected, and BadSetting if TLS files cannot be used."""
         self._address = address
         self.timeout_seconds = settings.timeout_seconds
         self._settings = settings
@@ -160,10 +159,10 @@ class BrokerConnection:
         try:
             token = token_of(login)
         except TokenMissing as error:
-            raise (BrokerUnreachable if error.is_temporary else LoginRejected)(str(error)) from error
+            raise (BrokerUnreachable if error.is_temporary else ClusterLoginRejected)(str(error)) from error
         try:
             self._exchange(TokenLogin(token.value, login.extensions))
-        except LoginRejected:
+        except ClusterLoginRejected:
             forget_token(login, token)
             raise
 
@@ -173,8 +172,8 @@ class BrokerConnection:
         try:
             while request is not None:
                 request = exchange.after(self._ask(request.key, request.version, request.body))
-        except RejectedByBroker as error:
-            raise LoginRejected(f"{self._name}: {error}") from error
+        except LoginRejected as error:
+            raise ClusterLoginRejected(f"{self._name}: {error}") from error
         except MalformedMessage as error:
             raise self._not_kafka(error) from error
 

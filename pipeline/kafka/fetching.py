@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from struct import Struct
 
 from sluicegate.pipeline.kafka import read_offsets
-from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, Retry, TopicPartition, TopicTrouble, check_code
+from sluicegate.pipeline.kafka.cluster import KafkaCluster, OffsetRange, Retry, TopicPartition, TopicTrouble, check_code
 from sluicegate.pipeline.kafka.connection import BrokerConnection
 from sluicegate.protocol.fetch_response import FetchedPartition
 from sluicegate.protocol.messages.fetch import EARLIEST, LATEST
@@ -50,7 +50,7 @@ class DataLoss(Exception):
 class EmptyResponses:
     """Consecutive empty responses at one offset: call `is_the_end` for each, and `end` after records arrive."""
 
-    def __init__(self, cluster: Cluster, wanted: OffsetRange, committed: bool) -> None:
+    def __init__(self, cluster: KafkaCluster, wanted: OffsetRange, committed: bool) -> None:
         self._cluster = cluster
         self._wanted = wanted
         self._committed = committed
@@ -160,7 +160,7 @@ class StoredBatch:
     flaw: str | None = None
 
 
-def stored_batches(cluster: Cluster, wanted: OffsetRange, committed: bool) -> Iterator[StoredBatch]:
+def stored_batches(cluster: KafkaCluster, wanted: OffsetRange, committed: bool) -> Iterator[StoredBatch]:
     """Yield every batch with records in [start, end), without control batches, and with `committed` without aborted
     ones.
 
@@ -216,7 +216,7 @@ def _is_left_out(batch: StoredBatch, aborted: AbortedTransactions) -> bool:
     return is_control or header.record_count == 0
 
 
-def _fetch(cluster: Cluster, of: TopicPartition, offset: int, size: int, committed: bool) -> FetchedPartition:
+def _fetch(cluster: KafkaCluster, of: TopicPartition, offset: int, size: int, committed: bool) -> FetchedPartition:
     partition = {"partition": of.partition, "fetch_offset": offset, "partition_max_bytes": size}
     body = {
         "max_wait_ms": _WAIT_MS,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from struct import Struct
 
-from sluicegate.pipeline.kafka.cluster import Cluster
+from sluicegate.pipeline.kafka.cluster import KafkaCluster
 from sluicegate.pipeline.kafka.connection import BrokerConnection
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages.cluster import DESCRIBE_CONFIGS_REQUEST, DESCRIBE_CONFIGS_RESPONSE
@@ -25,7 +25,7 @@ _INT16, _INT32 = Struct(">h"), Struct(">i")
 _NO_TIME_MS = -1  # rejected as a transaction timeout after the rights are checked
 
 
-class Operation(Enum):
+class RightOperation(Enum):
     """Operations by their names in `kafka-acls`."""
 
     READ = "Read"
@@ -50,7 +50,7 @@ class Right:
 
     resource: Resource
     name: str
-    operation: Operation
+    operation: RightOperation
     prefix: str = ""
 
     def in_words(self, principal: str) -> str:
@@ -63,12 +63,12 @@ class Right:
         )
 
 
-def missing(cluster: Cluster, rights: Iterable[Right]) -> list[Right]:
+def missing(cluster: KafkaCluster, rights: Iterable[Right]) -> list[Right]:
     """Return the rights that the login lacks, in order. Raises BrokerUnreachable."""
     return [right for right in rights if _code(cluster, right) in _DENIED]
 
 
-def _code(cluster: Cluster, right: Right) -> int:
+def _code(cluster: KafkaCluster, right: Right) -> int:
     probe = _PROBES[right.resource, right.operation]
     return cluster.ask_any(lambda broker: probe(broker, right.name))
 
@@ -131,11 +131,11 @@ def _text(text: str) -> bytes:
     return _INT16.pack(len(encoded)) + encoded
 
 
-_PROBES: dict[tuple[Resource, Operation], Callable[[BrokerConnection, str], int]] = {
-    (Resource.GROUP, Operation.READ): _read_group,
-    (Resource.TRANSACTIONAL_ID, Operation.WRITE): _write_transactional_id,
-    (Resource.TOPIC, Operation.CREATE): _create_topic,
-    (Resource.TOPIC, Operation.WRITE): _write_topic,
-    (Resource.TOPIC, Operation.READ): _read_topic,
-    (Resource.TOPIC, Operation.DESCRIBE_CONFIGS): _describe_configs,
+_PROBES: dict[tuple[Resource, RightOperation], Callable[[BrokerConnection, str], int]] = {
+    (Resource.GROUP, RightOperation.READ): _read_group,
+    (Resource.TRANSACTIONAL_ID, RightOperation.WRITE): _write_transactional_id,
+    (Resource.TOPIC, RightOperation.CREATE): _create_topic,
+    (Resource.TOPIC, RightOperation.WRITE): _write_topic,
+    (Resource.TOPIC, RightOperation.READ): _read_topic,
+    (Resource.TOPIC, RightOperation.DESCRIBE_CONFIGS): _describe_configs,
 }

@@ -7,7 +7,7 @@ once.
 
 from collections.abc import Iterator
 
-from sluicegate.pipeline.kafka.cluster import Cluster, Retry, TopicPartition, TopicTrouble, check_code, named
+from sluicegate.pipeline.kafka.cluster import KafkaCluster, Retry, TopicPartition, TopicTrouble, check_code, named
 from sluicegate.pipeline.kafka.connection import BrokerConnection
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages.produce import PRODUCE_REQUEST, PRODUCE_RESPONSE
@@ -50,7 +50,7 @@ class TransactionalProducer:
     request. Every call may raise TopicTrouble (such as ProducerFenced) and BrokerUnreachable.
     """
 
-    def __init__(self, cluster: Cluster, transactional_id: str, codec: Codec) -> None:
+    def __init__(self, cluster: KafkaCluster, transactional_id: str, codec: Codec) -> None:
         self._cluster = cluster
         self._id = transactional_id
         self._attributes = TRANSACTIONAL | codec

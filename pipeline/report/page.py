@@ -111,7 +111,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class ReportSection:
     """A heading with its text, plots and tables; `code` is shown preformatted."""
 
     title: str
@@ -121,7 +121,7 @@ class Section:
     code: str = ""
 
 
-def page(title: str, conclusion: Conclusion, about: str, sections: Sequence[Section], made_at_ms: int) -> str:
+def page(title: str, conclusion: Conclusion, about: str, sections: Sequence[ReportSection], made_at_ms: int) -> str:
     """Return the HTML. `about`: notes for reading the figures, and what was left out."""
     made = datetime.fromtimestamp(made_at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sluicegate.pipeline.errors import PipelineError
-from sluicegate.pipeline.kafka.cluster import Cluster, TopicPartition
+from sluicegate.pipeline.kafka.cluster import KafkaCluster, TopicPartition
 from sluicegate.protocol.messages.fetch import EARLIEST, LATEST, NOT_FOUND
 
 _WORDS = {"earliest": EARLIEST, "latest": LATEST}
@@ -24,7 +24,7 @@ class BadOption(PipelineError, ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class ReadBound:
     """The start or the end of reading: `offset` (EARLIEST or LATEST) for every partition, an offset for each partition
     in `of`, or the first record at or after `timestamp` (ms), which for partitions in `times` is the time there.
 
@@ -40,14 +40,14 @@ class Bound:
     latest_if_none: bool = True
 
 
-def bound_of(options: Mapping[str, str], which: str, default: int, *, is_stream: bool) -> Bound:
+def bound_of(options: Mapping[str, str], which: str, default: int, *, is_stream: bool) -> ReadBound:
     """Parse the options that begin with `which` ("starting" or "ending"); names are lower-case. Raises BadOption."""
     is_start = which == "starting"
     latest_if_none = not is_start or _is_latest_if_none(options)
     stamp = options.get(f"{which}timestamp")
     if stamp is not None:
         name = f"{which}Timestamp"
-        return Bound(default, timestamp=_time(name, stamp.strip()), option=name, latest_if_none=latest_if_none)
+        return ReadBound(default, timestamp=_time(name, stamp.strip()), option=name, latest_if_none=latest_if_none)
     text = options.get(f"{which}offsetsbytimestamp")
     if text is not None:
         name = f"{which}OffsetsByTimestamp"
@@ -55,27 +55,27 @@ def bound_of(options: Mapping[str, str], which: str, default: int, *, is_stream:
         negative = [str(of) for of, time in times if time < 0]
         if negative:
             raise BadOption(f"{name}: expected a time in ms of at least 0, found a negative one for {negative[0]}")
-        return Bound(default, times=times, option=name, latest_if_none=latest_if_none)
+        return ReadBound(default, times=times, option=name, latest_if_none=latest_if_none)
     name = f"{which}Offsets"
     text = options.get(name.lower())
     if text is None:
-        return Bound(default, option=name)
+        return ReadBound(default, option=name)
     useless = None if is_stream else LATEST if is_start else EARLIEST
     if text.strip().lower() in _WORDS:
         offset = _WORDS[text.strip().lower()]
         if offset == useless:
             raise BadOption(f"{name}: {text.strip().lower()} reads nothing in a batch query, only in a stream")
-        return Bound(offset, option=name)
+        return ReadBound(offset, option=name)
     pairs = _pairs(name, text, 'earliest, latest or {"topic": {"0": 17, "1": -2}}')
     for of, offset in pairs:
         if offset < min(EARLIEST, LATEST):
             raise BadOption(f"{name}: expected an offset, -1 (latest) or -2 (earliest) for {of}, found {offset}")
         if offset == useless:
             raise BadOption(f"{name}: {offset} for {of} reads nothing in a batch query, only in a stream")
-    return Bound(default, pairs, option=name)
+    return ReadBound(default, pairs, option=name)
 
 
-def check_order(start: Bound, end: Bound) -> None:
+def check_order(start: ReadBound, end: ReadBound) -> None:
     """Raise BadOption if reading would start at a later time than that at which it ends."""
     starts, ends = dict(start.times), dict(end.times)
     for of in dict.fromkeys([None, *starts, *ends]):
@@ -116,7 +116,7 @@ def _pairs(name: str, text: str, expected: str) -> _PairsOf:
 
 
 def offsets_at(
-    cluster: Cluster, bound: Bound, partitions: Sequence[TopicPartition], *, committed: bool
+    cluster: KafkaCluster, bound: ReadBound, partitions: Sequence[TopicPartition], *, committed: bool
 ) -> dict[TopicPartition, int]:
     """Return the bound's offset in each partition. Raises BadOption, TopicTrouble and BrokerUnreachable."""
     for of, _ in (*bound.of, *bound.times):

@@ -14,16 +14,16 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange
+from sluicegate.pipeline.kafka.cluster import KafkaCluster, OffsetRange
 from sluicegate.pipeline.kafka.cluster_pool import pooled_cluster
 from sluicegate.pipeline.kafka.fetching import DataLoss, StoredBatch, stored_batches
 from sluicegate.pipeline.source.options import SourceOptions
-from sluicegate.pipeline.source.tasks import begin_task, over
+from sluicegate.pipeline.source.tasks import begin_task, map_in_tasks
 
 BLOCK_OFFSETS = 65_536
 _BLOCKS_AT_LEAST = 4  # a smaller chunk is read faster than a task starts
 
-Gone = tuple[tuple[int, int], ...]
+MissingRanges = tuple[tuple[int, int], ...]
 """Ranges of offsets, [first, end) each, that retention deleted before they were read."""
 
 
@@ -67,24 +67,24 @@ def _chunks(whole: OffsetRange, count: int) -> list[Chunk]:
     return [Chunk(whole, start, end) for start, end in pairwise([whole.start, *ends])]
 
 
-def read_chunk(options: SourceOptions, chunk: Chunk, take: Callable[[StoredBatch], None]) -> Gone:
+def read_chunk(options: SourceOptions, chunk: Chunk, take: Callable[[StoredBatch], None]) -> MissingRanges:
     """Call `take` for each batch of a chunk in order; return the ranges that retention deleted meanwhile. Raises
     TopicTrouble and BrokerUnreachable.
     """
-    gone: list[tuple[int, int]] = []
+    missing: list[tuple[int, int]] = []
     start = chunk.start
     with pooled_cluster(options.bootstrap, options.settings) as cluster:
         while True:
             try:
                 _read(cluster, options, chunk, start, take)
-                return tuple(gone)
+                return tuple(missing)
             except DataLoss as loss:
-                gone.append((loss.first, loss.found))
+                missing.append((loss.first, loss.found))
                 start = loss.found
 
 
 def _read(
-    cluster: Cluster, options: SourceOptions, chunk: Chunk, start: int, take: Callable[[StoredBatch], None]
+    cluster: KafkaCluster, options: SourceOptions, chunk: Chunk, start: int, take: Callable[[StoredBatch], None]
 ) -> None:
     for batch in stored_batches(cluster, OffsetRange(chunk.whole.of, start, chunk.end), options.committed):
         if chunk.place(batch) >= chunk.end:
@@ -92,10 +92,10 @@ def _read(
         take(batch)
 
 
-def joined(gone: Iterable[tuple[int, int]]) -> Gone:
+def joined(missing: Iterable[tuple[int, int]]) -> MissingRanges:
     """Join adjacent ranges of a partition's chunks, in order."""
     found: list[tuple[int, int]] = []
-    for first, end in gone:
+    for first, end in missing:
         if found and found[-1][1] == first:
             found[-1] = (found[-1][0], end)
         else:
@@ -109,7 +109,7 @@ _TYPES = {pa.string(): "string", pa.int32(): "int", pa.int64(): "bigint"}
 _ORDER = pa.schema([("whole", pa.int32()), ("start", pa.int64()), ("place", pa.int64())])
 
 
-def over_partitions(
+def map_partitions(
     spark: SparkSession, partitions: Sequence[Sequence[Chunk]], read: Read, schema: pa.Schema, finish: Finish, ddl: str
 ) -> DataFrame:
     """Return the rows of `finish`. It gets a partition's range and a table of what `read` found in its chunks, in
@@ -119,12 +119,12 @@ def over_partitions(
     """
     alone = [its[0] for its in partitions if len(its) == 1]
     cut = [its for its in partitions if len(its) > 1]
-    at_once = over(spark, alone, lambda chunk: chunk.size, lambda chunk: finish(chunk.whole, read(chunk)), ddl)
+    at_once = map_in_tasks(spark, alone, lambda chunk: chunk.size, lambda chunk: finish(chunk.whole, read(chunk)), ddl)
     if not cut:
         return at_once
     chunks = [(number, chunk) for number, its in enumerate(cut) for chunk in its]
     fields = [*_ORDER, *schema]
-    parts = over(
+    parts = map_in_tasks(
         spark,
         chunks,
         lambda each: each[1].size,

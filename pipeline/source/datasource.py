@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
-from sluicegate.pipeline.kafka.cluster import Cluster
+from sluicegate.pipeline.kafka.cluster import KafkaCluster
 from sluicegate.pipeline.source.arrow import ddl_of
 from sluicegate.pipeline.source.options import (
     SourceOptions,
@@ -63,7 +63,7 @@ class TopicReader(DataSourceReader):
     def partitions(self) -> Sequence[TaskRanges]:
         """Return the ranges of each task; many small partitions share tasks."""
         options = self._options
-        with Cluster(options.bootstrap, options.settings) as cluster:
+        with KafkaCluster(options.bootstrap, options.settings) as cluster:
             ranges = planned_ranges(cluster, options)
         return [TaskRanges(its) for its in ranges_of_tasks(ranges, options.min_partitions, options.most_records)]
 

@@ -206,7 +206,7 @@ _MOST_NAMED = 1000
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """`batches` from `first_offset` to `last_offset` with a size of `stored_bytes`; `why`: the reason for the first.
+    """`batches` from `first_offset` to `last_offset` with a size of `stored_bytes`; `reason`: the reason for the first.
 
     Offsets come from headers, as far as they agree with the next batch.
     """
@@ -215,16 +215,16 @@ class Unreadable:
     last_offset: int
     batches: int
     stored_bytes: int
-    why: str
+    reason: str
 
     def __str__(self) -> str:
         count = "1 batch" if self.batches == 1 else f"{self.batches:,} batches"
-        return f"offsets {self.first_offset} to {self.last_offset} ({count}) cannot be read: {self.why}"
+        return f"offsets {self.first_offset} to {self.last_offset} ({count}) cannot be read: {self.reason}"
 
     def with_next(self, other: "Unreadable") -> "Unreadable":
         """Return both as one."""
         batches, size = self.batches + other.batches, self.stored_bytes + other.stored_bytes
-        return Unreadable(self.first_offset, other.last_offset, batches, size, self.why)
+        return Unreadable(self.first_offset, other.last_offset, batches, size, self.reason)
 
 
 def unreadable(batch: StoredBatch, error: BrokenRecords) -> Unreadable:
@@ -234,13 +234,13 @@ def unreadable(batch: StoredBatch, error: BrokenRecords) -> Unreadable:
 
 def in_stretches(found: Iterable[Unreadable]) -> tuple[Unreadable, ...]:
     """Join adjacent entries."""
-    stretches = Stretches()
+    stretches = UnreadableRanges()
     for each in found:
         stretches.add(each)
     return tuple(stretches.found)
 
 
-class Stretches:
+class UnreadableRanges:
     """Joins adjacent entries and limits their number, so that a fully damaged partition needs little memory."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sluicegate.pipeline.errors import PipelineError
-from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition, TopicUnknown
+from sluicegate.pipeline.kafka.cluster import KafkaCluster, OffsetRange, TopicPartition, TopicUnknown
 from sluicegate.pipeline.source.subscription import Subscription
 from sluicegate.protocol.messages.fetch import EARLIEST, LATEST
 
@@ -66,7 +66,7 @@ class LogStates:
 
 
 def existing_partitions(
-    cluster: Cluster, subscription: Subscription, *, must_exist: bool
+    cluster: KafkaCluster, subscription: Subscription, *, must_exist: bool
 ) -> tuple[list[TopicPartition], dict[str, str]]:
     """Return the subscribed partitions and the ids of their topics. Raises BadOption, BrokerUnreachable, and with
     `must_exist` TopicTrouble if a topic does not exist.
@@ -85,7 +85,7 @@ def existing_partitions(
     return [of for of in found if subscription.covers(of)], ids
 
 
-def log_states(cluster: Cluster, subscription: Subscription, *, must_exist: bool) -> LogStates:
+def log_states(cluster: KafkaCluster, subscription: Subscription, *, must_exist: bool) -> LogStates:
     """Return the states of the subscribed partitions. Raises what `existing_partitions` raises."""
     partitions, ids = existing_partitions(cluster, subscription, must_exist=must_exist)
     starts, ends = (cluster.offsets(partitions, at, committed=False) for at in (EARLIEST, LATEST))
@@ -97,7 +97,7 @@ def is_another(known: Mapping[str, str], now: Mapping[str, str], topic: str) -> 
     return bool(known.get(topic) and now.get(topic) and known[topic] != now[topic])
 
 
-def planned(start: Position, end: Position, now: LogStates) -> tuple[list[OffsetRange], list[str]]:
+def surviving_ranges(start: Position, end: Position, now: LogStates) -> tuple[list[OffsetRange], list[str]]:
     """Return the ranges between two positions that exist, and a sentence for each partition that lost records."""
     ranges, lost = [], []
     for of in sorted({*start.offsets, *end.offsets}):

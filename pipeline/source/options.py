@@ -13,7 +13,7 @@ from sluicegate.pipeline.kafka.addresses import parse_addresses
 from sluicegate.pipeline.kafka.connection import Address
 from sluicegate.pipeline.kafka.settings import ClientSettings, client_settings
 from sluicegate.pipeline.source.arrow import Column, columns_named
-from sluicegate.pipeline.source.bounds import BadOption, Bound, bound_of, check_order
+from sluicegate.pipeline.source.bounds import BadOption, ReadBound, bound_of, check_order
 from sluicegate.pipeline.source.foreign_options import instead_of
 from sluicegate.pipeline.source.subscription import Subscription, subscription_of
 from sluicegate.protocol.messages.fetch import EARLIEST, LATEST
@@ -52,8 +52,8 @@ class SourceOptions:
     settings: ClientSettings
     subscription: Subscription
     columns: tuple[Column, ...]
-    start: Bound
-    end: Bound
+    start: ReadBound
+    end: ReadBound
     min_partitions: int | None
     most_records: int | None
     max_offsets: int | None

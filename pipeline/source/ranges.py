@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition
+from sluicegate.pipeline.kafka.cluster import KafkaCluster, OffsetRange, TopicPartition
 from sluicegate.pipeline.source.bounds import BadOption, offsets_at
 from sluicegate.pipeline.source.losses import report_losses
 from sluicegate.pipeline.source.options import SourceOptions
@@ -11,7 +11,7 @@ from sluicegate.protocol.messages.fetch import EARLIEST, LATEST
 Offsets = Mapping[TopicPartition, int]
 
 
-def planned_ranges(cluster: Cluster, options: SourceOptions) -> list[OffsetRange]:
+def planned_ranges(cluster: KafkaCluster, options: SourceOptions) -> list[OffsetRange]:
     """Return the ranges of a batch query, one for each partition. Raises BadOption, LostOffsets, TopicTrouble and
     BrokerUnreachable.
     """
@@ -27,7 +27,7 @@ def planned_ranges(cluster: Cluster, options: SourceOptions) -> list[OffsetRange
     return [OffsetRange(of, starts[of], ends[of]) for of in partitions if starts[of] < ends[of]]
 
 
-def checked_starts(cluster: Cluster, options: SourceOptions, partitions: Sequence[TopicPartition]) -> Offsets:
+def checked_starts(cluster: KafkaCluster, options: SourceOptions, partitions: Sequence[TopicPartition]) -> Offsets:
     """Return where each partition starts. Offsets that a user named are compared with those that exist. Raises
     BadOption, LostOffsets, TopicTrouble and BrokerUnreachable.
     """
@@ -44,19 +44,19 @@ def checked_starts(cluster: Cluster, options: SourceOptions, partitions: Sequenc
         ],
         must_fail=options.fail_on_data_loss,
     )
-    gone = [of for of in named if starts[of] < first[of]]
+    missing = [of for of in named if starts[of] < first[of]]
     report_losses(
         [
             f"{of}: {options.start.option} is offset {starts[of]}, and the log begins at offset {first[of]}: offsets "
             f"{starts[of]} to {first[of] - 1} are gone (retention or deleted records)"
-            for of in gone
+            for of in missing
         ],
         must_fail=options.fail_on_data_loss,
     )
-    return {**starts, **{of: last[of] for of in beyond}, **{of: first[of] for of in gone}}
+    return {**starts, **{of: last[of] for of in beyond}, **{of: first[of] for of in missing}}
 
 
-def _checked_ends(cluster: Cluster, options: SourceOptions, partitions: Sequence[TopicPartition]) -> Offsets:
+def _checked_ends(cluster: KafkaCluster, options: SourceOptions, partitions: Sequence[TopicPartition]) -> Offsets:
     ends = offsets_at(cluster, options.end, partitions, committed=options.committed)
     named = [of for of, offset in options.end.of if offset >= 0]
     if not named:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition
+from sluicegate.pipeline.kafka.cluster import KafkaCluster, OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.cluster_pool import pooled_cluster
 from sluicegate.pipeline.kafka.fetching import DataLoss, stored_batches
 from sluicegate.pipeline.source.arrow import ArrowRows
@@ -54,7 +54,7 @@ def count_rows(options: SourceOptions, wanted: OffsetRange) -> int:
     return count
 
 
-def _rows(cluster: Cluster, options: SourceOptions, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
+def _rows(cluster: KafkaCluster, options: SourceOptions, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
     decoder, rows = BatchDecoder(), ArrowRows(wanted.of, options.columns)
     for batch in stored_batches(cluster, wanted, options.committed):
         try:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark import __version__ as spark_version
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
-from sluicegate.pipeline.kafka.cluster import Cluster, TopicPartition
+from sluicegate.pipeline.kafka.cluster import KafkaCluster, TopicPartition
 from sluicegate.pipeline.kafka.cluster_pool import pooled_cluster
 from sluicegate.pipeline.source.bounds import BadOption
 from sluicegate.pipeline.source.losses import (
@@ -21,8 +21,8 @@ from sluicegate.pipeline.source.losses import (
     existing_partitions,
     is_another,
     log_states,
-    planned,
     report_losses,
+    surviving_ranges,
 )
 from sluicegate.pipeline.source.options import SourceOptions, Trigger
 from sluicegate.pipeline.source.ranges import Offsets, checked_starts
@@ -69,7 +69,7 @@ class TopicStream(DataSourceStreamReader):
         options = self._options
         with pooled_cluster(options.bootstrap, options.settings) as cluster:
             now = log_states(cluster, options.subscription, must_exist=False)
-        ranges, lost = planned(Position.from_stored(start), Position.from_stored(end), now)
+        ranges, lost = surviving_ranges(Position.from_stored(start), Position.from_stored(end), now)
         report_losses(lost, must_fail=options.fail_on_data_loss)
         return [TaskRanges(its) for its in ranges_of_tasks(ranges, options.min_partitions, options.most_records)]
 
@@ -134,7 +134,7 @@ class TopicStreamReader(TopicStream):
         return most if trigger is Trigger.PROCESSING_TIME else None
 
 
-def _still_there(cluster: Cluster, begun: Offsets, ends: Offsets) -> dict[TopicPartition, int]:
+def _still_there(cluster: KafkaCluster, begun: Offsets, ends: Offsets) -> dict[TopicPartition, int]:
     """Return the start of partitions that end before it only for readers of committed records, so that a stream that
     read uncommitted ones does not go back.
     """

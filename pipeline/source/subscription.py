@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sluicegate.pipeline.kafka.cluster import Cluster, TopicPartition
+from sluicegate.pipeline.kafka.cluster import KafkaCluster, TopicPartition
 from sluicegate.pipeline.source.bounds import BadOption
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class Subscription:
     pattern: str | None = None
     assigned: tuple[TopicPartition, ...] = ()
 
-    def names(self, cluster: Cluster) -> tuple[str, ...]:
+    def names(self, cluster: KafkaCluster) -> tuple[str, ...]:
         """Return the topics; a pattern selects from those that exist now, without internal ones. Raises BadOption and
         BrokerUnreachable.
         """
@@ -40,7 +40,7 @@ class Subscription:
             return of in self.assigned
         return of.topic in self.topics if self.pattern is None else bool(_matcher(self.pattern).fullmatch(of.topic))
 
-    def partitions(self, cluster: Cluster) -> list[TopicPartition]:
+    def partitions(self, cluster: KafkaCluster) -> list[TopicPartition]:
         """Return the partitions that exist now. Raises BadOption, TopicTrouble if a topic or an assigned partition does
         not exist, and BrokerUnreachable.
         """

@@ -23,7 +23,7 @@ _COORDINATOR_MOVES = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class WriteProgress:
     """`reached`: the next source offset to write. `records`: number of records written by the plan `plan_id`, which is
     "" if the commit does not state it.
     """
@@ -48,7 +48,7 @@ def group(group_id: str, client: Mapping[str, str]) -> Iterator[Consumer]:
         consumer.close()
 
 
-def progress_in(consumer: Consumer, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Progress]:
+def progress_in(consumer: Consumer, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, WriteProgress]:
     """Return the progress of those partitions that have any. Raises KafkaException."""
     wanted = [ClientPartition(of.topic, of.partition) for of in partitions]
     end = time.monotonic() + SECONDS
@@ -73,7 +73,7 @@ def progress_in(consumer: Consumer, partitions: Iterable[TopicPartition]) -> dic
     return {}
 
 
-def _progress(reached: int, metadata: str | None) -> Progress:
+def _progress(reached: int, metadata: str | None) -> WriteProgress:
     """Read what was committed. librdkafka does not mark the end of the text, so bytes of its memory may follow."""
     content: dict[str, Any] = json.JSONDecoder().raw_decode(metadata)[0] if metadata else {}
-    return Progress(reached, content.get("records", 0), content.get("plan", ""))
+    return WriteProgress(reached, content.get("records", 0), content.get("plan", ""))

@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka import TopicPartition as CommittedOffset
 
 from sluicegate.pipeline.errors import PipelineError
-from sluicegate.pipeline.kafka.cluster import Cluster, TopicPartition
+from sluicegate.pipeline.kafka.cluster import KafkaCluster, TopicPartition
 from sluicegate.pipeline.kafka.transactional_producer import TransactionalProducer
 from sluicegate.pipeline.topics import Topics
 from sluicegate.pipeline.writing.progress import SECONDS
@@ -27,7 +27,7 @@ _BATCH_BYTES = 1_000_000
 Headers = Sequence[tuple[bytes, bytes | None]]
 
 
-class CannotWrite(PipelineError):
+class CannotWriteTopic(PipelineError):
     """A record or a topic cannot be written; the text gives reason and fix."""
 
 
@@ -51,7 +51,7 @@ class Writing:
         return min(_BATCH_BYTES, self.largest_batch - ROOM_BYTES)
 
 
-class RecordWriter(Protocol):
+class TransactionalWriter(Protocol):
     """A producer with a transactional id. A new one fences an earlier producer of the same id and aborts its open
     transaction.
 
@@ -67,7 +67,7 @@ class RecordWriter(Protocol):
     def write(
         self, to: TopicPartition, key: bytes | None, value: bytes | None, timestamp: int, headers: Headers
     ) -> None:
-        """Write a record in the transaction; `timestamp` is in ms. Raises CannotWrite."""
+        """Write a record in the transaction; `timestamp` is in ms. Raises CannotWriteTopic."""
 
     def commit(self, reached: CommittedOffset) -> None:
         """Commit the offset in the transaction, then the transaction."""
@@ -123,7 +123,7 @@ def librdkafka_writer(of: TopicPartition, writing: Writing, consumer: Consumer) 
 
 
 class LibrdkafkaWriter:
-    """A `RecordWriter` for records that `librdkafka_takes`; it sends several batches at once."""
+    """A `TransactionalWriter` for records that `librdkafka_takes`; it sends several batches at once."""
 
     def __init__(self, producer: Producer, consumer: Consumer) -> None:
         self._producer = producer
@@ -138,9 +138,9 @@ class LibrdkafkaWriter:
     def write(
         self, to: TopicPartition, key: bytes | None, value: bytes | None, timestamp: int, headers: Headers
     ) -> None:
-        """Queue a record. Raises CannotWrite if librdkafka would change it."""
+        """Queue a record. Raises CannotWriteTopic if librdkafka would change it."""
         if not librdkafka_takes(timestamp, headers):
-            raise CannotWrite(
+            raise CannotWriteTopic(
                 f"a record for {to}: librdkafka cannot write a timestamp of 0, or a header name that is not UTF-8 or "
                 "contains a zero byte"
             )
@@ -196,7 +196,7 @@ _FRAMING_BYTES = 100
 @contextmanager
 def exact_writer(of: TopicPartition, writing: Writing) -> Iterator["ExactWriter"]:
     """Open a writer for a partition's records, with its own connections."""
-    with Cluster(*writing.topics.client, SECONDS) as cluster:
+    with KafkaCluster(*writing.topics.client, SECONDS) as cluster:
         producer = TransactionalProducer(cluster, transactional_id(of, writing.group_id), Codec[writing.codec.upper()])
         yield ExactWriter(producer, writing.group_id, writing.batch_bytes)
 
@@ -208,7 +208,7 @@ class _Batch:
 
 
 class ExactWriter:
-    """A `RecordWriter` for any record: our own producer sends one request at a time."""
+    """A `TransactionalWriter` for any record: our own producer sends one request at a time."""
 
     def __init__(self, producer: TransactionalProducer, group_id: str, batch_bytes: int) -> None:
         self._producer = producer

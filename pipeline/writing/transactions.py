@@ -14,13 +14,13 @@ from confluent_kafka import Consumer, KafkaError, KafkaException
 from sluicegate.pipeline.kafka.cluster import TopicPartition, TopicTrouble
 from sluicegate.pipeline.kafka.connection import BrokerUnreachable
 from sluicegate.pipeline.kafka.transactional_producer import ProducerFenced
-from sluicegate.pipeline.writing.progress import Progress, group, progress_in
+from sluicegate.pipeline.writing.progress import WriteProgress, group, progress_in
 from sluicegate.pipeline.writing.record_writers import (
     MOST_BYTES,
     MOST_RECORDS,
-    CannotWrite,
+    CannotWriteTopic,
     Headers,
-    RecordWriter,
+    TransactionalWriter,
     Writing,
     exact_writer,
     librdkafka_writer,
@@ -37,12 +37,12 @@ _FAILURES = (KafkaException, TopicTrouble, BrokerUnreachable)
 
 @contextmanager
 def transactions(of: TopicPartition, writing: Writing) -> Iterator["Transactions"]:
-    """Open transactions for the records of a partition. An error aborts the open transaction. Raises CannotWrite."""
+    """Open transactions for a partition's records. An error aborts the open transaction. Raises CannotWriteTopic."""
     failures = _Failures(of, writing)
     with ExitStack() as opened:
         with failures:
             consumer = opened.enter_context(group(writing.group_id, writing.topics.for_librdkafka))
-            made: AbstractContextManager[RecordWriter] = (
+            made: AbstractContextManager[TransactionalWriter] = (
                 exact_writer(of, writing) if writing.is_exact else librdkafka_writer(of, writing, consumer)
             )
             writer = opened.enter_context(made)
@@ -55,7 +55,7 @@ def transactions(of: TopicPartition, writing: Writing) -> Iterator["Transactions
 
 
 class _Failures:
-    """Converts errors of a writer or the group's consumer to CannotWrite."""
+    """Converts errors of a writer or the group's consumer to CannotWriteTopic."""
 
     def __init__(self, of: TopicPartition, writing: Writing) -> None:
         self._of = of
@@ -66,7 +66,7 @@ class _Failures:
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, _FAILURES):
-            raise CannotWrite(f"{self._of} to {self._writing.into}: {self._why(error)}") from error
+            raise CannotWriteTopic(f"{self._of} to {self._writing.into}: {self._why(error)}") from error
 
     def _why(self, error: Exception) -> str:
         reason = error.args[0] if isinstance(error, KafkaException) else None
@@ -79,9 +79,11 @@ class _Failures:
 
 
 class Transactions:
-    """Transactions of one writer in sequence. Every method except `add` and `abort` may raise CannotWrite."""
+    """Transactions of one writer in sequence. Every method except `add` and `abort` may raise CannotWriteTopic."""
 
-    def __init__(self, of: TopicPartition, writer: RecordWriter, consumer: Consumer, failures: _Failures) -> None:
+    def __init__(
+        self, of: TopicPartition, writer: TransactionalWriter, consumer: Consumer, failures: _Failures
+    ) -> None:
         self._of = of
         self._writer = writer
         self._consumer = consumer
@@ -95,7 +97,7 @@ class Transactions:
         """Return the last offset written to each partition."""
         return self._writer.ends
 
-    def before(self) -> Progress | None:
+    def before(self) -> WriteProgress | None:
         """Return the progress of earlier runs; None if there is none."""
         with self._failures:
             return progress_in(self._consumer, [self._of]).get(self._of)
@@ -120,7 +122,7 @@ class Transactions:
         self._bytes += size
         return self._records >= MOST_RECORDS or self._bytes >= MOST_BYTES
 
-    def commit(self, progress: Progress) -> None:
+    def commit(self, progress: WriteProgress) -> None:
         """Commit the written records and their progress."""
         with self._failures:
             self._writer.commit(progress.committed(self._of))
@@ -143,15 +145,15 @@ def wait_until_readable(open_transactions: Callable[[], list[str]]) -> None:
 
     A transaction is committed before all of its partitions show it: the coordinator responds when the decision is
     stored, and informs the partitions afterwards (KIP-98). A comparison in between would miss records.
-    `open_transactions` returns a sentence for each partition with invisible records. Raises CannotWrite after a minute
-    without progress.
+    `open_transactions` returns a sentence for each partition with invisible records. Raises CannotWriteTopic after a
+    minute without progress.
     """
     fewest, end = None, 0.0
     while waiting := open_transactions():
         if fewest is None or len(waiting) < fewest:
             fewest, end = len(waiting), time.monotonic() + _TIMEOUT_SECONDS
         elif time.monotonic() > end:
-            raise CannotWrite(
+            raise CannotWriteTopic(
                 f"all records are committed, but after {_TIMEOUT_SECONDS:g} s readers do not see all of "
                 f"{len(waiting):,} partitions: {waiting[0]}. If it is another client's transaction, end it and start "
                 "again; no record is written twice"

@@ -39,10 +39,10 @@ class RepeatedCommand:
         assert self._process.stdin is not None and self._process.stdout is not None
         print(json.dumps(arguments), file=self._process.stdin, flush=True)
         ended = self._process.stdout.readline()
-        told = "".join(file.read_text() for file in self._files)
-        assert ended, f"the process that keeps a session ended:\n{told}"
-        assert int(ended) == status, told
-        return told
+        reported = "".join(file.read_text() for file in self._files)
+        assert ended, f"the process that keeps a session ended:\n{reported}"
+        assert int(ended) == status, reported
+        return reported
 
     def _start(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="sluicegate-spark-"))
@@ -87,9 +87,9 @@ def run(*arguments: str, status: int = 0) -> str:
 def run_anew(*arguments: str, status: int = 0) -> str:
     """The same, in a process of its own, as users start it."""
     command = [COMMAND, *arguments, "--master", "local[2]"]
-    told = subprocess.run(command, capture_output=True, text=True, timeout=800, check=False, env=ENVIRONMENT)
-    assert told.returncode == status, told.stdout + told.stderr
-    return told.stdout + told.stderr
+    reported = subprocess.run(command, capture_output=True, text=True, timeout=800, check=False, env=ENVIRONMENT)
+    assert reported.returncode == status, reported.stdout + reported.stderr
+    return reported.stdout + reported.stderr
 
 
 def kill_once(reached: Callable[[], bool], folder: Path, *arguments: str) -> None:

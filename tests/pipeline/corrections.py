@@ -3,10 +3,10 @@
 import json
 from dataclasses import replace
 
-from sluicegate.pipeline.jobs.replay import DeadLetter, Record
+from sluicegate.pipeline.jobs.replay import DeadLetter, ReplayRecord
 
 
-def with_a_tenant(letter: DeadLetter) -> Record | None:
+def with_a_tenant(letter: DeadLetter) -> ReplayRecord | None:
     """Adds a tenant where it is missing; leaves values that are not JSON."""
     record = letter.record
     try:
@@ -16,12 +16,12 @@ def with_a_tenant(letter: DeadLetter) -> Record | None:
     return replace(record, value=json.dumps({"tenant": "a", **value}).encode())
 
 
-def shortens(letter: DeadLetter) -> Record | None:
+def shortens(letter: DeadLetter) -> ReplayRecord | None:
     """Values of any length, and nothing else."""
     return replace(letter.record, value=(letter.record.value or b"")[:4])
 
 
-def stumbles(letter: DeadLetter) -> Record | None:
+def stumbles(letter: DeadLetter) -> ReplayRecord | None:
     """Over one of them."""
     if letter.record.value == b"secret 7":
         raise KeyError("secret")
@@ -33,6 +33,6 @@ def gives_text(letter: DeadLetter) -> str:
     return letter.topic
 
 
-def misnames(letter: DeadLetter) -> Record:
+def misnames(letter: DeadLetter) -> ReplayRecord:
     """A header by a lone surrogate."""
     return replace(letter.record, headers=(("\ud800", b"1"),))

@@ -33,7 +33,7 @@ from sluicegate.pipeline.jobs.repair.correction import Rules
 from sluicegate.pipeline.jobs.replay.writing import Headers
 from sluicegate.pipeline.jobs.verify.job import verify
 from sluicegate.pipeline.jobs.violations import job as adding_up
-from sluicegate.pipeline.jobs.violations.batches import Totals
+from sluicegate.pipeline.jobs.violations.batches import ViolationTotals
 from sluicegate.pipeline.jobs.violations.events import from_files
 from sluicegate.pipeline.kafka.cluster import TopicTrouble
 from sluicegate.pipeline.results import Results
@@ -86,17 +86,17 @@ class Jobs:
 
     def plan(self, name: str) -> Any:
         results = self._results(f"repair-{name}")
-        plan = repairing.planned(self._spark, self._topics, results, self._targets, self._rules)
-        listing = repairing.listed(self._spark, self._topics, results, plan)
+        plan = repairing.write_plan(self._spark, self._topics, results, self._targets, self._rules)
+        listing = repairing.list_changes(self._spark, self._topics, results, plan)
         return plan.as_json(), asdict(listing), _rows(results, repairing.REPAIRS)
 
     def write(self) -> None:
         """By one task, which is killed when some of it is written."""
         results = self._results("written")
-        plan = repairing.planned(self._spark, self._topics, results, self._targets, self._rules)
-        listing = repairing.listed(self._spark, self._topics, results, plan)
+        plan = repairing.write_plan(self._spark, self._topics, results, self._targets, self._rules)
+        listing = repairing.list_changes(self._spark, self._topics, results, plan)
         with disturbing(self._has_begun, kill_an_executor_at_work):
-            repairing.apply(self._spark, self._topics, results, plan, listing)
+            repairing.write_clean_topics(self._spark, self._topics, results, plan, listing)
 
     def verify(self, name: str) -> Any:
         return verify(self._spark, self._topics, self._clean, self._results(f"verify-{name}"), self._now)
@@ -133,7 +133,7 @@ class Jobs:
             shipped(events, files=24, a_file=20)
         stream = from_files(self._spark, str(events), 4)
         adding_up.run(stream, results, "5 minutes", 600, follow=False, every_seconds=1, after_batch=lambda _: None)
-        return adding_up.summary_of(Totals.of_batches_before(results, None))
+        return adding_up.summary_of(ViolationTotals.of_batches_before(results, None))
 
     def has_added_up_some(self) -> bool:
         """Whether the disturbed one has done a batch."""
@@ -180,7 +180,7 @@ def main(master: str, address: str, topic: str, folder: str, now_ms: str, *asked
             "plan": lambda: both("plan", jobs.plan, middle, kill_an_executor),
             "write": jobs.write,
             "verify": lambda: both("verify", jobs.verify, middle, kill_an_executor),
-            "replay": lambda: print(json.dumps({"job": "replay", "told": jobs.replay("disturbed")}), flush=True),
+            "replay": lambda: print(json.dumps({"job": "replay", "reported": jobs.replay("disturbed")}), flush=True),
             "extract": lambda: both("extract", jobs.extract, jobs.has_extracted_some, kill_all_executors),
             "violations": lambda: both("violations", jobs.violations, jobs.has_added_up_some, kill_all_executors),
         }

@@ -30,9 +30,9 @@ def repaired(spark: SparkSession, bootstrap: str, topic: str, out: Path, **rules
     """The summary of a repair that was applied, with its plan; the clean topic has its default name."""
     topics, results = Topics(bootstrap, (topic,)), Results(spark, str(out))
     targets = {topic: f"{topic}-clean"}
-    plan = job.planned(spark, topics, results, targets, Rules(now_ms(), HOUR, **rules))
-    listing = job.listed(spark, topics, results, plan)
-    return job.summary_of(plan, listing, job.apply(spark, topics, results, plan, listing), {})
+    plan = job.write_plan(spark, topics, results, targets, Rules(now_ms(), HOUR, **rules))
+    listing = job.list_changes(spark, topics, results, plan)
+    return job.summary_of(plan, listing, job.write_clean_topics(spark, topics, results, plan, listing), {})
 
 
 def times_in(spark: SparkSession, bootstrap: str, topic: str) -> dict[bytes, int]:

@@ -99,8 +99,8 @@ def replayed(
     """The summary of a replay that was applied."""
     question = asked(file, fix, by, headers, findings)
     work = job.applied_work(spark, Topics(bootstrap, (dead,)), Results(spark, str(out)), question)
-    listing = job.listed(spark, work)
-    return job.summary_of(work, listing, job.apply(spark, work, listing))
+    listing = job.list_decisions(spark, work)
+    return job.summary_of(work, listing, job.write_listed(spark, work, listing))
 
 
 def asked(

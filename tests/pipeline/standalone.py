@@ -36,8 +36,8 @@ def standalone_cluster(folder: Path) -> Iterator[str]:
 def _running(room: str, log: Path, arguments: list[str]) -> Iterator[None]:
     environment = ENVIRONMENT | {"SPARK_LOCAL_IP": "127.0.0.1"}
     command = [str(HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{room}.{arguments[0]}", *arguments[1:]]
-    with log.open("wb") as told:
-        process = subprocess.Popen(ending_with_tests(command), stdout=told, stderr=told, env=environment)
+    with log.open("wb") as reported:
+        process = subprocess.Popen(ending_with_tests(command), stdout=reported, stderr=reported, env=environment)
     try:
         yield
     finally:

@@ -5,7 +5,7 @@ from pathlib import Path
 import yaml
 
 from sluicegate.config.loading import load_file
-from sluicegate.pipeline.jobs.advise.job import Beyond, advise, as_yaml
+from sluicegate.pipeline.jobs.advise.job import BoundCount, advise, as_yaml
 from sluicegate.pipeline.jobs.audit.policies import policies_of
 from sluicegate.pipeline.jobs.profile.cells import LADDER_MS
 from sluicegate.protocol.integers import LONG_MAX
@@ -14,13 +14,13 @@ from sluicegate.validation.rules.rule import Mode
 HOUR = 3_600_000
 
 
-def bounds(topic: str, side: str, sound: dict[int, int], damaged: int, of: int) -> list[Beyond]:
+def bounds(topic: str, side: str, sound: dict[int, int], damaged: int, of: int) -> list[BoundCount]:
     """`sound`: number of sound records by their distance (ms); damaged records are beyond every bound."""
     total = of - damaged
     found = []
     for bound in LADDER_MS:
         beyond = sum(count for away, count in sound.items() if away > bound)
-        found.append(Beyond(topic, side, bound, beyond + damaged, of, beyond, total, beyond + damaged))
+        found.append(BoundCount(topic, side, bound, beyond + damaged, of, beyond, total, beyond + damaged))
     return found
 
 

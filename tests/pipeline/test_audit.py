@@ -181,13 +181,13 @@ def test_clients_come_from_the_events(spark: SparkSession, observed: tuple[str, 
 
     found = clients_of(spark, str(file), (topic,))[topic]
 
-    told: Counter[Any] = Counter()
+    reported: Counter[Any] = Counter()
     for row in found:
         if row["client_id"] == "raw":
             assert row["is_stored"]
-            told[row["mode"], row["reason"], row["rule"], "batches"] = row["batches"]
-            told[row["mode"], row["reason"], row["rule"], "bad records"] = row["bad_records"]
-    assert told == events
+            reported[row["mode"], row["reason"], row["rule"], "batches"] = row["batches"]
+            reported[row["mode"], row["reason"], row["rule"], "bad records"] = row["bad_records"]
+    assert reported == events
     assert [row["is_stored"] for row in found if row["client_id"] == "elsewhere"] == [False]
 
 

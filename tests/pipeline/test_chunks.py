@@ -13,7 +13,7 @@ from sluicegate.pipeline.jobs.profile.cells import KEYS, cells_of
 from sluicegate.pipeline.jobs.profile.damage import partition_clock
 from sluicegate.pipeline.jobs.profile.reading import SCHEMA, Reading, count_timestamps
 from sluicegate.pipeline.kafka import fetching
-from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition
+from sluicegate.pipeline.kafka.cluster import KafkaCluster, OffsetRange, TopicPartition
 from sluicegate.pipeline.source.chunks import BLOCK_OFFSETS, Chunk, cut, joined
 from sluicegate.pipeline.source.options import SourceOptions, source_options
 from sluicegate.protocol.fetch_response import FetchedPartition
@@ -35,7 +35,9 @@ def small_blocks() -> Iterator[None]:
 
 
 def answering(log: Log, batches: int) -> Callable[..., FetchedPartition]:
-    def fetch(_cluster: Cluster, _of: TopicPartition, offset: int, _size: int, _committed: bool) -> FetchedPartition:
+    def fetch(
+        _cluster: KafkaCluster, _of: TopicPartition, offset: int, _size: int, _committed: bool
+    ) -> FetchedPartition:
         return log.fetched(offset, batches)
 
     return fetch
@@ -72,7 +74,7 @@ def test_any_contents_and_any_cut(
         in_chunks = found_in(options, chunks, 12)
 
     assert in_chunks.rows.equals(as_one.rows)
-    assert (in_chunks.gone, in_chunks.largest) == (as_one.gone, as_one.largest)
+    assert (in_chunks.missing, in_chunks.largest) == (as_one.missing, as_one.largest)
     in_order = [(name, "ascending") for name in KEYS]
     cells = [cells_of(whole, each, NOW, HOUR, HOUR).sort_by(in_order) for each in (as_one, in_chunks)]
     assert cells[1].equals(cells[0])
@@ -112,9 +114,9 @@ def test_a_large_partition_is_cut_for_all_tasks_and_small_ones_are_not() -> None
 
 
 def test_deleted_ranges_of_chunks_are_joined() -> None:
-    gone = joined([(0, 50), (50, 100), (100, 120), (300, 310)])
+    missing = joined([(0, 50), (50, 100), (100, 120), (300, 310)])
 
-    assert gone == ((0, 120), (300, 310))
+    assert missing == ((0, 120), (300, 310))
 
 
 def test_a_reading_survives_its_form_as_a_table() -> None:
@@ -123,4 +125,4 @@ def test_a_reading_survives_its_form_as_a_table() -> None:
     found = Reading.of(reading.as_table())
 
     assert reading.as_table().schema == SCHEMA
-    assert (found.rows.num_rows, found.gone, found.largest) == (0, reading.gone, 77)
+    assert (found.rows.num_rows, found.missing, found.largest) == (0, reading.missing, 77)

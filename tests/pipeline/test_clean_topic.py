@@ -16,7 +16,7 @@ from sluicegate.pipeline.kafka import cluster as cluster_module
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
-from sluicegate.pipeline.writing.record_writers import CannotWrite
+from sluicegate.pipeline.writing.record_writers import CannotWriteTopic
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import DAY, HOUR, UNLIMITED
 from tests.pipeline.repairs import now_ms, profiled, repaired, times_in, verified
@@ -92,7 +92,9 @@ def test_records_without_a_key_from_before_their_topic_was_compacted(
     write(kafka_bootstrap, topic, batch([Rec(now_ms(), None), Rec(now_ms(), b"k"), Rec(now_ms(), b"k")]))
     set_on(kafka_bootstrap, topic, "cleanup.policy", "compact")
 
-    with pytest.raises(CannotWrite, match=f"{topic}-0: 1 records without a key, .* --retention as-source: omit that"):
+    with pytest.raises(
+        CannotWriteTopic, match=f"{topic}-0: 1 records without a key, .* --retention as-source: omit that"
+    ):
         repaired(spark, kafka_bootstrap, topic, tmp_path, retention=Retention.AS_SOURCE)
     done = repaired(spark, kafka_bootstrap, topic, tmp_path)
 
@@ -112,14 +114,14 @@ def test_a_record_that_fits_only_compressed(spark: SparkSession, kafka_bootstrap
     assert verified(spark, kafka_bootstrap, topic, tmp_path / "v")["same"]
     clean = create_topic(kafka_bootstrap, UNLIMITED, 1)
     topics, results = Topics(kafka_bootstrap, (topic,)), Results(spark, str(tmp_path / "there"))
-    plan = job.planned(spark, topics, results, {topic: clean}, Rules(now_ms(), HOUR))
-    (obstacle,) = job.listed(spark, topics, results, plan).obstacles
+    plan = job.write_plan(spark, topics, results, {topic: clean}, Rules(now_ms(), HOUR))
+    (obstacle,) = job.list_changes(spark, topics, results, plan).obstacles
     assert obstacle.startswith(
         f"{topic}-0: a record of 6,000,002 bytes, and the limit of {clean} is 1,048,588: set its max.mess"
     )
     set_on(kafka_bootstrap, clean, "max.message.bytes", "6001026")
-    listing = job.listed(spark, topics, results, plan)
-    assert sum(each.records for each in job.apply(spark, topics, results, plan, listing)) == 51
+    listing = job.list_changes(spark, topics, results, plan)
+    assert sum(each.records for each in job.write_clean_topics(spark, topics, results, plan, listing)) == 51
 
 
 def test_a_clean_topic_with_small_batches(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
@@ -161,23 +163,23 @@ def test_deletions_during_a_profile_are_reported(
     found = profiled(spark, kafka_bootstrap, ageing, tmp_path)
 
     assert found["records"] == 200
-    assert found["gone"] == [{"partition": 0, "gone_from": 0, "gone_to": 99}]
+    assert found["missing"] == [{"partition": 0, "missing_from": 0, "missing_to": 99}]
 
 
 def test_a_plan_starts_at_the_log_start_and_reports_when_it_moved(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, ageing: str
 ) -> None:
     topics, results = Deleting(kafka_bootstrap, (ageing,)), Results(spark, str(tmp_path))
-    plan = job.planned(spark, topics, results, {ageing: f"{ageing}-clean"}, Rules(now_ms(), HOUR))
-    listing = job.listed(spark, topics, results, plan)
+    plan = job.write_plan(spark, topics, results, {ageing: f"{ageing}-clean"}, Rules(now_ms(), HOUR))
+    listing = job.list_changes(spark, topics, results, plan)
 
     assert [(each.source.start, each.source.end) for each in plan.partitions] == [(100, 300)]
     assert listing.obstacles == []
     delete_before(kafka_bootstrap, ageing, 150)
-    gone = f"{ageing}-0: the plan begins at offset 100, and offsets 100 to 149 were deleted since"
-    assert [text.startswith(gone) for text in job.listed(spark, topics, results, plan).obstacles] == [True]
-    with pytest.raises(CannotWrite, match=f"the plan is outdated: {gone}.*Make a new one, by a dry run"):
-        job.apply(spark, topics, results, plan, listing)
+    missing = f"{ageing}-0: the plan begins at offset 100, and offsets 100 to 149 were deleted since"
+    assert [text.startswith(missing) for text in job.list_changes(spark, topics, results, plan).obstacles] == [True]
+    with pytest.raises(CannotWriteTopic, match=f"the plan is outdated: {missing}.*Make a new one, by a dry run"):
+        job.write_clean_topics(spark, topics, results, plan, listing)
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,14 @@
 
 import pytest
 
-from sluicegate.pipeline.kafka.cluster import Cluster
+from sluicegate.pipeline.kafka.cluster import KafkaCluster
 from sluicegate.pipeline.kafka.cluster_pool import pooled_cluster
 from sluicegate.pipeline.kafka.settings import ClientSettings
 
 _SETTINGS = ClientSettings()
 
 
-def _used(port: int, settings: ClientSettings = _SETTINGS) -> Cluster:
+def _used(port: int, settings: ClientSettings = _SETTINGS) -> KafkaCluster:
     with pooled_cluster([("127.0.0.1", port)], settings) as cluster:
         return cluster
 

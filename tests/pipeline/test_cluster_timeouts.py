@@ -5,19 +5,19 @@ from unittest.mock import Mock
 import pytest
 
 from sluicegate.pipeline.kafka import cluster as cluster_module
-from sluicegate.pipeline.kafka.cluster import Cluster, Retry
+from sluicegate.pipeline.kafka.cluster import KafkaCluster, Retry
 from sluicegate.pipeline.kafka.connection import BrokerUnreachable
 from sluicegate.pipeline.kafka.settings import ClientSettings
 
 
 @pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> Cluster:
+def impatient(monkeypatch: pytest.MonkeyPatch) -> KafkaCluster:
     """Somebody waits, perhaps with an address that is wrong."""
     monkeypatch.setattr(cluster_module, "_PAUSE_SECONDS", 0.0)
-    return Cluster([], ClientSettings(), timeout_seconds=0.0)
+    return KafkaCluster([], ClientSettings(), timeout_seconds=0.0)
 
 
-def test_a_retriable_error_is_retried_despite_a_short_timeout(impatient: Cluster) -> None:
+def test_a_retriable_error_is_retried_despite_a_short_timeout(impatient: KafkaCluster) -> None:
     """A thousand partitions that were just made: their last leader takes longer than an address deserves."""
     responses: list[Exception] = [Retry("t-999: NOT_LEADER_OR_FOLLOWER (6)")] * 3
 
@@ -35,7 +35,7 @@ def test_a_retriable_error_is_retried_despite_a_short_timeout(impatient: Cluster
 
 
 def test_a_broker_that_has_answered_is_waited_for_when_it_goes(
-    impatient: Cluster, monkeypatch: pytest.MonkeyPatch
+    impatient: KafkaCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its address is right: it, or another leader, comes back."""
     monkeypatch.setattr(cluster_module, "BrokerConnection", lambda _address, _settings: Mock())

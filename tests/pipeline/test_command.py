@@ -17,7 +17,7 @@ from sluicegate.pipeline.jobs.profile import report
 from sluicegate.pipeline.kafka.cluster import TopicTrouble
 from sluicegate.pipeline.report.wording import dated
 from sluicegate.pipeline.results import BadFolder, Results
-from sluicegate.pipeline.source.tasks import over
+from sluicegate.pipeline.source.tasks import map_in_tasks
 from sluicegate.pipeline.topics import Topics
 from tests.broker.ports import free_ports
 from tests.integration.secure_brokers import TOPIC, Guarded, login
@@ -202,7 +202,7 @@ def test_an_error_of_a_task_is_one_line(spark: SparkSession) -> None:
         raise OutputFolderError(f"s3a://b/{item} does not take a file")
 
     with pytest.raises(PySparkException) as raised:
-        over(spark, [7], lambda _: 1, fails, "id bigint").collect()
+        map_in_tasks(spark, [7], lambda _: 1, fails, "id bigint").collect()
 
     assert running.reason(str(raised.value)) == "s3a://b/7 does not take a file"
 

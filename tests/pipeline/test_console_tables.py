@@ -36,7 +36,7 @@ def repair() -> ConsoleTable:
     row = {
         **{"topic": NAME, "producer_id": 9_007_199_254_740, "damage": "nanoseconds", "records": 4_635_120_000},
         **{"example_at": {"partition": 117, "offset": 123_456_789_012}, "example_before": NANOSECONDS},
-        **{"example_after": TIME, "earliest_after": TIME - 1, "latest_after": TIME + 2, "left": "", "solved": True},
+        **{"example_after": TIME, "earliest_after": TIME - 1, "latest_after": TIME + 2, "reason": "", "solved": True},
     }
     return repair_report.console_table([row], False)
 
@@ -45,8 +45,8 @@ def replay() -> ConsoleTable:
     place = {"topic": NAME, "to_topic": "orders", "kept_for": "timestamp_in_future"}
     at = {"example_at": {"partition": 117, "offset": 123_456_789_012}, "records": 4_635_120_000}
     back = place | at | {"corrected": True, "before": NANOSECONDS, "after": TIME}
-    left = place | at | {"why": "rule", "told": "value.amount is 12345678901"}
-    return replay_report.console_table({"applied": False, "replays": [back], "left": [left]})
+    remaining = place | at | {"reason": "rule", "reported": "value.amount is 12345678901"}
+    return replay_report.console_table({"applied": False, "replays": [back], "remaining": [remaining]})
 
 
 def audit() -> ConsoleTable:
@@ -120,10 +120,10 @@ def test_a_table_that_stays_too_wide_becomes_one_for_each_row() -> None:
 
 
 def test_leftovers_are_not_mentioned_if_there_are_none() -> None:
-    counts = {"records": 5, "replayed": 5, "corrected": 0, "left": 0}
-    summary = {"of": "dead letter", "applied": False, "topics": {NAME: counts}, "replays": [], "left": []}
+    counts = {"records": 5, "replayed": 5, "corrected": 0, "remaining": 0}
+    summary = {"of": "dead letter", "applied": False, "topics": {NAME: counts}, "replays": [], "remaining": []}
 
-    assert replay_report.first_lines({**summary, "left_by_earlier_runs": 0}) == [
+    assert replay_report.first_lines({**summary, "remaining_by_earlier_runs": 0}) == [
         "5 of 5 dead letters would be written back, 0 of them corrected."
     ]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from sluicegate.pipeline.kafka import fetching
-from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition, TopicTrouble
+from sluicegate.pipeline.kafka.cluster import KafkaCluster, OffsetRange, TopicPartition, TopicTrouble
 from sluicegate.pipeline.kafka.fetching import stored_batches
 from sluicegate.pipeline.source.decoding import BatchDecoder, BrokenRecords, Unreadable, in_stretches, unreadable
 from sluicegate.protocol.fetch_response import FetchedPartition
@@ -35,7 +35,7 @@ def read(monkeypatch: pytest.MonkeyPatch, log: bytes, end: int = 15) -> tuple[li
         return FetchedPartition(0, end, 0, (), memoryview(log)[at : at + size])
 
     monkeypatch.setattr(fetching, "_fetch", response)
-    cluster, decoder = Cluster([], None), BatchDecoder()  # asked nothing
+    cluster, decoder = KafkaCluster([], None), BatchDecoder()  # asked nothing
     offsets, broken = list[int](), list[Unreadable]()
     for each in stored_batches(cluster, OffsetRange(OF, 0, end), committed=True):
         try:
@@ -85,11 +85,11 @@ DAMAGE: dict[str, tuple[Callable[[int], bytes], str]] = {
 }
 
 
-@pytest.mark.parametrize(("damaged", "why"), DAMAGE.values(), ids=DAMAGE.keys())
+@pytest.mark.parametrize(("damaged", "reason"), DAMAGE.values(), ids=DAMAGE.keys())
 @pytest.mark.parametrize("place", ["first", "in the middle", "last"])
 @pytest.mark.parametrize("chunk", [61, 8 << 20], ids=["small answers", "one answer"])
 def test_damaged_batches_are_reported_and_others_read(
-    monkeypatch: pytest.MonkeyPatch, damaged: Callable[[int], bytes], why: str, place: str, chunk: int
+    monkeypatch: pytest.MonkeyPatch, damaged: Callable[[int], bytes], reason: str, place: str, chunk: int
 ) -> None:
     monkeypatch.setattr(fetching, "_FETCH_BYTES", chunk)
     at = {"first": 0, "in the middle": 5, "last": 10}[place]
@@ -99,7 +99,7 @@ def test_damaged_batches_are_reported_and_others_read(
 
     assert offsets == [offset for offset in range(15) if offset // 5 != at // 5]
     assert {(each.first_offset, each.batches) for each in broken} == {(at, 1)}
-    assert why.replace("offset 5", f"offset {at}") in broken[0].why
+    assert reason.replace("offset 5", f"offset {at}") in broken[0].reason
     if place != "last":
         assert broken[0].last_offset == at + 4
 
@@ -131,12 +131,12 @@ def test_a_length_beyond_all_responses_also_ends_the_reading(monkeypatch: pytest
 
 def test_neighbours_are_joined_and_many_need_little_memory() -> None:
     def one(offset: int) -> Unreadable:
-        return Unreadable(offset, offset + 4, 1, 100, "why")
+        return Unreadable(offset, offset + 4, 1, 100, "reason")
 
     assert in_stretches([one(0), one(5), one(20)]) == (
-        Unreadable(0, 9, 2, 200, "why"),
-        Unreadable(20, 24, 1, 100, "why"),
+        Unreadable(0, 9, 2, 200, "reason"),
+        Unreadable(20, 24, 1, 100, "reason"),
     )
-    assert str(in_stretches([one(0), one(5)])[0]) == "offsets 0 to 9 (2 batches) cannot be read: why"
+    assert str(in_stretches([one(0), one(5)])[0]) == "offsets 0 to 9 (2 batches) cannot be read: reason"
     many = in_stretches(one(10 * i) for i in range(5000))
     assert (len(many), sum(each.batches for each in many), many[-1].last_offset) == (1000, 5000, 49_994)

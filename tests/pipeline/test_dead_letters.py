@@ -25,9 +25,9 @@ def forged(*headers: tuple[bytes, bytes | None]) -> bytes:
     return packed(headers, go_on)
 
 
-def kept(own: Headers, why: Violated = LATE) -> Headers:
+def kept(own: Headers, reason: Violated = LATE) -> Headers:
     """As the proxy writes them."""
-    taken = TakenRecord(7, -5, why, b"k", b"v", own)
+    taken = TakenRecord(7, -5, reason, b"k", b"v", own)
     written = headers_of(taken, DeadLetters((0, 0), "dead", "orders", 3), WHO, go_on)
     return [(name.encode(), value) for name, value in written]
 
@@ -90,7 +90,7 @@ def test_a_producers_own_header_of_that_name_hides_none_of_its_others(value: byt
 
 
 @pytest.mark.parametrize(
-    ("headers", "why"),
+    ("headers", "reason"),
     [
         ([], "the header sluicegate.timestamp is missing"),
         ([(b"sluicegate.reason", b"x"), (b"sluicegate.timestamp", b"7")], "the header sluicegate.topic is missing"),
@@ -101,6 +101,6 @@ def test_a_producers_own_header_of_that_name_hides_none_of_its_others(value: byt
         ([(b"sluicegate.reason", b"x"), (b"sluicegate.timestamp", b"9" * 19)], "sluicegate.timestamp is not an int64"),
     ],
 )
-def test_a_record_that_is_not_a_dead_letter_has_a_reason(headers: Headers, why: str) -> None:
-    with pytest.raises(NoDeadLetter, match=why):
+def test_a_record_that_is_not_a_dead_letter_has_a_reason(headers: Headers, reason: str) -> None:
+    with pytest.raises(NoDeadLetter, match=reason):
         read(headers)

@@ -3,7 +3,7 @@
 import pytest
 
 from sluicegate.pipeline.kafka import fetching
-from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition
+from sluicegate.pipeline.kafka.cluster import KafkaCluster, OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import stored_batches
 from sluicegate.protocol.fetch_response import FetchedPartition
 from sluicegate.protocol.records.record_batch import CONTROL, TRANSACTIONAL
@@ -38,7 +38,7 @@ def offsets_read(
     """Those of the batches that are read up to `end`, if the broker answers so, one after the other."""
     left = [FetchedPartition(0, end, 0, aborted, memoryview(response)) for response in responses]
     monkeypatch.setattr(fetching, "_fetch", lambda *_: left.pop(0))
-    cluster = Cluster([], None)  # asked nothing
+    cluster = KafkaCluster([], None)  # asked nothing
     return [each.first_offset for each in stored_batches(cluster, OffsetRange(OF, 0, end), committed=True)]
 
 

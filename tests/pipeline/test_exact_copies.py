@@ -75,7 +75,7 @@ def test_only_committed_records_are_read_and_an_earlier_producer_is_fenced(kafka
     try:
         first = TransactionalProducer(cluster, "copies", Codec.LZ4)
         assert first.send(to, records(b"a")) == 1
-        first.commit("copiers", of, 7, "told")
+        first.commit("copiers", of, 7, "reported")
         first.send(to, records(b"b"))
         first.abort()
         first.send(to, records(b"left open"))
@@ -84,7 +84,7 @@ def test_only_committed_records_are_read_and_an_earlier_producer_is_fenced(kafka
             first.send(to, records(b"fenced"))
         for value in (b"c", b"d"):
             second.send(to, records(value))
-        second.commit("copiers", of, 9, "told")
+        second.commit("copiers", of, 9, "reported")
     finally:
         cluster.close()
 

@@ -1,6 +1,6 @@
 """How an extraction is cut into batches, and what it remembers of each."""
 
-from sluicegate.pipeline.jobs.extract.progress import Progress, Reached
+from sluicegate.pipeline.jobs.extract.progress import ExtractProgress, PartitionProgress
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.source.losses import LogStates
 
@@ -8,32 +8,32 @@ A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
 def test_batches_share_offsets_by_what_each_partition_has_left() -> None:
-    there, progress, sizes = [OffsetRange(A, 10, 110), OffsetRange(B, 0, 900)], Progress(), []
+    there, progress, sizes = [OffsetRange(A, 10, 110), OffsetRange(B, 0, 900)], ExtractProgress(), []
 
     while wanted := progress.next_ranges(there, 300):
         sizes.append({each.of: (each.start, each.end) for each in wanted})
-        progress = progress.after({each.of: Reached(each.end, 7, each.size, 0) for each in wanted})
+        progress = progress.after({each.of: PartitionProgress(each.end, 7, each.size, 0) for each in wanted})
 
     assert sizes[0] == {A: (10, 40), B: (0, 270)}
     assert [sum(end - start for start, end in its.values()) for its in sizes] == [300, 300, 300, 100]
-    assert progress.of == {A: Reached(110, 7, 100, 0), B: Reached(900, 7, 900, 0)}
+    assert progress.of == {A: PartitionProgress(110, 7, 100, 0), B: PartitionProgress(900, 7, 900, 0)}
     assert progress.number == 3
 
 
 def test_a_new_partition_starts_at_its_log_start() -> None:
-    progress = Progress().after({A: Reached(5, 1, 5, 0)})
+    progress = ExtractProgress().after({A: PartitionProgress(5, 1, 5, 0)})
 
     assert progress.next_ranges([OffsetRange(A, 0, 5), OffsetRange(B, 3, 9)], 100) == [OffsetRange(B, 3, 9)]
 
 
 def test_the_highest_time_never_falls() -> None:
-    progress = Progress().after({A: Reached(5, 9, 4, 1)}).after({A: Reached(8, 2, 3, 0)})
+    progress = ExtractProgress().after({A: PartitionProgress(5, 9, 4, 1)}).after({A: PartitionProgress(8, 2, 3, 0)})
 
-    assert progress.of[A] == Reached(8, 9, 7, 1)
+    assert progress.of[A] == PartitionProgress(8, 9, 7, 1)
 
 
 def test_what_is_gone_since_the_last_run_is_reported_and_passed_over() -> None:
-    progress = Progress(of={A: Reached(50, 9, 50), B: Reached(70, 3, 70)}, ids={"t": "x"})
+    progress = ExtractProgress(of={A: PartitionProgress(50, 9, 50), B: PartitionProgress(70, 3, 70)}, ids={"t": "x"})
 
     same, lost = progress.resumed(LogStates({A: 0, B: 0}, {A: 60, B: 70}, {"t": "x"}))
     assert (same.of, lost) == (progress.of, [])
@@ -43,12 +43,12 @@ def test_what_is_gone_since_the_last_run_is_reported_and_passed_over() -> None:
         "t-0: was read up to offset 50, and begins at ",
         "t-1: was read up to offset 70, and begins at ",
     ]
-    assert later.of == {A: Reached(55, 9, 50), B: Reached(80, 3, 70)}
+    assert later.of == {A: PartitionProgress(55, 9, 50), B: PartitionProgress(80, 3, 70)}
 
     again, lost = progress.resumed(LogStates({A: 0}, {A: 90}, {"t": "y"}))
     assert "the topic was created again since (its id changed) and has offsets 0 to 89" in lost[0]
     assert lost[1].startswith("t-1: was read up to offset 70, and the partition no longer exists")
-    assert again.of[A] == Reached(0, 9, 50)
+    assert again.of[A] == PartitionProgress(0, 9, 50)
     assert again.ids == {"t": "y"}
-    assert again.gone == tuple(lost)
+    assert again.missing == tuple(lost)
     assert again.resumed(LogStates({A: 0}, {A: 90}, {"t": "y"}))[1] == []  # it was reported

@@ -3,7 +3,7 @@
 import pytest
 
 from sluicegate.pipeline.kafka import fetching
-from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition
+from sluicegate.pipeline.kafka.cluster import KafkaCluster, OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import stored_batches
 from sluicegate.pipeline.source.decoding import BatchDecoder
 from sluicegate.protocol.fetch_response import FetchedPartition
@@ -36,7 +36,7 @@ def test_a_range_holds_its_records_wherever_it_ends(
 ) -> None:
     response = FetchedPartition(0, 15, 0, (), memoryview(log))
     monkeypatch.setattr(fetching, "_fetch", lambda *_: response)
-    cluster = Cluster([], None)  # asked nothing
+    cluster = KafkaCluster([], None)  # asked nothing
     decoder = BatchDecoder()
     there: list[int] = []
 

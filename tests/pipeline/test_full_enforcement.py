@@ -2,7 +2,7 @@
 
 import pytest
 
-from sluicegate.pipeline.jobs.advise.full_enforcement import FullEnforcement, full_enforcement, in_a_sentence
+from sluicegate.pipeline.jobs.advise.full_enforcement import FullEnforcement, enforcement_sentence, full_enforcement
 from sluicegate.pipeline.jobs.audit.policies import policies_of
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.validation.cluster_settings import ClusterSettings
@@ -38,7 +38,7 @@ def test_the_clients_that_are_enforced_for_and_the_figures_are_in_a_sentence() -
     assert [(each.enforced_for, each.before_max_ms, each.after_max_ms) for each in effects] == [
         ("clients a, b*", LONG_MAX, HOUR)
     ]
-    assert in_a_sentence(effects).startswith(
+    assert enforcement_sentence(effects).startswith(
         "Enforced for all clients, the configured bounds for timestamps would have rejected 10 of 100 records on "
         "orders;"
     )
@@ -54,7 +54,7 @@ def test_the_clients_that_are_enforced_for_and_the_figures_are_in_a_sentence() -
 )
 def test_topics_that_are_enforced_for_all_clients_or_not_validated_are_left_out(text: str) -> None:
     assert found(text) == []
-    assert in_a_sentence([]) == ""
+    assert enforcement_sentence([]) == ""
 
 
 def test_the_clusters_settings_count() -> None:

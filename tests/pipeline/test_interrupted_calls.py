@@ -69,10 +69,10 @@ def test_in_any_call_of_a_job(
         with java_calls(place, moment, signal.SIGTERM) as interrupted, pytest.raises(typer.Exit) as ended:
             work(spark, tmp_path)
 
-        told = "".join(capsys.readouterr())
-        where = f"call {place}, {interrupted.arrived!r}: {told}"
+        reported = "".join(capsys.readouterr())
+        where = f"call {place}, {interrupted.arrived!r}: {reported}"
         assert ended.value.exit_code == 143, where
-        assert told == f"sluicegate-spark: interrupted (SIGTERM): {_REMAINS}\n", where
+        assert reported == f"sluicegate-spark: interrupted (SIGTERM): {_REMAINS}\n", where
         assert not list((tmp_path / ".running").glob("*.claim")), where
 
 
@@ -121,8 +121,8 @@ def test_java_that_has_ended_is_one_line(
         raise Py4JNetworkError("Answer from Java side is empty")
 
     assert ended.value.exit_code == 1
-    told = "".join(capsys.readouterr())
-    assert told == "sluicegate-spark: Spark's Java process does not respond: Answer from Java side is empty\n"
+    reported = "".join(capsys.readouterr())
+    assert reported == "sluicegate-spark: Spark's Java process does not respond: Answer from Java side is empty\n"
 
 
 @pytest.fixture(scope="module")
@@ -198,9 +198,9 @@ def test_in_a_call_of_each_job(
     with java_calls(int(calls.made * share), moment) as interrupted:
         status = ended(*given)
 
-    told = capsys.readouterr().err
-    where = f"{moment.value}, {interrupted.arrived!r}: {told}"
+    reported = capsys.readouterr().err
+    where = f"{moment.value}, {interrupted.arrived!r}: {reported}"
     assert status == 130, where
-    assert told.splitlines()[-1].startswith("sluicegate-spark: interrupted (SIGINT): "), where
-    assert "Traceback" not in told, where
+    assert reported.splitlines()[-1].startswith("sluicegate-spark: interrupted (SIGINT): "), where
+    assert "Traceback" not in reported, where
     assert Interrupted.pending() is None

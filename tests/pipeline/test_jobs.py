@@ -42,8 +42,8 @@ def repaired_topic(spark: SparkSession, kafka_bootstrap: str, polluted: Polluted
     return folder
 
 
-def without_moments(told: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in json.loads(json.dumps(told)).items() if key not in MOMENTS}
+def without_moments(reported: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in json.loads(json.dumps(reported)).items() if key not in MOMENTS}
 
 
 def rows(frame: Any) -> list[Row]:
@@ -87,10 +87,10 @@ def test_a_validation_is_that_of_the_command(
     rejected = found.summary["topics"][polluted.topic]["verdicts"]["reject"]
     assert rejected["bad_records"] == sum(polluted.counts.values())
     assert without_moments(found.summary) == without_moments(summary(tmp_path / "theirs"))
-    for name in ("batches", "findings", "rehearsed", "samples", "gone"):
+    for name in ("batches", "findings", "rehearsed", "samples", "missing"):
         assert rows(getattr(found, name)) == rows(spark.read.parquet(str(tmp_path / "theirs" / name))), name
-    told = found.findings.agg(f.sum("batches"), f.sum("bad_records")).first()
-    assert told == (sum(polluted.counts.values()) // RECORDS, sum(polluted.counts.values()))
+    reported = found.findings.agg(f.sum("batches"), f.sum("bad_records")).first()
+    assert reported == (sum(polluted.counts.values()) // RECORDS, sum(polluted.counts.values()))
 
 
 def test_a_repair_is_proposed_as_by_the_command_and_then_written_by_that_plan(
@@ -124,8 +124,8 @@ def test_a_verification_is_that_of_the_command(
 
     same = verify(spark, kafka_bootstrap, *topics, tmp_path / "ours", plan=repaired_topic)
     named = ("--topic", topics[0], "--topic", topics[1])
-    told = ("--out", str(tmp_path / "theirs"), "--plan", str(repaired_topic))
-    run("verify", "--bootstrap", kafka_bootstrap, *named, *told)
+    reported = ("--out", str(tmp_path / "theirs"), "--plan", str(repaired_topic))
+    run("verify", "--bootstrap", kafka_bootstrap, *named, *reported)
 
     assert isinstance(same, Verification)
     assert (same.is_same, same.differences, same.warnings) == (True, None, ())
@@ -185,10 +185,10 @@ def test_the_package_is_imported_without_spark_and_its_names_stay_functions() ->
         "print(callable(with_event_time) and callable(diagnose))\n"
     )
 
-    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    reported = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
 
     jobs = "sluicegate.pipeline.api"
-    assert (told.stderr, told.stdout.split()) == (
+    assert (reported.stderr, reported.stdout.split()) == (
         "",
         [jobs, jobs, jobs, "sluicegate.pipeline.jobs.profile.report", "True"],
     )

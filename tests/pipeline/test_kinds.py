@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.pipeline.jobs.profile.kinds import UNITS, Kind, Kinds
-from sluicegate.validation.units import TimeUnit, in_milliseconds, unit_of
+from sluicegate.pipeline.jobs.profile.kinds import UNITS, TimestampKind, TimestampKinds
+from sluicegate.validation.units import Unit, in_milliseconds, unit_of
 
 NOW = 1_764_000_000_000
 PER_MS = (10**3, 10**6)
@@ -23,14 +23,14 @@ TIMES = st.integers(-(2**63), 2**63 - 1) | st.sampled_from(NEAR_BOUNDS) | st.int
 
 @given(st.lists(TIMES, min_size=1, max_size=50))
 def test_each_number_has_the_kind_of_the_scalar_rule(times: list[int]) -> None:
-    found = Kinds(NOW).of(np.array(times, np.int64))
+    found = TimestampKinds(NOW).of(np.array(times, np.int64))
 
     for time, kind in zip(times, found.tolist(), strict=True):
         if time <= 0:
-            assert kind == (Kind.ZERO if time == 0 else Kind.NEGATIVE)
+            assert kind == (TimestampKind.ZERO if time == 0 else TimestampKind.NEGATIVE)
         else:
-            assert UNITS.get(Kind(kind)) == unit_of(time, NOW)
-            assert (kind == Kind.IMPLAUSIBLE) == is_implausible(time)
+            assert UNITS.get(TimestampKind(kind)) == unit_of(time, NOW)
+            assert (kind == TimestampKind.IMPLAUSIBLE) == is_implausible(time)
 
 
 def is_implausible(time: int) -> bool:

@@ -109,8 +109,8 @@ def test_a_plan_lists_its_changes(spark: SparkSession, kafka_bootstrap: str, top
 
     def work() -> Any:
         results = Results(spark, str(tmp_path))
-        plan = repairing.planned(spark, topics, results, targets, rules)
-        return plan.as_json(), repairing.listed(spark, topics, results, plan), rows_of(results, repairing.REPAIRS)
+        plan = repairing.write_plan(spark, topics, results, targets, rules)
+        return plan.as_json(), repairing.list_changes(spark, topics, results, plan), rows_of(results, repairing.REPAIRS)
 
     in_one, in_several = in_one_task_and_in_several(work)
 

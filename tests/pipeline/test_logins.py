@@ -11,8 +11,8 @@ from sluicegate.config.tls import UpstreamTls
 from sluicegate.config.upstream import Sasl, Upstream
 from sluicegate.config.values.address import HostPort
 from sluicegate.config.values.password import SecretText
-from sluicegate.pipeline.kafka.cluster import Cluster
-from sluicegate.pipeline.kafka.connection import LoginRejected
+from sluicegate.pipeline.kafka.cluster import KafkaCluster
+from sluicegate.pipeline.kafka.connection import ClusterLoginRejected
 from sluicegate.pipeline.kafka.settings import client_settings
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESPONSE
@@ -55,7 +55,7 @@ async def topics_for_proxy(bootstrap: str, sasl: Sasl, tls: TlsContext | None = 
 def topics_for_pipeline(bootstrap: str, settings: dict[str, str]) -> list[str]:
     """Return the topics that the pipeline sees with this login."""
     host, _, port = bootstrap.partition(",")[0].rpartition(":")
-    with Cluster([(host, int(port))], client_settings(settings), timeout_seconds=5) as cluster:
+    with KafkaCluster([(host, int(port))], client_settings(settings), timeout_seconds=5) as cluster:
         return [topic.name for topic in cluster.topics()]
 
 
@@ -75,7 +75,7 @@ async def test_a_password_is_accepted_or_rejected(guarded: Guarded, mechanism: s
     assert TOPIC in topics_for_pipeline(bootstrap, settings("secret"))
     with pytest.raises(OwnLoginRejected) as of_proxy:
         await topics_for_proxy(bootstrap, sasl("planted"), tls)
-    with pytest.raises(LoginRejected) as of_pipeline:
+    with pytest.raises(ClusterLoginRejected) as of_pipeline:
         topics_for_pipeline(bootstrap, settings("planted"))
 
     reasons = [str(of_proxy.value).rpartition(": ")[2], str(of_pipeline.value).rpartition(": ")[2]]
@@ -89,7 +89,7 @@ async def test_a_mechanism_that_the_broker_lacks_is_named_with_the_others(bearer
 
     with pytest.raises(OwnLoginRejected, match=words):
         await topics_for_proxy(bearer_kafka.bootstrap, Sasl(mechanism="PLAIN", username="u", password=SecretText("p")))
-    with pytest.raises(LoginRejected, match=words):
+    with pytest.raises(ClusterLoginRejected, match=words):
         topics_for_pipeline(
             bearer_kafka.bootstrap, login("u", "p") | {"security.protocol": "sasl_plaintext"}
         )  # fmt: skip
@@ -127,7 +127,7 @@ async def test_after_a_rejected_token_the_endpoint_is_asked_for_another(bearer_k
         with pytest.raises(OwnLoginRejected, match="invalid_token"):
             await topics_for_proxy(bearer_kafka.bootstrap, sasl)
         await topics_for_proxy(bearer_kafka.bootstrap, sasl)
-        with pytest.raises(LoginRejected, match="invalid_token"):
+        with pytest.raises(ClusterLoginRejected, match="invalid_token"):
             topics_for_pipeline(bearer_kafka.bootstrap, settings)
         topics_for_pipeline(bearer_kafka.bootstrap, settings)
 
@@ -142,7 +142,7 @@ async def test_a_token_in_a_file_that_has_expired_is_not_sent(bearer_kafka: Kafk
 
     with pytest.raises(OwnLoginRejected, match=words):
         await topics_for_proxy(bearer_kafka.bootstrap, sasl)
-    with pytest.raises(LoginRejected, match=words):
+    with pytest.raises(ClusterLoginRejected, match=words):
         topics_for_pipeline(bearer_kafka.bootstrap, settings)
 
     file.write_text(token())

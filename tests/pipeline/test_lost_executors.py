@@ -45,7 +45,7 @@ def test_each_job_has_the_same_result(kafka_bootstrap: str, tmp_path: Path) -> N
     for each in message:
         assert each["disturbed"] == each["undisturbed"], each["job"]
     assert message[-1]["disturbed"]["same"]  # what was written while an executor was killed
-    (counts,), copies = replayed["told"][0].values(), replayed["told"][1]
+    (counts,), copies = replayed["reported"][0].values(), replayed["reported"][1]
     assert copies == [counts["replayed"]] * 2
     assert counts["corrected"] == counts["replayed"] > 20_000
 

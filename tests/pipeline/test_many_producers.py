@@ -50,7 +50,7 @@ def test_a_profiles_summary_and_tables() -> None:
 
 def test_a_repairs_page() -> None:
     change = {
-        "topic": "t", "damage": "zero", "solved": True, "may_be_sound": False, "left": None, "earliest_after": 5,
+        "topic": "t", "damage": "zero", "solved": True, "may_be_sound": False, "reason": None, "earliest_after": 5,
         "latest_after": 6, "example_before": 0, "example_after": 5, "example_at": {"partition": 0, "offset": 1},
     }  # fmt: skip
     changes = [change | {"producer_id": i, "records": i + 1} for i in range(PRODUCERS)]

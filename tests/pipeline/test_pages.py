@@ -32,7 +32,7 @@ def change(number: int, **more: Any) -> dict[str, Any]:
         "solved": True,
         "may_be_sound": False,
         "records": 1_234_567,
-        "left": None,
+        "reason": None,
         "earliest_after": NOW - 3_600_000,
         "latest_after": NOW,
         "example_before": NOW * 1_000_000,
@@ -47,7 +47,7 @@ needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
 
 @needs_chromium
 def test_all_columns_of_a_repair_are_seen_in_a_window_of_1100_pixels(tmp_path: Path) -> None:
-    changes = [change(0), change(1, damage="future", solved=False, left="left as it is: it may be sound")]
+    changes = [change(0), change(1, damage="future", solved=False, reason="left as it is: it may be sound")]
     of_topic = {"to": "orders.eu.checkout-clean", "records": 9, "repaired": {}, "undiagnosed": {}, "sound_looking": 0}
     summary = {"applied": False, "topics": {"orders.eu.checkout": of_topic}, "changes": changes}
     pages = Pages()

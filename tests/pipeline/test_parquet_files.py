@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sluicegate.pipeline.jobs.extract.built_in import BuiltIn
-from sluicegate.pipeline.jobs.extract.parquet_files import COLUMNS, Chunk, OutputFolder, file_name, write_chunk
+from sluicegate.pipeline.jobs.extract.parquet_files import COLUMNS, ExtractChunk, OutputFolder, file_name, write_chunk
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.topics import Topics
@@ -29,7 +29,7 @@ def written(bootstrap: str, values: list[bytes], folder: Path) -> pq.ParquetFile
     of = TopicPartition(topic, 0)
     place = OutputFolder(folder.as_uri())
 
-    (message,) = write_chunk(options, BuiltIn("fail"), place, place, Chunk(OffsetRange(of, 0, len(values)), -1))
+    (message,) = write_chunk(options, BuiltIn("fail"), place, place, ExtractChunk(OffsetRange(of, 0, len(values)), -1))
 
     counts = {"records": len(values), "skipped": 0, "too_late": 0}
     assert message.to_pylist() == [{"topic": topic, "partition": 0, **counts, "highest": NOW + len(values) - 1}]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from sluicegate.pipeline.jobs.audit import partition_validator
-from sluicegate.pipeline.jobs.audit.findings import Appended, Findings
+from sluicegate.pipeline.jobs.audit.findings import Appended, AuditFindings
 from sluicegate.pipeline.jobs.audit.partition_validator import PLACE, CannotBeValidated, PartitionValidator, as_sent
 from sluicegate.pipeline.jobs.audit.partitions import when_appended
 from sluicegate.pipeline.jobs.audit.policies import policies_of
@@ -89,7 +89,7 @@ def test_an_error_of_an_expression_is_a_verdict_on_the_record(value: bytes | Non
 def test_gaps_of_compaction_are_no_finding_and_offsets_are_the_stored_ones() -> None:
     whole = batch([Rec(NOW), Rec(NOW), Rec(NOW, key=None)], last_offset_delta=9)
     policy = TopicPolicy(compacted=True)
-    findings = Findings(OF, samples=5)
+    findings = AuditFindings(OF, samples=5)
     each = stored(whole, base_offset=100)
 
     validated = validate_by(policy).validate(each, NOW)
@@ -111,7 +111,7 @@ def test_gaps_of_compaction_are_no_finding_and_offsets_are_the_stored_ones() -> 
     ],
 )
 def test_the_verdict_on_a_batch_follows_its_policy(policy: TopicPolicy, verdict: str) -> None:
-    findings = Findings(OF, samples=5)
+    findings = AuditFindings(OF, samples=5)
     each = stored(batch([Rec(NOW), Rec(NOW * 1_000_000), Rec(NOW)]))
 
     findings.add(each, validate_by(policy).validate(each, NOW), AT)
@@ -141,11 +141,11 @@ def test_offsets_that_compaction_has_left_are_nobodys_fault() -> None:
 )
 def test_batches_that_some_clients_cannot_read_are_findings(case: str, verdict: str, reason: str) -> None:
     batch_of_two = stored({**AMBIGUOUS, **UNREADABLE}[case](NOW), 5)
-    findings = Findings(OF, samples=5)
+    findings = AuditFindings(OF, samples=5)
 
     findings.add(batch_of_two, validate_by(TopicPolicy()).validate(batch_of_two, NOW), AT)
 
-    rows = findings.table(gone=()).to_pylist()
+    rows = findings.table(missing=()).to_pylist()
     found = [(row["verdict"], row["reason"], row["records"]) for row in rows if row["what"] == "findings"]
     assert found == [(verdict, reason, 2)]
     assert [row["first_offset"] for row in rows if row["what"] == "samples"] == [5]

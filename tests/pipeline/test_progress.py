@@ -8,10 +8,10 @@ import pytest
 from confluent_kafka import Consumer
 
 from sluicegate.pipeline.kafka.cluster import TopicPartition
-from sluicegate.pipeline.writing.progress import Progress, progress_in
+from sluicegate.pipeline.writing.progress import WriteProgress, progress_in
 
 OF = TopicPartition("orders", 0)
-STORED = Progress(7, 3, "plan").committed(OF).metadata
+STORED = WriteProgress(7, 3, "plan").committed(OF).metadata
 
 
 @dataclass
@@ -48,11 +48,11 @@ def test_bytes_of_librdkafkas_memory_may_follow_the_metadata(after: str) -> None
     """librdkafka copies metadata without a terminating zero, and the Python client looks for one."""
     consumer = Committed([STORED + after])
 
-    assert progress_in(cast(Consumer, consumer), [OF]) == {OF: Progress(7, 3, "plan")}
+    assert progress_in(cast(Consumer, consumer), [OF]) == {OF: WriteProgress(7, 3, "plan")}
 
 
 def test_metadata_that_cannot_be_decoded_are_read_again() -> None:
     consumer = Committed([None, None, STORED])
 
-    assert progress_in(cast(Consumer, consumer), [OF]) == {OF: Progress(7, 3, "plan")}
+    assert progress_in(cast(Consumer, consumer), [OF]) == {OF: WriteProgress(7, 3, "plan")}
     assert consumer.asked == 3

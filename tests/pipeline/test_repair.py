@@ -21,7 +21,7 @@ from sluicegate.pipeline.jobs.repair.plan import make_plan
 from sluicegate.pipeline.jobs.repair.target import _collisions, group_of
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
-from sluicegate.pipeline.writing.record_writers import CannotWrite
+from sluicegate.pipeline.writing.record_writers import CannotWriteTopic
 from tests.broker.eventually import eventually
 from tests.integration.topics import create_topic
 from tests.pipeline.commands import kill_once, run, summary
@@ -155,7 +155,7 @@ def test_a_plan_is_kept_for_the_rules_that_it_was_made_by(
     topics, results = Topics(kafka_bootstrap, (polluted.topic,)), Results(spark, str(tmp_path))
     targets, rules = {polluted.topic: "clean"}, Rules(now_ms(), HOUR, frozenset({"zero"}))
 
-    plan = job.planned(spark, topics, results, targets, rules)
+    plan = job.write_plan(spark, topics, results, targets, rules)
 
     later = replace(rules, now_ms=rules.now_ms + 5)
     kept = job.kept_plan(results, targets, later)
@@ -166,7 +166,7 @@ def test_a_plan_is_kept_for_the_rules_that_it_was_made_by(
     with pytest.raises(job.RepairBegun, match="begun with other"):
         job.kept_plan(results, targets, replace(later, assume_ms=1))
     with pytest.raises(job.RepairBegun, match="was already begun in"):
-        job.planned(spark, topics, results, targets, later)
+        job.write_plan(spark, topics, results, targets, later)
     with pytest.raises(job.RepairBegun, match=f"is for {polluted.topic} to clean"):
         job.kept_plan(results, {polluted.topic: "other"}, later)
 
@@ -217,7 +217,7 @@ def test_a_dry_run_reports_a_clean_topic_that_apply_could_not_write(
 
     (message,) = found.obstacles
     assert re.search(obstacle.format(**names), message)
-    with pytest.raises(CannotWrite, match="nothing was written"):
+    with pytest.raises(CannotWriteTopic, match="nothing was written"):
         repair(spark, kafka_bootstrap, polluted.topic, tmp_path, to="{topic}.clean")
 
 
@@ -247,9 +247,9 @@ def test_the_dry_run_finds_obstacles_of_apply(spark: SparkSession, kafka_bootstr
     plan = job.kept_plan(results, {topic: f"{topic}-clean"}, Rules(now_ms(), HOUR))
     assert plan is not None
     topics = Topics(kafka_bootstrap, (topic,))
-    listing = job.listed(spark, topics, results, plan)
-    with pytest.raises(CannotWrite, match=reason):
-        job.apply(spark, topics, results, plan, listing)
+    listing = job.list_changes(spark, topics, results, plan)
+    with pytest.raises(CannotWriteTopic, match=reason):
+        job.write_clean_topics(spark, topics, results, plan, listing)
     assert f"{topic}-clean" not in topics_of(kafka_bootstrap)
 
     done = repaired(spark, kafka_bootstrap, topic, tmp_path / "a", assume_ms=now - HOUR)
@@ -264,8 +264,8 @@ def test_a_partition_is_not_done_if_it_differs_from_the_plan(
     """Whatever the reason: nothing says that it is done, and so the next run writes it."""
     polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=5, span_ms=HOUR)
     topics, results = Topics(kafka_bootstrap, (polluted.topic,)), Results(spark, str(tmp_path))
-    plan = job.planned(spark, topics, results, {polluted.topic: f"t-{polluted.topic}"}, Rules(now_ms(), HOUR))
-    listing = job.listed(spark, topics, results, plan)
+    plan = job.write_plan(spark, topics, results, {polluted.topic: f"t-{polluted.topic}"}, Rules(now_ms(), HOUR))
+    listing = job.list_changes(spark, topics, results, plan)
     (whole,) = plan.partitions
     counted = replace(whole.contents, records=whole.contents.records + away)
     other = replace(plan, partitions=(replace(whole, contents=counted),))
@@ -273,9 +273,11 @@ def test_a_partition_is_not_done_if_it_differs_from_the_plan(
     with pytest.raises(
         PySparkException, match=f"counted {counted.records} records .*, and {polluted.records} were read"
     ):
-        job.apply(spark, topics, results, other, listing)
+        job.write_clean_topics(spark, topics, results, other, listing)
 
-    assert sum(each.records for each in job.apply(spark, topics, results, plan, listing)) == polluted.records
+    assert (
+        sum(each.records for each in job.write_clean_topics(spark, topics, results, plan, listing)) == polluted.records
+    )
 
 
 def test_an_uncommitted_run_does_not_stop_the_next(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
@@ -300,7 +302,7 @@ def test_two_plans_do_not_mix_in_one_topic(spark: SparkSession, kafka_bootstrap:
     polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=10, span_ms=HOUR)
     repaired(spark, kafka_bootstrap, polluted.topic, tmp_path / "a")
 
-    with pytest.raises(CannotWrite, match=f"{polluted.topic}-clean was begun by another plan"):
+    with pytest.raises(CannotWriteTopic, match=f"{polluted.topic}-clean was begun by another plan"):
         repaired(spark, kafka_bootstrap, polluted.topic, tmp_path / "b", keep=frozenset({"seconds"}))
 
     clean = times_in(spark, kafka_bootstrap, f"{polluted.topic}-clean")
@@ -354,16 +356,18 @@ def test_a_disk_that_is_full_when_the_writing_begins_leaves_no_topic(
     polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=20, span_ms=HOUR)
     topics, results = Topics(kafka_bootstrap, (polluted.topic,)), Results(spark, str(tmp_path))
     clean = f"{polluted.topic}-clean"
-    plan = job.planned(spark, topics, results, {polluted.topic: clean}, Rules(now_ms(), HOUR))
-    listing = job.listed(spark, topics, results, plan)
+    plan = job.write_plan(spark, topics, results, {polluted.topic: clean}, Rules(now_ms(), HOUR))
+    listing = job.list_changes(spark, topics, results, plan)
 
     def is_full(results: Results, name: str, text: str) -> None:
         raise OSError(28, "No space left on device", name)
 
     monkeypatch.setattr(Results, "create_text", is_full)
     with pytest.raises(OSError, match="No space left"):
-        job.apply(spark, topics, results, plan, listing)
+        job.write_clean_topics(spark, topics, results, plan, listing)
 
     assert clean not in topics_of(kafka_bootstrap)
     monkeypatch.undo()
-    assert sum(each.records for each in job.apply(spark, topics, results, plan, listing)) == polluted.records
+    assert (
+        sum(each.records for each in job.write_clean_topics(spark, topics, results, plan, listing)) == polluted.records
+    )

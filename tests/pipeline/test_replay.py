@@ -89,7 +89,7 @@ def test_from_a_dry_run_to_records_in_their_topics(kafka_bootstrap: str, kept: Q
     output = run("replay", *about, "--out", str(out))
 
     assert output.startswith(f"2 of 3 dead letters would be written back, 2 of them corrected: {kept.topic} 2.\n")
-    assert "1 are left where they are: timestamp_in_future 1; the table left has the reasons.\n" in output
+    assert "1 remains where it is: timestamp too far ahead 1; the table remaining has the reasons.\n" in output
     assert "a dry run: nothing is written" in output
     assert any(f"timestamp {dated(at * NANOSECONDS)} becomes {dated(at)}" in output for at in (now, now + 1))
     assert read_back(kafka_bootstrap, kept.topic) == []
@@ -101,15 +101,15 @@ def test_from_a_dry_run_to_records_in_their_topics(kafka_bootstrap: str, kept: Q
     back = [Read(0, now + 1, None, None, []), Read(1, now, b"k1", b"one", shown)]
     assert read_back(kafka_bootstrap, kept.topic) == back
     assert summary(out)["written_by_this_run"] == 2
-    (left,) = summary(out)["left_records"]
-    assert (left["topic"], left["to_topic"], left["to_partition"]) == (kept.dead, kept.topic, 0)
-    assert (left["why"], left["before"]) == ("timestamp_in_future", now + DAY)
+    (remaining,) = summary(out)["remaining_records"]
+    assert (remaining["topic"], remaining["to_topic"], remaining["to_partition"]) == (kept.dead, kept.topic, 0)
+    assert (remaining["reason"], remaining["before"]) == ("timestamp too far ahead", now + DAY)
     assert len(read_back(kafka_bootstrap, kept.dead)) == 3, "dead letters stay where they are"
 
     again = run("replay", *about, "--out", str(out), "--apply", "--json")
 
     found = json.loads(again[again.index("{") : again.rindex("}") + 1])
-    assert (found["written_by_this_run"], found["left_by_earlier_runs"]) == (0, 1)
+    assert (found["written_by_this_run"], found["remaining_by_earlier_runs"]) == (0, 1)
     assert read_back(kafka_bootstrap, kept.topic) == back
 
 
@@ -182,7 +182,7 @@ def test_killed_in_the_middle_and_started_again_each_is_written_once(
     now, count = now_ms(), 12_000
     for start in range(0, count, 3000):
         names = [(i, b"%d" % i) for i in range(start, start + 3000)]
-        # Every hundredth lies a day ahead, which no unit explains: it is left.
+        # Every hundredth lies a day ahead, which no unit explains: it remains.
         times = [now + DAY if i % 100 == 7 else (now + i) * NANOSECONDS for i, _ in names]
         records = [Rec(at, name, name, [(b"h", name)]) for at, (_, name) in zip(times, names, strict=True)]
         kept.reject(start // 3000 % 2, records)
@@ -203,8 +203,8 @@ def test_killed_in_the_middle_and_started_again_each_is_written_once(
     assert all(each.headers == [("h", each.value)] for each in back)
     assert all(each.timestamp == now + int(each.value or b"") for each in back)
     assert summary(out)["written_by_this_run"] < len(good)
-    left = spark.read.parquet(str(out / "left")).collect()
-    assert len({(row["partition"], row["offset"]) for row in left}) == len(left) == count // 100
+    remaining = spark.read.parquet(str(out / "remaining")).collect()
+    assert len({(row["partition"], row["offset"]) for row in remaining}) == len(remaining) == count // 100
 
 
 @of_case("function")
@@ -224,9 +224,9 @@ def test_a_users_function_corrects_and_its_leftovers_are_listed(
         b"c": {"tenant": "a", "amount": 2},
     }
     assert len(back) == 2
-    (left,) = found["left_records"]
-    assert (left["why"], left["kept_for"]) == ("left by the function", "rule tenant")
-    lies = read_back(kafka_bootstrap, kept.dead, left["partition"])[left["offset"]]
+    (remaining,) = found["remaining_records"]
+    assert (remaining["reason"], remaining["kept_for"]) == ("omitted_by_function", "rule tenant")
+    lies = read_back(kafka_bootstrap, kept.dead, remaining["partition"])[remaining["offset"]]
     assert (lies.key, lies.value) == (b"b", b"no json")
 
 
@@ -243,11 +243,11 @@ def test_a_wrong_correction_is_validated_and_not_written(
     )
 
     assert [each.key for each in read_back(kafka_bootstrap, kept.topic)] == [b"b"]
-    assert {(row["kept_for"], row["why"]): row["records"] for row in found["left"]} == {
+    assert {(row["kept_for"], row["reason"]): row["records"] for row in found["remaining"]} == {
         ("rule tenant", "rule tenant"): 1,
         ("timestamp_in_future", "rule tenant"): 1,
     }
-    assert all("rule tenant" in row["told"] for row in found["left"])
+    assert all("rule tenant" in row["reported"] for row in found["remaining"])
 
 
 @of_case("raises")
@@ -308,7 +308,7 @@ def test_records_that_librdkafka_would_change_are_written_byte_by_byte(
     by = "tests.pipeline.corrections:with_a_tenant"
     found = replayed(spark, kafka_bootstrap, kept.dead, kept.file, tmp_path / "out", by=by)
 
-    assert (found["left"], found["written_by_this_run"]) == ([], 3)
+    assert (found["remaining"], found["written_by_this_run"]) == ([], 3)
     back = {each.key: each for each in stored(spark, kafka_bootstrap, kept.topic)}
     assert back == {
         b"odd": Stored(0, now, b"odd", b'{"tenant": "a", "amount": 1}', own),
@@ -325,7 +325,7 @@ def test_records_without_a_proxys_headers_are_left(
 
     found = replayed(spark, kafka_bootstrap, kept.dead, kept.file, tmp_path / "out", fix="unit")
 
-    assert [row["why"] for row in found["left_records"]] == ["not a dead letter of the proxy"]
+    assert [row["reason"] for row in found["remaining_records"]] == ["not_a_dead_letter"]
     assert read_back(kafka_bootstrap, kept.topic) == []
 
 
@@ -337,11 +337,11 @@ def test_a_dry_run_disturbs_no_replay_that_is_under_way(
     topics = Topics(kafka_bootstrap, (kept.dead,))
     question = asked(kept.file, "unit", None)
     work = job.applied_work(spark, topics, Results(spark, str(tmp_path / "a")), question)
-    listing = job.listed(spark, work)
+    listing = job.list_decisions(spark, work)
 
-    job.listed(spark, job.dry_run_work(spark, topics, Results(spark, str(tmp_path / "b")), question))
+    job.list_decisions(spark, job.dry_run_work(spark, topics, Results(spark, str(tmp_path / "b")), question))
 
-    assert [each.records for each in job.apply(spark, work, listing)] == [1]
+    assert [each.records for each in job.write_listed(spark, work, listing)] == [1]
 
 
 def stranger(bootstrap: str, topic: str) -> None:

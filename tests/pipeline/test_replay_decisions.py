@@ -8,8 +8,8 @@ import pytest
 from sluicegate.config.files.yaml_source import read_yaml
 from sluicegate.config.loading import load
 from sluicegate.config.topics import Fix
-from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, Record
-from sluicegate.pipeline.jobs.replay.decisions import Back, Decider, FunctionFails, Left, Validation
+from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, ReplayRecord
+from sluicegate.pipeline.jobs.replay.decisions import Decider, FunctionFails, RemainingLetter, Replayed, Validation
 from sluicegate.pipeline.jobs.replay.request import replay_policies
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.validation.cluster_settings import ClusterSettings
@@ -26,8 +26,8 @@ LETTER = DeadLetter(
     40,
     "orders",
     1,
-    Record(NOW * 1_000_000, b"k", b"v", (("a", None),)),
-    "timestamp_in_future",
+    ReplayRecord(NOW * 1_000_000, b"k", b"v", (("a", None),)),
+    "timestamp too far ahead",
     (),
     (),
 )
@@ -39,7 +39,7 @@ def decided(
     fix: Any = None,
     by: str | None = None,
     settings: ClusterSettings | None = None,
-) -> Back | Left:
+) -> Replayed | RemainingLetter:
     config = load(read_yaml(text, "sluicegate.yaml"), {}).config
     report = {} if settings is None else {"orders": settings}
     policies = replay_policies(config, report, None if fix is None else Fix(timestamp=fix))
@@ -53,34 +53,34 @@ def with_time(timestamp: int) -> DeadLetter:
 def test_a_record_that_is_still_bad_is_left_with_a_diagnosis() -> None:
     found = decided()
 
-    assert isinstance(found, Left)
-    assert found.why == "timestamp_in_future"
+    assert isinstance(found, RemainingLetter)
+    assert found.reason == "timestamp too far ahead"
     assert "nanoseconds" in found.message
 
 
 def test_a_copy_of_a_stored_record_is_left_also_if_it_can_be_corrected() -> None:
     found = decided(replace(LETTER, proxy_headers=(("sluicegate.copy", b"true"),)), fix="unit")
 
-    assert isinstance(found, Left)
-    assert found.why == "copy of a stored record"
+    assert isinstance(found, RemainingLetter)
+    assert found.reason == "copy_of_stored_record"
 
 
 def test_only_its_time_is_corrected_and_reported() -> None:
-    assert decided(fix="unit") == Back(replace(LETTER.record, timestamp=NOW), corrected=True)
+    assert decided(fix="unit") == Replayed(replace(LETTER.record, timestamp=NOW), corrected=True)
 
 
 def test_a_record_that_is_good_now_is_written_unchanged() -> None:
     letter = with_time(NOW + HOUR)
 
-    assert decided(letter) == Back(letter.record, corrected=False)
+    assert decided(letter) == Replayed(letter.record, corrected=False)
 
 
 def test_the_fix_of_defaults_applies_to_dead_letters_and_an_option_overrides_it() -> None:
     text = QUARANTINED + "defaults: {fix: {timestamp: now}}\n"
     day_ahead = with_time(NOW + 24 * HOUR)
 
-    assert decided(day_ahead, text) == Back(replace(LETTER.record, timestamp=NOW), corrected=True)
-    assert isinstance(decided(day_ahead, text, fix="unit"), Left)
+    assert decided(day_ahead, text) == Replayed(replace(LETTER.record, timestamp=NOW), corrected=True)
+    assert isinstance(decided(day_ahead, text, fix="unit"), RemainingLetter)
 
 
 def test_a_fix_that_is_asked_for_goes_before_that_of_an_entry() -> None:
@@ -88,7 +88,7 @@ def test_a_fix_that_is_asked_for_goes_before_that_of_an_entry() -> None:
 
     found = decided(with_time(NOW + 24 * HOUR), text, fix="clamp")
 
-    assert isinstance(found, Back)
+    assert isinstance(found, Replayed)
     assert NOW < found.record.timestamp <= NOW + HOUR
 
 
@@ -96,37 +96,37 @@ def test_a_fix_that_is_asked_for_goes_before_that_of_an_entry() -> None:
 def test_observed_violations_are_left(where: str) -> None:
     text = FILE + where % "message.timestamp.after.max.ms: 1h" + "\n"
 
-    assert isinstance(decided(text=text), Left)
+    assert isinstance(decided(text=text), RemainingLetter)
 
 
 def test_the_stricter_of_cluster_and_file_holds() -> None:
     letter = with_time(NOW + HOUR)
 
-    assert isinstance(decided(letter, settings=ClusterSettings(after_max_ms=HOUR // 2)), Left)
-    assert isinstance(decided(letter, settings=ClusterSettings(max_message_bytes=20)), Left)
+    assert isinstance(decided(letter, settings=ClusterSettings(after_max_ms=HOUR // 2)), RemainingLetter)
+    assert isinstance(decided(letter, settings=ClusterSettings(max_message_bytes=20)), RemainingLetter)
 
 
 @pytest.mark.parametrize(
-    ("letter", "why"),
+    ("letter", "reason"),
     [
-        (replace(LETTER, topic="gone"), "no such partition"),
-        (replace(LETTER, partition=3), "no such partition"),
-        (replace(LETTER, partition=-1), "no such partition"),
+        (replace(LETTER, topic="missing"), "no_such_partition"),
+        (replace(LETTER, partition=3), "no_such_partition"),
+        (replace(LETTER, partition=-1), "no_such_partition"),
     ],
 )
-def test_letters_without_a_destination_are_left(letter: DeadLetter, why: str) -> None:
+def test_letters_without_a_destination_are_left(letter: DeadLetter, reason: str) -> None:
     found = decided(letter)
 
-    assert isinstance(found, Left)
-    assert found.why == why
+    assert isinstance(found, RemainingLetter)
+    assert found.reason == reason
 
 
 @pytest.mark.parametrize("name", ["a\0b", "\udcff"])
 @pytest.mark.parametrize("timestamp", [NOW, 0])
 def test_a_good_record_is_written_back_even_if_librdkafka_would_change_it(name: str, timestamp: int) -> None:
-    letter = replace(LETTER, record=Record(timestamp, b"k", b"v", ((name, b"1"),)))
+    letter = replace(LETTER, record=ReplayRecord(timestamp, b"k", b"v", ((name, b"1"),)))
 
-    assert decided(letter) == Back(letter.record, corrected=False)
+    assert decided(letter) == Replayed(letter.record, corrected=False)
 
 
 def test_a_function_runs_first_and_its_result_is_fixed_and_validated() -> None:
@@ -134,8 +134,8 @@ def test_a_function_runs_first_and_its_result_is_fixed_and_validated() -> None:
 
     found = decided(letter, fix="unit", by="tests.pipeline.corrections:with_a_tenant")
 
-    assert found == Back(replace(LETTER.record, timestamp=NOW, value=b'{"tenant": "a"}'), corrected=True)
-    assert isinstance(decided(letter, by="tests.pipeline.corrections:with_a_tenant"), Left)
+    assert found == Replayed(replace(LETTER.record, timestamp=NOW, value=b'{"tenant": "a"}'), corrected=True)
+    assert isinstance(decided(letter, by="tests.pipeline.corrections:with_a_tenant"), RemainingLetter)
 
 
 def test_a_name_that_no_bytes_are_decoded_to_is_no_record() -> None:

@@ -84,7 +84,7 @@ def test_from_an_audit_to_appended_corrected_records(kafka_bootstrap: str, topic
     output = run(*replay)
 
     assert output.startswith(f"2 of 3 listed records would be written back, 2 of them corrected: {topic} 2.\n")
-    assert "1 are left where they are: timestamp_in_future 1; the table left has the reasons.\n" in output
+    assert "1 remains where it is: timestamp too far ahead 1; the table remaining has the reasons.\n" in output
     assert read_back(kafka_bootstrap, topic) == before
 
     run(*replay, "--headers", "all", "--apply")
@@ -101,8 +101,13 @@ def test_from_an_audit_to_appended_corrected_records(kafka_bootstrap: str, topic
         ("sluicegate.reason", b"timestamp_in_future"),
         ("sluicegate.timestamp", str(now * NANOSECONDS).encode()),
     ]
-    (left,) = summary(out)["left_records"]
-    assert (left["topic"], left["partition"], left["offset"], left["before"]) == (topic, 0, 1, now + DAY)
+    (remaining,) = summary(out)["remaining_records"]
+    assert (remaining["topic"], remaining["partition"], remaining["offset"], remaining["before"]) == (
+        topic,
+        0,
+        1,
+        now + DAY,
+    )
 
     again = run(*replay, "--apply", "--json")
 
@@ -123,7 +128,7 @@ def test_from_python_it_is_the_same(spark: SparkSession, kafka_bootstrap: str, t
     done = replay(spark, kafka_bootstrap, topic, tmp_path / "out", file, fix="unit", findings=tmp_path / "validated")
 
     assert isinstance(done, Replay)
-    assert (done.summary["written_by_this_run"], done.left.count()) == (1, 0)
+    assert (done.summary["written_by_this_run"], done.remaining.count()) == (1, 0)
     assert [row.after for row in done.replays.collect()] == [now]
     assert [(each.key, each.timestamp) for each in read_back(kafka_bootstrap, topic)][-1] == (b"bad", now)
     with pytest.raises(ValueError, match="soon"):
@@ -164,7 +169,7 @@ def test_every_bad_record_of_a_batch_is_listed_and_none_that_is_good(
     found = replayed(spark, kafka_bootstrap, topic, file, tmp_path / "out", by=fixing, findings=found_in)
 
     assert {(row["kept_for"], row["records"]) for row in found["replays"]} == {("rule a", count // 4)}
-    assert {(row["kept_for"], row["records"]) for row in found["left"]} == {("rule a, b", count // 2)}
+    assert {(row["kept_for"], row["records"]) for row in found["remaining"]} == {("rule a, b", count // 2)}
     behind = read_back(kafka_bootstrap, topic, 0)[count:]
     assert [each.key for each in behind] == [b"k%d" % i for i in range(2, count, 4)]
     assert {each.value for each in behind} == {b"long"}
@@ -212,9 +217,9 @@ def test_deleted_records_and_whole_batches_are_left_and_listed(
 
     found = replayed(spark, kafka_bootstrap, topic, file, tmp_path / "out", fix="unit", findings=found_in)
 
-    left = {(row["partition"], row["offset"]): row["why"] for row in found["left_records"]}
-    gone = "no longer stored"
-    assert left == {(0, 0): gone, (0, 2): "the whole batch was bad", (1, 0): gone}
+    remaining = {(row["partition"], row["offset"]): row["reason"] for row in found["remaining_records"]}
+    missing = "no_longer_stored"
+    assert remaining == {(0, 0): missing, (0, 2): "whole_batch_rejected", (1, 0): missing}
     assert [each.key for each in read_back(kafka_bootstrap, topic, 0)][-1] == b"stays"
     assert found["written_by_this_run"] == 1
 
@@ -229,12 +234,12 @@ def test_an_incomplete_or_unrelated_list_is_reported(
     other = create_topic(kafka_bootstrap, UNLIMITED, 1)
     admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
 
-    for folder, name, why in (
+    for folder, name, reason in (
         (tmp_path / "nothing", topic, ".*nothing/summary.json does not exist: use the folder"),
         (some, topic, "kept only some records of each kind: run it again with --samples all"),
         (listed, other, f"the audit does not cover {other}, only {topic}"),
     ):
-        with pytest.raises(NoFindings, match=why):
+        with pytest.raises(NoFindings, match=reason):
             replayed(spark, kafka_bootstrap, name, file, tmp_path / "out", findings=folder)
     admin.delete_topics([topic])[topic].result(60)
     eventually(lambda: topic not in admin.list_topics().topics, what="the topic to be gone")

@@ -39,7 +39,7 @@ def test_a_run_counts_once_it_has_begun() -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "left"),
+    ("message", "remaining"),
     [
         ((0, 9), (5, 9)),  # by a broker that has forgotten
         ((5, 9), (5, 9)),
@@ -47,13 +47,15 @@ def test_a_run_counts_once_it_has_begun() -> None:
         ((0, 3), (3, 3)),
     ],
 )
-def test_the_end_of_a_run_counts_whatever_the_broker_remembers(message: tuple[int, int], left: tuple[int, int]) -> None:
+def test_the_end_of_a_run_counts_whatever_the_broker_remembers(
+    message: tuple[int, int], remaining: tuple[int, int]
+) -> None:
     folder = Folder()
     run = next_run(folder)
     run.begin(ranges((0, 5), (0, 2)), GROUPS)
     run.end(ranges((0, 5), (0, 2)), GROUPS)
 
-    assert next_run(folder).not_done(ranges(message, (2, 2)), GROUPS) == ranges(left, (2, 2))
+    assert next_run(folder).not_done(ranges(message, (2, 2)), GROUPS) == ranges(remaining, (2, 2))
 
 
 def test_a_run_that_was_killed_has_ended_with_nothing() -> None:

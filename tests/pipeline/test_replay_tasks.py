@@ -12,11 +12,11 @@ from sluicegate.config.topics import Fix
 from sluicegate.pipeline.jobs.replay import letters
 from sluicegate.pipeline.jobs.replay.decisions import FunctionFails, Validation
 from sluicegate.pipeline.jobs.replay.request import replay_policies
-from sluicegate.pipeline.jobs.replay.writing import Headers, PartitionPlan, Written, write_back
+from sluicegate.pipeline.jobs.replay.writing import Headers, ReplayedPartition, ReplayPartition, write_back
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.topics import Topics
 from sluicegate.pipeline.writing import transactions
-from sluicegate.pipeline.writing.record_writers import CannotWrite, Writing
+from sluicegate.pipeline.writing.record_writers import CannotWriteTopic, Writing
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import UNLIMITED
 from tests.pipeline.replays import read_back
@@ -42,10 +42,12 @@ class TableLocation:
             producer.produce(self.of.topic, value, partition=0, headers=[*headers, at])
         assert producer.flush(120) == 0
 
-    def plan(self, plan_id: str = "a", records: int = RECORDS, left: frozenset[int] = frozenset()) -> PartitionPlan:
-        return PartitionPlan(plan_id, OffsetRange(self.of, 0, RECORDS), records, left)
+    def plan(
+        self, plan_id: str = "a", records: int = RECORDS, remaining: frozenset[int] = frozenset()
+    ) -> ReplayPartition:
+        return ReplayPartition(plan_id, OffsetRange(self.of, 0, RECORDS), records, remaining)
 
-    def write(self, plan: PartitionPlan, by: str | None = None, fix: Fix | None = None) -> list[Written]:
+    def write(self, plan: ReplayPartition, by: str | None = None, fix: Fix | None = None) -> list[ReplayedPartition]:
         text = "upstream: {bootstrap: ['kafka:9092']}\nlisten: {bootstrap: '127.0.0.1:19092'}\n"
         text += "defaults: {message.timestamp.after.max.ms: 1h}\n"
         config = load(read_yaml(text, "sluicegate.yaml"), {}).config
@@ -83,18 +85,18 @@ def test_a_repeated_task_resumes_after_its_commit(kept: TableLocation) -> None:
 
 
 def test_listed_leftovers_are_not_written(kept: TableLocation) -> None:
-    left = frozenset({0, 9, 10, 39})
+    remaining = frozenset({0, 9, 10, 39})
 
-    kept.write(kept.plan(left=left), fix=UNIT)
+    kept.write(kept.plan(remaining=remaining), fix=UNIT)
 
-    expected = [value for i, value in enumerate(kept.values) if i not in left]
+    expected = [value for i, value in enumerate(kept.values) if i not in remaining]
     assert [each.value for each in read_back(kept.bootstrap, kept.topic)] == expected
 
 
 def test_another_replay_that_has_gone_on_meanwhile_is_not_repeated(kept: TableLocation) -> None:
     kept.write(kept.plan("a"), fix=UNIT)
 
-    with pytest.raises(CannotWrite, match=f"{kept.of}: another replay continued meanwhile"):
+    with pytest.raises(CannotWriteTopic, match=f"{kept.of}: another replay continued meanwhile"):
         kept.write(kept.plan("b"), fix=UNIT)
 
     assert len(read_back(kept.bootstrap, kept.topic)) == RECORDS
@@ -102,7 +104,7 @@ def test_another_replay_that_has_gone_on_meanwhile_is_not_repeated(kept: TableLo
 
 def test_a_record_that_became_bad_is_not_written(kept: TableLocation) -> None:
     with pytest.raises(
-        CannotWrite, match=f"{kept.of} offset 0: the record was good when it was listed, and is not now: "
+        CannotWriteTopic, match=f"{kept.of} offset 0: the record was good when it was listed, and is not now: "
     ):
         kept.write(kept.plan())
 
@@ -111,7 +113,7 @@ def test_a_record_that_became_bad_is_not_written(kept: TableLocation) -> None:
 
 @pytest.mark.parametrize("away", [1, -1])
 def test_a_partition_is_not_done_if_it_differs_from_the_list(kept: TableLocation, away: int) -> None:
-    with pytest.raises(CannotWrite, match=f"{RECORDS + away} records were listed, and {RECORDS} were read now"):
+    with pytest.raises(CannotWriteTopic, match=f"{RECORDS + away} records were listed, and {RECORDS} were read now"):
         kept.write(kept.plan(records=RECORDS + away), fix=UNIT)
 
     kept.write(kept.plan(), fix=UNIT)

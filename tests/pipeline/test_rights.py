@@ -21,9 +21,9 @@ from pyspark.sql import SparkSession
 
 from sluicegate.pipeline import plan_replay, replay
 from sluicegate.pipeline.jobs.repair import rights
-from sluicegate.pipeline.kafka.rights import Operation, Resource, Right, missing
+from sluicegate.pipeline.kafka.rights import Resource, Right, RightOperation, missing
 from sluicegate.pipeline.topics import Topics
-from sluicegate.pipeline.writing.record_writers import CannotWrite
+from sluicegate.pipeline.writing.record_writers import CannotWriteTopic
 from tests.broker.eventually import eventually
 from tests.integration.secure_brokers import Guarded, login
 from tests.pipeline.commands import run, summary
@@ -87,9 +87,9 @@ def acls_in(message: str) -> list[str]:
 
 
 RIGHTS: list[Callable[[str], Right]] = [
-    lambda name: Right(Resource.GROUP, name, Operation.READ),
-    lambda name: Right(Resource.TRANSACTIONAL_ID, f"{name}.0", Operation.WRITE),
-    *(lambda name, each=each: Right(Resource.TOPIC, name, each) for each in Operation),
+    lambda name: Right(Resource.GROUP, name, RightOperation.READ),
+    lambda name: Right(Resource.TRANSACTIONAL_ID, f"{name}.0", RightOperation.WRITE),
+    *(lambda name, each=each: Right(Resource.TOPIC, name, each) for each in RightOperation),
 ]
 
 
@@ -124,7 +124,7 @@ def test_a_dry_run_of_a_repair_names_missing_acls_that_are_sufficient(
     config.write_text("".join(f"{name}={value}\n" for name, value in bob.items()))
     about = ("repair", "--bootstrap", guarded.kafka.bootstrap, "--topic", topic, "--config", str(config))
     admin, out = guarded.admin(), ("--out", str(tmp_path / "out"))
-    granted(admin, Right(Resource.TOPIC, topic, Operation.READ).in_words(f"User:{USER}"))
+    granted(admin, Right(Resource.TOPIC, topic, RightOperation.READ).in_words(f"User:{USER}"))
 
     blind = run(*about, *out, status=1)
 
@@ -174,13 +174,13 @@ def test_a_dry_run_of_a_replay_names_missing_acls_that_are_sufficient(
 
     def lacks(work: Any) -> list[str]:
         """In the words of the error; the ACLs in it are given."""
-        with pytest.raises(CannotWrite, match="nothing was written, because rights are missing") as raised:
+        with pytest.raises(CannotWriteTopic, match="nothing was written, because rights are missing") as raised:
             work(spark, bootstrap, dead, tmp_path / "out", file, settings=bob, fix="unit")
         for acl in acls_in(str(raised.value)):
             granted(admin, acl)
         return str(raised.value).splitlines()[1:]
 
-    for operation in (Operation.READ, Operation.DESCRIBE_CONFIGS):
+    for operation in (RightOperation.READ, RightOperation.DESCRIBE_CONFIGS):
         granted(admin, Right(Resource.TOPIC, dead, operation).in_words(f"User:{USER}"))
     group = [line.partition(": ")[0] for line in lacks(plan_replay)]
     assert [re.sub(r"\.[^. ]* is", ".ID is", line) for line in group] == [
@@ -194,5 +194,5 @@ def test_a_dry_run_of_a_replay_names_missing_acls_that_are_sufficient(
     assert len(lacks(replay)) == 1
     assert len(lacks(replay)) == 1
     assert replay(spark, bootstrap, dead, tmp_path / "out", file, settings=bob, fix="unit").summary["topics"] == {
-        dead: {"records": 1, "replayed": 1, "corrected": 1, "left": 0}
+        dead: {"records": 1, "replayed": 1, "corrected": 1, "remaining": 0}
     }

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sluicegate.pipeline.kafka.cluster import Cluster
+from sluicegate.pipeline.kafka.cluster import KafkaCluster
 from sluicegate.pipeline.kafka.connection import BrokerUnreachable
 from sluicegate.pipeline.kafka.settings import client_settings
 from tests.integration.secure_brokers import TOPIC, Guarded
@@ -11,7 +11,7 @@ from tests.integration.secure_brokers import TOPIC, Guarded
 def rejected(bootstrap: str, settings: dict[str, str]) -> str:
     """The message about an unreachable cluster."""
     host, port = bootstrap.split(",", maxsplit=1)[0].rsplit(":", 1)
-    cluster = Cluster([(host, int(port))], client_settings(settings), timeout_seconds=0)
+    cluster = KafkaCluster([(host, int(port))], client_settings(settings), timeout_seconds=0)
     with pytest.raises(BrokerUnreachable) as found:
         cluster.partitions([TOPIC])
     cluster.close()

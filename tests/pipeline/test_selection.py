@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Producer
 
-from sluicegate.pipeline.kafka.cluster import ListedTopic
+from sluicegate.pipeline.kafka.cluster import ClusterTopic
 from sluicegate.pipeline.topics import BadSelection, Selection, only_names, selection
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
@@ -108,8 +108,8 @@ class Many:
     def __init__(self, count: int) -> None:
         self._count = count
 
-    def topics(self) -> list[ListedTopic]:
-        return [ListedTopic(f"orders-{number:06d}", is_internal=False) for number in range(self._count)]
+    def topics(self) -> list[ClusterTopic]:
+        return [ClusterTopic(f"orders-{number:06d}", is_internal=False) for number in range(self._count)]
 
 
 def test_more_topics_than_a_run_takes_are_rejected() -> None:
@@ -123,8 +123,12 @@ def test_more_topics_than_a_run_takes_are_rejected() -> None:
 
 def test_a_topic_that_is_named_is_no_longer_left_out() -> None:
     class Own:
-        def topics(self) -> list[ListedTopic]:
-            return [ListedTopic("a", is_internal=False), ListedTopic("__b", is_internal=False), ListedTopic("c", True)]
+        def topics(self) -> list[ClusterTopic]:
+            return [
+                ClusterTopic("a", is_internal=False),
+                ClusterTopic("__b", is_internal=False),
+                ClusterTopic("c", True),
+            ]
 
     assert selection(Own(), ["*"]) == Selection(("a",), ("__b", "c"))
     assert selection(Own(), ["*", "__b"]) == Selection(("a", "__b"), ("c",))

@@ -16,7 +16,7 @@ from sluicegate.pipeline.jobs.extract import job as extraction
 from sluicegate.pipeline.jobs.extract.built_in import BuiltIn
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.source.losses import LogStates, LostOffsets, Position, planned, report_losses
+from sluicegate.pipeline.source.losses import LogStates, LostOffsets, Position, report_losses, surviving_ranges
 from sluicegate.pipeline.topics import Topics
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import UNLIMITED
@@ -74,7 +74,7 @@ def log(first: int, end: int, topic_id: str = "a") -> LogStates:
 def test_positions_are_compared_with_the_log(
     start: Position, end: Position, now: LogStates, read: tuple[int, int] | None, output: str | None
 ) -> None:
-    ranges, lost = planned(start, end, now)
+    ranges, lost = surviving_ranges(start, end, now)
 
     assert ranges == ([OffsetRange(OF, *read)] if read else [])
     if output is None:
@@ -235,12 +235,12 @@ def test_an_extraction_reports_records_that_were_deleted_before_it_read_them(
     _delete_records(kafka_bootstrap, topic)
 
     lost = f"{topic}-0: was read up to offset 30, and begins at offset 50: offsets 30 to 49 are gone"
-    with pytest.raises(extraction.RecordsGone, match=lost):
+    with pytest.raises(extraction.RecordsMissing, match=lost):
         extraction.run(spark, topics, results, BuiltIn("skip"), 1000)
-    extraction.run(spark, replace(topics, skip_gone=True), results, BuiltIn("skip"), 1000)
+    extraction.run(spark, replace(topics, skip_missing=True), results, BuiltIn("skip"), 1000)
 
     summary = extraction.summary_of(topics, results)
     assert summary["topics"][topic]["records"] == 40
-    assert [sentence.startswith(lost) for sentence in summary["gone"]] == [True]
+    assert [sentence.startswith(lost) for sentence in summary["missing"]] == [True]
     offsets = {row.offset for row in results.read_table(extraction.RECORDS).select("offset").collect()}
     assert offsets == {*range(30), *range(50, 60)}

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from sluicegate.pipeline.jobs.verify.job import plan_in, verify
 from sluicegate.pipeline.kafka import fetching
-from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition
+from sluicegate.pipeline.kafka.cluster import KafkaCluster, OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import DataLoss, EmptyResponses, RemoteSilence
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
@@ -108,7 +108,7 @@ def read_by_a_client(bootstrap: str, topic: str) -> dict[int, int]:
         found[number] = message.timestamp()[1]
 
 
-class Leader(Cluster):
+class Leader(KafkaCluster):
     """What a leader reports about its log."""
 
     def __init__(self, readable_to: int, local_start: int) -> None:

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sluicegate.pipeline.jobs.profile import timestamp_counts
-from sluicegate.pipeline.jobs.profile.kinds import Kind
+from sluicegate.pipeline.jobs.profile.kinds import TimestampKind
 from sluicegate.pipeline.jobs.profile.timestamp_counts import MINUTE_MS, TimestampCounts
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch
@@ -75,12 +75,12 @@ def test_all_is_counted_once(most_exact_rows: int, batches: list[tuple[list[Rec]
     assert min((row["earliest"] for row in rows), default=0) == (times[0] if times else 0)
     assert max((row["latest"] for row in rows), default=0) == (times[-1] if times else 0)
     plausible = sum(is_plausible(time) for time in times)
-    assert sum(row["records"] for row in rows if row["kind"] == Kind.MILLISECONDS) == plausible
+    assert sum(row["records"] for row in rows if row["kind"] == TimestampKind.MILLISECONDS) == plausible
     for row in rows:
         held = [r.timestamp for r in records[row["first_offset"] : row["last_offset"] + 1]]
         assert row["earliest"] in held
         assert row["latest"] in held
-        if row["kind"] == Kind.MILLISECONDS and most_exact_rows > 0:
+        if row["kind"] == TimestampKind.MILLISECONDS and most_exact_rows > 0:
             assert row["latest"] // MINUTE_MS == row["earliest"] // MINUTE_MS
 
 

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from sluicegate.pipeline import audit, plan_repair, plan_replay, profile, repair, verify, watch
 from sluicegate.pipeline.jobs.watch.job import OFFSETS_A_BATCH, Watch, Watching
 from sluicegate.pipeline.jobs.watch.outcome import watch_in
-from sluicegate.pipeline.jobs.watch.reading import Bounds
+from sluicegate.pipeline.jobs.watch.reading import WatchBounds
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.running import reason
@@ -79,7 +79,7 @@ def recreate(bootstrap: str, topic: str, partitions: int = 1) -> None:
 
 
 def watching(spark: SparkSession, bootstrap: str, out: Path, *topics: str) -> Watch:
-    asked = Watching(Topics(bootstrap, topics), Bounds(HOUR, None, None), None, HOUR, OFFSETS_A_BATCH)
+    asked = Watching(Topics(bootstrap, topics), WatchBounds(HOUR, None, None), None, HOUR, OFFSETS_A_BATCH)
     results = Results(spark, str(out))
     results.make()
     found, _ = watch_in(spark, asked, results, table_location(str(out), format_named("parquet")), None)

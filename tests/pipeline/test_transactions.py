@@ -5,8 +5,8 @@ from confluent_kafka import Producer
 
 from sluicegate.pipeline.kafka.cluster import TopicPartition, TopicUnknown
 from sluicegate.pipeline.topics import Topics
-from sluicegate.pipeline.writing.progress import Progress
-from sluicegate.pipeline.writing.record_writers import CannotWrite, ExactWriter, Headers, LibrdkafkaWriter, Writing
+from sluicegate.pipeline.writing.progress import WriteProgress
+from sluicegate.pipeline.writing.record_writers import CannotWriteTopic, ExactWriter, Headers, LibrdkafkaWriter, Writing
 from sluicegate.pipeline.writing.transactions import Transactions, transactions
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import UNLIMITED
@@ -56,20 +56,20 @@ def test_either_writer_resumes_after_the_other(places: Places, first: bool, seco
         target.begin()
         write(target, places.to, b"a", b"b")
         target.write(other, None, None, MOMENT, [])
-        target.commit(Progress(7, 3, "plan"))
+        target.commit(WriteProgress(7, 3, "plan"))
         assert target.ends == {places.to: 1, other: 0}
         target.begin()
         write(target, places.to, b"aborted", *([b"x" * 700_000] * 3))
         raise Stumbled
 
     with transactions(places.of, places.writing(second)) as target:
-        assert target.before() == Progress(7, 3, "plan")
+        assert target.before() == WriteProgress(7, 3, "plan")
         target.begin()
         write(target, places.to, b"c")
-        target.commit(Progress(9, 4, "plan"))
+        target.commit(WriteProgress(9, 4, "plan"))
         target.begin()
-        target.commit(Progress(10, 4, "plan"))
-        assert target.before() == Progress(10, 4, "plan")
+        target.commit(WriteProgress(10, 4, "plan"))
+        assert target.before() == WriteProgress(10, 4, "plan")
 
     headers = [(name.decode(), value) for name, value in H]
     assert places.back() == [
@@ -94,10 +94,10 @@ def test_a_run_reports_that_another_took_over(places: Places, moment: str, is_ex
             Producer(other).init_transactions(60)
             if moment == "in the middle":
                 write(first, places.to, b"b")
-            first.commit(Progress(1, 1, "plan"))
+            first.commit(WriteProgress(1, 1, "plan"))
 
     expected = f"{places.of} to {places.topic}: another run writes with the same transactional.id"
-    with pytest.raises(CannotWrite, match=expected):
+    with pytest.raises(CannotWriteTopic, match=expected):
         taken_over()
 
     assert places.back() == []
@@ -120,9 +120,11 @@ def test_librdkafka_never_changes_a_record_silently(places: Places, name: bytes)
             target.begin()
             target.write(places.to, b"k", b"v", timestamp, headers)
 
-    with pytest.raises(CannotWrite, match=f"a record for {places.to}: librdkafka cannot write a timestamp of 0, or a "):
+    with pytest.raises(
+        CannotWriteTopic, match=f"a record for {places.to}: librdkafka cannot write a timestamp of 0, or a "
+    ):
         wrong(MOMENT, [(name, b"1")])
-    with pytest.raises(CannotWrite, match="librdkafka cannot write a timestamp of 0"):
+    with pytest.raises(CannotWriteTopic, match="librdkafka cannot write a timestamp of 0"):
         wrong(0, [])
 
 
@@ -135,9 +137,9 @@ def test_records_that_no_broker_stores_are_not_committed(places: Places, is_exac
             target.begin()
             write(target, places.to, b"v")
             write(target, missing, b"v")
-            target.commit(Progress(1, 1, "plan"))
+            target.commit(WriteProgress(1, 1, "plan"))
 
-    with pytest.raises(CannotWrite, match=f"{places.of} to {places.topic}: "):
+    with pytest.raises(CannotWriteTopic, match=f"{places.of} to {places.topic}: "):
         nowhere()
 
     with transactions(places.of, places.writing(is_exact)) as target:

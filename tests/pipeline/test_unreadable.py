@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline import api
-from sluicegate.pipeline.writing.record_writers import CannotWrite
+from sluicegate.pipeline.writing.record_writers import CannotWriteTopic
 from sluicegate.validation.verdict import Reason
 from tests.broker.fixtures import running
 from tests.broker.kafka import Kafka
@@ -58,7 +58,7 @@ def test_a_profile_counts_the_rest_and_names_it(
 
     its = found.summary["topics"][topic]
     place = {"partition": 0, "unreadable_from": 5, "unreadable_to": 9, "unreadable_batches": 1}
-    assert its["unreadable"] == [place | {"unreadable_bytes": len(stored), "why": WHY}]
+    assert its["unreadable"] == [place | {"unreadable_bytes": len(stored), "reason": WHY}]
     assert (its["records"], its["damage"]["zero"]) == (10, 1)
     message = f"{topic}-0: offsets 5 to 9 (1 batch) cannot be read: {WHY}; the rest is counted"
     assert message in found.warnings
@@ -86,7 +86,7 @@ def test_a_repair_names_it_first_and_leaves_it_out_on_request(
     given: Any = (spark, kafka.bootstrap, topic)
 
     dry = api.plan_repair(*given, tmp_path / "dry")
-    with pytest.raises(CannotWrite, match=rf"{topic}-0: offsets 5 to 9 \(1 batch\) cannot be read: {WHY}"):
+    with pytest.raises(CannotWriteTopic, match=rf"{topic}-0: offsets 5 to 9 \(1 batch\) cannot be read: {WHY}"):
         api.repair(*given, tmp_path / "dry")
     done = api.repair(*given, tmp_path / "repair", skip_unreadable=True)
 
@@ -96,7 +96,7 @@ def test_a_repair_names_it_first_and_leaves_it_out_on_request(
     assert done.summary["topics"][topic]["repaired"] == {"zero": 1}
     assert any("they are skipped, and the table unreadable has their bytes" in text for text in done.warnings)
     (row,) = spark.read.parquet(str(tmp_path / "repair" / "unreadable")).collect()
-    assert (row.topic, row.partition, row.first_offset, row.last_offset, row.why) == (topic, 0, 5, 9, WHY)
+    assert (row.topic, row.partition, row.first_offset, row.last_offset, row.reason) == (topic, 0, 5, 9, WHY)
     assert bytes(row.stored) == stored
     clean = f"{topic}-clean"
     values = (
@@ -131,4 +131,4 @@ def test_a_watch_counts_it_once_and_continues(
     its = found.summary["topics"][topic]
     assert (its["records"], its["unreadable"]) == (10, 1)
     (row,) = spark.read.parquet(str(tmp_path / "watch_unreadable")).collect()
-    assert (row.first_offset, row.last_offset, row.stored_bytes, row.why) == (5, 9, len(stored), WHY)
+    assert (row.first_offset, row.last_offset, row.stored_bytes, row.reason) == (5, 9, len(stored), WHY)

@@ -47,10 +47,10 @@ def test_killed_in_the_middle_it_loses_and_repeats_nothing(spark: SparkSession, 
     found = messages(spark, out)
     assert len(found) == count
     assert set(found.values()) == {1}
-    told = summary(out)
-    assert told["events"] == count
-    assert sum(offender["events"] for offender in told["offenders"]) == count
-    assert sum(offender["bad_records"] for offender in told["offenders"]) == 2 * count
+    reported = summary(out)
+    assert reported["events"] == count
+    assert sum(offender["events"] for offender in reported["offenders"]) == count
+    assert sum(offender["bad_records"] for offender in reported["offenders"]) == 2 * count
 
 
 def test_a_second_run_processes_newer_events_and_late_ones(spark: SparkSession, tmp_path: Path) -> None:
@@ -66,10 +66,10 @@ def test_a_second_run_processes_newer_events_and_late_ones(spark: SparkSession, 
     output = run(*command)
 
     assert messages(spark, out) == Counter(f"number {n}" for n in (1, 2, 3, 4))
-    told = summary(out)
-    assert (told["bad_lines"], told["late_events"], told["windows"]) == (1, 1, 3)
+    reported = summary(out)
+    assert (reported["bad_lines"], reported["late_events"], reported["windows"]) == (1, 1, 3)
     assert "billing" in output
-    assert told["grown_files"] == [f"file:{source}/a"]
+    assert reported["grown_files"] == [f"file:{source}/a"]
     assert f"warning: file:{source}/a has grown since it was read" in output
     lines = [row["line"] for row in spark.read.parquet(str(out / "bad_lines")).collect()]
     assert lines == ["no event"]
@@ -108,7 +108,7 @@ def test_follow_processes_each_batch_once_into_few_files(
 
 def of_batches(query: StreamingQuery) -> list[datetime]:
     """When each batch that had something began."""
-    return [datetime.fromisoformat(told.timestamp) for told in query.recentProgress if told.numInputRows]
+    return [datetime.fromisoformat(reported.timestamp) for reported in query.recentProgress if reported.numInputRows]
 
 
 def test_events_of_forwarded_batches_do_not_count(spark: SparkSession, tmp_path: Path) -> None:
@@ -139,10 +139,10 @@ def test_events_of_a_proxy_shipped_to_a_topic(
 
     run("violations", "--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(tmp_path), "--batch", "2")
 
-    told = summary(tmp_path)
-    assert told["events"] == len(lines) == 5
-    assert told["bad_lines"] == 0
-    (offender,) = told["offenders"]
+    reported = summary(tmp_path)
+    assert reported["events"] == len(lines) == 5
+    assert reported["bad_lines"] == 0
+    (offender,) = reported["offenders"]
     assert (offender["topic"], offender["events"]) == (rejected, 5)
 
 

@@ -12,7 +12,7 @@ from sluicegate.pipeline.jobs.verify.job import verify
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
 from sluicegate.pipeline.writing import transactions
-from sluicegate.pipeline.writing.record_writers import CannotWrite
+from sluicegate.pipeline.writing.record_writers import CannotWriteTopic
 from sluicegate.pipeline.writing.transactions import wait_until_readable
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import HOUR, UNLIMITED
@@ -57,14 +57,14 @@ def test_another_clients_open_transaction_in_the_clean_topic_is_reported(
     stranger.produce(clean, b"v", partition=0)
     stranger.flush(30)
 
-    plan = job.planned(spark, topics, results, {topic: clean}, rules)
-    listing = job.listed(spark, topics, results, plan)
-    with pytest.raises(CannotWrite, match=f"committed, but .* all of 1 partitions: {clean}-0: offsets 0 to "):
-        job.apply(spark, topics, results, plan, listing)
+    plan = job.write_plan(spark, topics, results, {topic: clean}, rules)
+    listing = job.list_changes(spark, topics, results, plan)
+    with pytest.raises(CannotWriteTopic, match=f"committed, but .* all of 1 partitions: {clean}-0: offsets 0 to "):
+        job.write_clean_topics(spark, topics, results, plan, listing)
     stranger.abort_transaction(60)
     kept = job.kept_plan(results, {topic: clean}, rules)
     assert kept is not None
-    again = job.apply(spark, topics, results, kept, listing)
+    again = job.write_clean_topics(spark, topics, results, kept, listing)
 
     assert [each.records for each in again] == [0]
     assert verify(spark, topics, clean, Results(spark, str(tmp_path / "verify")), now_ms())["same"]

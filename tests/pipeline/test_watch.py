@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
 from sluicegate.pipeline import Watched, audit, watch
-from sluicegate.pipeline.jobs.watch.progress import OtherWatch, Progress
+from sluicegate.pipeline.jobs.watch.progress import OtherWatch, WatchProgress
 from sluicegate.pipeline.tables import TableFormat, minor_of, package_of
 from tests.broker.child_processes import ending_with_tests
 from tests.broker.eventually import eventually
@@ -107,16 +107,16 @@ def test_a_batch_that_progress_does_not_know_of_is_written_in_place_of_itself(
 ) -> None:
     writer = Writer(kafka_bootstrap)
     writer.write(lambda now: now * 1_000_000)
-    keep = Progress.keep
+    keep = WatchProgress.keep
 
-    def killed(progress: Progress, results: Any) -> None:
+    def killed(progress: WatchProgress, results: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Progress, "keep", killed)
+    monkeypatch.setattr(WatchProgress, "keep", killed)
     with pytest.raises(KeyboardInterrupt):
         watch(spark, kafka_bootstrap, writer.topic, tmp_path)
     assert counted(spark, tmp_path) == {"nanoseconds": RECORDS}
-    monkeypatch.setattr(Progress, "keep", keep)
+    monkeypatch.setattr(WatchProgress, "keep", keep)
     writer.write(lambda now: now)
     found = watch(spark, kafka_bootstrap, writer.topic, tmp_path)
 

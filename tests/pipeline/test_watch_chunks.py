@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sluicegate.pipeline.jobs.profile.append_times import AppendTimes
-from sluicegate.pipeline.jobs.watch.reading import Chunk, PartitionStates, Place, TopicChanged
+from sluicegate.pipeline.jobs.watch.reading import PartitionStates, TopicChanged, WatchChunk, WatchedOffset
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -23,35 +23,40 @@ def states(
 def test_first_all_records_then_new_ones() -> None:
     first = states()
 
-    assert first.chunks({}, 1000) == [Chunk(OffsetRange(A, 0, 100), 0, ENDED), Chunk(OffsetRange(B, 0, 50), 0, ENDED)]
+    assert first.chunks({}, 1000) == [
+        WatchChunk(OffsetRange(A, 0, 100), 0, ENDED),
+        WatchChunk(OffsetRange(B, 0, 50), 0, ENDED),
+    ]
     places = {chunk.wanted.of: first.place_after(chunk) for chunk in first.chunks({}, 1000)}
-    assert places == {A: Place(100, BEGUN), B: Place(50, BEGUN)}
-    assert states(a=130).chunks(places, 1000) == [Chunk(OffsetRange(A, 100, 130), BEGUN, ENDED)]
+    assert places == {A: WatchedOffset(100, BEGUN), B: WatchedOffset(50, BEGUN)}
+    assert states(a=130).chunks(places, 1000) == [WatchChunk(OffsetRange(A, 100, 130), BEGUN, ENDED)]
     assert states().chunks(places, 1000) == []
 
 
 def test_limited_and_hidden_records_keep_their_earlier_moment() -> None:
     some = states(settled=frozenset({A}))
 
-    cut = some.chunks({A: Place(0, 7), B: Place(0, 8)}, 75)
-    whole = some.chunks({A: Place(0, 7), B: Place(0, 8)}, 1000)
+    cut = some.chunks({A: WatchedOffset(0, 7), B: WatchedOffset(0, 8)}, 75)
+    whole = some.chunks({A: WatchedOffset(0, 7), B: WatchedOffset(0, 8)}, 1000)
 
     assert [(chunk.wanted.of, chunk.wanted.end) for chunk in cut] == [(A, 50), (B, 25)]
-    assert [some.place_after(chunk) for chunk in cut] == [Place(50, 7), Place(25, 8)]
-    assert [some.place_after(chunk) for chunk in whole] == [Place(100, BEGUN), Place(50, 8)]
+    assert [some.place_after(chunk) for chunk in cut] == [WatchedOffset(50, 7), WatchedOffset(25, 8)]
+    assert [some.place_after(chunk) for chunk in whole] == [WatchedOffset(100, BEGUN), WatchedOffset(50, 8)]
 
 
 def test_deleted_ranges_are_requested_and_reported() -> None:
-    assert states(starts=90, b=95).chunks({A: Place(80, 7), B: Place(95, 7)}, 1000)[0].wanted == OffsetRange(A, 80, 100)
+    assert states(starts=90, b=95).chunks({A: WatchedOffset(80, 7), B: WatchedOffset(95, 7)}, 1000)[
+        0
+    ].wanted == OffsetRange(A, 80, 100)
 
 
 def test_a_topic_that_ends_before_it_was_read_is_not_read_from_there() -> None:
     with pytest.raises(TopicChanged, match="t-0 ends at offset 100, and was read up to 101: its broker has lost"):
-        states().chunks({A: Place(101, 7)}, 1000)
+        states().chunks({A: WatchedOffset(101, 7)}, 1000)
 
 
 def test_appends_are_between_the_looks_whatever_the_records() -> None:
-    chunk, places = Chunk(OffsetRange(A, 0, 4), BEGUN, ENDED), np.arange(4)
+    chunk, places = WatchChunk(OffsetRange(A, 0, 4), BEGUN, ENDED), np.arange(4)
     times = np.array([5, BEGUN + 3, BEGUN + 90, ENDED + 60_000])
     shown = replace(AppendTimes.between(0, ENDED + HOUR), offsets=places, times=times)
 

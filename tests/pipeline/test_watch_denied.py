@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline import TopicTrouble, watch
-from sluicegate.pipeline.kafka.rights import Operation, Resource, Right, missing
+from sluicegate.pipeline.kafka.rights import Resource, Right, RightOperation, missing
 from sluicegate.pipeline.topics import Topics
 from tests.broker.eventually import eventually
 from tests.integration.secure_brokers import Guarded, login
@@ -37,7 +37,7 @@ def test_a_watch_goes_on_without_denied_topics_until_they_are_granted(
 
     def may_read(*names: str) -> bool:
         with Topics(bootstrap, names, settings).cluster() as cluster:
-            return not missing(cluster, [Right(Resource.TOPIC, name, Operation.READ) for name in names])
+            return not missing(cluster, [Right(Resource.TOPIC, name, RightOperation.READ) for name in names])
 
     def counts() -> tuple[dict[str, int], list[str], list[str]]:
         found = watch(spark, bootstrap, topics, tmp_path, settings=settings)

@@ -37,7 +37,7 @@ def advise(
 ) -> None:
     """Recommend before.max and after.max for topics, with what each would reject, and print the configuration."""
     from sluicegate.pipeline.jobs.advise import report
-    from sluicegate.pipeline.jobs.advise.full_enforcement import effect_of, in_a_sentence
+    from sluicegate.pipeline.jobs.advise.full_enforcement import effect_of, enforcement_sentence
     from sluicegate.pipeline.jobs.advise.job import YAML, advice_of, make_profile, profiled, summary_of
     from sluicegate.pipeline.jobs.advise.report import conclusion
 
@@ -66,5 +66,5 @@ def advise(
         typer.echo(conclusion(advice))
         show(report.console_table(advice), out)
         if found:
-            typer.echo(in_a_sentence(found))
+            typer.echo(enforcement_sentence(found))
         typer.echo(yaml)

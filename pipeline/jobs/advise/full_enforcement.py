@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from sluicegate.config.model import Config
-from sluicegate.pipeline.jobs.advise.job import BEHIND, Beyond, bounds_in
+from sluicegate.pipeline.jobs.advise.job import BEHIND, BoundCount, bounds_in
 from sluicegate.pipeline.jobs.audit.job import cluster_settings
 from sluicegate.pipeline.jobs.audit.policies import Policies, policies_of
-from sluicegate.pipeline.report.page import Section, Table
+from sluicegate.pipeline.report.page import ReportSection, Table
 from sluicegate.pipeline.report.wording import cut, duration, printable
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
@@ -49,7 +49,7 @@ def effect_of(config: Config, topics: Topics, profile_results: Results) -> list[
     return list(full_enforcement(policies_of(config, settings), bounds))
 
 
-def full_enforcement(policies: Policies, bounds: Sequence[Beyond]) -> Iterator[FullEnforcement]:
+def full_enforcement(policies: Policies, bounds: Sequence[BoundCount]) -> Iterator[FullEnforcement]:
     """Yield the effect on each topic that is enforced partly; `bounds`: as in a profile. Raises RuleUnusable."""
     rulebook = policies.rulebook()
     for topic in dict.fromkeys(each.topic for each in bounds):
@@ -58,7 +58,7 @@ def full_enforcement(policies: Policies, bounds: Sequence[Beyond]) -> Iterator[F
             yield _of_topic(topic, policy, [each for each in bounds if each.topic == topic])
 
 
-def _of_topic(topic: str, policy: TopicPolicy, bounds: Sequence[Beyond]) -> FullEnforcement:
+def _of_topic(topic: str, policy: TopicPolicy, bounds: Sequence[BoundCount]) -> FullEnforcement:
     is_observed = policy.mode is Mode.OBSERVE
     records = bounds[0].records
     least = most = 0
@@ -78,7 +78,7 @@ def _of_topic(topic: str, policy: TopicPolicy, bounds: Sequence[Beyond]) -> Full
     )
 
 
-def _between(bound_ms: int, bounds: Iterable[Beyond], records: int) -> tuple[int, int]:
+def _between(bound_ms: int, bounds: Iterable[BoundCount], records: int) -> tuple[int, int]:
     """Return the least and the highest number of records that can be beyond a bound."""
     if bound_ms == LONG_MAX:
         return 0, 0
@@ -88,7 +88,7 @@ def _between(bound_ms: int, bounds: Iterable[Beyond], records: int) -> tuple[int
     return least, most
 
 
-def in_a_sentence(found: Sequence[FullEnforcement]) -> str:
+def enforcement_sentence(found: Sequence[FullEnforcement]) -> str:
     """Return what full enforcement would do, in a sentence; nothing if all topics are enforced."""
     if not found:
         return ""
@@ -102,7 +102,7 @@ def in_a_sentence(found: Sequence[FullEnforcement]) -> str:
     )
 
 
-def section_of(found: Sequence[FullEnforcement]) -> Section:
+def section_of(found: Sequence[FullEnforcement]) -> ReportSection:
     """Return the section of the report."""
     worst = sorted(found, key=lambda each: (-each.rejected_at_most, each.topic))
     shown, rest = cut(worst, "summary.json")
@@ -116,4 +116,4 @@ def section_of(found: Sequence[FullEnforcement]) -> Section:
         for each in shown
     ]
     caption = f"Topics that the configuration enforces for some clients, or only observes. {rest}".strip()
-    return Section("Full enforcement", in_a_sentence(found), tables=[Table(caption, _HEADS, rows)])
+    return ReportSection("Full enforcement", enforcement_sentence(found), tables=[Table(caption, _HEADS, rows)])

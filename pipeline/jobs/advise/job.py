@@ -31,7 +31,7 @@ _KEYS = {BEHIND: "message.timestamp.before.max.ms", AHEAD: "message.timestamp.af
 
 
 @dataclass(frozen=True, slots=True)
-class Beyond:
+class BoundCount:
     """The number of a topic's `records` that are certainly beyond a bound (ms) on one side, `at_most` how many may be,
     and `sound_beyond` of its `sound` ones.
     """
@@ -71,11 +71,11 @@ class Advice:
     broker_sets_times: bool = False
 
 
-def advise(bounds: Iterable[Beyond], at_most: float, stamped: frozenset[str] = frozenset()) -> list[Advice]:
+def advise(bounds: Iterable[BoundCount], at_most: float, stamped: frozenset[str] = frozenset()) -> list[Advice]:
     """Return advice for each topic with records. `at_most`: share of sound records that a limit may reject. `stamped`:
     topics with LogAppendTime, where a limit would only reject records that the topic accepts.
     """
-    of_topic: dict[str, list[Beyond]] = {}
+    of_topic: dict[str, list[BoundCount]] = {}
     for each in sorted(bounds, key=lambda b: b.bound_ms):
         of_topic.setdefault(each.topic, []).append(each)
     return [
@@ -89,7 +89,7 @@ def _no_limits(topic: str, records: int) -> Advice:
     return Advice(topic, records, behind, ahead, Limit(AHEAD, KAFKA_4_AFTER_MAX_MS, 0, 0), broker_sets_times=True)
 
 
-def _advice(topic: str, bounds: Sequence[Beyond], at_most: float) -> Advice:
+def _advice(topic: str, bounds: Sequence[BoundCount], at_most: float) -> Advice:
     kafka_4 = next(b for b in bounds if b.side == AHEAD and b.bound_ms == KAFKA_4_AFTER_MAX_MS)
     return Advice(
         topic,
@@ -100,7 +100,7 @@ def _advice(topic: str, bounds: Sequence[Beyond], at_most: float) -> Advice:
     )
 
 
-def _tightest(bounds: Sequence[Beyond], at_most: float) -> Limit:
+def _tightest(bounds: Sequence[BoundCount], at_most: float) -> Limit:
     for bound in bounds:
         if bound.bound_ms >= _FINEST_MS and bound.sound_beyond <= at_most * bound.sound:
             return Limit(bound.side, bound.bound_ms, bound.beyond, bound.sound_beyond, bound.at_most)
@@ -159,15 +159,17 @@ def advice_of(topics: Topics, profile_results: Results, at_most: float) -> list[
     return advise(bounds_in(found, topics.names), at_most, stamped)
 
 
-def bounds_in(profiled: Mapping[str, Any], names: Iterable[str]) -> list[Beyond]:
+def bounds_in(profiled: Mapping[str, Any], names: Iterable[str]) -> list[BoundCount]:
     """Return the counts of a profile's summary for topics that have records."""
-    bounds: list[Beyond] = []
+    bounds: list[BoundCount] = []
     for name in names:
         topic = profiled[name]
         damage = topic["damage"] | {Damage.FUTURE.value: topic["damage_at_most"][Damage.FUTURE.value]}
         sound = topic["records"] - sum(count for kind, count in damage.items() if kind != Damage.PAST)
         if topic["records"]:
-            bounds += [Beyond(topic=name, records=topic["records"], sound=sound, **each) for each in topic["bounds"]]
+            bounds += [
+                BoundCount(topic=name, records=topic["records"], sound=sound, **each) for each in topic["bounds"]
+            ]
     return bounds
 
 

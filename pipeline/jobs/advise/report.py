@@ -6,7 +6,7 @@ from typing import Any
 from sluicegate.pipeline.jobs.advise.full_enforcement import FullEnforcement, section_of
 from sluicegate.pipeline.jobs.advise.job import Advice, limit_in_words
 from sluicegate.pipeline.report.console import ConsoleTable
-from sluicegate.pipeline.report.page import Section, Table, page
+from sluicegate.pipeline.report.page import ReportSection, Table, page
 from sluicegate.pipeline.report.plots import share_beyond
 from sluicegate.pipeline.report.wording import WORST, Conclusion, between, counted, cut, duration, owner_in_words, share
 from sluicegate.pipeline.results import REPORT, Results
@@ -98,7 +98,7 @@ def write_report(
     shown, rest = cut(most, "summary.json")
     caption = f"The tightest limits that reject at most {share} of the sound records. {rest}".strip()
     left = f"The {WORST} topics where they reject most follow." if len(most) > WORST else ""
-    sections = [Section("Limits", left, tables=[Table(caption, _HEADS, _rows(shown))])]
+    sections = [ReportSection("Limits", left, tables=[Table(caption, _HEADS, _rows(shown))])]
     if found:
         sections.append(section_of(found))
     topics = profile_results.read_summary()["topics"]
@@ -111,8 +111,10 @@ def write_report(
             for what, column in (("", "beyond"), (", perhaps", "at_most"), (", sound records", "sound_beyond"))
         }
         owner = owner_in_words(summary["topics"][each.topic])
-        sections.append(Section(each.topic, owner, plots=[share_beyond(names, series, "Share that a limit rejects")]))
-    sections.append(Section("The configuration", "Check it with sluicegate check.", code=summary["yaml"]))
+        sections.append(
+            ReportSection(each.topic, owner, plots=[share_beyond(names, series, "Share that a limit rejects")])
+        )
+    sections.append(ReportSection("The configuration", "Check it with sluicegate check.", code=summary["yaml"]))
     results.write_text(REPORT, page("Advice", conclusion(advice), _DISTANCES, sections, now_ms))
 
 

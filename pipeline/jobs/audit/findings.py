@@ -11,7 +11,7 @@ import pyarrow as pa
 from sluicegate.pipeline.jobs.audit.partition_validator import PLACE
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch
-from sluicegate.pipeline.source.chunks import Gone
+from sluicegate.pipeline.source.chunks import MissingRanges
 from sluicegate.pipeline.source.decoding import BatchDecoder, BrokenRecords
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.record_batch import CODEC_MASK
@@ -44,7 +44,7 @@ class RowKind(StrEnum):
     FINDINGS = "findings"
     REHEARSED = "rehearsed"
     SAMPLES = "samples"
-    GONE = "gone"
+    MISSING = "missing"
 
 
 GOOD, MASK, UNCHECKED, PERHAPS = "good", "mask", "unchecked", "perhaps"
@@ -73,7 +73,7 @@ class Appended(NamedTuple):
         return first, first if is_dated else self.next_step_ms // HOUR_MS * HOUR_MS
 
 
-class Perhaps(NamedTuple):
+class UncertainRecords(NamedTuple):
     """The number of records with a time that is out of bounds for a part of the range only."""
 
     reason: Reason
@@ -96,7 +96,7 @@ def timed_reason(validated: ValidatedRequest) -> Reason | None:
     return None
 
 
-class Findings:
+class AuditFindings:
     """The findings of one partition. `samples`: number of bad records kept for each reason and rule; None: all."""
 
     def __init__(self, of: TopicPartition, samples: int | None) -> None:
@@ -111,7 +111,11 @@ class Findings:
         self._packed: list[pa.RecordBatch] = []
 
     def add(
-        self, batch: StoredBatch, validated: ValidatedRequest, appended: Appended, perhaps: Perhaps | None = None
+        self,
+        batch: StoredBatch,
+        validated: ValidatedRequest,
+        appended: Appended,
+        perhaps: UncertainRecords | None = None,
     ) -> None:
         """Add a batch with its validation result, and the records that are `perhaps` bad too."""
         producer = _producer_of(batch, appended)
@@ -151,12 +155,12 @@ class Findings:
                 if count:
                     _add(self._rehearsed, (producer, bound.key, bound.max_ms), 1, records, count)
 
-    def table(self, gone: Gone) -> pa.Table:
-        """Return all rows, and one for each range of offsets that was `gone` before it could be read."""
-        rest = pa.Table.from_pylist([*self._rows(gone)], SCHEMA)
+    def table(self, missing: MissingRanges) -> pa.Table:
+        """Return all rows, and one for each range of offsets that was `missing` before it could be read."""
+        rest = pa.Table.from_pylist([*self._rows(missing)], SCHEMA)
         return pa.concat_tables([pa.Table.from_batches(self._packed, SCHEMA), rest])
 
-    def _rows(self, gone: Gone) -> Iterator[dict[str, Any]]:
+    def _rows(self, missing: MissingRanges) -> Iterator[dict[str, Any]]:
         where: dict[str, Any] = {"topic": self._of.topic, "partition": self._of.partition}
         for (producer, verdict), sums in self._batches.items():
             yield where | _row(RowKind.BATCHES, producer, sums) | {"verdict": verdict}
@@ -165,8 +169,8 @@ class Findings:
         for (producer, key, max_ms), sums in self._rehearsed.items():
             yield where | _row(RowKind.REHEARSED, producer, sums) | {"key": key, "max_ms": max_ms}
         yield from self._samples
-        for first, end in gone:
-            yield where | {"what": RowKind.GONE.value, "first_offset": first, "last_offset": end - 1}
+        for first, end in missing:
+            yield where | {"what": RowKind.MISSING.value, "first_offset": first, "last_offset": end - 1}
 
     def _sample(self, batch: StoredBatch, mode: Mode, rejected: Rejected, appended_ms: int) -> None:
         common: dict[str, Any] = {"topic": self._of.topic, "partition": self._of.partition}

@@ -48,7 +48,7 @@ _COLUMNS = {
     RowKind.SAMPLES: (
         "topic, partition, first_offset AS offset, timestamp, appended_ms, verdict, reason, rule, diagnosis"
     ),
-    RowKind.GONE: "topic, partition, first_offset, last_offset",
+    RowKind.MISSING: "topic, partition, first_offset, last_offset",
 }
 _SUMS = ("batches", "records", "bad_records")
 _SPAN = {"first_offset": f.min, "last_offset": f.max}
@@ -130,7 +130,7 @@ def _put_together(rows: DataFrame, what: RowKind, samples: int | None) -> DataFr
         alike = Window.partitionBy("topic", "partition", "verdict", "reason", "rule").orderBy("first_offset")
         first_ones = rows.withColumn("place", f.row_number().over(alike)).where(f.col("place") <= samples)
         return first_ones.selectExpr(*names)
-    if what is RowKind.GONE:
+    if what is RowKind.MISSING:
         return _joined(rows)
     keys = [name for name in names if name not in (*_SUMS, *_SPAN)]
     sums = [f.sum(name).alias(name) for name in _SUMS]
@@ -140,12 +140,12 @@ def _put_together(rows: DataFrame, what: RowKind, samples: int | None) -> DataFr
 
 def _joined(rows: DataFrame) -> DataFrame:
     """Join deleted ranges that span several chunks."""
-    names = _split(_COLUMNS[RowKind.GONE])
+    names = _split(_COLUMNS[RowKind.MISSING])
     found: dict[tuple[str, int], list[tuple[int, int]]] = {}
     for row in rows.orderBy(*names).collect():
         found.setdefault((row.topic, row.partition), []).append((row.first_offset, row.last_offset + 1))
-    gone = [(*place, first, end - 1) for place, its in found.items() for first, end in joined(its)]
-    return rows.sparkSession.createDataFrame(gone, rows.select(*names).schema)
+    missing = [(*place, first, end - 1) for place, its in found.items() for first, end in joined(its)]
+    return rows.sparkSession.createDataFrame(missing, rows.select(*names).schema)
 
 
 def _summed_up(table: DataFrame, what: RowKind) -> list[dict[str, Any]]:
@@ -153,7 +153,7 @@ def _summed_up(table: DataFrame, what: RowKind) -> list[dict[str, Any]]:
     if what is RowKind.SAMPLES:
         shown = table.orderBy("topic", "verdict", "reason", "rule", "partition", "offset").limit(_MOST_SAMPLES)
         return [row.asDict() for row in shown.collect()]
-    if what is RowKind.GONE:
+    if what is RowKind.MISSING:
         return [row.asDict() for row in table.collect()]
     left = {"partition", "hour", "hour_until", "first_offset", "last_offset", *_SUMS}
     keys = [name for name in _split(_COLUMNS[what]) if name not in left]
@@ -211,7 +211,7 @@ def clients_of(spark: SparkSession, path: str, topics: tuple[str, ...]) -> dict[
 @dataclass(frozen=True, slots=True, repr=False)
 class Audit(Shown):
     """`summary`: contents of summary.json. `batches`, `findings` and `rehearsed`: counts by topic, partition, hour (ms)
-    and producer. `samples`: bad records. `gone`: offsets that retention deleted before they were read. `warnings`: a
+    and producer. `samples`: bad records. `missing`: offsets that retention deleted before they were read. `warnings`: a
     sentence for each omission.
     """
 
@@ -220,7 +220,7 @@ class Audit(Shown):
     findings: DataFrame
     rehearsed: DataFrame
     samples: DataFrame
-    gone: DataFrame
+    missing: DataFrame
     warnings: tuple[str, ...]
 
     def conclusion(self) -> Conclusion:
@@ -273,7 +273,7 @@ def run_audit(
 
 def keep_audit(tables: Tables, found: Mapping[str, DataFrame], topics: Sequence[str], read_at_ms: int) -> None:
     """Keep the tables as `audit_batches` and so on. The day of deleted ranges is that of the audit."""
-    days = {"samples": f.col("appended_ms"), "gone": f.lit(read_at_ms)}
+    days = {"samples": f.col("appended_ms"), "missing": f.lit(read_at_ms)}
     for name, its in found.items():
         rows = its.drop("hour_until")
         tables.replace(f"audit_{name}", rows.withColumn("day", day_of(days.get(name, f.col("hour")))), "topic", topics)

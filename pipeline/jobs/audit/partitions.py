@@ -12,16 +12,23 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from sluicegate.pipeline.jobs.audit.findings import DDL, Appended, Findings, Perhaps, bad_records, timed_reason
+from sluicegate.pipeline.jobs.audit.findings import (
+    DDL,
+    Appended,
+    AuditFindings,
+    UncertainRecords,
+    bad_records,
+    timed_reason,
+)
 from sluicegate.pipeline.jobs.audit.partition_validator import PartitionValidator, looks_back
 from sluicegate.pipeline.jobs.audit.policies import Policies
 from sluicegate.pipeline.jobs.profile.append_times import AppendTimes, append_times, append_times_from
 from sluicegate.pipeline.jobs.profile.reading import SCHEMA, Reading, count_timestamps
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.kafka.fetching import StoredBatch
-from sluicegate.pipeline.source.chunks import Chunk, cut, over_partitions, read_chunk
+from sluicegate.pipeline.source.chunks import Chunk, cut, map_partitions, read_chunk
 from sluicegate.pipeline.source.options import SourceOptions
-from sluicegate.pipeline.source.tasks import begin_task, over, tasks_at_most
+from sluicegate.pipeline.source.tasks import begin_task, map_in_tasks, tasks_at_most
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME
 from sluicegate.validation.verdict import Reason
 
@@ -78,10 +85,10 @@ def validated_rows(
     audit = _auditor(options, policies, samples)
     if as_of_ms is not None:
         chunks = [chunk for its in partitions for chunk in validated_in(its)]
-        return over(spark, chunks, lambda chunk: chunk.size, lambda chunk: audit(chunk, always(as_of_ms)), DDL)
+        return map_in_tasks(spark, chunks, lambda chunk: chunk.size, lambda chunk: audit(chunk, always(as_of_ms)), DDL)
     alone = [its[0] for its in partitions if len(its) == 1]
     large = [its for its in partitions if len(its) > 1]
-    at_once = over(
+    at_once = map_in_tasks(
         spark,
         alone,
         lambda chunk: chunk.size,
@@ -91,7 +98,7 @@ def validated_rows(
     if not large:
         return at_once
     chunks = [chunk for its in large for chunk in validated_in(its)]
-    times = over_partitions(
+    times = map_partitions(
         spark, large, read, SCHEMA, lambda whole, found: [_parts(_times(found, now_ms), whole, chunks)], _TIMES_DDL
     )
     dealt = times.repartition(min(len(chunks), tasks_at_most(spark)))
@@ -102,7 +109,7 @@ def validated_rows(
 def _auditor(options: SourceOptions, policies: Policies, samples: int | None) -> Callable[[Chunk, RangeOf], Rows]:
     def audit_chunk(chunk: Chunk, range_of: RangeOf) -> Rows:
         of = chunk.whole.of
-        validator, findings = PartitionValidator(of, policies.rulebook(), policies.limits), Findings(of, samples)
+        validator, findings = PartitionValidator(of, policies.rulebook(), policies.limits), AuditFindings(of, samples)
 
         def take(batch: StoredBatch) -> None:
             add_validated(findings, validator, batch, range_of(batch))
@@ -113,7 +120,9 @@ def _auditor(options: SourceOptions, policies: Policies, samples: int | None) ->
     return audit_chunk
 
 
-def add_validated(findings: Findings, validator: PartitionValidator, batch: StoredBatch, appended: Appended) -> None:
+def add_validated(
+    findings: AuditFindings, validator: PartitionValidator, batch: StoredBatch, appended: Appended
+) -> None:
     """Validate a batch and add the result: violations by both ends of its range, and records that are bad by one
     end only.
 
@@ -124,11 +133,11 @@ def add_validated(findings: Findings, validator: PartitionValidator, batch: Stor
     is_range = appended.earliest_ms < appended.latest_ms and not validator.looks_back
     if is_range and timed_reason(validated) is Reason.TIMESTAMP_IN_FUTURE:
         certain = validator.validate(batch, appended.latest_ms)
-        perhaps = Perhaps(Reason.TIMESTAMP_IN_FUTURE, bad_records(validated) - bad_records(certain))
+        perhaps = UncertainRecords(Reason.TIMESTAMP_AFTER, bad_records(validated) - bad_records(certain))
         findings.add(batch, certain, appended, perhaps)
     elif is_range and validator.bounds_age:
         other = validator.validate(batch, appended.latest_ms)
-        perhaps = Perhaps(Reason.TIMESTAMP_TOO_OLD, bad_records(other) - bad_records(validated))
+        perhaps = UncertainRecords(Reason.TIMESTAMP_BEFORE, bad_records(other) - bad_records(validated))
         findings.add(batch, validated, appended, perhaps)
     else:
         findings.add(batch, validated, appended)

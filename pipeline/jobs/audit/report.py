@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from sluicegate.pipeline.jobs.audit.findings import VERDICTS
-from sluicegate.pipeline.jobs.audit.summary import cause_of, in_a_sentence, what_to_do, worst_first
+from sluicegate.pipeline.jobs.audit.summary import cause_of, first_line, what_to_do, worst_first
 from sluicegate.pipeline.jobs.profile.report import producer_name
 from sluicegate.pipeline.report.console import ConsoleTable
-from sluicegate.pipeline.report.page import Section, Table, page
+from sluicegate.pipeline.report.page import ReportSection, Table, page
 from sluicegate.pipeline.report.plots import bars
 from sluicegate.pipeline.report.wording import (
     WORST,
@@ -20,7 +20,7 @@ from sluicegate.pipeline.report.wording import (
     printable,
 )
 from sluicegate.pipeline.results import REPORT, Results
-from sluicegate.pipeline.topics import in_a_sentence as left_out
+from sluicegate.pipeline.topics import left_out_warnings
 
 _SUMS = ("batches", "records", "bad_records")
 _COUNTS = ("batches", "records", "bad records")
@@ -48,29 +48,29 @@ def write_report(results: Results, summary: Mapping[str, Any]) -> None:
     records = Table(f"Records by the verdict on their batch. {rest}".strip(), ("topic", *VERDICTS), rows)
     affected = [name for name in worst if topics[name]["findings"] or topics[name]["rehearsed"]]
     left = f"The {WORST} worst topics follow; summary.json has all {len(affected):,}." if len(affected) > WORST else ""
-    sections = [Section("Topics", left, tables=[records])]
+    sections = [ReportSection("Topics", left, tables=[records])]
     sections += [_section(name, topics[name]) for name in affected[:WORST] if topics[name]["findings"]]
     sections += [_rehearsed(name, topics[name]) for name in affected[:WORST] if topics[name]["rehearsed"]]
     if summary["samples"]:
         sections.append(_samples(summary["samples"]))
     sections += [_contract(name, topic["contract"]) for name, topic in topics.items() if "contract" in topic]
-    lead = " ".join([_AT_REST, *(f"{line}." for line in (*left_out(summary["left_out"]), *remarks(summary)))])
+    lead = " ".join([_AT_REST, *(f"{line}." for line in (*left_out_warnings(summary["left_out"]), *remarks(summary)))])
     title = "Audit of stored records"
     results.write_text(REPORT, page(title, conclusion(summary), lead, sections, summary["read_at_ms"]))
 
 
 def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     """Return the conclusion for all topics."""
-    return Conclusion(in_a_sentence(summary["topics"]), what_to_do(summary["topics"]))
+    return Conclusion(first_line(summary["topics"]), what_to_do(summary["topics"]))
 
 
 def remarks(summary: Mapping[str, Any]) -> list[str]:
     """Return a sentence for each part that was not validated."""
-    gone = [
-        f"{name}-{gone['partition']}: offsets {gone['first_offset']} to {gone['last_offset']} were deleted "
+    missing = [
+        f"{name}-{missing['partition']}: offsets {missing['first_offset']} to {missing['last_offset']} were deleted "
         "(retention?) before they could be validated; the rest was validated"
         for name, topic in summary["topics"].items()
-        for gone in topic["gone"]
+        for missing in topic["missing"]
     ]
     failed = [
         f"{name}: its contract is broken: {check['check']}, found {_measured(check)}"
@@ -78,7 +78,7 @@ def remarks(summary: Mapping[str, Any]) -> list[str]:
         for check in topic.get("contract", {}).get("checks", ())
         if not check["passed"]
     ]
-    return [*(f"not validated: {words}" for words in summary["not_validated"]), *gone, *failed]
+    return [*(f"not validated: {words}" for words in summary["not_validated"]), *missing, *failed]
 
 
 def _findings(topic: Mapping[str, Any]) -> list[tuple[Any, ...]]:
@@ -93,7 +93,7 @@ def _findings(topic: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     ]
 
 
-def _section(name: str, topic: Mapping[str, Any]) -> Section:
+def _section(name: str, topic: Mapping[str, Any]) -> ReportSection:
     shown, rest = cut(_findings(topic), "summary.json")
     tables = [Table(rest or "Reasons, most records first", _FOUND, shown), _producers(topic["producers"])]
     if topic.get("clients"):
@@ -101,7 +101,7 @@ def _section(name: str, topic: Mapping[str, Any]) -> Section:
     worst = topic["findings"][:WORST]
     series = {"records": [row["records"] for row in worst]}
     plot = bars([printable(cause_of(row)) for row in worst], series, "Records in bad batches by reason", "records")
-    return Section(name, owner_in_words(topic), plots=[plot], tables=tables)
+    return ReportSection(name, owner_in_words(topic), plots=[plot], tables=tables)
 
 
 def _producers(producers: list[dict[str, Any]]) -> Table:
@@ -137,23 +137,23 @@ def _clients(clients: list[dict[str, Any]]) -> Table:
     return Table(rest or "By client, from violation events", ("client", "verdict", "reason", *_COUNTS), rows)
 
 
-def _rehearsed(name: str, topic: Mapping[str, Any]) -> Section:
+def _rehearsed(name: str, topic: Mapping[str, Any]) -> ReportSection:
     rows = []
     for row in topic["rehearsed"]:
         share = f"{100 * row['bad_records'] / topic['records']:.4g} %"
         rows.append((row["key"], duration(row["max_ms"]), row["batches"], row["bad_records"], share))
     heads = ("rehearsed bound", "value", "batches with violations", "rejected records", "share of records")
-    return Section(f"{name}: rehearsed bounds", tables=[Table("", heads, rows)])
+    return ReportSection(f"{name}: rehearsed bounds", tables=[Table("", heads, rows)])
 
 
-def _contract(name: str, contract: Mapping[str, Any]) -> Section:
+def _contract(name: str, contract: Mapping[str, Any]) -> ReportSection:
     rows = [
         (printable(check["check"]), _measured(check), "passed" if check["passed"] else "failed")
         for check in contract["checks"]
     ]
     rows += [(printable(words), "", "not checked") for words in contract["not_checked"]]
     shown, rest = cut(rows, "summary.json")
-    return Section(
+    return ReportSection(
         f"{name}: contract, version {contract['version']}", tables=[Table(rest, ("check", "found", ""), shown)]
     )
 
@@ -163,7 +163,7 @@ def _measured(check: Mapping[str, Any]) -> str:
     return "no records" if check["found"] is None else f"{check['found']:g}"
 
 
-def _samples(samples: list[dict[str, Any]]) -> Section:
+def _samples(samples: list[dict[str, Any]]) -> ReportSection:
     shown, rest = cut(samples, "the table samples")
     rows = [
         (
@@ -177,4 +177,4 @@ def _samples(samples: list[dict[str, Any]]) -> Section:
         for row in shown
     ]
     heads = ("partition", "offset", "timestamp", "validated as of", "violation", "diagnosis")
-    return Section("Samples", tables=[Table(rest or "First bad records of each kind and partition", heads, rows)])
+    return ReportSection("Samples", tables=[Table(rest or "First bad records of each kind and partition", heads, rows)])

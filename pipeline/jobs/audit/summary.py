@@ -34,13 +34,13 @@ def topic_summary(rows: Mapping[RowKind, Rows]) -> dict[str, Any]:
         "rehearsed": sorted(
             _by(rows[RowKind.REHEARSED], ("key", "max_ms")), key=lambda row: (row["key"], row["max_ms"])
         ),
-        "gone": [
-            {name: row[name] for name in ("partition", "first_offset", "last_offset")} for row in rows[RowKind.GONE]
+        "missing": [
+            {name: row[name] for name in ("partition", "first_offset", "last_offset")} for row in rows[RowKind.MISSING]
         ],
     }
 
 
-def in_a_sentence(topics: Mapping[str, Mapping[str, Any]]) -> str:
+def first_line(topics: Mapping[str, Mapping[str, Any]]) -> str:
     """Return the finding in one sentence."""
     records = sum(topic["records"] for topic in topics.values())
     if records == 0:

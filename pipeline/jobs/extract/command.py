@@ -37,9 +37,9 @@ def extract(
     ] = TooLate.FAIL,
     batch: Annotated[int, typer.Option(help="Maximum offsets of a batch.", min=1)] = _OFFSETS_A_BATCH,
     skip_unreadable: SkipUnreadable = False,
-    skip_gone: Annotated[
+    skip_missing: Annotated[
         bool,
-        typer.Option("--skip-gone", help="Continue if records after the last run are gone, and list them."),
+        typer.Option("--skip-missing", help="Continue if records after the last run are gone, and list them."),
     ] = False,
     as_json: AsJson = False,
     config: ConfigFile = None,
@@ -55,7 +55,7 @@ def extract(
         end(f"unknown extractor {extractor!r}; expected one of {', '.join(NAMES)}")
     topics = selected_topics(bootstrap, topic, all_topics, config)
     with session_for("extract", topics, out, SparkAt(master, spark_log), resume=_RESUME) as (spark, results):
-        asked = replace(topics, skip_unreadable=skip_unreadable, skip_gone=skip_gone)
+        asked = replace(topics, skip_unreadable=skip_unreadable, skip_missing=skip_missing)
         job.run(spark, asked, results, BuiltIn(extractor, too_late), batch)
         summary = job.summary_of(topics, results)
         report.write_report(results, summary, extractor, now_in_ms())
@@ -63,7 +63,7 @@ def extract(
         if as_json:
             show_json(summary)
             return
-        for sentence in summary["gone"]:
+        for sentence in summary["missing"]:
             typer.echo(f"warning: {sentence}", err=True)
         typer.echo(conclusion(summary, extractor))
         show(report.console_table(summary), out)

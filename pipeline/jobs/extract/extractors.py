@@ -29,7 +29,7 @@ class InvalidTimestamp(Exception):
     """A record has no usable time; the text names topic, partition, offset and a fix."""
 
 
-class Record(Protocol):
+class TimestampedRecord(Protocol):
     """A row: attributes are the columns of the frame, at least these."""
 
     topic: str
@@ -48,7 +48,7 @@ class TimestampExtractor(Protocol):
 class FailOnInvalidTimestamp:
     """The default: the record's timestamp; a negative one fails the query."""
 
-    def extract(self, record: Record, previous: int) -> int:
+    def extract(self, record: TimestampedRecord, previous: int) -> int:
         """Return the timestamp. Raises InvalidTimestamp."""
         if record.timestamp < 0:
             raise InvalidTimestamp(
@@ -63,7 +63,7 @@ class FailOnInvalidTimestamp:
 class LogAndSkipOnInvalidTimestamp:
     """The record's timestamp; records with a negative one are logged, skipped and counted."""
 
-    def extract(self, record: Record, previous: int) -> int:
+    def extract(self, record: TimestampedRecord, previous: int) -> int:
         """Return the timestamp; negative to skip the record."""
         if record.timestamp < 0:
             _log.warning("%s skipped: its timestamp %d is negative", _place(record), record.timestamp)
@@ -73,7 +73,7 @@ class LogAndSkipOnInvalidTimestamp:
 class UsePreviousTimeOnInvalidTimestamp:
     """The record's timestamp, or the partition's time if it is negative."""
 
-    def extract(self, record: Record, previous: int) -> int:
+    def extract(self, record: TimestampedRecord, previous: int) -> int:
         """Return the time. Raises InvalidTimestamp if the partition has no time yet."""
         if record.timestamp >= 0:
             return record.timestamp
@@ -88,10 +88,10 @@ class UsePreviousTimeOnInvalidTimestamp:
 class WallclockTimestampExtractor:
     """The time of processing."""
 
-    def extract(self, record: Record, previous: int) -> int:
+    def extract(self, record: TimestampedRecord, previous: int) -> int:
         """Return the current time."""
         return time.time_ns() // 1_000_000
 
 
-def _place(record: Record) -> str:
+def _place(record: TimestampedRecord) -> str:
     return f"{record.topic}-{record.partition} offset {record.offset}"

@@ -9,14 +9,21 @@ from pyspark.sql import SparkSession
 from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.jobs.extract.built_in import BuiltIn
 from sluicegate.pipeline.jobs.extract.extractors import TooLate
-from sluicegate.pipeline.jobs.extract.parquet_files import COLUMNS, DDL, Chunk, OutputFolder, output_folder, write_chunk
-from sluicegate.pipeline.jobs.extract.progress import Progress, Reached, progress_in
+from sluicegate.pipeline.jobs.extract.parquet_files import (
+    COLUMNS,
+    DDL,
+    ExtractChunk,
+    OutputFolder,
+    output_folder,
+    write_chunk,
+)
+from sluicegate.pipeline.jobs.extract.progress import ExtractProgress, PartitionProgress, progress_in
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.results import BadFolder, Results
 from sluicegate.pipeline.source.losses import log_states
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.subscription import Subscription
-from sluicegate.pipeline.source.tasks import over
+from sluicegate.pipeline.source.tasks import map_in_tasks
 from sluicegate.pipeline.topics import Topics
 
 RECORDS, SKIPPED = "records", "skipped"
@@ -27,23 +34,23 @@ class OtherExtraction(PipelineError):
     """The folder has records of other topics or another extractor; the text names them."""
 
 
-class RecordsGone(PipelineError):
+class RecordsMissing(PipelineError):
     """Records that follow the last run no longer exist; the text has topic, partition and both offsets."""
 
 
 def run(spark: SparkSession, topics: Topics, results: Results, extractor: BuiltIn, offsets_a_batch: int) -> None:
     """Process all records that exist now; batches of earlier runs are not repeated.
 
-    Raises OtherExtraction, BadFolder, and RecordsGone unless the topics' `skip_gone` is set.
+    Raises OtherExtraction, BadFolder, and RecordsMissing unless the topics' `skip_missing` is set.
     """
     folder = _output_folder(spark, results)
     _begin(topics, results, extractor)
     with topics.cluster() as cluster:
         now = log_states(cluster, Subscription(topics.names), must_exist=True)
     progress, lost = progress_in(results).resumed(now)
-    if lost and not topics.skip_gone:
-        raise RecordsGone(
-            f"{results.path('')}: {'; '.join(lost)}. Use another --out, or --skip-gone to continue with the records "
+    if lost and not topics.skip_missing:
+        raise RecordsMissing(
+            f"{results.path('')}: {'; '.join(lost)}. Use another --out, or --skip-missing to continue with the records "
             "that exist and to list this in summary.json"
         )
     if lost:
@@ -90,22 +97,22 @@ def _write(
     results: Results,
     folder: OutputFolder,
     extractor: BuiltIn,
-    progress: Progress,
+    progress: ExtractProgress,
     wanted: list[OffsetRange],
-) -> dict[TopicPartition, Reached]:
+) -> dict[TopicPartition, PartitionProgress]:
     """Write a batch into its own folders, replacing what a killed run left there."""
     batch = f"batch={progress.number + 1}"
     records, skipped = f"{RECORDS}/{batch}", f"{SKIPPED}/{batch}"
     for left_behind in (records, skipped):
         results.remove(left_behind)
-    chunks = [Chunk(each, progress.of_partition(each.of, each.start).highest) for each in wanted]
+    chunks = [ExtractChunk(each, progress.of_partition(each.of, each.start).highest) for each in wanted]
     options = source_options(topics.options | {"columns": COLUMNS})
     work = partial(write_chunk, options, extractor, folder.within(records), folder.within(skipped))
-    rows = over(spark, chunks, lambda chunk: chunk.wanted.size, work, DDL).collect()
+    rows = map_in_tasks(spark, chunks, lambda chunk: chunk.wanted.size, work, DDL).collect()
     ends = {each.of: each.end for each in wanted}
     places = {TopicPartition(row.topic, row.partition): row for row in rows}
     return {
-        p: Reached(ends[p], row["highest"], row["records"], row["skipped"], row["too_late"])
+        p: PartitionProgress(ends[p], row["highest"], row["records"], row["skipped"], row["too_late"])
         for p, row in places.items()
     }
 
@@ -121,4 +128,4 @@ def summary_of(topics: Topics, results: Results) -> dict[str, Any]:
         topic["partitions"][str(partition.partition)] = counts
         for name, count in counts.items():
             topic[name] += count
-    return {"job": "extract", "topics": found, "gone": list(progress_in(results).gone)}
+    return {"job": "extract", "topics": found, "missing": list(progress_in(results).missing)}

@@ -99,7 +99,7 @@ _LONGEST_NAME = 180
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class ExtractChunk:
     """The range that one task extracts; `highest`: the partition's highest event time (ms) before it."""
 
     wanted: OffsetRange
@@ -107,7 +107,7 @@ class Chunk:
 
 
 def write_chunk(
-    options: SourceOptions, extractor: BuiltIn, records: OutputFolder, skipped: OutputFolder, chunk: Chunk
+    options: SourceOptions, extractor: BuiltIn, records: OutputFolder, skipped: OutputFolder, chunk: ExtractChunk
 ) -> Iterator[pa.RecordBatch]:
     """Write the files and yield a row with their counts (`DDL`). `records` and `skipped` are folders.
 
@@ -120,7 +120,7 @@ def write_chunk(
 
 
 def _written(
-    options: SourceOptions, extractor: BuiltIn, records: OutputFolder, skipped: OutputFolder, chunk: Chunk
+    options: SourceOptions, extractor: BuiltIn, records: OutputFolder, skipped: OutputFolder, chunk: ExtractChunk
 ) -> Iterator[pa.RecordBatch]:
     of, highest, counts = chunk.wanted.of, chunk.highest, [0, 0, 0]
     name = file_name(of)

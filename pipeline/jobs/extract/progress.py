@@ -8,13 +8,13 @@ from typing import Any
 from sluicegate.pipeline.jobs.extract.extractors import NO_TIME
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.source.losses import LogStates, Position, planned
+from sluicegate.pipeline.source.losses import LogStates, Position, surviving_ranges
 
 _FOLDER = "progress"
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class PartitionProgress:
     """The progress of one partition: the next offset to read, the highest event time (ms), the numbers of written and
     skipped records, and how many of all have a time that is `too_late` for Spark.
     """
@@ -27,36 +27,36 @@ class Reached:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class ExtractProgress:
     """The progress after batch `number`; -1 before the first. `ids`: of the topics that offsets belong to, by name.
-    `gone`: a sentence for each partition that lost records before they were read.
+    `missing`: a sentence for each partition that lost records before they were read.
     """
 
     number: int = -1
-    of: Mapping[TopicPartition, Reached] = field(default_factory=dict)
+    of: Mapping[TopicPartition, PartitionProgress] = field(default_factory=dict)
     ids: Mapping[str, str] = field(default_factory=dict)
-    gone: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
 
     @property
     def is_none(self) -> bool:
         """Return whether no batch is complete."""
         return self.number < 0
 
-    def of_partition(self, partition: TopicPartition, first: int) -> Reached:
+    def of_partition(self, partition: TopicPartition, first: int) -> PartitionProgress:
         """Return the partition's progress; `first`: the start of a new one."""
-        return self.of.get(partition) or Reached(first)
+        return self.of.get(partition) or PartitionProgress(first)
 
-    def resumed(self, now: LogStates) -> tuple["Progress", list[str]]:
+    def resumed(self, now: LogStates) -> tuple["ExtractProgress", list[str]]:
         """Return the progress that continues with the records that exist now, and a sentence for each partition that
         lost some since.
         """
         known = Position({of: its.offset for of, its in self.of.items()}, self.ids)
         ends = Position({of: now.ends[of] for of in self.of if of in now.ends}, now.ids)
-        ranges, found = planned(known, ends, now)
-        lost = [sentence for sentence in found if sentence not in self.gone]
+        ranges, found = surviving_ranges(known, ends, now)
+        lost = [sentence for sentence in found if sentence not in self.missing]
         starts = {**ends.offsets, **{each.of: each.start for each in ranges}}
         reached = {of: replace(its, offset=starts.get(of, its.offset)) for of, its in self.of.items()}
-        return replace(self, of=reached, ids={**self.ids, **now.ids}, gone=(*self.gone, *lost)), lost
+        return replace(self, of=reached, ids={**self.ids, **now.ids}, missing=(*self.missing, *lost)), lost
 
     def next_ranges(self, there: Iterable[OffsetRange], at_most: int) -> list[OffsetRange]:
         """Return the next batch's ranges, shared by what each partition has left."""
@@ -67,30 +67,30 @@ class Progress:
             return left
         return [OffsetRange(r.of, r.start, min(r.end, r.start + -(-r.size * at_most // total))) for r in left]
 
-    def after(self, done: Mapping[TopicPartition, Reached]) -> "Progress":
+    def after(self, done: Mapping[TopicPartition, PartitionProgress]) -> "ExtractProgress":
         """Return the progress after the next batch; `done` has the counts of that batch."""
         found = dict(self.of)
         for partition, its in done.items():
             before = self.of_partition(partition, its.offset)
             highest = max(before.highest, its.highest)
             counts = (getattr(before, name) + getattr(its, name) for name in ("records", "skipped", "too_late"))
-            found[partition] = Reached(its.offset, highest, *counts)
+            found[partition] = PartitionProgress(its.offset, highest, *counts)
         return replace(self, number=self.number + 1, of=found)
 
     def keep(self, results: Results) -> None:
         """Write the progress, from which a restarted run continues."""
         rows = [[p.topic, p.partition, *astuple(r)] for p, r in sorted(self.of.items())]
-        content = {"partitions": rows, "ids": self.ids, "gone": self.gone}
+        content = {"partitions": rows, "ids": self.ids, "missing": self.missing}
         results.write_text(f"{_FOLDER}/{self.number}.json", json.dumps(content) + "\n")
 
 
-def progress_in(results: Results) -> Progress:
+def progress_in(results: Results) -> ExtractProgress:
     """Return the progress of earlier runs."""
     numbers = [int(name.removesuffix(".json")) for name in results.names_in(_FOLDER) if name.endswith(".json")]
     if not numbers:
-        return Progress()
+        return ExtractProgress()
     content: Any = json.loads(results.read_text(f"{_FOLDER}/{max(numbers)}.json"))
     if isinstance(content, list):  # of an earlier release, which kept no ids
-        content = {"partitions": content, "ids": {}, "gone": []}
-    reached = {TopicPartition(t, p): Reached(*numbers) for t, p, *numbers in content["partitions"]}
-    return Progress(max(numbers), reached, content["ids"], tuple(content["gone"]))
+        content = {"partitions": content, "ids": {}, "missing": []}
+    reached = {TopicPartition(t, p): PartitionProgress(*numbers) for t, p, *numbers in content["partitions"]}
+    return ExtractProgress(max(numbers), reached, content["ids"], tuple(content["missing"]))

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sluicegate.pipeline.report.console import ConsoleTable
-from sluicegate.pipeline.report.page import Section, Table, page
+from sluicegate.pipeline.report.page import ReportSection, Table, page
 from sluicegate.pipeline.report.wording import Conclusion, counted, cut, share
 from sluicegate.pipeline.results import REPORT, Results
 
@@ -54,6 +54,6 @@ def console_table(summary: dict[str, Any]) -> ConsoleTable:
 def write_report(results: Results, summary: dict[str, Any], extractor: str, now_ms: int) -> None:
     """Write the report with counts by topic and partition."""
     shown, rest = cut(_rows(summary), "summary.json")
-    section = Section("Partitions", tables=[Table(rest, _HEADS, shown)])
+    section = ReportSection("Partitions", tables=[Table(rest, _HEADS, shown)])
     about = "Counts are of all runs that wrote into this folder."
     results.write_text(REPORT, page("Event time", conclusion(summary, extractor), about, [section], now_ms))

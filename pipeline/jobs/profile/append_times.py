@@ -17,8 +17,8 @@ below the append, whatever their order. If the fitted times run on through the m
 hour, all of them are ahead, and `earliest` is moved back by as much as they exceed it.
 
 A record counts as future or past only if it is so for the whole range of its append time. If it is so for a part of
-the range, it is counted apart, as perhaps future or past (`Doubt`), and figures are ranges. The truth is within the
-range, except:
+the range, it is counted apart, as perhaps future or past (`TimestampDoubt`), and figures are ranges. The truth is
+within the range, except:
 
 - if more than three quarters of the neighbouring records are ahead alike, and the partition ends before they reach the
   moment of reading, nothing shows it: they look sound;
@@ -52,7 +52,7 @@ _UNKNOWN_MS = 0
 _NOTHING = np.empty(0, np.int64)
 
 
-class Doubt(IntEnum):
+class TimestampDoubt(IntEnum):
     """How a time relates to the range of its append. `MAYBE_...`: only a part of the range says so."""
 
     NONE = 0
@@ -133,16 +133,16 @@ class AppendTimes:
         )
 
     def doubts(self, times: Int64s, places: Int64s, after_max_ms: int, before_max_ms: int | None) -> NDArray[np.int8]:
-        """Return the `Doubt` of each time of a producer; `places`: an offset of its batch."""
+        """Return the `TimestampDoubt` of each time of a producer; `places`: an offset of its batch."""
         earliest, latest = self.earliest(places), self.latest(places)
         found = np.zeros(len(times), np.int8)
-        found[times > saturated(earliest, max(after_max_ms, self.step_ms))] = Doubt.MAYBE_FUTURE
+        found[times > saturated(earliest, max(after_max_ms, self.step_ms))] = TimestampDoubt.MAYBE_FUTURE
         if before_max_ms is not None:
             may_be_past = times < saturated(latest, -before_max_ms)
-            found[may_be_past & (found == Doubt.NONE)] = Doubt.MAYBE_PAST
-            found[may_be_past & (found == Doubt.MAYBE_FUTURE)] = Doubt.MAYBE_EITHER
-            found[times < saturated(earliest, -before_max_ms)] = Doubt.PAST
-        found[times > saturated(latest, after_max_ms)] = Doubt.FUTURE
+            found[may_be_past & (found == TimestampDoubt.NONE)] = TimestampDoubt.MAYBE_PAST
+            found[may_be_past & (found == TimestampDoubt.MAYBE_FUTURE)] = TimestampDoubt.MAYBE_EITHER
+            found[times < saturated(earliest, -before_max_ms)] = TimestampDoubt.PAST
+        found[times > saturated(latest, after_max_ms)] = TimestampDoubt.FUTURE
         return found
 
     def as_json(self) -> dict[str, Any]:

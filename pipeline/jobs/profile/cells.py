@@ -40,14 +40,14 @@ DDL = (
     "topic string, partition int, hour bigint, damage string, producer_id bigint, codec string, timestamp_type int, "
     "ahead_beyond_ms bigint, behind_beyond_ms bigint, hour_until bigint, ahead_at_most_ms bigint, "
     "behind_at_most_ms bigint, likely_unit string, records bigint, null_keys bigint, "
-    "bytes bigint, batches bigint, stored_bytes bigint, earliest bigint, latest bigint, gone_from bigint, "
-    "gone_to bigint, unreadable_from bigint, unreadable_to bigint, unreadable_batches bigint, unreadable_bytes bigint, "
-    "why string"
+    "bytes bigint, batches bigint, stored_bytes bigint, earliest bigint, latest bigint, "
+    "missing_from bigint, missing_to bigint, unreadable_from bigint, unreadable_to bigint, "
+    "unreadable_batches bigint, unreadable_bytes bigint, reason string"
 )
 HOURS = "hours"
 """The name of the table."""
 IS_CELL = "records IS NOT NULL"
-"""Other rows describe deleted ranges (`gone_from`) or unreadable batches (`why`)."""
+"""Other rows describe deleted ranges (`missing_from`) or unreadable batches (`reason`)."""
 _NO_CELLS = pa.schema([("topic", pa.string()), ("partition", pa.int32()), *NOTE_TYPES.items()])
 _GUESSED = (Damage.IMPLAUSIBLE.value, Damage.FUTURE.value)
 _BOUNDED = (NO_DAMAGE, *OF_DOUBT.values())
@@ -74,7 +74,7 @@ def cells_of(
     times = append_times(reading.rows, now_ms)
     cells = added_up(assess(reading.rows, times, after_max_ms, before_max_ms, read_again), now_ms, after_max_ms)
     where = {"topic": wanted.of.topic, "partition": wanted.of.partition}
-    notes = [where | {"gone_from": first, "gone_to": end - 1} for first, end in reading.gone]
+    notes = [where | {"missing_from": first, "missing_to": end - 1} for first, end in reading.missing]
     notes += [where | unreadable_row(each) for each in reading.unreadable]
     return pa.concat_tables([cells, pa.Table.from_pylist(notes, _NO_CELLS)], promote_options="default")
 

@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sluicegate.pipeline.jobs.profile.append_times import HOUR_MS, AppendTimes, Doubt, difference
+from sluicegate.pipeline.jobs.profile.append_times import HOUR_MS, AppendTimes, TimestampDoubt, difference
 from sluicegate.pipeline.jobs.profile.clock import Clock, clock_of
-from sluicegate.pipeline.jobs.profile.kinds import Kind, in_milliseconds, is_plausible_time
+from sluicegate.pipeline.jobs.profile.kinds import TimestampKind, in_milliseconds, is_plausible_time
 from sluicegate.pipeline.jobs.profile.timestamp_counts import DOUBTS_FROM, DoubtsOf
 from sluicegate.pipeline.source.chunks import BLOCK_OFFSETS
 
@@ -31,7 +31,7 @@ class Damage(StrEnum):
     PAST = "past"
 
 
-class Perhaps(StrEnum):
+class UncertainDamage(StrEnum):
     """Times that are damaged for a part of the range in which they were appended."""
 
     FUTURE = "maybe_future"
@@ -40,23 +40,23 @@ class Perhaps(StrEnum):
 
 
 NO_DAMAGE = "none"
-_OF_KIND = [NO_DAMAGE, *(Damage[kind.name].value for kind in Kind if kind is not Kind.MILLISECONDS)]
+_OF_KIND = [NO_DAMAGE, *(Damage[kind.name].value for kind in TimestampKind if kind is not TimestampKind.MILLISECONDS)]
 OF_DOUBT = {
-    Doubt.FUTURE: Damage.FUTURE.value,
-    Doubt.PAST: Damage.PAST.value,
-    Doubt.MAYBE_FUTURE: Perhaps.FUTURE.value,
-    Doubt.MAYBE_PAST: Perhaps.PAST.value,
-    Doubt.MAYBE_EITHER: Perhaps.EITHER.value,
+    TimestampDoubt.FUTURE: Damage.FUTURE.value,
+    TimestampDoubt.PAST: Damage.PAST.value,
+    TimestampDoubt.MAYBE_FUTURE: UncertainDamage.FUTURE.value,
+    TimestampDoubt.MAYBE_PAST: UncertainDamage.PAST.value,
+    TimestampDoubt.MAYBE_EITHER: UncertainDamage.EITHER.value,
 }
 _NAMES = np.array([*_OF_KIND, *OF_DOUBT.values()], dtype="O")  # OF_DOUBT begins with the doubt 1
 AT_MOST = {
-    Damage.FUTURE.value: (Damage.FUTURE.value, Perhaps.FUTURE.value, Perhaps.EITHER.value),
-    Damage.PAST.value: (Damage.PAST.value, Perhaps.PAST.value, Perhaps.EITHER.value),
+    Damage.FUTURE.value: (Damage.FUTURE.value, UncertainDamage.FUTURE.value, UncertainDamage.EITHER.value),
+    Damage.PAST.value: (Damage.PAST.value, UncertainDamage.PAST.value, UncertainDamage.EITHER.value),
 }
 """The codes whose records may have this damage."""
 
 ReadAgain = Callable[[int, int, DoubtsOf], pa.Table]
-"""Returns the rows of the partition's batches that end in [start, end), separated by their `Doubt`."""
+"""Returns the rows of the partition's batches that end in [start, end), separated by their `TimestampDoubt`."""
 
 
 def assess(
@@ -102,7 +102,7 @@ def assess(
 
 def _add_doubts(kinds: NDArray[np.int32], stamped: NDArray[np.bool_], doubts: NDArray[np.int8]) -> None:
     """Change the kinds of producers' times in milliseconds that have a doubt."""
-    doubted = (kinds == Kind.MILLISECONDS) & ~stamped & (doubts > 0)
+    doubted = (kinds == TimestampKind.MILLISECONDS) & ~stamped & (doubts > 0)
     kinds[doubted] = doubts[doubted] + DOUBTS_FROM
 
 
@@ -118,7 +118,7 @@ def _divided(
         for place in ("first_place", "last_place")
     ]
     kinds, stamped = rows["kind"].to_numpy().astype(np.int32), _is_by_broker(rows)
-    is_divided = (kinds == Kind.MILLISECONDS) & ~stamped & (np.ptp(corners, axis=0) > 0)
+    is_divided = (kinds == TimestampKind.MILLISECONDS) & ~stamped & (np.ptp(corners, axis=0) > 0)
     blocks = rows["block"].to_numpy()
     again = np.unique(blocks[is_divided])
     _add_doubts(kinds, stamped, corners[0])

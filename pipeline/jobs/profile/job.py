@@ -14,14 +14,14 @@ from pyspark.sql import functions as f
 
 from sluicegate.pipeline.jobs.profile import reading, report
 from sluicegate.pipeline.jobs.profile.cells import DDL, HOURS, IS_CELL, LADDER_MS, SUMS, cells_of
-from sluicegate.pipeline.jobs.profile.damage import AT_MOST, NO_DAMAGE, Damage, Perhaps
+from sluicegate.pipeline.jobs.profile.damage import AT_MOST, NO_DAMAGE, Damage, UncertainDamage
 from sluicegate.pipeline.jobs.profile.reading import UNREADABLE, Reading, count_timestamps, reader_again
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.notebook import Shown
 from sluicegate.pipeline.report.wording import Conclusion
 from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.source.chunks import Chunk, cut, over_partitions
+from sluicegate.pipeline.source.chunks import Chunk, cut, map_partitions
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.tasks import tasks_at_most
 from sluicegate.pipeline.tables import Tables, day_of
@@ -52,9 +52,9 @@ def with_fewer_producers(cells: DataFrame, columns: Sequence[str]) -> tuple[Data
 
 _DISTANCES = ("ahead_beyond_ms", "behind_beyond_ms", "ahead_at_most_ms", "behind_at_most_ms")
 _OF_PRODUCER = ("producer_id", "codec", "timestamp_type")
-_GONE = ("partition", "gone_from", "gone_to")
+_GONE = ("partition", "missing_from", "missing_to")
 _UNREADABLE = ("partition", *UNREADABLE)
-_SOUND = (NO_DAMAGE, Damage.PAST.value, Perhaps.PAST.value)
+_SOUND = (NO_DAMAGE, Damage.PAST.value, UncertainDamage.PAST.value)
 _CERTAIN = frozenset(damage.value for damage in Damage)
 
 
@@ -80,7 +80,7 @@ def cells(
         return rows
 
     partitions = cut(topics.ranges(), tasks_at_most(spark))
-    return over_partitions(spark, partitions, read, reading.SCHEMA, finish, DDL)
+    return map_partitions(spark, partitions, read, reading.SCHEMA, finish, DDL)
 
 
 def profile(
@@ -97,8 +97,8 @@ def profile(
     """
     results.forget_summary()
     found = results.write_table(HOURS, cells(spark, topics, now_ms, after_max_ms, before_max_ms, epoch_ms))
-    gone = [row.asDict() for row in found.where("gone_from IS NOT NULL").select("topic", *_GONE).collect()]
-    broken = [row.asDict() for row in found.where("why IS NOT NULL").select("topic", *_UNREADABLE).collect()]
+    missing = [row.asDict() for row in found.where("missing_from IS NOT NULL").select("topic", *_GONE).collect()]
+    broken = [row.asDict() for row in found.where("reason IS NOT NULL").select("topic", *_UNREADABLE).collect()]
     held, left_out = with_fewer_producers(found.where(IS_CELL), _OF_PRODUCER)
     rows = (
         held.withColumn("is_dated", f.col("hour") == f.col("hour_until"))
@@ -120,7 +120,7 @@ def profile(
             name: topics.owner(name)
             | _topic(of_topic[name])
             | {"producers_left_out": left_out.get(name, 0)}
-            | {"gone": [{key: row[key] for key in _GONE} for row in gone if row["topic"] == name]}
+            | {"missing": [{key: row[key] for key in _GONE} for row in missing if row["topic"] == name]}
             | {"unreadable": [{key: row[key] for key in _UNREADABLE} for row in broken if row["topic"] == name]}
             for name in topics.names
         },
@@ -234,7 +234,15 @@ def run_profile(
     return Profile(summary, hours, (*report.went_meanwhile(summary), *report.unreadable(summary)))
 
 
-_NOT_KEPT = ("gone_from", "gone_to", *UNREADABLE, "likely_unit", "hour_until", "ahead_at_most_ms", "behind_at_most_ms")
+_NOT_KEPT = (
+    "missing_from",
+    "missing_to",
+    *UNREADABLE,
+    "likely_unit",
+    "hour_until",
+    "ahead_at_most_ms",
+    "behind_at_most_ms",
+)
 
 
 def keep_profile(tables: Tables, hours: DataFrame, topics: Sequence[str]) -> None:

@@ -16,7 +16,7 @@ from sluicegate.validation.units import ODD_UNITS, OddUnit, TimeUnit, likely_ran
 _EARLIEST_MS = 788_918_400_000  # 1995, as for `sluicegate.validation.units`
 
 
-class Kind(IntEnum):
+class TimestampKind(IntEnum):
     """MILLISECONDS: valid as it is, whether late or ahead. IMPLAUSIBLE: before the epoch, as it is or, if that would be
     far ahead, in micro- or nanoseconds.
     """
@@ -31,17 +31,17 @@ class Kind(IntEnum):
 
 
 UNITS = {
-    Kind.SECONDS: TimeUnit.SECONDS,
-    Kind.MICROSECONDS: TimeUnit.MICROSECONDS,
-    Kind.NANOSECONDS: TimeUnit.NANOSECONDS,
+    TimestampKind.SECONDS: Unit.SECONDS,
+    TimestampKind.MICROSECONDS: Unit.MICROSECONDS,
+    TimestampKind.NANOSECONDS: Unit.NANOSECONDS,
 }
 _KIND_OF = {unit: kind for kind, unit in UNITS.items()}
 _MS_PER_SECOND = 1000
-_PER_MS = {Kind.MICROSECONDS: 1_000, Kind.NANOSECONDS: 1_000_000}
-_MEANT = tuple(kind in (Kind.MILLISECONDS, *UNITS) for kind in Kind)
+_PER_MS = {TimestampKind.MICROSECONDS: 1_000, TimestampKind.NANOSECONDS: 1_000_000}
+_MEANT = tuple(kind in (TimestampKind.MILLISECONDS, *UNITS) for kind in TimestampKind)
 
 
-class Kinds:
+class TimestampKinds:
     """Classifies numbers as of one moment (ms since 1970). `epoch_ms`: earlier times are implausible; None: ten years
     before the moment.
     """
@@ -62,11 +62,11 @@ class Kinds:
         odd = (timestamps < low) | (timestamps > high)
         if odd.any():
             for first, last in self._implausible:
-                kinds[odd & (timestamps >= first) & (timestamps <= last)] = Kind.IMPLAUSIBLE
+                kinds[odd & (timestamps >= first) & (timestamps <= last)] = TimestampKind.IMPLAUSIBLE
             for kind, first, last in self._units:
                 kinds[odd & (timestamps >= first) & (timestamps <= last)] = kind
-            kinds[timestamps == 0] = Kind.ZERO
-            kinds[timestamps < 0] = Kind.NEGATIVE
+            kinds[timestamps == 0] = TimestampKind.ZERO
+            kinds[timestamps < 0] = TimestampKind.NEGATIVE
         return kinds
 
     def all_plausible(self, earliest: int, latest: int) -> bool:

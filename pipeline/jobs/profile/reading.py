@@ -13,12 +13,12 @@ from sluicegate.pipeline.jobs.profile import timestamp_counts
 from sluicegate.pipeline.jobs.profile.timestamp_counts import DoubtsOf, TimestampCounts
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.kafka.fetching import StoredBatch
-from sluicegate.pipeline.source.chunks import Chunk, Gone, joined, read_chunk
+from sluicegate.pipeline.source.chunks import Chunk, MissingRanges, joined, read_chunk
 from sluicegate.pipeline.source.decoding import (
     BatchDecoder,
     BrokenRecords,
-    Stretches,
     Unreadable,
+    UnreadableRanges,
     in_stretches,
     unreadable,
 )
@@ -29,25 +29,27 @@ UNREADABLE = {
     "unreadable_to": "last_offset",
     "unreadable_batches": "batches",
     "unreadable_bytes": "stored_bytes",
-    "why": "why",
+    "reason": "reason",
 }
 """Columns and the field of `Unreadable` that each holds."""
-NOTE_TYPES = {name: pa.string() if name == "why" else pa.int64() for name in ("gone_from", "gone_to", *UNREADABLE)}
+NOTE_TYPES = {
+    name: pa.string() if name == "reason" else pa.int64() for name in ("missing_from", "missing_to", *UNREADABLE)
+}
 SCHEMA = pa.schema([*timestamp_counts.SCHEMA, *NOTE_TYPES.items(), ("largest", pa.int64())])
-"""The rows of timestamp counts, and rows for gaps (`gone_from`, `gone_to`), the `largest` record or unreadable batches;
-their other columns are null.
+"""The rows of timestamp counts, and rows for gaps (`missing_from`, `missing_to`), the `largest` record or unreadable
+batches; their other columns are null.
 """
 _NOTHING_IS_LARGE = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The result of a chunk or of all chunks of a partition: its counts, the offsets that were `gone` before they could
-    be read, the bytes of its largest record (0 if below the limit), and `unreadable` batches.
+    """The result of a chunk or of all chunks of a partition: its counts, the offsets that were deleted before they
+    could be read (`missing`), the bytes of its largest record (0 if below the limit), and `unreadable` batches.
     """
 
     rows: pa.Table
-    gone: Gone
+    missing: MissingRanges
     largest: int
     unreadable: tuple[Unreadable, ...] = ()
 
@@ -56,17 +58,17 @@ class Reading:
         """Combine concatenated tables of a partition's chunks in order, as if one task had read the partition."""
         notes = found.filter(pc.is_null(found["kind"]))
         largest = pc.max(notes["largest"]).as_py()
-        gone = notes.filter(pc.is_valid(notes["gone_from"])).select(["gone_from", "gone_to"])
+        missing = notes.filter(pc.is_valid(notes["missing_from"])).select(["missing_from", "missing_to"])
         return cls(
             found.filter(pc.is_valid(found["kind"])).select(timestamp_counts.SCHEMA.names),
-            joined([(stretch["gone_from"], stretch["gone_to"]) for stretch in gone.to_pylist()]),
+            joined([(stretch["missing_from"], stretch["missing_to"]) for stretch in missing.to_pylist()]),
             largest if largest is not None else 0,
-            in_stretches(unreadable_of(row) for row in notes.filter(pc.is_valid(notes["why"])).to_pylist()),
+            in_stretches(unreadable_of(row) for row in notes.filter(pc.is_valid(notes["reason"])).to_pylist()),
         )
 
     def as_table(self) -> pa.Table:
         """Return a table for `of`."""
-        notes = [{"gone_from": first, "gone_to": end} for first, end in self.gone]
+        notes = [{"missing_from": first, "missing_to": end} for first, end in self.missing]
         notes += [{"largest": self.largest}] if self.largest else []
         notes += [unreadable_row(each) for each in self.unreadable]
         return pa.concat_tables([self.rows, pa.Table.from_pylist(notes, SCHEMA)], promote_options="default")
@@ -95,7 +97,7 @@ def count_timestamps(
     """
     whole, largest = chunk.whole, 0
     decoder, rows = BatchDecoder(), TimestampCounts(whole, now_ms, epoch_ms, doubts_of)
-    broken = Stretches()
+    broken = UnreadableRanges()
 
     def take(batch: StoredBatch) -> None:
         nonlocal largest
@@ -111,8 +113,8 @@ def count_timestamps(
         if decoder.plain_bytes >= large_bytes:
             largest = max(largest, decoder.decode(batch).largest_record)
 
-    gone = read_chunk(options, chunk, take)
-    return Reading(rows.table(), gone, largest, tuple(broken.found)).as_table()
+    missing = read_chunk(options, chunk, take)
+    return Reading(rows.table(), missing, largest, tuple(broken.found)).as_table()
 
 
 def reader_again(

@@ -7,10 +7,10 @@ from typing import Any
 from pyspark.sql import functions as f
 
 from sluicegate.pipeline.jobs.profile.cells import HOURS, IS_CELL
-from sluicegate.pipeline.jobs.profile.damage import AT_MOST, NO_DAMAGE, Damage, Perhaps
+from sluicegate.pipeline.jobs.profile.damage import AT_MOST, NO_DAMAGE, Damage, UncertainDamage
 from sluicegate.pipeline.jobs.profile.reading import unreadable_of
 from sluicegate.pipeline.report.console import ConsoleTable
-from sluicegate.pipeline.report.page import Section, Table, page
+from sluicegate.pipeline.report.page import ReportSection, Table, page
 from sluicegate.pipeline.report.plots import Plot, bars, over_time, share_beyond
 from sluicegate.pipeline.report.wording import (
     WORST,
@@ -26,7 +26,7 @@ from sluicegate.pipeline.report.wording import (
     share,
 )
 from sluicegate.pipeline.results import REPORT, Results
-from sluicegate.pipeline.topics import in_a_sentence
+from sluicegate.pipeline.topics import left_out_warnings
 
 _REPAIRED = frozenset(damage.value for damage in Damage if damage != Damage.PAST)
 
@@ -119,7 +119,7 @@ def write_report(results: Results, summary: dict[str, Any]) -> None:
     )
     listed = [name for name in worst if topics[name]["records"]]
     left = f"The {WORST} worst topics follow; summary.json has all {len(listed):,}." if len(listed) > WORST else ""
-    sections = [Section("Topics", left, tables=[overview])]
+    sections = [ReportSection("Topics", left, tables=[overview])]
     sections += [_section(results, name, topics[name]) for name in listed[:WORST]]
     future = f"Future: more than {duration(summary['after_max_ms'])} ahead of the record's append."
     lead = " ".join([future, *(f"{line}." for line in remarks(summary))])
@@ -144,7 +144,7 @@ def _count(topic: Mapping[str, Any], damage: str) -> int | str:
 
 def remarks(summary: dict[str, Any]) -> list[str]:
     """Return omissions: topics, offsets deleted before they could be read, and unreadable batches."""
-    return [*in_a_sentence(summary["left_out"]), *went_meanwhile(summary), *unreadable(summary)]
+    return [*left_out_warnings(summary["left_out"]), *went_meanwhile(summary), *unreadable(summary)]
 
 
 def unreadable(summary: dict[str, Any]) -> list[str]:
@@ -161,10 +161,10 @@ def unreadable(summary: dict[str, Any]) -> list[str]:
 def went_meanwhile(summary: dict[str, Any]) -> list[str]:
     """Return a sentence for each range of offsets that retention deleted before it could be read."""
     return [
-        f"{name}-{gone['partition']}: offsets {gone['gone_from']} to {gone['gone_to']} were deleted (retention?) "
+        f"{name}-{its['partition']}: offsets {its['missing_from']} to {its['missing_to']} were deleted (retention?) "
         "before they could be read; the rest is counted"
         for name, topic in summary["topics"].items()
-        for gone in topic["gone"]
+        for its in topic["missing"]
     ]
 
 
@@ -190,7 +190,7 @@ def _damaged_range(topic: Mapping[str, Any]) -> int | str:
     return between(least, min(least + more, topic["records"]))
 
 
-def _section(results: Results, name: str, topic: dict[str, Any]) -> Section:
+def _section(results: Results, name: str, topic: dict[str, Any]) -> ReportSection:
     producers = sorted(topic["producers"], key=lambda producer: -_damaged(producer))
     damage = Table(
         "Damaged timestamps",
@@ -200,7 +200,7 @@ def _section(results: Results, name: str, topic: dict[str, Any]) -> Section:
     units = Table(
         "Likely units of implausible and future times", ("unit", "records"), list(topic["likely_units"].items())
     )
-    return Section(
+    return ReportSection(
         name,
         " ".join(part for part in (owner_in_words(topic), _about_hours(topic)) if part),
         plots=[*_over_time(results, name), _distances(topic), _by_producer(producers)],
@@ -246,7 +246,7 @@ def _over_time(results: Results, topic: str) -> list[Plot]:
     for row in found:
         counts[row["damage"]][row["hour"] // unit * unit] += row["records"]
     times = sorted({time for series in counts.values() for time in series})
-    series = {d: [counts[d][time] for time in times] for d in (NO_DAMAGE, *_DAMAGES, *Perhaps) if d in counts}
+    series = {d: [counts[d][time] for time in times] for d in (NO_DAMAGE, *_DAMAGES, *UncertainDamage) if d in counts}
     return [over_time(times, series, "Records by the hour of their neighbours' times", unit)]
 
 

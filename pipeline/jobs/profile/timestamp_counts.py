@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from sluicegate.pipeline.jobs.profile.kinds import (
     UNITS,
     Groups,
-    Kind,
-    Kinds,
     LikelyUnits,
+    TimestampKind,
+    TimestampKinds,
     in_milliseconds,
     is_plausible_time,
 )
@@ -68,9 +68,9 @@ SCHEMA = pa.schema(
 )
 """`first_place`, `last_place`: the base offsets of the first and the last batch."""
 DoubtsOf = Callable[[NDArray[np.int64], int], NDArray[np.int8]]
-"""Returns the `Doubt` of each time of a batch with this base offset."""
-DOUBTS_FROM = len(Kind) - 1
-"""A kind above this is that of a time in milliseconds with a `Doubt`: the sum of both."""
+"""Returns the `TimestampDoubt` of each time of a batch with this base offset."""
+DOUBTS_FROM = len(TimestampKind) - 1
+"""A kind above this is that of a time in milliseconds with a `TimestampDoubt`: the sum of both."""
 
 
 @dataclass(slots=True)
@@ -109,7 +109,7 @@ _Key = tuple[int, int, int, int, str, int]
 
 class TimestampCounts:
     """Counts the records of some blocks of a partition by timestamp. `whole`: the range that all tasks read of it.
-    `doubts_of`: separates records by their `Doubt`, in kinds above `DOUBTS_FROM`.
+    `doubts_of`: separates records by their `TimestampDoubt`, in kinds above `DOUBTS_FROM`.
 
     Enter and add batches in order.
     """
@@ -121,7 +121,7 @@ class TimestampCounts:
         self._whole = whole
         blocks = (whole.end - 1) // BLOCK_OFFSETS - whole.start // BLOCK_OFFSETS + 1
         self._far_at_most = _MOST_EXACT_ROWS // max(blocks, 1)
-        self._kinds = Kinds(now_ms, epoch_ms)
+        self._kinds = TimestampKinds(now_ms, epoch_ms)
         self._likely_units = LikelyUnits(now_ms)
         self._now_minute = now_ms // MINUTE_MS
         self._rows: dict[_Key, _Row] = {}
@@ -195,7 +195,7 @@ class TimestampCounts:
         if in_spans:
             minutes = _spans(minutes, plausible)
         minutes[times == NO_TIMESTAMP] = NO_TIMESTAMP  # no limit rejects it, unlike other negative times
-        odd = kinds == Kind.IMPLAUSIBLE
+        odd = kinds == TimestampKind.IMPLAUSIBLE
         if odd.any():
             minutes[odd] = self._shapes_of(times[odd])
         facts = batch.facts
@@ -210,7 +210,7 @@ class TimestampCounts:
         if self._doubts_of is None or facts.timestamp_type == _BY_BROKER:
             return
         doubts = self._doubts_of(times, facts.base_offset)
-        doubted = (kinds == Kind.MILLISECONDS) & (doubts != 0)
+        doubted = (kinds == TimestampKind.MILLISECONDS) & (doubts != 0)
         kinds[doubted] = doubts[doubted] + DOUBTS_FROM
 
     def _add_later(self, batch: DecodedBatch, first: int, last: int) -> None:

@@ -23,7 +23,7 @@ from sluicegate.pipeline.arguments import (
 from sluicegate.pipeline.jobs.repair.settings import CLEAN, Retention
 from sluicegate.pipeline.policy_file import PolicyFile, configuration_in, owners_of
 from sluicegate.pipeline.running import START_AGAIN, SparkAt, end, now_in_ms, session_for, show, show_json, topics_of
-from sluicegate.pipeline.writing.record_writers import CannotWrite
+from sluicegate.pipeline.writing.record_writers import CannotWriteTopic
 
 _RESUME = (
     "committed records stay in the clean topic, and readers with isolation.level=read_committed see only them. "
@@ -82,7 +82,7 @@ def repair(
     topics = replace(topics, owners=owners_of(configuration, topics.names))
     try:
         targets = job.targets_of(topics, to)
-    except CannotWrite as error:
+    except CannotWriteTopic as error:
         end(str(error))
     with session_for("repair", topics, out, SparkAt(master, spark_log), resume=_RESUME if apply else START_AGAIN) as (
         spark,

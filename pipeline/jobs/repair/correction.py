@@ -14,19 +14,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sluicegate.pipeline.jobs.profile.append_times import AppendTimes, Doubt, saturated
+from sluicegate.pipeline.jobs.profile.append_times import AppendTimes, TimestampDoubt, saturated
 from sluicegate.pipeline.jobs.profile.clock import Clock
-from sluicegate.pipeline.jobs.profile.damage import Damage, Perhaps
-from sluicegate.pipeline.jobs.profile.kinds import UNITS, Kind, Kinds, in_milliseconds
+from sluicegate.pipeline.jobs.profile.damage import Damage, UncertainDamage
+from sluicegate.pipeline.jobs.profile.kinds import UNITS, TimestampKind, TimestampKinds, in_milliseconds
 from sluicegate.pipeline.jobs.repair.settings import Retention
 
-DAMAGES = (*(Damage[kind.name].value for kind in Kind if kind is not Kind.MILLISECONDS), Damage.FUTURE.value)
-NAMES = ("", *DAMAGES, Perhaps.FUTURE.value)
-_FUTURE, _MAYBE_FUTURE = len(Kind), len(Kind) + 1
-_TIMELESS = [Kind.ZERO, Kind.NEGATIVE, _FUTURE]
+DAMAGES = (
+    *(Damage[kind.name].value for kind in TimestampKind if kind is not TimestampKind.MILLISECONDS),
+    Damage.FUTURE.value,
+)
+NAMES = ("", *DAMAGES, UncertainDamage.FUTURE.value)
+_FUTURE, _MAYBE_FUTURE = len(TimestampKind), len(TimestampKind) + 1
+_TIMELESS = [TimestampKind.ZERO, TimestampKind.NEGATIVE, _FUTURE]
 BY_NAME_ONLY = (Damage.FUTURE.value, Damage.IMPLAUSIBLE.value)
 """Damages with possibly sound times: rewritten only on request, except times that are certainly ahead."""
-_ALSO = {Damage.FUTURE.value: Perhaps.FUTURE.value}
+_ALSO = {Damage.FUTURE.value: UncertainDamage.FUTURE.value}
 
 
 class RepairHeader(StrEnum):
@@ -73,14 +76,14 @@ def correct(
     """Correct records of one partition in order. `times`: the ranges of their appends. `clock`: the times that are
     written; None: no neighbour dates their append.
     """
-    kinds = Kinds(rules.now_ms, rules.epoch_ms).of(timestamps)
+    kinds = TimestampKinds(rules.now_ms, rules.epoch_ms).of(timestamps)
     after = timestamps.copy()
     doubts = times.doubts(timestamps, offsets, rules.after_max_ms, None)
-    in_ms = kinds == Kind.MILLISECONDS
-    kinds[in_ms & (doubts == Doubt.FUTURE)] = _FUTURE
-    kinds[in_ms & (doubts == Doubt.MAYBE_FUTURE)] = _MAYBE_FUTURE
+    in_ms = kinds == TimestampKind.MILLISECONDS
+    kinds[in_ms & (doubts == TimestampDoubt.FUTURE)] = _FUTURE
+    kinds[in_ms & (doubts == TimestampDoubt.MAYBE_FUTURE)] = _MAYBE_FUTURE
     solved = np.zeros(len(timestamps), np.bool_)
-    may_be_sound = (kinds == Kind.IMPLAUSIBLE) | (kinds == _MAYBE_FUTURE)
+    may_be_sound = (kinds == TimestampKind.IMPLAUSIBLE) | (kinds == _MAYBE_FUTURE)
     if not kinds.any():
         return Corrections(kinds, after, solved, may_be_sound)
     meant = in_milliseconds(timestamps, kinds)

@@ -14,16 +14,16 @@ from sluicegate.pipeline.jobs.repair import report, rights
 from sluicegate.pipeline.jobs.repair.correction import BY_NAME_ONLY, DAMAGES, Rules
 from sluicegate.pipeline.jobs.repair.listing import before_and_after, damaged, odd_headers_in, unreadable_batches
 from sluicegate.pipeline.jobs.repair.obstacles import (
+    missing_offsets,
     what_cannot_be_read,
-    what_is_gone,
     what_is_left_out,
     what_retention_takes,
     what_targets_do_to_times,
     what_targets_reject,
     zeros_that_stay,
 )
-from sluicegate.pipeline.jobs.repair.plan import PartitionPlan, Plan, make_plan, plan_from
-from sluicegate.pipeline.jobs.repair.report import why_left
+from sluicegate.pipeline.jobs.repair.plan import RepairPartition, RepairPlan, make_plan, plan_from
+from sluicegate.pipeline.jobs.repair.report import reason_unchanged
 from sluicegate.pipeline.jobs.repair.survey import survey
 from sluicegate.pipeline.jobs.repair.target import (
     log_starts,
@@ -32,16 +32,16 @@ from sluicegate.pipeline.jobs.repair.target import (
     target_settings,
     what_stops_at_targets,
 )
-from sluicegate.pipeline.jobs.repair.writing import Written, write_partition
+from sluicegate.pipeline.jobs.repair.writing import RepairedPartition, write_partition
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.notebook import Shown
 from sluicegate.pipeline.report.wording import Conclusion
 from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.source.tasks import over
+from sluicegate.pipeline.source.tasks import map_in_tasks
 from sluicegate.pipeline.topic_ids import check_topic_ids, keep_topic_ids, topic_ids
 from sluicegate.pipeline.topics import Topics
-from sluicegate.pipeline.writing.record_writers import CannotWrite, Writing
+from sluicegate.pipeline.writing.record_writers import CannotWriteTopic, Writing
 from sluicegate.pipeline.writing.transactions import wait_until_readable
 
 PLAN = "plan.json"
@@ -54,8 +54,8 @@ _WRITTEN = "topic string, partition bigint, records bigint, corrected bigint"
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
-    """`changes`: rows of the before-and-after table; `left` gives the reason if nothing changes. `obstacles`: what
+class RepairListing:
+    """`changes`: rows of the before-and-after table; `reason` says why nothing changes. `obstacles`: what
     prevents the writing. `warnings`: the clean topics' retention, and omissions. `exactly`: source partitions with
     records that client libraries cannot write.
     """
@@ -71,22 +71,24 @@ class RepairBegun(PipelineError):
 
 
 def targets_of(topics: Topics, to: str) -> dict[str, str]:
-    """Map source topics to clean topics; `to` names them, with {topic} replaced by the source. Raises CannotWrite."""
+    """Map source topics to clean topics; `to` names them, with {topic} as the source. Raises CannotWriteTopic."""
     if len(topics.names) > 1 and _TOPIC not in to:
-        raise CannotWrite(f"several topics cannot be written to one topic {to}; use {_TOPIC} in --to")
+        raise CannotWriteTopic(f"several topics cannot be written to one topic {to}; use {_TOPIC} in --to")
     found = {name: to.replace(_TOPIC, name) for name in topics.names}
     for source, target in found.items():
         if target in topics.names:
-            raise CannotWrite(f"{source} cannot be repaired into {target}, which is a source itself")
+            raise CannotWriteTopic(f"{source} cannot be repaired into {target}, which is a source itself")
         if _TOPIC_NAME.fullmatch(target) is None or target in (".", ".."):
-            raise CannotWrite(
+            raise CannotWriteTopic(
                 f"{source} cannot be repaired into {target}: a topic's name has 1 to {_LONGEST_NAME} characters of "
                 f"a-z, A-Z, 0-9, ., _ and -, and this one has {len(target)}; use another --to"
             )
     return found
 
 
-def planned(spark: SparkSession, topics: Topics, results: Results, targets: dict[str, str], rules: Rules) -> Plan:
+def write_plan(
+    spark: SparkSession, topics: Topics, results: Results, targets: dict[str, str], rules: Rules
+) -> RepairPlan:
     """Make a new plan and write it to the folder. Raises RepairBegun."""
     if results.has(PLAN) and plan_from(results.read_text(PLAN)).begun:
         raise RepairBegun(
@@ -104,7 +106,7 @@ def planned(spark: SparkSession, topics: Topics, results: Results, targets: dict
     return plan
 
 
-def kept_plan(results: Results, targets: dict[str, str], rules: Rules) -> Plan | None:
+def kept_plan(results: Results, targets: dict[str, str], rules: Rules) -> RepairPlan | None:
     """Return the plan in the folder; None if there is none by these rules, regardless of their moment.
 
     Raises RepairBegun if it is about other topics, or was begun by other rules.
@@ -125,11 +127,11 @@ def kept_plan(results: Results, targets: dict[str, str], rules: Rules) -> Plan |
     return None
 
 
-def listed(spark: SparkSession, topics: Topics, results: Results, plan: Plan) -> Listing:
+def list_changes(spark: SparkSession, topics: Topics, results: Results, plan: RepairPlan) -> RepairListing:
     """Write the tables `repairs`, `undiagnosed` and `unreadable`, and find obstacles."""
     found = results.write_table(REPAIRS, damaged(spark, topics, plan))
     results.write_table(UNDIAGNOSED, found.where(f.col("damage").isNotNull() & ~f.col("solved")))
-    changes = [row | {"left": why_left(row, plan.rules)} for row in before_and_after(found)]
+    changes = [row | {"reason": reason_unchanged(row, plan.rules)} for row in before_and_after(found)]
     sources, there = source_settings(topics), target_settings(topics, plan.targets)
     obstacles = [
         *zeros_that_stay(found),
@@ -138,12 +140,12 @@ def listed(spark: SparkSession, topics: Topics, results: Results, plan: Plan) ->
         *what_targets_do_to_times(plan, there, _range_of(found)),
     ]
     if not plan.begun:
-        obstacles += what_is_gone(plan, log_starts(plan, topics), {})
+        obstacles += missing_offsets(plan, log_starts(plan, topics), {})
         obstacles += what_stops_at_targets(plan, topics) if changes or plan.leaves_out else []
     results.write_table(UNREADABLE, unreadable_batches(spark, topics, plan))
     odd = odd_headers_in(found)
     warnings = [*what_retention_takes(plan, sources, there), *what_is_left_out(plan), *map(str, odd)]
-    return Listing(changes, obstacles, warnings, frozenset(each.of for each in odd))
+    return RepairListing(changes, obstacles, warnings, frozenset(each.of for each in odd))
 
 
 def _range_of(found: DataFrame) -> dict[str, tuple[int, int]]:
@@ -155,36 +157,38 @@ def _range_of(found: DataFrame) -> dict[str, tuple[int, int]]:
     }
 
 
-def check_no_obstacles(listing: Listing) -> None:
-    """Raises CannotWrite, which names all obstacles."""
+def check_no_obstacles(listing: RepairListing) -> None:
+    """Raises CannotWriteTopic, which names all obstacles."""
     if listing.obstacles:
-        raise CannotWrite(
+        raise CannotWriteTopic(
             "nothing was written, because the repair could not be finished:\n" + "\n".join(listing.obstacles)
         )
 
 
-def apply(spark: SparkSession, topics: Topics, results: Results, plan: Plan, listing: Listing) -> list[Written]:
-    """Write the clean topics and wait until readers see all records; resumes a killed run. Raises CannotWrite."""
+def write_clean_topics(
+    spark: SparkSession, topics: Topics, results: Results, plan: RepairPlan, listing: RepairListing
+) -> list[RepairedPartition]:
+    """Write the clean topics and wait until readers see all records; resumes a killed run. Raises CannotWriteTopic."""
     check_no_obstacles(listing)
     results.stage_text(PLAN, replace(plan, begun=True).as_json())  # a full disk fails before a topic is created
     found = prepare(plan, topics)
     results.publish(PLAN)
     plan_id, exactly = plan.plan_id, listing.exactly
 
-    def write(each: PartitionPlan) -> list[pa.RecordBatch]:
+    def write(each: RepairPartition) -> list[pa.RecordBatch]:
         to = found[each.to]
         is_exact = each.source.of in exactly
         writing = Writing(to.group_id, to.largest_message, each.codec, topics, each.to, is_exact)
         done = write_partition(each, plan_id, writing)
         return [pa.RecordBatch.from_pylist([asdict(done)])]
 
-    rows = over(spark, plan.partitions, lambda each: each.source.size, write, _WRITTEN, _AT_ONCE).collect()
+    rows = map_in_tasks(spark, plan.partitions, lambda each: each.source.size, write, _WRITTEN, _AT_ONCE).collect()
     wait_until_readable(Topics(topics.bootstrap, tuple(plan.targets.values()), topics.settings).open_transactions)
-    return [Written(**row.asDict()) for row in rows]
+    return [RepairedPartition(**row.asDict()) for row in rows]
 
 
 def summary_of(
-    plan: Plan, listing: Listing, written: list[Written] | None, owners: Mapping[str, str]
+    plan: RepairPlan, listing: RepairListing, written: list[RepairedPartition] | None, owners: Mapping[str, str]
 ) -> dict[str, Any]:
     """Return the summary; `written` is None for a dry run. `sound_looking`: number of changed records whose times may
     be sound.
@@ -253,12 +257,12 @@ def propose_repair(
     spark: SparkSession, topics: Topics, results: Results, targets: dict[str, str], rules: Rules
 ) -> Repair:
     """Make a new plan and list its changes; no topic is written. `targets`: source topic to clean topic. Missing rights
-    that only writing needs are obstacles. Raises RepairBegun, and CannotWrite if rights to read are missing.
+    that only writing needs are obstacles. Raises RepairBegun, and CannotWriteTopic if rights to read are missing.
     """
     rights.check(rights.lacking(topics, rights.for_reading(topics.names)))
-    plan = planned(spark, topics, results, targets, rules)
+    plan = write_plan(spark, topics, results, targets, rules)
     results.forget_summary()
-    listing = listed(spark, topics, results, plan)
+    listing = list_changes(spark, topics, results, plan)
     lacks = rights.lacking(topics, rights.for_clean_topics(topics, targets))
     return _finish(topics, results, plan, replace(listing, obstacles=[*lacks, *listing.obstacles]), None, rules.now_ms)
 
@@ -267,7 +271,7 @@ def write_repair(
     spark: SparkSession, topics: Topics, results: Results, targets: dict[str, str], rules: Rules
 ) -> Repair:
     """Write the clean topics by the proposed plan of the same rules, or a new one; resumes a killed run. Without damage
-    and omissions, none is made. Raises RepairBegun and CannotWrite.
+    and omissions, none is made. Raises RepairBegun and CannotWriteTopic.
     """
     needed = [*rights.for_reading(topics.names), *rights.for_clean_topics(topics, targets)]
     rights.check(rights.lacking(topics, needed))
@@ -276,16 +280,21 @@ def write_repair(
         way = "Use another --out and --to" if plan.begun else "Make a new plan by a dry run"
         check_topic_ids(results, topics, way)
     if plan is None:
-        plan = planned(spark, topics, results, targets, rules)
+        plan = write_plan(spark, topics, results, targets, rules)
     results.forget_summary()
-    listing = listed(spark, topics, results, plan)
+    listing = list_changes(spark, topics, results, plan)
     is_needed = listing.changes or plan.begun or plan.leaves_out
-    done = apply(spark, topics, results, plan, listing) if is_needed else None
+    done = write_clean_topics(spark, topics, results, plan, listing) if is_needed else None
     return _finish(topics, results, plan, listing, done, rules.now_ms)
 
 
 def _finish(
-    topics: Topics, results: Results, plan: Plan, listing: Listing, done: list[Written] | None, now_ms: int
+    topics: Topics,
+    results: Results,
+    plan: RepairPlan,
+    listing: RepairListing,
+    done: list[RepairedPartition] | None,
+    now_ms: int,
 ) -> Repair:
     summary = summary_of(plan, listing, done, topics.owners)
     report.write_report(results, summary, now_ms)

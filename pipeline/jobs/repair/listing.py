@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from sluicegate.pipeline.jobs.repair.correction import NAMES, correct
-from sluicegate.pipeline.jobs.repair.plan import PartitionPlan, Plan
+from sluicegate.pipeline.jobs.repair.plan import RepairPartition, RepairPlan
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.cluster_pool import pooled_cluster
 from sluicegate.pipeline.kafka.fetching import DataLoss, stored_batches
@@ -22,7 +22,7 @@ from sluicegate.pipeline.source.chunks import cut
 from sluicegate.pipeline.source.decoding import BatchDecoder, BrokenRecords
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.reading import read_rows
-from sluicegate.pipeline.source.tasks import over, tasks_at_most
+from sluicegate.pipeline.source.tasks import map_in_tasks, tasks_at_most
 from sluicegate.pipeline.topics import Topics
 
 _COLUMNS = "topic,partition,offset,timestamp,producer_id,headers_binary"
@@ -33,7 +33,7 @@ DDL = (
 )
 
 
-def damaged(spark: SparkSession, topics: Topics, plan: Plan) -> DataFrame:
+def damaged(spark: SparkSession, topics: Topics, plan: RepairPlan) -> DataFrame:
     """Return a row for each damaged record of the plan's ranges; `after` equals `before` if it was not `solved`.
 
     Also return a row with a null damage for other records with an `odd_header`, whose name client libraries cannot
@@ -41,16 +41,16 @@ def damaged(spark: SparkSession, topics: Topics, plan: Plan) -> DataFrame:
     """
     options = source_options({**topics.options, "columns": _COLUMNS, **_PASSES_OVER})
 
-    def of_chunk(each: tuple[PartitionPlan, OffsetRange]) -> Iterable[pa.RecordBatch]:
+    def of_chunk(each: tuple[RepairPartition, OffsetRange]) -> Iterable[pa.RecordBatch]:
         its, wanted = each
         return (_damaged(batch, its) for batch in read_rows(options, wanted))
 
     partitions = cut([each.source for each in plan.partitions], tasks_at_most(spark))
     chunks = [(each, chunk.range) for each, its in zip(plan.partitions, partitions, strict=True) for chunk in its]
-    return over(spark, chunks, lambda each: each[1].size, of_chunk, DDL)
+    return map_in_tasks(spark, chunks, lambda each: each[1].size, of_chunk, DDL)
 
 
-def _damaged(batch: pa.RecordBatch, plan: PartitionPlan) -> pa.RecordBatch:
+def _damaged(batch: pa.RecordBatch, plan: RepairPartition) -> pa.RecordBatch:
     """Return the rows of one Arrow batch."""
     before, offsets = batch["timestamp"].to_numpy(), batch["offset"].to_numpy()
     found = correct(before, offsets, plan.clock, plan.times, plan.rules)
@@ -131,10 +131,10 @@ def _are_plain(names: pa.Array) -> bool:
     return not pc.any(pc.match_substring(names, "\0")).as_py()
 
 
-UNREADABLE_DDL = "topic string, partition int, first_offset bigint, last_offset bigint, why string, stored binary"
+UNREADABLE_DDL = "topic string, partition int, first_offset bigint, last_offset bigint, reason string, stored binary"
 
 
-def unreadable_batches(spark: SparkSession, topics: Topics, plan: Plan) -> DataFrame:
+def unreadable_batches(spark: SparkSession, topics: Topics, plan: RepairPlan) -> DataFrame:
     """Return the stored bytes of each unreadable batch in the plan's ranges; batches deleted since are missing."""
     options = source_options(topics.options)
 
@@ -158,7 +158,7 @@ def unreadable_batches(spark: SparkSession, topics: Topics, plan: Plan) -> DataF
     ]
     if not stretches:
         return spark.createDataFrame([], UNREADABLE_DDL)
-    return over(spark, stretches, lambda stretch: stretch.size, of_stretch, UNREADABLE_DDL)
+    return map_in_tasks(spark, stretches, lambda stretch: stretch.size, of_stretch, UNREADABLE_DDL)
 
 
 def _row(values: list[object]) -> pa.RecordBatch:

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from sluicegate.pipeline.jobs.repair.plan import PartitionPlan, Plan
-from sluicegate.pipeline.jobs.repair.settings import Retention, TopicSettings
+from sluicegate.pipeline.jobs.repair.plan import RepairPartition, RepairPlan
+from sluicegate.pipeline.jobs.repair.settings import RepairTopicSettings, Retention
 from sluicegate.pipeline.report.wording import cut
 from sluicegate.pipeline.writing.record_writers import ROOM_BYTES
 from sluicegate.protocol.integers import LONG_MAX
@@ -29,7 +29,7 @@ def zeros_that_stay(listed: DataFrame) -> list[str]:
     ]
 
 
-def what_cannot_be_read(plan: Plan) -> list[str]:
+def what_cannot_be_read(plan: RepairPlan) -> list[str]:
     """Return damaged batches, unless they are skipped."""
     if plan.rules.skip_unreadable:
         return []
@@ -39,21 +39,21 @@ def what_cannot_be_read(plan: Plan) -> list[str]:
     ]
 
 
-def what_is_left_out(plan: Plan) -> list[str]:
+def what_is_left_out(plan: RepairPlan) -> list[str]:
     """Return a warning for each range of damaged batches that is skipped."""
     if not plan.rules.skip_unreadable:
         return []
     return [f"{sentence}; they are skipped, and the table unreadable has their bytes" for sentence in _unreadable(plan)]
 
 
-def _unreadable(plan: Plan) -> list[str]:
+def _unreadable(plan: RepairPlan) -> list[str]:
     sentences = [f"{each.source.of}: {its}" for each in plan.partitions for its in each.contents.unreadable]
     shown, rest = cut(sentences, "plan.json")
     return [*shown, *([rest] if rest else [])]
 
 
 def what_targets_reject(
-    plan: Plan, sources: Mapping[str, TopicSettings], targets: Mapping[str, TopicSettings]
+    plan: RepairPlan, sources: Mapping[str, RepairTopicSettings], targets: Mapping[str, RepairTopicSettings]
 ) -> list[str]:
     """Return records that a clean topic would reject; `targets` has those that exist already."""
     found = []
@@ -81,7 +81,7 @@ def what_targets_reject(
 
 
 def what_targets_do_to_times(
-    plan: Plan, targets: Mapping[str, TopicSettings], damaged: Mapping[str, tuple[int, int]]
+    plan: RepairPlan, targets: Mapping[str, RepairTopicSettings], damaged: Mapping[str, tuple[int, int]]
 ) -> list[str]:
     """Return existing clean topics that would replace times, or reject some. `damaged`: by source topic, the earliest
     and the latest time (ms) of its damaged records after the repair.
@@ -112,7 +112,7 @@ def what_targets_do_to_times(
 
 
 def what_retention_takes(
-    plan: Plan, sources: Mapping[str, TopicSettings], targets: Mapping[str, TopicSettings]
+    plan: RepairPlan, sources: Mapping[str, RepairTopicSettings], targets: Mapping[str, RepairTopicSettings]
 ) -> list[str]:
     """Return a warning for each clean topic that would delete records, or that deletes none."""
     found = []
@@ -137,7 +137,7 @@ def what_retention_takes(
     return found
 
 
-def what_is_gone(plan: Plan, begins: Mapping[str, int], reached: Mapping[str, int]) -> list[str]:
+def missing_offsets(plan: RepairPlan, begins: Mapping[str, int], reached: Mapping[str, int]) -> list[str]:
     """Return offsets of the plan that were deleted before they were written; both mappings are by partition name."""
     found = []
     for each in plan.partitions:
@@ -148,7 +148,7 @@ def what_is_gone(plan: Plan, begins: Mapping[str, int], reached: Mapping[str, in
     return found
 
 
-def _gone(each: PartitionPlan, start: int, end: int) -> str:
+def _gone(each: RepairPartition, start: int, end: int) -> str:
     return (
         f"{each.source.of}: the plan begins at offset {start}, and offsets {start} to {end - 1} were deleted since "
         "(retention?)"

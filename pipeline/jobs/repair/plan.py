@@ -11,7 +11,7 @@ from sluicegate.pipeline.jobs.profile.append_times import AppendTimes, append_ti
 from sluicegate.pipeline.jobs.profile.clock import Clock
 from sluicegate.pipeline.jobs.repair.correction import Rules, clock_as_plan, clock_from
 from sluicegate.pipeline.jobs.repair.settings import Retention
-from sluicegate.pipeline.jobs.repair.survey import Contents, Survey
+from sluicegate.pipeline.jobs.repair.survey import PartitionContents, PartitionSurvey
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.source.decoding import Unreadable
 
@@ -21,14 +21,14 @@ class PlanTooOld(PipelineError):
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionPlan:
+class RepairPartition:
     """Copy a range of offsets with its `contents` to the partition of the same number in the topic `to`, compressed by
     `codec`.
     """
 
     source: OffsetRange
     to: str
-    contents: Contents
+    contents: PartitionContents
     codec: str
     clock: Clock | None
     times: AppendTimes
@@ -36,11 +36,11 @@ class PartitionPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RepairPlan:
     """`targets`: source topic to clean topic. `begun`: something may have been written by this plan."""
 
     targets: dict[str, str]
-    partitions: tuple[PartitionPlan, ...]
+    partitions: tuple[RepairPartition, ...]
     rules: Rules
     begun: bool = False
 
@@ -85,7 +85,7 @@ class Plan:
         )
 
 
-def plan_from(text: str) -> Plan:
+def plan_from(text: str) -> RepairPlan:
     """Return the plan of `Plan.as_json`. Raises PlanTooOld."""
     value = json.loads(text)
     if any("append_times" not in each for each in value["partitions"]):
@@ -104,7 +104,7 @@ def plan_from(text: str) -> Plan:
         value.get("skip_unreadable", False),
     )
     partitions = tuple(
-        PartitionPlan(
+        RepairPartition(
             OffsetRange(TopicPartition(each["topic"], each["partition"]), each["start"], each["end"]),
             value["targets"][each["topic"]],
             _contents_from(each["contents"]),
@@ -115,31 +115,34 @@ def plan_from(text: str) -> Plan:
         )
         for each in value["partitions"]
     )
-    return Plan(value["targets"], partitions, rules, value["begun"])
+    return RepairPlan(value["targets"], partitions, rules, value["begun"])
 
 
 def make_plan(
     ranges: Iterable[OffsetRange],
     targets: dict[str, str],
-    surveys: dict[TopicPartition, Survey],
+    surveys: dict[TopicPartition, PartitionSurvey],
     rules: Rules,
-) -> Plan:
+) -> RepairPlan:
     """Make a plan for the ranges from their surveys."""
     assumed = None if rules.assume_ms is None else Clock.fixed_at(rules.assume_ms)
     partitions = []
     for each in ranges:
-        found = surveys.get(each.of, Survey(each.start, Contents(), "none", None, AppendTimes.between(0, rules.now_ms)))
+        found = surveys.get(
+            each.of,
+            PartitionSurvey(each.start, PartitionContents(), "none", None, AppendTimes.between(0, rules.now_ms)),
+        )
         clock = found.clock if found.clock is not None else assumed
         source, to = replace(each, start=found.start), targets[each.of.topic]
-        partitions.append(PartitionPlan(source, to, found.contents, found.codec, clock, found.times, rules))
-    return Plan(targets, tuple(partitions), rules)
+        partitions.append(RepairPartition(source, to, found.contents, found.codec, clock, found.times, rules))
+    return RepairPlan(targets, tuple(partitions), rules)
 
 
-def _as_plan(contents: Contents) -> dict[str, Any]:
+def _as_plan(contents: PartitionContents) -> dict[str, Any]:
     """Omit defaults, so that a plan that an earlier release began keeps its id."""
     return {name: value for name, value in asdict(contents).items() if name != "unreadable" or value}
 
 
-def _contents_from(value: dict[str, Any]) -> Contents:
+def _contents_from(value: dict[str, Any]) -> PartitionContents:
     unreadable = tuple(Unreadable(**each) for each in value.get("unreadable", ()))
-    return Contents(**{**value, "unreadable": unreadable})
+    return PartitionContents(**{**value, "unreadable": unreadable})

@@ -4,11 +4,11 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sluicegate.pipeline.jobs.profile.damage import Damage, Perhaps
+from sluicegate.pipeline.jobs.profile.damage import Damage, UncertainDamage
 from sluicegate.pipeline.jobs.profile.kinds import UNITS
 from sluicegate.pipeline.jobs.repair.correction import Rules
 from sluicegate.pipeline.report.console import ConsoleTable
-from sluicegate.pipeline.report.page import Section, Table, page
+from sluicegate.pipeline.report.page import ReportSection, Table, page
 from sluicegate.pipeline.report.plots import Plot, bars
 from sluicegate.pipeline.report.wording import (
     WORST,
@@ -30,7 +30,7 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     topics = summary["topics"].values()
     records = sum(topic["records"] for topic in topics)
     repaired, left = (added_up(topics, what) for what in ("repaired", "undiagnosed"))
-    perhaps = left.pop(Perhaps.FUTURE.value, 0)
+    perhaps = left.pop(UncertainDamage.FUTURE.value, 0)
     changed, stay = sum(repaired.values()), sum(left.values())
     verb = "have" if summary["applied"] else "would have"
     of = f" ({counts_in_words(repaired)})" if changed else ""
@@ -67,7 +67,7 @@ def _rows(changes: Sequence[dict[str, Any]]) -> list[tuple[Any, ...]]:
             f"{row['example_at']['partition']}@{row['example_at']['offset']}",
             dated(row["example_before"]),
             dated(row["example_after"]),
-            row["left"] or dated(row["earliest_after"]),
+            row["reason"] or dated(row["earliest_after"]),
             dated(row["latest_after"]) if row["solved"] else "",
         )
         for row in changes
@@ -101,7 +101,7 @@ def write_report(results: Results, summary: dict[str, Any], now_ms: int) -> None
         plots = [_by_producer(changes)] if changes else []
         text = "" if changes else "No damage: the clean topic is a copy."
         text = " ".join(part for part in (owner_in_words(topic), text) if part)
-        sections.append(Section(source, text, plots, [Table(caption, _HEADS[1:], rows)] if changes else []))
+        sections.append(ReportSection(source, text, plots, [Table(caption, _HEADS[1:], rows)] if changes else []))
     about = " ".join(["Written." if summary["applied"] else "A dry run: nothing was written.", *remarks(summary)])
     results.write_text(REPORT, page("Repair", conclusion(summary), about, sections, now_ms))
 
@@ -128,7 +128,7 @@ def _by_producer(changes: list[dict[str, Any]]) -> Plot:
     )
 
 
-def why_left(row: dict[str, Any], rules: Rules) -> str | None:
+def reason_unchanged(row: dict[str, Any], rules: Rules) -> str | None:
     """Return why the records of a row stay as they are; None if they change."""
     if row["solved"]:
         return None
@@ -171,9 +171,9 @@ def remarks(summary: dict[str, Any]) -> list[str]:
     """Return sentences about sound-looking changes, warnings and obstacles."""
     sound = _sound_looking(summary)
     would = "have changed" if summary["applied"] else "would change"
-    why = " (their times are not certainly ahead; requested by --rewrite)" if sound else ""
+    reason = " (their times are not certainly ahead; requested by --rewrite)" if sound else ""
     return [
-        f"{sound:,} sound-looking records {would}{why}.",
+        f"{sound:,} sound-looking records {would}{reason}.",
         *(f"Warning: {warning}." for warning in summary["warnings"]),
         *(f"This would stop --apply: {obstacle}" for obstacle in summary["obstacles"]),
     ]

@@ -35,7 +35,7 @@ class Retention(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class TopicSettings:
+class RepairTopicSettings:
     """`values`: all effective settings. `own`: names of those set on the topic itself."""
 
     values: dict[str, str]
@@ -73,14 +73,14 @@ class TopicSettings:
         return found
 
 
-def settings_of(admin: AdminClient, topic: str) -> TopicSettings:
+def settings_of(admin: AdminClient, topic: str) -> RepairTopicSettings:
     """Return a topic's settings. Raises KafkaException."""
 
-    def ask() -> TopicSettings:
+    def ask() -> RepairTopicSettings:
         (future,) = admin.describe_configs([ConfigResource(ConfigResource.Type.TOPIC, topic)]).values()
         entries = future.result(SECONDS)
         values = {name: entry.value for name, entry in entries.items() if not entry.is_sensitive}
-        return TopicSettings(values, frozenset(n for n in values if entries[n].source == _OWN))
+        return RepairTopicSettings(values, frozenset(n for n in values if entries[n].source == _OWN))
 
     return until_known(ask)
 

@@ -13,13 +13,13 @@ from sluicegate.pipeline.jobs.profile import reading
 from sluicegate.pipeline.jobs.profile.append_times import AppendTimes, append_times, append_times_from
 from sluicegate.pipeline.jobs.profile.clock import Clock, simplified
 from sluicegate.pipeline.jobs.profile.damage import partition_clock
-from sluicegate.pipeline.jobs.profile.kinds import Kind, in_milliseconds, is_plausible_time
+from sluicegate.pipeline.jobs.profile.kinds import TimestampKind, in_milliseconds, is_plausible_time
 from sluicegate.pipeline.jobs.profile.reading import Reading, count_timestamps
 from sluicegate.pipeline.jobs.profile.timestamp_counts import MINUTE_MS
 from sluicegate.pipeline.jobs.repair.correction import Rules, clock_as_plan, clock_from
-from sluicegate.pipeline.jobs.repair.settings import TopicSettings
+from sluicegate.pipeline.jobs.repair.settings import RepairTopicSettings
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
-from sluicegate.pipeline.source.chunks import Chunk, cut, over_partitions
+from sluicegate.pipeline.source.chunks import Chunk, cut, map_partitions
 from sluicegate.pipeline.source.decoding import Unreadable
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.tasks import tasks_at_most
@@ -33,7 +33,7 @@ _DDL = (
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
+class PartitionContents:
     """The contents of a range: `records`, `null_keys` among them, and `outdated` ones whose corrected times exceed the
     source's retention.ms. `largest`: bytes of the largest record, 0 if none may be too large. `may_shrink`: the source
     is compacted, so records may be gone at the next reading. `unreadable` batches are not counted. `earliest`,
@@ -51,13 +51,13 @@ class Contents:
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class PartitionSurvey:
     """`start`: start of the range, after what retention deleted meanwhile. `clock`: None if there is no usable time.
     `codec`: that of most records. `times`: the ranges of the appends.
     """
 
     start: int
-    contents: Contents
+    contents: PartitionContents
     codec: str
     clock: Clock | None
     times: AppendTimes
@@ -68,9 +68,9 @@ def survey(
     topics: Topics,
     ranges: Sequence[OffsetRange],
     rules: Rules,
-    settings: Mapping[str, TopicSettings],
+    settings: Mapping[str, RepairTopicSettings],
     large_bytes: Mapping[str, int],
-) -> dict[TopicPartition, Survey]:
+) -> dict[TopicPartition, PartitionSurvey]:
     """Survey the ranges that are not empty. `settings`: the sources'. `large_bytes`: size from which a record may be
     too large for the clean topic.
     """
@@ -87,7 +87,7 @@ def survey(
         clock = partition_clock(rows, rules.now_ms)
         by_codec = rows.group_by("codec").aggregate([("records", "sum")])
         by_codec = by_codec.sort_by([("records_sum", "descending"), ("codec", "ascending")])
-        contents = Contents(
+        contents = PartitionContents(
             pc.sum(rows["records"]).as_py() or 0,
             pc.sum(rows["null_keys"]).as_py() or 0,
             0 if its.retention_ms is None else _before(rows, clock, rules.now_ms - its.retention_ms),
@@ -96,7 +96,7 @@ def survey(
             held.unreadable,
             *_span(rows, rules.now_ms + rules.after_max_ms),
         )
-        start = max([wanted.start, *(end for first, end in held.gone if first == wanted.start)])
+        start = max([wanted.start, *(end for first, end in held.missing if first == wanted.start)])
         found = {
             "topic": wanted.of.topic,
             "partition": wanted.of.partition,
@@ -109,11 +109,11 @@ def survey(
         return [pa.RecordBatch.from_pylist([found | counts | plan], schema=_SCHEMA)]
 
     partitions = cut(ranges, tasks_at_most(spark))
-    rows = over_partitions(spark, partitions, read, reading.SCHEMA, finish, _DDL).collect()
+    rows = map_partitions(spark, partitions, read, reading.SCHEMA, finish, _DDL).collect()
     return {
-        TopicPartition(row.topic, row.partition): Survey(
+        TopicPartition(row.topic, row.partition): PartitionSurvey(
             row.start,
-            Contents(
+            PartitionContents(
                 *(row.records, row.null_keys, row.outdated, row.largest, row.may_shrink),
                 tuple(Unreadable(**each) for each in json.loads(row.unreadable)),
                 *(row.earliest, row.latest),
@@ -140,7 +140,7 @@ def _before(rows: pa.Table, clock: Clock | None, moment_ms: int) -> int:
     kinds = rows["kind"].to_numpy().astype(np.int8)
     times = in_milliseconds(rows["latest"].to_numpy(), kinds)
     if clock is not None:
-        timeless = np.isin(kinds, (Kind.ZERO, Kind.NEGATIVE))
+        timeless = np.isin(kinds, (TimestampKind.ZERO, TimestampKind.NEGATIVE))
         times[timeless] = clock.at(rows["last_offset"].to_numpy()[timeless])
     return int(rows["records"].to_numpy()[times < moment_ms].sum())
 

@@ -10,12 +10,12 @@ from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from sluicegate.pipeline.jobs.repair.obstacles import what_is_gone
-from sluicegate.pipeline.jobs.repair.plan import PartitionPlan, Plan
-from sluicegate.pipeline.jobs.repair.settings import SECONDS, TopicSettings, settings_of, topic_id_of, until_known
+from sluicegate.pipeline.jobs.repair.obstacles import missing_offsets
+from sluicegate.pipeline.jobs.repair.plan import RepairPartition, RepairPlan
+from sluicegate.pipeline.jobs.repair.settings import SECONDS, RepairTopicSettings, settings_of, topic_id_of, until_known
 from sluicegate.pipeline.topics import Topics
 from sluicegate.pipeline.writing.progress import group, progress_in
-from sluicegate.pipeline.writing.record_writers import CannotWrite
+from sluicegate.pipeline.writing.record_writers import CannotWriteTopic
 from sluicegate.protocol.messages.fetch import EARLIEST
 
 _PAUSE_SECONDS = 0.2
@@ -37,26 +37,26 @@ class Target:
     largest_message: int
 
 
-def target_settings(topics: Topics, targets: Mapping[str, str]) -> dict[str, TopicSettings]:
-    """Return the settings of existing clean topics. Raises CannotWrite."""
+def target_settings(topics: Topics, targets: Mapping[str, str]) -> dict[str, RepairTopicSettings]:
+    """Return the settings of existing clean topics. Raises CannotWriteTopic."""
     admin = AdminClient(topics.for_librdkafka)
     try:
         there = admin.list_topics(timeout=SECONDS).topics
         return {to: settings_of(admin, to) for to in targets.values() if to in there}
     except KafkaException as error:
-        raise CannotWrite(error.args[0].str()) from error
+        raise CannotWriteTopic(error.args[0].str()) from error
 
 
-def source_settings(topics: Topics) -> dict[str, TopicSettings]:
-    """Return the settings of the source topics. Raises CannotWrite."""
+def source_settings(topics: Topics) -> dict[str, RepairTopicSettings]:
+    """Return the settings of the source topics. Raises CannotWriteTopic."""
     admin = AdminClient(topics.for_librdkafka)
     try:
         return {name: settings_of(admin, name) for name in topics.names}
     except KafkaException as error:
-        raise CannotWrite(f"{', '.join(topics.names)}: {error.args[0].str()}") from error
+        raise CannotWriteTopic(f"{', '.join(topics.names)}: {error.args[0].str()}") from error
 
 
-def what_stops_at_targets(plan: Plan, topics: Topics) -> list[str]:
+def what_stops_at_targets(plan: RepairPlan, topics: Topics) -> list[str]:
     """Return what would stop `prepare`: clean topics that cannot be created (the brokers are asked, without creating
     anything), have another number of partitions, collide with each other, or were written by others. Missing rights are
     not among them; `rights.lacking` names these.
@@ -67,7 +67,7 @@ def what_stops_at_targets(plan: Plan, topics: Topics) -> list[str]:
     try:
         there = admin.list_topics(timeout=SECONDS).topics
     except KafkaException as error:
-        raise CannotWrite(error.args[0].str()) from error
+        raise CannotWriteTopic(error.args[0].str()) from error
     for source, to in plan.targets.items():
         try:
             metadata = until_known(partial(_metadata, admin, source))
@@ -105,8 +105,8 @@ def _other_partitions(to: str, there: Any, source: str, metadata: Any) -> list[s
     ]
 
 
-def prepare(plan: Plan, topics: Topics) -> dict[str, Target]:
-    """Create missing clean topics. Raises CannotWrite if one has records that this plan did not write."""
+def prepare(plan: RepairPlan, topics: Topics) -> dict[str, Target]:
+    """Create missing clean topics. Raises CannotWriteTopic if one has records that this plan did not write."""
     client = topics.for_librdkafka
     admin = AdminClient(client)
     try:
@@ -116,20 +116,20 @@ def prepare(plan: Plan, topics: Topics) -> dict[str, Target]:
             if to not in there:
                 _create(admin, plan, source, to, metadata)
             elif other := _other_partitions(to, there[to], source, metadata):
-                raise CannotWrite(other[0])
+                raise CannotWriteTopic(other[0])
         found = {to: _target(admin, to) for to in plan.targets.values()}
         reached: dict[str, int] = {}
         for source, to in plan.targets.items():
             progress = _checked_ours(plan, client, source, to, found[to].group_id)
             if isinstance(progress, str):
-                raise CannotWrite(progress)
+                raise CannotWriteTopic(progress)
             reached |= progress
-        gone = what_is_gone(plan, log_starts(plan, topics), reached)
-        if gone:
+        missing = missing_offsets(plan, log_starts(plan, topics), reached)
+        if missing:
             way = "with another --out and --to" if reached else "by a dry run"
-            raise CannotWrite(f"the plan is outdated: {'; '.join(gone)}. Make a new one, {way}")
+            raise CannotWriteTopic(f"the plan is outdated: {'; '.join(missing)}. Make a new one, {way}")
     except KafkaException as error:
-        raise CannotWrite(error.args[0].str()) from error
+        raise CannotWriteTopic(error.args[0].str()) from error
     return found
 
 
@@ -150,7 +150,7 @@ def group_of(target: str, topic_id: str) -> str:
 
 
 def _create(
-    admin: AdminClient, plan: Plan, source: str, to: str, metadata: Any, *, only_validate: bool = False
+    admin: AdminClient, plan: RepairPlan, source: str, to: str, metadata: Any, *, only_validate: bool = False
 ) -> None:
     """Create a clean topic, or ask whether it could be created. Raises KafkaException."""
     largest = max((each.contents.largest for each in plan.partitions if each.to == to), default=0)
@@ -165,16 +165,18 @@ def _create(
             raise
 
 
-def log_starts(plan: Plan, topics: Topics) -> dict[str, int]:
+def log_starts(plan: RepairPlan, topics: Topics) -> dict[str, int]:
     """Return the current log start of the plan's partitions, by partition name."""
     with topics.cluster() as cluster:
         found = cluster.offsets([each.source.of for each in plan.partitions], EARLIEST, committed=True)
     return {str(of): offset for of, offset in found.items()}
 
 
-def _checked_ours(plan: Plan, client: Mapping[str, str], source: str, to: str, group_id: str) -> dict[str, int] | str:
+def _checked_ours(
+    plan: RepairPlan, client: Mapping[str, str], source: str, to: str, group_id: str
+) -> dict[str, int] | str:
     """Return the progress of a source's partitions, by partition name; or why the clean topic is not this plan's."""
-    mine: list[PartitionPlan] = [each for each in plan.partitions if each.source.of.topic == source]
+    mine: list[RepairPartition] = [each for each in plan.partitions if each.source.of.topic == source]
     with group(group_id, client) as consumer:
         begun = progress_in(consumer, [each.source.of for each in mine])
     if any(found.plan_id != plan.plan_id for found in begun.values()):
@@ -201,7 +203,7 @@ def _holds_records(client: Mapping[str, str], to: str, group_id: str) -> bool:
             message = consumer.poll(_PAUSE_SECONDS)
             if message is None:
                 if time.monotonic() > end:
-                    raise CannotWrite(f"{to} cannot be read: no records arrived for {SECONDS:.0f} s; try again")
+                    raise CannotWriteTopic(f"{to} cannot be read: no records arrived for {SECONDS:.0f} s; try again")
                 continue
             error = message.error()
             if error is None:

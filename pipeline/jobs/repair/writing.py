@@ -6,20 +6,20 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from sluicegate.pipeline.jobs.repair.correction import NAMES, RepairHeader, correct
-from sluicegate.pipeline.jobs.repair.plan import PartitionPlan
+from sluicegate.pipeline.jobs.repair.plan import RepairPartition
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import DataLoss
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.reading import read_rows
-from sluicegate.pipeline.writing.progress import Progress
-from sluicegate.pipeline.writing.record_writers import MOST_RECORDS, CannotWrite, Writing
+from sluicegate.pipeline.writing.progress import WriteProgress
+from sluicegate.pipeline.writing.record_writers import MOST_RECORDS, CannotWriteTopic, Writing
 from sluicegate.pipeline.writing.transactions import Transactions, transactions
 
 _COLUMNS = "key,value,offset,timestamp,headers_binary"
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class RepairedPartition:
     """Counts of one task."""
 
     topic: str
@@ -28,14 +28,14 @@ class Written:
     corrected: int
 
 
-def write_partition(plan: PartitionPlan, plan_id: str, writing: Writing) -> Written:
-    """Write a partition. Raises CannotWrite and what reading raises."""
+def write_partition(plan: RepairPartition, plan_id: str, writing: Writing) -> RepairedPartition:
+    """Write a partition. Raises CannotWriteTopic and what reading raises."""
     of = plan.source.of
     try:
         with transactions(of, writing) as target:
-            before = target.before() or Progress(plan.source.start, 0, plan_id)
+            before = target.before() or WriteProgress(plan.source.start, 0, plan_id)
             if before.plan_id != plan_id:
-                raise CannotWrite(
+                raise CannotWriteTopic(
                     f"{plan.to} was written by another plan since this run began, and two plans must not share a "
                     "topic: continue in that plan's --out, or use another --to"
                 )
@@ -47,17 +47,17 @@ def write_partition(plan: PartitionPlan, plan_id: str, writing: Writing) -> Writ
                 reading = source_options({**writing.topics.options, **options})
                 writer.write(read_rows(reading, OffsetRange(of, start, plan.source.end)))
     except DataLoss as loss:
-        raise CannotWrite(
+        raise CannotWriteTopic(
             f"{loss} since the plan was made (retention?); written records stay. Make a new plan, with another "
             "--out and --to"
         ) from loss
-    return Written(of.topic, of.partition, writer.records, writer.corrected)
+    return RepairedPartition(of.topic, of.partition, writer.records, writer.corrected)
 
 
 class _Writer:
     """Writes Arrow rows in transactions."""
 
-    def __init__(self, plan: PartitionPlan, target: Transactions, before: Progress) -> None:
+    def __init__(self, plan: RepairPartition, target: Transactions, before: WriteProgress) -> None:
         """`before`: the progress of earlier runs."""
         self._plan = plan
         self._before = before
@@ -80,7 +80,7 @@ class _Writer:
         written = self._before.records + self.records
         planned = self._plan.contents
         if written > planned.records or (written < planned.records and not planned.may_shrink):
-            raise CannotWrite(
+            raise CannotWriteTopic(
                 f"{self._plan.source.of} to {self._plan.to}: the plan counted {planned.records:,} records in "
                 f"offsets {self._plan.source.start} to {self._plan.source.end - 1}, and {written:,} were read "
                 "now; committed records stay, the rest is not written. If records were deleted since, "
@@ -88,8 +88,8 @@ class _Writer:
             )
         self._target.commit(self._progress(self._plan.source.end))
 
-    def _progress(self, reached: int) -> Progress:
-        return Progress(reached, self._before.records + self.records, self._before.plan_id)
+    def _progress(self, reached: int) -> WriteProgress:
+        return WriteProgress(reached, self._before.records + self.records, self._before.plan_id)
 
     def _produce(self, rows: pa.RecordBatch) -> None:
         timestamps, offsets = rows["timestamp"].to_numpy(), rows["offset"].to_numpy()
@@ -105,7 +105,7 @@ class _Writer:
         )
         for key, value, headers, after, offset, before, kind, is_corrected in zip(*columns, *numbers, strict=True):
             if after == 0:
-                raise CannotWrite(
+                raise CannotWriteTopic(
                     f"{self._plan.source.of} offset {offset}: a timestamp of 0 cannot be written, and the "
                     "partition has no usable time; set one with --assume-ms"
                 )

@@ -1,5 +1,5 @@
 """Writes dead letters back to their topics."""
 
-from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, Record
+from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, ReplayRecord
 
-__all__ = ["DeadLetter", "Record"]
+__all__ = ["DeadLetter", "ReplayRecord"]

@@ -19,7 +19,7 @@ class NoDeadLetter(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class ReplayRecord:
     """`timestamp`: ms, as on the wire. None is a null key, value or header value."""
 
     timestamp: int
@@ -39,7 +39,7 @@ class DeadLetter:
     offset: int
     topic: str
     partition: int
-    record: Record
+    record: ReplayRecord
     reason: str
     rules: tuple[str, ...]
     proxy_headers: tuple[Header, ...]
@@ -70,7 +70,7 @@ def dead_letter(
     own, proxy_headers = _split(raw_headers(headers))
     texts = {name: (text or b"").decode(errors="replace") for name, text in proxy_headers}
     rules = texts.get(DeadLetterHeader.RULE)
-    record = Record(_number(texts, DeadLetterHeader.TIMESTAMP), key, value, own)
+    record = ReplayRecord(_number(texts, DeadLetterHeader.TIMESTAMP), key, value, own)
     return DeadLetter(
         kept_in,
         offset,

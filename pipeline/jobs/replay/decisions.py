@@ -1,9 +1,9 @@
-"""Decides whether a dead letter is written back, corrected or unchanged, or left, and why.
+"""Decides whether a dead letter is written back, corrected or unchanged, or remains where it is, and why.
 
-The user's function, named as `module:function`, corrects dead letters. It gets a DeadLetter and returns the Record to
+The user's function, named as `module:function`, corrects dead letters. It gets a DeadLetter and returns the record to
 write, or None to leave it:
 
-    def in_euros(letter: DeadLetter) -> Record | None:
+    def in_euros(letter: DeadLetter) -> ReplayRecord | None:
         return replace(letter.record, value=...)
 """
 
@@ -16,7 +16,7 @@ from importlib import import_module
 from sluicegate.pipeline.jobs.audit.findings import diagnosis_of
 from sluicegate.pipeline.jobs.audit.partition_validator import PLACE, CannotBeValidated, PartitionValidator
 from sluicegate.pipeline.jobs.audit.policies import Policies
-from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, Record, encoded
+from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, ReplayRecord, encoded
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch
 from sluicegate.protocol.records.record_batch import RecordBatch
@@ -24,7 +24,7 @@ from sluicegate.protocol.records.writing import NewRecord, write_batch
 from sluicegate.validation.rules.custom_rule import place_of
 from sluicegate.validation.verdict import TIMED, Rejected
 
-Correct = Callable[[DeadLetter], Record | None]
+Correct = Callable[[DeadLetter], ReplayRecord | None]
 
 
 class NoFunction(Exception):
@@ -53,7 +53,7 @@ def function_named(name: str) -> Correct:
     return found
 
 
-def corrected_by(name: str, letter: DeadLetter) -> Record | None:
+def corrected_by(name: str, letter: DeadLetter) -> ReplayRecord | None:
     """Return what the function returns for a dead letter. Raises FunctionFails, whose text has no record contents."""
     try:
         found = function_named(name)(letter)
@@ -66,7 +66,7 @@ def corrected_by(name: str, letter: DeadLetter) -> Record | None:
         ) from error
     if found is not None and not _is_record(found):
         raise FunctionFails(
-            f"{letter.place}: {name} returned {type(found).__name__}, not a valid record: a Record of "
+            f"{letter.place}: {name} returned {type(found).__name__}, not a valid record: a ReplayRecord of "
             "sluicegate.pipeline has an int64 timestamp in ms, a key and a value of bytes or None, and headers as "
             "pairs of a name (other bytes than UTF-8 as surrogates, surrogateescape) and bytes or None"
         )
@@ -74,7 +74,11 @@ def corrected_by(name: str, letter: DeadLetter) -> Record | None:
 
 
 def _is_record(found: object) -> bool:
-    if not isinstance(found, Record) or not isinstance(found.timestamp, int) or not -(2**63) <= found.timestamp < 2**63:
+    if (
+        not isinstance(found, ReplayRecord)
+        or not isinstance(found.timestamp, int)
+        or not -(2**63) <= found.timestamp < 2**63
+    ):
         return False
     data = (found.key, found.value, *(value for _, value in found.headers))
     return all(each is None or isinstance(each, bytes) for each in data) and all(
@@ -90,32 +94,32 @@ def _is_name(text: str) -> bool:
     return True
 
 
-class LeftReason(StrEnum):
-    """Reasons for leaving a dead letter, besides those for which the proxy rejects."""
+class RemainingReason(StrEnum):
+    """Reasons why a dead letter is not written back, besides those for which the proxy rejects."""
 
-    NO_DEAD_LETTER = "not a dead letter of the proxy"
-    WHOLE_BATCH = "the whole batch was bad"
-    GONE = "no longer stored"
-    ANOTHER = "not the record that was validated"
-    NO_PARTITION = "no such partition"
-    BY_FUNCTION = "left by the function"
-    COPY = "copy of a stored record"
-    SENSITIVE = "sensitive fields"
+    NO_DEAD_LETTER = "not_a_dead_letter"
+    WHOLE_BATCH = "whole_batch_rejected"
+    NOT_STORED = "no_longer_stored"
+    ANOTHER = "another_record"
+    NO_PARTITION = "no_such_partition"
+    BY_FUNCTION = "omitted_by_function"
+    COPY = "copy_of_stored_record"
+    SENSITIVE = "sensitive_fields"
 
 
 @dataclass(frozen=True, slots=True)
-class Back:
+class Replayed:
     """It is written back as `record`; `corrected` if it differs from what its producer wrote."""
 
-    record: Record
+    record: ReplayRecord
     corrected: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
-    """It is left. `why`: the reason's kind. `message`: a sentence without record contents."""
+class RemainingLetter:
+    """It is not written back. `reason`: a code. `message`: a sentence without record contents."""
 
-    why: str
+    reason: str
     message: str
 
 
@@ -139,30 +143,32 @@ class Decider:
         self._rulebook = validation.policies.rulebook()
         self._validators: dict[TopicPartition, PartitionValidator] = {}
 
-    def decide(self, letter: DeadLetter) -> Back | Left:
+    def decide(self, letter: DeadLetter) -> Replayed | RemainingLetter:
         """Return the decision. Raises FunctionFails and CannotBeValidated."""
         if letter.is_copy:
-            return Left(LeftReason.COPY, f"the record is in {letter.topic} already (quarantine with mode: observe)")
+            return RemainingLetter(
+                RemainingReason.COPY, f"the record is in {letter.topic} already (quarantine with mode: observe)"
+            )
         partitions = self._asked.partitions.get(letter.topic)
         if partitions is None:
-            return Left(
-                LeftReason.NO_PARTITION, f"the topic {letter.topic} does not exist or is a source of this replay"
+            return RemainingLetter(
+                RemainingReason.NO_PARTITION, f"the topic {letter.topic} does not exist or is a source of this replay"
             )
         if not 0 <= letter.partition < partitions:
-            return Left(
-                LeftReason.NO_PARTITION,
+            return RemainingLetter(
+                RemainingReason.NO_PARTITION,
                 f"{letter.topic} has {partitions} partitions, so {letter.partition} does not exist",
             )
         record = letter.record
         if self._asked.by is not None:
             corrected = corrected_by(self._asked.by, letter)
             if corrected is None:
-                return Left(LeftReason.BY_FUNCTION, f"{self._asked.by} returned None")
+                return RemainingLetter(RemainingReason.BY_FUNCTION, f"{self._asked.by} returned None")
             record = corrected
         found = self._validated(letter, record)
-        return found if isinstance(found, Left) else Back(found, found != letter.record)
+        return found if isinstance(found, RemainingLetter) else Replayed(found, found != letter.record)
 
-    def _validated(self, letter: DeadLetter, record: Record) -> Record | Left:
+    def _validated(self, letter: DeadLetter, record: ReplayRecord) -> ReplayRecord | RemainingLetter:
         """Return the record as the proxy would forward it."""
         to = TopicPartition(letter.topic, letter.partition)
         if to not in self._validators:
@@ -173,10 +179,10 @@ class Decider:
         except CannotBeValidated as error:
             raise CannotBeValidated(f"{letter.place}: {error}") from error
         if PLACE in validated.rejected:
-            return _left(validated.rejected[PLACE], now_ms)
+            return _remaining(validated.rejected[PLACE], now_ms)
         if PLACE in validated.masked:
-            return Left(
-                LeftReason.SENSITIVE, f"{letter.topic} has sensitive fields; produce the record through the proxy"
+            return RemainingLetter(
+                RemainingReason.SENSITIVE, f"{letter.topic} has sensitive fields; produce the record through the proxy"
             )
         if PLACE in validated.fixed:
             fixed = memoryview(validated.fixed[PLACE].records)
@@ -184,17 +190,17 @@ class Decider:
         return record
 
 
-def _batch_of(record: Record, offset: int) -> StoredBatch:
+def _batch_of(record: ReplayRecord, offset: int) -> StoredBatch:
     new = NewRecord(record.timestamp, record.key, record.value, encoded(record.headers))
     frame = memoryview(write_batch([new]))
     return StoredBatch(frame, 0, len(frame), offset, offset, RecordBatch(frame, 0, len(frame)))
 
 
-def _left(rejected: Rejected, now_ms: int) -> Left:
+def _remaining(rejected: Rejected, now_ms: int) -> RemainingLetter:
     rules = [name for name, _ in rejected.rules]
-    why = f"rule {', '.join(rules)}" if rules else rejected.reason.value
+    reason = f"rule {', '.join(rules)}" if rules else rejected.reason.value
     if not rejected.bad_records:
-        return Left(why, rejected.message or rejected.reason.value)
+        return RemainingLetter(reason, rejected.message or rejected.reason.value)
     bad = rejected.bad_records[0]
     message = diagnosis_of(bad, now_ms)
-    return Left(why, f"{bad.timestamp} {message}" if bad.reason in TIMED else message)
+    return RemainingLetter(reason, f"{bad.timestamp} {message}" if bad.reason in TIMED else message)

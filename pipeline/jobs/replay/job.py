@@ -14,35 +14,40 @@ from sluicegate.pipeline.jobs.replay import report
 from sluicegate.pipeline.jobs.replay.decisions import Validation
 from sluicegate.pipeline.jobs.replay.letters import LetterSource
 from sluicegate.pipeline.jobs.replay.listing import decided
-from sluicegate.pipeline.jobs.replay.locations import Origins, dead_letter_location, listed_record_location, origins_of
+from sluicegate.pipeline.jobs.replay.locations import (
+    DestinationTopics,
+    dead_letter_location,
+    listed_record_location,
+    origins_of,
+)
 from sluicegate.pipeline.jobs.replay.progress import (
-    Remaining,
+    RemainingRanges,
     Run,
-    as_committed,
-    as_settled,
+    committed_remainder,
     groups_of,
     next_run,
+    settled_remainder,
     writing_of,
 )
 from sluicegate.pipeline.jobs.replay.request import ReplayRequest, replay_policies
-from sluicegate.pipeline.jobs.replay.writing import Headers, PartitionPlan, Written, write_back
+from sluicegate.pipeline.jobs.replay.writing import Headers, ReplayedPartition, ReplayPartition, write_back
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.notebook import Shown
 from sluicegate.pipeline.report.wording import Conclusion
 from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.source.tasks import over
+from sluicegate.pipeline.source.tasks import map_in_tasks
 from sluicegate.pipeline.topics import Topics
 from sluicegate.pipeline.writing.transactions import wait_until_readable
 from sluicegate.protocol.messages.fetch import LATEST
 
-_ALL, BACK, LEFT = "cells", "replays", "left"
+_ALL, BACK, REMAINING = "cells", "replays", "remaining"
 _AT_ONCE = 4  # writing a small partition is mostly waiting for coordinators
 _WRITTEN = "to string, to_partition bigint, records bigint, last bigint"
-_MOST_LEFT = 200
+_MOST_REMAINING = 200
 """Number of those in the summary; the table has all."""
 _PLACE = ("topic", "partition", "offset")
-LeftOf = Callable[[Topics, dict[str, str], Sequence[OffsetRange]], Remaining]
+RemainingOf = Callable[[Topics, dict[str, str], Sequence[OffsetRange]], RemainingRanges]
 """Returns what is not replayed of the ranges, by the groups of their progress."""
 
 
@@ -56,7 +61,7 @@ class Work:
     letters: LetterSource
     groups: dict[str, str]
     ranges: list[OffsetRange]
-    origins: Origins
+    origins: DestinationTopics
     validation: Validation
     headers: Headers
     run: Run
@@ -65,23 +70,25 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
-    """`plans`: what to write. `back` and `left`: rows of the tables. `before`: rows left by earlier runs."""
+class ReplayListing:
+    """`plans`: what to write. `back` and `remaining`: rows of the tables. `before`: the rows of earlier
+    runs that remain.
+    """
 
-    plans: list[PartitionPlan]
+    plans: list[ReplayPartition]
     back: DataFrame
-    left: DataFrame
+    remaining: DataFrame
     before: DataFrame | None
 
 
 def dry_run_work(spark: SparkSession, topics: Topics, results: Results, request: ReplayRequest) -> Work:
-    """Return the work for a dry run. Raises CannotWrite and NoFindings."""
-    return _work(spark, topics, results, request, as_committed, tuple)
+    """Return the work for a dry run. Raises CannotWriteTopic and NoFindings."""
+    return _work(spark, topics, results, request, committed_remainder, tuple)
 
 
 def applied_work(spark: SparkSession, topics: Topics, results: Results, request: ReplayRequest) -> Work:
-    """Return the work to write, and fence other runs. Raises CannotWrite and NoFindings."""
-    return _work(spark, topics, results, request, as_settled, _only_if_none)
+    """Return the work to write, and fence other runs. Raises CannotWriteTopic and NoFindings."""
+    return _work(spark, topics, results, request, settled_remainder, _only_if_none)
 
 
 def _work(
@@ -89,7 +96,7 @@ def _work(
     topics: Topics,
     results: Results,
     request: ReplayRequest,
-    left_of: LeftOf,
+    remaining_of: RemainingOf,
     warnings_of: Callable[[list[str]], tuple[str, ...]],
 ) -> Work:
     """`warnings_of` converts missing rights to warnings or raises."""
@@ -102,16 +109,25 @@ def _work(
     rights.check(rights.lacking(topics, map(rights.for_progress, groups.values())))
     unable = warnings_of(rights.lacking(topics, map(rights.for_transactions, groups.values())))
     run = next_run(results)
-    committed = left_of(topics, groups, location.ranges)
-    left = run.not_done(committed.ranges, groups)
-    targets = location.targets(spark, left)
+    committed = remaining_of(topics, groups, location.ranges)
+    remaining = run.not_done(committed.ranges, groups)
+    targets = location.targets(spark, remaining)
     unable += warnings_of(rights.lacking(topics, rights.for_writing(sorted(targets))))
     origins = origins_of(topics, targets)
     policies = replay_policies(request.config, origins.settings, request.fix)
     validation = Validation(policies, origins.partitions, request.by, request.now_ms)
-    warnings = (*unable, *committed.gone, *origins.warnings, *location.passed_over(left))
+    warnings = (*unable, *committed.missing, *origins.warnings, *location.passed_over(remaining))
     return Work(
-        topics, location.letters, groups, left, origins, validation, request.headers, run, location.called, warnings
+        topics,
+        location.letters,
+        groups,
+        remaining,
+        origins,
+        validation,
+        request.headers,
+        run,
+        location.called,
+        warnings,
     )
 
 
@@ -120,48 +136,48 @@ def _only_if_none(lacks: list[str]) -> tuple[str, ...]:
     return ()
 
 
-def listed(spark: SparkSession, work: Work) -> Listing:
-    """Write the tables `replays` and `left`. Raises what deciding raises."""
+def list_decisions(spark: SparkSession, work: Work) -> ReplayListing:
+    """Write the tables `replays` and `remaining`. Raises what deciding raises."""
     results = work.run.results
     wanted = [each for each in work.ranges if each.size > 0]
     rows = results.write_table(_ALL, decided(spark, work.letters, wanted, work.validation))
-    back = results.write_table(BACK, rows.where("why IS NULL").drop("why", "told", "is_exact"))
-    left = work.run.list_left(rows.where("why IS NOT NULL").drop("after", "corrected", "is_exact"))
-    before = work.run.left_before(work.ranges, work.groups)
-    results.write_table(LEFT, left if before is None else before.unionByName(left))
+    back = results.write_table(BACK, rows.where("reason IS NULL").drop("reason", "reported", "is_exact"))
+    remaining = work.run.list_remaining(rows.where("reason IS NOT NULL").drop("after", "corrected", "is_exact"))
+    before = work.run.remaining_before(work.ranges, work.groups)
+    results.write_table(REMAINING, remaining if before is None else before.unionByName(remaining))
     counts = rows.groupBy("topic", "partition").agg(f.count("*").alias("records"), f.bool_or("is_exact").alias("exact"))
     found = {TopicPartition(row.topic, row.partition): (row.records, bool(row.exact)) for row in counts.collect()}
     offsets: dict[TopicPartition, set[int]] = {}
-    for row in left.select(*_PLACE).toLocalIterator():
+    for row in remaining.select(*_PLACE).toLocalIterator():
         offsets.setdefault(TopicPartition(row.topic, row.partition), set()).add(row.offset)
     plan_id = uuid4().hex[:16]
     plans = []
     for each in wanted:
         records, is_exact = found.get(each.of, (0, False))
-        plans.append(PartitionPlan(plan_id, each, records, frozenset(offsets.get(each.of, ())), is_exact))
+        plans.append(ReplayPartition(plan_id, each, records, frozenset(offsets.get(each.of, ())), is_exact))
     results.remove(_ALL)
-    return Listing(plans, back, left, before)
+    return ReplayListing(plans, back, remaining, before)
 
 
-def apply(spark: SparkSession, work: Work, listing: Listing) -> list[Written]:
-    """Write records back and wait until readers see them. Raises CannotWrite."""
+def write_listed(spark: SparkSession, work: Work, listing: ReplayListing) -> list[ReplayedPartition]:
+    """Write records back and wait until readers see them. Raises CannotWriteTopic."""
     work.run.begin(work.ranges, work.groups)
     letters, validation, headers, size = work.letters, work.validation, work.headers, work.origins.batch_bytes
     topics, groups = work.topics, work.groups
 
-    def write(plan: PartitionPlan) -> list[pa.RecordBatch]:
+    def write(plan: ReplayPartition) -> list[pa.RecordBatch]:
         writing = writing_of(topics, groups, plan.source.of, size, plan.is_exact)
         done = write_back(plan, validation, headers, letters, writing)
         return [pa.RecordBatch.from_pylist([asdict(each) for each in done])] if done else []
 
-    rows = over(spark, listing.plans, lambda plan: plan.source.size, write, _WRITTEN, _AT_ONCE).collect()
-    written = [Written(**row.asDict()) for row in rows]
+    rows = map_in_tasks(spark, listing.plans, lambda plan: plan.source.size, write, _WRITTEN, _AT_ONCE).collect()
+    written = [ReplayedPartition(**row.asDict()) for row in rows]
     work.run.end(work.ranges, work.groups)
     wait_until_readable(_hidden(work.topics, written))
     return written
 
 
-def _hidden(topics: Topics, written: Sequence[Written]) -> Callable[[], list[str]]:
+def _hidden(topics: Topics, written: Sequence[ReplayedPartition]) -> Callable[[], list[str]]:
     """Return a function that returns a sentence for each partition where readers do not see all written records."""
     ends: dict[TopicPartition, int] = {}
     for each in written:
@@ -179,29 +195,29 @@ def _hidden(topics: Topics, written: Sequence[Written]) -> Callable[[], list[str
     return ask
 
 
-def summary_of(work: Work, listing: Listing, written: list[Written] | None) -> dict[str, Any]:
+def summary_of(work: Work, listing: ReplayListing, written: list[ReplayedPartition] | None) -> dict[str, Any]:
     """Return the summary; `written` is None for a dry run."""
     back = listing.back.groupBy("topic", "to_topic", "kept_for", "corrected").agg(
         f.count("*").alias("records"),
         *(f.min_by(name, f.struct("partition", "offset")).alias(name) for name in ("before", "after")),
         f.min(f.struct("partition", "offset")).alias("example_at"),
     )
-    left = listing.left.groupBy("topic", "to_topic", "kept_for", "why").agg(
+    remaining = listing.remaining.groupBy("topic", "to_topic", "kept_for", "reason").agg(
         f.count("*").alias("records"),
-        f.min_by("told", f.struct("partition", "offset")).alias("told"),
+        f.min_by("reported", f.struct("partition", "offset")).alias("reported"),
         f.min(f.struct("partition", "offset")).alias("example_at"),
     )
-    goes, stays = (_as_dicts(rows.orderBy("topic", "to_topic", "kept_for")) for rows in (back, left))
-    named = listing.left.orderBy(*_PLACE).limit(_MOST_LEFT)
+    goes, stays = (_as_dicts(rows.orderBy("topic", "to_topic", "kept_for")) for rows in (back, remaining))
+    named = listing.remaining.orderBy(*_PLACE).limit(_MOST_REMAINING)
     found: dict[str, Any] = {
         "job": "replay",
         "of": work.called,
         "applied": written is not None,
         "topics": {name: _counts(name, goes, stays) for name in work.topics.names},
         "replays": goes,
-        "left": stays,
-        "left_records": [row.asDict() for row in named.collect()],
-        "left_by_earlier_runs": 0 if listing.before is None else listing.before.count(),
+        "remaining": stays,
+        "remaining_records": [row.asDict() for row in named.collect()],
+        "remaining_by_earlier_runs": 0 if listing.before is None else listing.before.count(),
     }
     if written is not None:
         found["written_by_this_run"] = sum(each.records for each in written)
@@ -210,10 +226,10 @@ def summary_of(work: Work, listing: Listing, written: list[Written] | None) -> d
 
 def _counts(name: str, goes: list[dict[str, Any]], stays: list[dict[str, Any]]) -> dict[str, int]:
     its = [row for row in goes if row["topic"] == name]
-    left = sum(row["records"] for row in stays if row["topic"] == name)
+    remaining = sum(row["records"] for row in stays if row["topic"] == name)
     back = sum(row["records"] for row in its)
     corrected = sum(row["records"] for row in its if row["corrected"])
-    return {"records": back + left, "replayed": back, "corrected": corrected, "left": left}
+    return {"records": back + remaining, "replayed": back, "corrected": corrected, "remaining": remaining}
 
 
 def _as_dicts(rows: DataFrame) -> list[dict[str, Any]]:
@@ -223,12 +239,12 @@ def _as_dicts(rows: DataFrame) -> list[dict[str, Any]]:
 @dataclass(frozen=True, slots=True, repr=False)
 class Replay(Shown):
     """`summary`: contents of summary.json. `replays`: a row for each record that is written back, before and after.
-    `left`: the others with the reason. `warnings`: a sentence for each.
+    `remaining`: the others with the reason. `warnings`: a sentence for each.
     """
 
     summary: dict[str, Any]
     replays: DataFrame
-    left: DataFrame
+    remaining: DataFrame
     warnings: tuple[str, ...]
 
     def conclusion(self) -> Conclusion:
@@ -241,24 +257,24 @@ class Replay(Shown):
 
 
 def propose_replay(spark: SparkSession, topics: Topics, results: Results, request: ReplayRequest) -> Replay:
-    """List what would be written back; no topic is written. Raises CannotWrite, NoFindings, and what deciding
+    """List what would be written back; no topic is written. Raises CannotWriteTopic, NoFindings, and what deciding
     raises.
     """
     work = dry_run_work(spark, topics, results, request)
     results.forget_summary()
-    return _finish(work, listed(spark, work), None)
+    return _finish(work, list_decisions(spark, work), None)
 
 
 def write_replay(spark: SparkSession, topics: Topics, results: Results, request: ReplayRequest) -> Replay:
-    """Write records back; resumes a killed run. Raises CannotWrite, NoFindings, and what deciding raises."""
+    """Write records back; resumes a killed run. Raises CannotWriteTopic, NoFindings, and what deciding raises."""
     work = applied_work(spark, topics, results, request)
     results.forget_summary()
-    listing = listed(spark, work)
-    return _finish(work, listing, apply(spark, work, listing))
+    listing = list_decisions(spark, work)
+    return _finish(work, listing, write_listed(spark, work, listing))
 
 
-def _finish(work: Work, listing: Listing, done: list[Written] | None) -> Replay:
+def _finish(work: Work, listing: ReplayListing, done: list[ReplayedPartition] | None) -> Replay:
     results, summary = work.run.results, summary_of(work, listing, done)
     report.write_report(results, summary, work.validation.now_ms)
     results.write_summary(summary)
-    return Replay(summary, results.read_table(BACK), results.read_table(LEFT), work.warnings)
+    return Replay(summary, results.read_table(BACK), results.read_table(REMAINING), work.warnings)

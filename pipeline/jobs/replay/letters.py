@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, NoDeadLetter, dead_letter
-from sluicegate.pipeline.jobs.replay.decisions import Left, LeftReason
+from sluicegate.pipeline.jobs.replay.decisions import RemainingLetter, RemainingReason
 from sluicegate.pipeline.jobs.replay.progress import DEAD_LETTER_GROUP
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.source.options import source_options
@@ -18,11 +18,11 @@ _NAMES = _COLUMNS.split(",")
 
 @dataclass(frozen=True, slots=True)
 class LetterBatch:
-    """Consecutive records, each with its offset and, if it is not a dead letter, why it is left. `size`:
+    """Consecutive records, each with its offset and, if it is not a dead letter, why it remains. `size`:
     bytes of all.
     """
 
-    records: list[tuple[int, DeadLetter | Left]]
+    records: list[tuple[int, DeadLetter | RemainingLetter]]
     size: int
 
 
@@ -50,10 +50,10 @@ class DeadLetterTopic:
             for start in range(0, len(batch), _ROWS):
                 rows = batch.slice(start, _ROWS)
                 columns = [rows[name].to_pylist() for name in _NAMES]
-                found: list[tuple[int, DeadLetter | Left]] = []
+                found: list[tuple[int, DeadLetter | RemainingLetter]] = []
                 for key, value, offset, headers in zip(*columns, strict=True):
                     try:
                         found.append((offset, dead_letter(wanted.of, offset, key, value, headers)))
                     except NoDeadLetter as error:
-                        found.append((offset, Left(LeftReason.NO_DEAD_LETTER, str(error))))
+                        found.append((offset, RemainingLetter(RemainingReason.NO_DEAD_LETTER, str(error))))
                 yield LetterBatch(found, rows.nbytes)

@@ -13,8 +13,8 @@ from pyspark.sql import functions as f
 from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.jobs.audit.findings import RowKind
 from sluicegate.pipeline.jobs.repair.correction import RepairHeader
-from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, Header, Record, decoded, raw_headers
-from sluicegate.pipeline.jobs.replay.decisions import Left, LeftReason
+from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, Header, ReplayRecord, decoded, raw_headers
+from sluicegate.pipeline.jobs.replay.decisions import RemainingLetter, RemainingReason
 from sluicegate.pipeline.jobs.replay.letters import LetterBatch
 from sluicegate.pipeline.jobs.replay.progress import LISTED_GROUP
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
@@ -54,7 +54,9 @@ class ListedRecords:
 
     def _some(self, of: TopicPartition, rows: list[dict[str, Any]]) -> LetterBatch:
         if rows[0]["timestamp"] is None:
-            return LetterBatch([(row["offset"], Left(LeftReason.WHOLE_BATCH, row["diagnosis"])) for row in rows], 0)
+            return LetterBatch(
+                [(row["offset"], RemainingLetter(RemainingReason.WHOLE_BATCH, row["diagnosis"])) for row in rows], 0
+            )
         stored, size = self._stored(of, [row["offset"] for row in rows])
         return LetterBatch([(row["offset"], _letter(of, row, stored.get(row["offset"]))) for row in rows], size)
 
@@ -148,18 +150,22 @@ def _runs(offsets: NDArray[np.int64], whole: NDArray[np.bool_]) -> Iterator[tupl
             yield start, min(_AT_ONCE, end - start)
 
 
-def _letter(of: TopicPartition, row: Mapping[str, Any], stored: Mapping[str, Any] | None) -> DeadLetter | Left:
+def _letter(
+    of: TopicPartition, row: Mapping[str, Any], stored: Mapping[str, Any] | None
+) -> DeadLetter | RemainingLetter:
     offset = row["offset"]
     if stored is None:
-        return Left(LeftReason.GONE, f"the record at offset {offset} was deleted (retention or compaction?)")
+        return RemainingLetter(
+            RemainingReason.NOT_STORED, f"the record at offset {offset} was deleted (retention or compaction?)"
+        )
     if stored["timestamp_type"] != _APPENDED and stored["timestamp"] != row["timestamp"]:
         message = (
             f"its timestamp is {stored['timestamp']}, and {row['timestamp']} was validated: if the topic was recreated,"
         )
-        return Left(LeftReason.ANOTHER, f"{message} audit it again")
+        return RemainingLetter(RemainingReason.ANOTHER, f"{message} audit it again")
     rules = row["rules"]
     own = decoded(raw_headers(stored["headers_binary"]))
-    record = Record(stored["timestamp"], stored["key"], stored["value"], own)
+    record = ReplayRecord(stored["timestamp"], stored["key"], stored["value"], own)
     proxy_headers: tuple[Header, ...] = (
         (RepairHeader.ORIGIN.value, f"{of.topic}/{of.partition}/{offset}".encode()),
         (DeadLetterHeader.REASON.value, row["reason"].encode()),

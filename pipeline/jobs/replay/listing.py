@@ -7,18 +7,18 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, encoded
-from sluicegate.pipeline.jobs.replay.decisions import Back, Decider, Left, Validation
+from sluicegate.pipeline.jobs.replay.decisions import Decider, RemainingLetter, Replayed, Validation
 from sluicegate.pipeline.jobs.replay.letters import LetterSource
 from sluicegate.pipeline.kafka.cluster import OffsetRange
-from sluicegate.pipeline.source.tasks import over
+from sluicegate.pipeline.source.tasks import map_in_tasks
 from sluicegate.pipeline.writing.record_writers import librdkafka_takes
 
 DDL = (
     "topic string, partition int, offset bigint, to_topic string, to_partition int, kept_for string, before bigint, "
-    "after bigint, corrected boolean, why string, told string, is_exact boolean"
+    "after bigint, corrected boolean, reason string, reported string, is_exact boolean"
 )
-"""`why` and `told` are null for records that are written back. `before` and `after` are times in ms. `kept_for`: why
-the proxy rejected the record. `is_exact`: it is written back, and librdkafka would change it.
+"""`reason` and `reported` are null for records that are written back. `before` and `after` are times in ms. `kept_for`:
+why the proxy rejected the record. `is_exact`: it is written back, and librdkafka would change it.
 """
 _TYPES = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64(), "boolean": pa.bool_()}
 _SCHEMA = pa.schema([(name, _TYPES[kind]) for name, kind in (field.split() for field in DDL.split(", "))])
@@ -35,13 +35,13 @@ def decided(
             rows = [_row(wanted, offset, found, decider) for offset, found in some.records]
             yield pa.RecordBatch.from_pylist(rows, _SCHEMA)
 
-    return over(spark, ranges, lambda wanted: wanted.size, of_range, DDL)
+    return map_in_tasks(spark, ranges, lambda wanted: wanted.size, of_range, DDL)
 
 
-def _row(wanted: OffsetRange, offset: int, found: DeadLetter | Left, decider: Decider) -> dict[str, Any]:
+def _row(wanted: OffsetRange, offset: int, found: DeadLetter | RemainingLetter, decider: Decider) -> dict[str, Any]:
     place = {"topic": wanted.of.topic, "partition": wanted.of.partition, "offset": offset}
-    if isinstance(found, Left):
-        return place | {"corrected": False, "why": str(found.why), "told": found.message}
+    if isinstance(found, RemainingLetter):
+        return place | {"corrected": False, "reason": str(found.reason), "reported": found.message}
     about = {
         "to_topic": found.topic,
         "to_partition": found.partition,
@@ -49,8 +49,8 @@ def _row(wanted: OffsetRange, offset: int, found: DeadLetter | Left, decider: De
         "before": found.record.timestamp,
     }
     match decider.decide(found):
-        case Left(why, message):
-            return place | about | {"corrected": False, "why": str(why), "told": message}
-        case Back(record, corrected):
+        case RemainingLetter(reason, message):
+            return place | about | {"corrected": False, "reason": str(reason), "reported": message}
+        case Replayed(record, corrected):
             is_exact = not librdkafka_takes(record.timestamp, encoded(record.headers))
             return place | about | {"corrected": corrected, "after": record.timestamp, "is_exact": is_exact}

@@ -10,15 +10,15 @@ from pyspark.sql import SparkSession
 
 from sluicegate.pipeline.jobs.audit.job import cluster_settings
 from sluicegate.pipeline.jobs.repair.settings import SECONDS
-from sluicegate.pipeline.jobs.replay.decisions import Left
+from sluicegate.pipeline.jobs.replay.decisions import RemainingLetter
 from sluicegate.pipeline.jobs.replay.letters import DeadLetterTopic, LetterSource
 from sluicegate.pipeline.jobs.replay.listed_records import ListedRecords, listed_in, passed_over, ranges_of
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.source.tasks import over
+from sluicegate.pipeline.source.tasks import map_in_tasks
 from sluicegate.pipeline.topic_ids import check_topic_ids
 from sluicegate.pipeline.topics import Topics
-from sluicegate.pipeline.writing.record_writers import CannotWrite
+from sluicegate.pipeline.writing.record_writers import CannotWriteTopic
 from sluicegate.validation.cluster_settings import ClusterSettings
 
 DEAD_LETTER, FOUND_RECORD = "dead letter", "listed record"
@@ -68,7 +68,7 @@ _DEFAULT_BATCH_BYTES = 1_048_588  # a broker's default, if its settings cannot b
 
 
 @dataclass(frozen=True, slots=True)
-class Origins:
+class DestinationTopics:
     """Destination topics that exist: number of `partitions`, and `settings` if they can be read. `warnings`: a sentence
     for each topic with unreadable settings.
     """
@@ -89,20 +89,23 @@ def named_in(spark: SparkSession, letters: LetterSource, ranges: Sequence[Offset
 
     def of_range(wanted: OffsetRange) -> Iterable[pa.RecordBatch]:
         names = {
-            found.topic for some in letters.within(wanted) for _, found in some.records if not isinstance(found, Left)
+            found.topic
+            for some in letters.within(wanted)
+            for _, found in some.records
+            if not isinstance(found, RemainingLetter)
         }
         return [pa.RecordBatch.from_pydict({"topic": pa.array(sorted(names), pa.string())})]
 
-    rows = over(spark, ranges, lambda wanted: wanted.size, of_range, "topic string").distinct().collect()
+    rows = map_in_tasks(spark, ranges, lambda wanted: wanted.size, of_range, "topic string").distinct().collect()
     return {row.topic for row in rows}
 
 
-def origins_of(topics: Topics, names: Collection[str]) -> Origins:
-    """Return those of the named topics that exist. Raises CannotWrite if topics cannot be listed."""
+def origins_of(topics: Topics, names: Collection[str]) -> DestinationTopics:
+    """Return those of the named topics that exist. Raises CannotWriteTopic if topics cannot be listed."""
     try:
         known = AdminClient(topics.for_librdkafka).list_topics(timeout=SECONDS).topics
     except KafkaException as error:
-        raise CannotWrite(error.args[0].str()) from error
+        raise CannotWriteTopic(error.args[0].str()) from error
     there = sorted(known.keys() & set(names))
     settings, warnings = cluster_settings(Topics(topics.bootstrap, tuple(there), topics.settings))
-    return Origins({name: len(known[name].partitions) for name in there}, settings, tuple(warnings))
+    return DestinationTopics({name: len(known[name].partitions) for name in there}, settings, tuple(warnings))

@@ -19,8 +19,8 @@ from sluicegate.pipeline.jobs.repair.settings import topic_id_of
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
-from sluicegate.pipeline.writing.progress import Progress, group, progress_in
-from sluicegate.pipeline.writing.record_writers import CannotWrite, Writing
+from sluicegate.pipeline.writing.progress import WriteProgress, group, progress_in
+from sluicegate.pipeline.writing.record_writers import CannotWriteTopic, Writing
 from sluicegate.pipeline.writing.transactions import transactions
 
 DEAD_LETTER_GROUP, LISTED_GROUP = "sluicegate-replay", "sluicegate-replay-found"
@@ -28,40 +28,40 @@ DEAD_LETTER_GROUP, LISTED_GROUP = "sluicegate-replay", "sluicegate-replay-found"
 
 
 def groups_of(topics: Topics, begins: str = DEAD_LETTER_GROUP) -> dict[str, str]:
-    """Return the group of each source topic; a topic that is created again gets another group. Raises CannotWrite."""
+    """Return the group of each source topic; a topic created again gets another group. Raises CannotWriteTopic."""
     admin = AdminClient(topics.for_librdkafka)
     try:
         return {name: f"{begins}.{name}.{topic_id_of(admin, name)}" for name in topics.names}
     except KafkaException as error:
-        raise CannotWrite(f"{', '.join(topics.names)}: {error.args[0].str()}") from error
+        raise CannotWriteTopic(f"{', '.join(topics.names)}: {error.args[0].str()}") from error
 
 
 @dataclass(frozen=True, slots=True)
-class Remaining:
+class RemainingRanges:
     """The rest of the ranges, and a sentence for each partition with records that were deleted before a replay read
     them.
     """
 
     ranges: list[OffsetRange]
-    gone: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
 
 
-def as_committed(topics: Topics, groups: Mapping[str, str], ranges: Sequence[OffsetRange]) -> Remaining:
-    """Return what is left of the ranges without disturbing a running replay. Raises CannotWrite."""
+def committed_remainder(topics: Topics, groups: Mapping[str, str], ranges: Sequence[OffsetRange]) -> RemainingRanges:
+    """Return what remains of the ranges without disturbing a running replay. Raises CannotWriteTopic."""
     client = {**topics.for_librdkafka, "isolation.level": "read_uncommitted"}  # do not wait for open transactions
-    found: dict[TopicPartition, Progress] = {}
+    found: dict[TopicPartition, WriteProgress] = {}
     try:
         for name, group_id in groups.items():
             with group(group_id, client) as consumer:
                 found |= progress_in(consumer, [each.of for each in ranges if each.of.topic == name])
     except KafkaException as error:
-        raise CannotWrite(f"{', '.join(groups)}: {error.args[0].str()}") from error
-    return _left_of(ranges, {of: its.reached for of, its in found.items()}, is_whole=_is_whole(groups))
+        raise CannotWriteTopic(f"{', '.join(groups)}: {error.args[0].str()}") from error
+    return _remaining_of(ranges, {of: its.reached for of, its in found.items()}, is_whole=_is_whole(groups))
 
 
-def as_settled(topics: Topics, groups: Mapping[str, str], ranges: Sequence[OffsetRange]) -> Remaining:
-    """Return what is left of the ranges after the transaction of a killed run is committed or aborted. A running replay
-    is fenced and ends. Raises CannotWrite.
+def settled_remainder(topics: Topics, groups: Mapping[str, str], ranges: Sequence[OffsetRange]) -> RemainingRanges:
+    """Return what remains of the ranges after the transaction of a killed run is committed or aborted. A running replay
+    is fenced and ends. Raises CannotWriteTopic.
     """
     reached: dict[TopicPartition, int] = {}
     for each in ranges:
@@ -69,7 +69,7 @@ def as_settled(topics: Topics, groups: Mapping[str, str], ranges: Sequence[Offse
             before = target.before()
             if before is not None:
                 reached[each.of] = before.reached
-    return _left_of(ranges, reached, is_whole=_is_whole(groups))
+    return _remaining_of(ranges, reached, is_whole=_is_whole(groups))
 
 
 def writing_of(
@@ -88,28 +88,30 @@ def _is_whole(groups: Mapping[str, str]) -> bool:
     return not any(group_id.startswith(f"{LISTED_GROUP}.") for group_id in groups.values())
 
 
-def _left_of(ranges: Sequence[OffsetRange], reached: Mapping[TopicPartition, int], *, is_whole: bool) -> Remaining:
-    """Return the rest of every range, also if it is empty. Raises CannotWrite if a log ends before its progress."""
+def _remaining_of(
+    ranges: Sequence[OffsetRange], reached: Mapping[TopicPartition, int], *, is_whole: bool
+) -> RemainingRanges:
+    """Return the rest of each range, also if empty. Raises CannotWriteTopic if a log ends before its progress."""
     for each in ranges:
         if reached.get(each.of, 0) > each.end and is_whole:
-            raise CannotWrite(
+            raise CannotWriteTopic(
                 f"{each.of} was replayed up to offset {reached[each.of]}, and ends at offset {each.end}: its broker "
-                "lost records. Replay what is left from another topic, or delete the group of its progress"
+                "lost records. Replay the rest from another topic, or delete the group of its progress"
             )
-    gone = tuple(
+    missing = tuple(
         f"{each.of} was replayed up to offset {reached[each.of]}, and begins at offset {each.start}: dead letters at "
         f"offsets {reached[each.of]} to {each.start - 1} are gone (retention or deleted records)"
         for each in ranges
         if is_whole and 0 < reached.get(each.of, 0) < each.start
     )
-    left = [replace(each, start=min(each.end, max(each.start, reached.get(each.of, 0)))) for each in ranges]
-    return Remaining(left, gone)
+    remaining = [replace(each, start=min(each.end, max(each.start, reached.get(each.of, 0)))) for each in ranges]
+    return RemainingRanges(remaining, missing)
 
 
 _FOLDER = "runs"
 _BEGUN = "begun.json"
 _ENDED = "ended.json"
-_LEFT = "left"
+_REMAINING = "remaining"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +125,9 @@ class Run:
     def _path(self) -> str:
         return f"{_FOLDER}/{self.number}"
 
-    def list_left(self, rows: DataFrame) -> DataFrame:
+    def list_remaining(self, rows: DataFrame) -> DataFrame:
         """Write the records that this run leaves."""
-        return self.results.write_table(f"{self._path}/{_LEFT}", rows)
+        return self.results.write_table(f"{self._path}/{_REMAINING}", rows)
 
     def begin(self, ranges: Sequence[OffsetRange], groups: dict[str, str]) -> None:
         """Note that writing begins. `groups` distinguish topics of the same name."""
@@ -149,8 +151,8 @@ class Run:
         reached = [ends.get((groups[r.of.topic], r.of.partition), 0) for r in ranges]
         return [replace(r, start=max(r.start, min(r.end, end))) for r, end in zip(ranges, reached, strict=True)]
 
-    def left_before(self, ranges: Sequence[OffsetRange], groups: dict[str, str]) -> DataFrame | None:
-        """Return what earlier runs left of this run's topics before these ranges; None if there is nothing."""
+    def remaining_before(self, ranges: Sequence[OffsetRange], groups: dict[str, str]) -> DataFrame | None:
+        """Return what remains after earlier runs of this run's topics before these ranges; None if there is nothing."""
         parts = []
         ends = {(groups[r.of.topic], r.of.partition): r.start for r in ranges}
         for number in reversed(range(self.number)):
@@ -158,7 +160,7 @@ class Run:
             its = {(group_id, partition): (topic, start) for group_id, topic, partition, start in begun}
             bounds = [(its[key][0], key[1], end) for key, end in ends.items() if key in its]
             if bounds:
-                rows = self.results.read_table(f"{_FOLDER}/{number}/{_LEFT}")
+                rows = self.results.read_table(f"{_FOLDER}/{number}/{_REMAINING}")
                 known = rows.sparkSession.createDataFrame(bounds, "topic string, partition int, end bigint")
                 parts.append(rows.join(known, ["topic", "partition"]).where("offset < end").drop("end"))
             ends |= {key: start for key, (_, start) in its.items() if key in ends}

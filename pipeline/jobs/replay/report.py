@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sluicegate.pipeline.report.console import ConsoleTable
-from sluicegate.pipeline.report.page import Section, Table, page
+from sluicegate.pipeline.report.page import ReportSection, Table, page
 from sluicegate.pipeline.report.wording import Conclusion, counted, cut, dated, printable, share
 from sluicegate.pipeline.results import REPORT, Results
 
@@ -13,54 +13,59 @@ from sluicegate.pipeline.results import REPORT, Results
 def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     """Return the conclusion for all dead-letter topics, dry run or not."""
     topics = summary["topics"].values()
-    records, back, corrected, left = (
-        sum(topic[name] for topic in topics) for name in ("records", "replayed", "corrected", "left")
+    records, back, corrected, remaining = (
+        sum(topic[name] for topic in topics) for name in ("records", "replayed", "corrected", "remaining")
     )
     goes = "were written back" if summary["applied"] else "would be written back"
-    stay = "is left where it is" if left == 1 else "are left where they are"
+    stay = "remains where it is" if remaining == 1 else "remain where they are"
     found = (
         f"{share(back, records)} of {counted(records, summary['of'])} {goes}, {corrected:,} of them corrected; "
-        f"{left:,} {stay}."
+        f"{remaining:,} {stay}."
     )
-    return Conclusion(found, _to_do(summary["of"], summary["applied"], records, back, left))
+    return Conclusion(found, _to_do(summary["of"], summary["applied"], records, back, remaining))
 
 
-def _to_do(called: str, applied: bool, records: int, back: int, left: int) -> str:
+def _to_do(called: str, applied: bool, records: int, back: int, remaining: int) -> str:
     if not records:
         return f"Nothing: earlier runs have handled all {called}s."
     if applied:
-        rest = " Records that are left are not tried again: see the table left and their topic." if left else ""
+        rest = " Records that remain are not tried again: see the table remaining and their topic." if remaining else ""
         return f"Readers of the topics see each once with isolation.level=read_committed.{rest}"
     if not back:
-        return "Nothing would be written. --fix, or your function with --by, can correct the records that are left."
+        return "Nothing would be written. --fix, or your function with --by, can correct the records that remain."
     more = (
-        " First check whether --fix or --by can correct the rest: an applied run does not try it again." if left else ""
+        " First check whether --fix or --by can correct the rest: an applied run does not try it again."
+        if remaining
+        else ""
     )
     return f"Look at the times before and after. If they are right, run the same command with --apply.{more}"
 
 
 _HEADS = ("source", "destination", "rejected for", "decision", "records", "example", "details")
-_LEFT = ("record", "destination", "rejected for", "reason")
+_REMAINING = ("record", "destination", "rejected for", "reason")
 
 
 def first_lines(summary: Mapping[str, Any]) -> list[str]:
-    """Return sentences about what is written back and what is left."""
+    """Return sentences about what is written back and what remains."""
     topics = summary["topics"].values()
-    records, back, corrected, left = (
-        sum(topic[name] for topic in topics) for name in ("records", "replayed", "corrected", "left")
+    records, back, corrected, remaining = (
+        sum(topic[name] for topic in topics) for name in ("records", "replayed", "corrected", "remaining")
     )
     goes = "were written back" if summary["applied"] else "would be written back"
     to: Counter[str] = Counter()
-    why: Counter[str] = Counter()
+    reason: Counter[str] = Counter()
     for row in summary["replays"]:
         to[row["to_topic"]] += row["records"]
-    for row in summary["left"]:
-        why[row["why"]] += row["records"]
+    for row in summary["remaining"]:
+        reason[row["reason"]] += row["records"]
     lines = [f"{back:,} of {records:,} {summary['of']}s {goes}, {corrected:,} of them corrected{_in_words(to)}."]
-    if left:
-        lines.append(f"{left:,} are left where they are{_in_words(why)}; the table left has the reasons.")
-    if summary["left_by_earlier_runs"]:
-        lines.append(f"{summary['left_by_earlier_runs']:,} more were left by earlier runs; they are in that table too.")
+    if remaining:
+        stay = "remains where it is" if remaining == 1 else "remain where they are"
+        lines.append(f"{remaining:,} {stay}{_in_words(reason)}; the table remaining has the reasons.")
+    if summary["remaining_by_earlier_runs"]:
+        lines.append(
+            f"{summary['remaining_by_earlier_runs']:,} more remained after earlier runs; they are in that table too."
+        )
     return lines
 
 
@@ -72,21 +77,21 @@ def console_table(summary: Mapping[str, Any]) -> ConsoleTable:
 
 
 def write_report(results: Results, summary: Mapping[str, Any], now_ms: int) -> None:
-    """Write the report: the decisions, then the records that are left."""
+    """Write the report: the decisions, then the records that remain."""
     shown, rest = cut(_rows(summary), "summary.json")
-    sections = [Section("Decisions", tables=[Table(rest, _HEADS, shown)])]
-    if summary["left_records"]:
-        named, more = cut(summary["left_records"], "the table left")
+    sections = [ReportSection("Decisions", tables=[Table(rest, _HEADS, shown)])]
+    if summary["remaining_records"]:
+        named, more = cut(summary["remaining_records"], "the table remaining")
         rows = [
             (
                 f"{row['topic']}-{row['partition']}@{row['offset']}",
                 _target(row["to_topic"], row["to_partition"]),
                 printable(row["kept_for"] or ""),
-                f"{printable(row['why'])}: {printable(row['told'])}",
+                f"{printable(row['reason'])}: {printable(row['reported'])}",
             )
             for row in named
         ]
-        sections.append(Section("Records left", tables=[Table(more, _LEFT, rows)]))
+        sections.append(ReportSection("Remaining records", tables=[Table(more, _REMAINING, rows)]))
     about = " ".join(
         ["Written." if summary["applied"] else "A dry run: nothing was written.", *first_lines(summary)[1:]]
     )
@@ -98,11 +103,11 @@ def _rows(summary: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         (*_place(row), "corrected" if row["corrected"] else "unchanged", *_count(row), _change(row))
         for row in summary["replays"]
     ]
-    left = [
-        (*_place(row), f"left: {printable(row['why'])}", *_count(row), printable(row["told"]))
-        for row in summary["left"]
+    remaining = [
+        (*_place(row), f"remains: {printable(row['reason'])}", *_count(row), printable(row["reported"]))
+        for row in summary["remaining"]
     ]
-    return [*back, *left]
+    return [*back, *remaining]
 
 
 def _place(row: Mapping[str, Any]) -> tuple[str, str, str]:

@@ -56,7 +56,7 @@ def replay_policies(config: Config, settings: Mapping[str, ClusterSettings], fix
     """Return the file's policies with every violation rejected. `fix`, if given, replaces all fixes in the file.
 
     A topic with quarantine has no fix, because only rejected records are quarantined. A replay does not quarantine, so
-    the fix of `defaults` applies to dead letters too. Nothing is only observed: bad records are left.
+    the fix of `defaults` applies to dead letters too. Nothing is only observed: bad records remain.
     """
     found = policies_of(config, settings)
     rejecting: dict[str, Any] = {"mode": None}

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, encoded
-from sluicegate.pipeline.jobs.replay.decisions import Decider, Left, Validation
+from sluicegate.pipeline.jobs.replay.decisions import Decider, RemainingLetter, Validation
 from sluicegate.pipeline.jobs.replay.letters import LetterBatch, LetterSource
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import DataLoss
-from sluicegate.pipeline.writing.progress import Progress
-from sluicegate.pipeline.writing.record_writers import CannotWrite, Writing
+from sluicegate.pipeline.writing.progress import WriteProgress
+from sluicegate.pipeline.writing.record_writers import CannotWriteTopic, Writing
 from sluicegate.pipeline.writing.transactions import Transactions, transactions
 
 
@@ -22,20 +22,20 @@ class Headers(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionPlan:
-    """The listing of a range: the number of `records`, the offsets of those that are `left`, and whether others cannot
-    be written by librdkafka. `plan_id`: id of this listing.
+class ReplayPartition:
+    """The listing of a range: the number of `records`, the offsets of the `remaining` ones, and whether librdkafka
+    cannot write the others (`is_exact`). `plan_id`: id of this listing.
     """
 
     plan_id: str
     source: OffsetRange
     records: int
-    left: frozenset[int]
+    remaining: frozenset[int]
     is_exact: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class ReplayedPartition:
     """What one task wrote to one partition; `last`: its last offset there."""
 
     to: str
@@ -45,9 +45,9 @@ class Written:
 
 
 def write_back(
-    plan: PartitionPlan, validation: Validation, headers: Headers, letters: LetterSource, writing: Writing
-) -> list[Written]:
-    """Write the records. Raises CannotWrite, FunctionFails, CannotBeValidated and what reading raises; committed
+    plan: ReplayPartition, validation: Validation, headers: Headers, letters: LetterSource, writing: Writing
+) -> list[ReplayedPartition]:
+    """Write the records. Raises CannotWriteTopic, FunctionFails, CannotBeValidated and what reading raises; committed
     records stay.
     """
     of = plan.source.of
@@ -57,17 +57,19 @@ def write_back(
             if writer.rest.size > 0:
                 writer.write(letters.within(writer.rest))
     except DataLoss as loss:
-        raise CannotWrite(f"{loss} since they were listed (retention?); written records stay. Start again") from loss
-    return [Written(p.topic, p.partition, count, target.ends[p]) for p, count in writer.written.items()]
+        raise CannotWriteTopic(
+            f"{loss} since they were listed (retention?); written records stay. Start again"
+        ) from loss
+    return [ReplayedPartition(p.topic, p.partition, count, target.ends[p]) for p, count in writer.written.items()]
 
 
-def _before(plan: PartitionPlan, target: Transactions) -> Progress:
+def _before(plan: ReplayPartition, target: Transactions) -> WriteProgress:
     """Return the progress of an earlier attempt of this task: Spark repeats failed tasks."""
     found = target.before()
     if found is None or found.reached <= plan.source.start:
-        return Progress(plan.source.start, 0, plan.plan_id)
+        return WriteProgress(plan.source.start, 0, plan.plan_id)
     if found.plan_id != plan.plan_id:
-        raise CannotWrite(f"{plan.source.of}: another replay continued meanwhile; start again when it has ended")
+        raise CannotWriteTopic(f"{plan.source.of}: another replay continued meanwhile; start again when it has ended")
     return found
 
 
@@ -75,7 +77,7 @@ class _Writer:
     """Writes in transactions. `rest`: range to write. `written`: records by partition."""
 
     def __init__(
-        self, plan: PartitionPlan, target: Transactions, decider: Decider, headers: Headers, before: Progress
+        self, plan: ReplayPartition, target: Transactions, decider: Decider, headers: Headers, before: WriteProgress
     ) -> None:
         self._plan = plan
         self._target = target
@@ -86,28 +88,28 @@ class _Writer:
         self.written: dict[TopicPartition, int] = {}
 
     def write(self, found: Iterator[LetterBatch]) -> None:
-        """Write all records that are not left, and commit the end of the range."""
+        """Write all records that are not `remaining`, and commit the end of the range."""
         self._target.begin()
         for some in found:
             for offset, letter in some.records:
-                if offset not in self._plan.left:
+                if offset not in self._plan.remaining:
                     self._write(offset, letter)
             self._read += len(some.records)
             if self._target.add(len(some.records), some.size):
                 self._target.commit(self._progress(some.records[-1][0] + 1))
                 self._target.begin()
         if self._read != self._plan.records:
-            raise CannotWrite(
+            raise CannotWriteTopic(
                 f"{self._plan.source.of}: {self._plan.records:,} records were listed, and {self._read:,} were read "
                 "now (deleted?); committed records stay, the rest is not written. Start again"
             )
         self._target.commit(self._progress(self._plan.source.end))
 
-    def _write(self, offset: int, letter: DeadLetter | Left) -> None:
-        if isinstance(letter, Left):
+    def _write(self, offset: int, letter: DeadLetter | RemainingLetter) -> None:
+        if isinstance(letter, RemainingLetter):
             raise self._is_bad_now(offset, letter.message)
         decided = self._decider.decide(letter)
-        if isinstance(decided, Left):
+        if isinstance(decided, RemainingLetter):
             raise self._is_bad_now(offset, decided.message)
         record = decided.record
         to = TopicPartition(letter.topic, letter.partition)
@@ -115,11 +117,11 @@ class _Writer:
         self._target.write(to, record.key, record.value, record.timestamp, encoded((*record.headers, *proxy_headers)))
         self.written[to] = self.written.get(to, 0) + 1
 
-    def _is_bad_now(self, offset: int, message: str) -> CannotWrite:
-        return CannotWrite(
+    def _is_bad_now(self, offset: int, message: str) -> CannotWriteTopic:
+        return CannotWriteTopic(
             f"{self._plan.source.of} offset {offset}: the record was good when it was listed, and is not now: "
             f"{message}. Committed records stay, the rest is not written. Start again"
         )
 
-    def _progress(self, reached: int) -> Progress:
-        return Progress(reached, self._read, self._plan.plan_id)
+    def _progress(self, reached: int) -> WriteProgress:
+        return WriteProgress(reached, self._read, self._plan.plan_id)

@@ -14,7 +14,7 @@ from pyspark.sql import functions as f
 
 from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.jobs.repair.job import PLAN
-from sluicegate.pipeline.jobs.repair.plan import Plan, plan_from
+from sluicegate.pipeline.jobs.repair.plan import RepairPlan, plan_from
 from sluicegate.pipeline.jobs.verify import report
 from sluicegate.pipeline.jobs.verify.records import (
     as_they_are,
@@ -51,7 +51,7 @@ class NotThePlan(PipelineError):
     """The plan is about other topics; the text names them."""
 
 
-def plan_in(results: Results, source: str, target: str) -> Plan:
+def plan_in(results: Results, source: str, target: str) -> RepairPlan:
     """Return the plan of the repair in this folder. Raises NotThePlan."""
     if not results.has(PLAN):
         raise NotThePlan(f"{results.path(PLAN)} does not exist: --plan takes the --out of the repair")
@@ -63,7 +63,7 @@ def plan_in(results: Results, source: str, target: str) -> Plan:
 
 
 def verify(
-    spark: SparkSession, source: Topics, target: str, results: Results, now_ms: int, plan: Plan | None = None
+    spark: SparkSession, source: Topics, target: str, results: Results, now_ms: int, plan: RepairPlan | None = None
 ) -> dict[str, Any]:
     """Compare a topic with `target`, write the table `differences` if they differ, and return the summary. With a plan,
     only the records it covers are compared, and declared repairs are checked against it.
@@ -236,7 +236,7 @@ class Verification(Shown):
 
 
 def run_verify(
-    spark: SparkSession, source: Topics, target: str, results: Results, now_ms: int, plan: Plan | None
+    spark: SparkSession, source: Topics, target: str, results: Results, now_ms: int, plan: RepairPlan | None
 ) -> Verification:
     """Compare and write all results."""
     results.forget_summary()

@@ -14,7 +14,7 @@ from sluicegate.pipeline.source.arrow import ddl_of
 from sluicegate.pipeline.source.chunks import Chunk, cut
 from sluicegate.pipeline.source.options import SourceOptions, source_options
 from sluicegate.pipeline.source.reading import count_rows, read_rows
-from sluicegate.pipeline.source.tasks import over, tasks_at_most
+from sluicegate.pipeline.source.tasks import map_in_tasks, tasks_at_most
 from sluicegate.pipeline.topics import Topics
 
 _COLUMNS = "key,value,partition,offset,timestamp,headers_binary"
@@ -105,7 +105,7 @@ def _in_their_order(spark: SparkSession, topics: Topics, ranges: Sequence[Offset
 
     chunks = _numbered(spark, options, cut(ranges, tasks_at_most(spark)))
     ddl = f"{ddl_of(options.columns)}, {_ORDINAL} bigint"
-    return over(spark, chunks, lambda each: each.wanted.size, of_chunk, ddl)
+    return map_in_tasks(spark, chunks, lambda each: each.wanted.size, of_chunk, ddl)
 
 
 def _numbered(spark: SparkSession, options: SourceOptions, partitions: Sequence[Sequence[Chunk]]) -> list[_Numbered]:
@@ -118,7 +118,7 @@ def _numbered(spark: SparkSession, options: SourceOptions, partitions: Sequence[
             return [pa.RecordBatch.from_pydict({"number": [each[0]], "records": [count_rows(options, each[1])]})]
 
         numbers = list(enumerate(counted))
-        rows = over(spark, numbers, lambda each: each[1].size, count, "number bigint, records bigint").collect()
+        rows = map_in_tasks(spark, numbers, lambda each: each[1].size, count, "number bigint, records bigint").collect()
         counts = {counted[row.number]: row.records for row in rows}
     found = []
     for its in partitions:

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from sluicegate.pipeline.jobs.profile.damage import Damage, Perhaps
+from sluicegate.pipeline.jobs.profile.damage import Damage, UncertainDamage
 from sluicegate.pipeline.jobs.repair.correction import NAMES, correct
-from sluicegate.pipeline.jobs.repair.plan import Plan
+from sluicegate.pipeline.jobs.repair.plan import RepairPlan
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.validation.units import TimeUnit
 
@@ -24,7 +24,7 @@ _TIMELESS = (
     Damage.NEGATIVE.value,
     Damage.FUTURE.value,
     Damage.IMPLAUSIBLE.value,
-    Perhaps.FUTURE.value,
+    UncertainDamage.FUTURE.value,
 )
 
 
@@ -74,7 +74,7 @@ def out_of_bounds(ours: DataFrame, blocks: list[dict[str, Any]], now_ms: int) ->
     return ours.where(is_timeless()).join(bound, "partition").where(outside).select(*_PLACE)
 
 
-def not_as_planned(ours: DataFrame, plan: Plan, source: str) -> DataFrame:
+def not_as_planned(ours: DataFrame, plan: RepairPlan, source: str) -> DataFrame:
     """Return the repairs that differ from the plan's corrections."""
     plans = {each.source.of: each for each in plan.partitions}
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sluicegate.pipeline.report.console import ConsoleTable
-from sluicegate.pipeline.report.page import Section, Table, page
+from sluicegate.pipeline.report.page import ReportSection, Table, page
 from sluicegate.pipeline.report.wording import Conclusion, counts_in_words
 from sluicegate.pipeline.results import REPORT, Results
 
@@ -52,9 +52,9 @@ def console_table(summary: dict[str, Any]) -> ConsoleTable:
 
 def write_report(results: Results, summary: dict[str, Any], now_ms: int) -> None:
     """Write the report with the first differences."""
-    sections = [Section("Counts", tables=[Table("", ("count of", "records"), _rows(summary))])]
+    sections = [ReportSection("Counts", tables=[Table("", ("count of", "records"), _rows(summary))])]
     if summary["samples"]:
         heads = [name.replace("_", " ") for name in summary["samples"][0]]
         rows = [tuple("" if cell is None else cell for cell in row.values()) for row in summary["samples"]]
-        sections.append(Section("First differences", tables=[Table("", heads, rows)]))
+        sections.append(ReportSection("First differences", tables=[Table("", heads, rows)]))
     results.write_text(REPORT, page("Verification", conclusion(summary), _ABOUT, sections, now_ms))

@@ -62,7 +62,7 @@ class Offender:
     latest: datetime = datetime.min
 
 
-class Totals:
+class ViolationTotals:
     """The sums of all batches, so that the next one need not read them again."""
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class Totals:
         self.latest: datetime | None = None
 
     @classmethod
-    def of_batches_before(cls, results: Results, number: int | None) -> "Totals":
+    def of_batches_before(cls, results: Results, number: int | None) -> "ViolationTotals":
         """Read the batches before a number; None: all."""
         found = cls()
         if results.has(WINDOWS):

@@ -43,7 +43,7 @@ def violations(
 ) -> None:
     """Aggregate the proxy's violation events in windows, by client, topic and reason; resumes after the last run."""
     from sluicegate.pipeline.jobs.violations import job, report
-    from sluicegate.pipeline.jobs.violations.batches import Totals
+    from sluicegate.pipeline.jobs.violations.batches import ViolationTotals
     from sluicegate.pipeline.jobs.violations.events import (
         ReadFiles,
         from_files,
@@ -66,7 +66,7 @@ def violations(
 
         read_files = None if events is None else ReadFiles(spark, events, results)
 
-        def report_totals(totals: Totals) -> None:
+        def report_totals(totals: ViolationTotals) -> None:
             grown = [] if read_files is None else read_files.grown()
             for file in grown:
                 typer.echo(
@@ -88,7 +88,7 @@ def violations(
             after_batch=report_totals,
             tables=keeper,
         )
-        report_totals(Totals.of_batches_before(results, None))
+        report_totals(ViolationTotals.of_batches_before(results, None))
         summary = results.read_summary()
         if as_json:
             show_json(summary)

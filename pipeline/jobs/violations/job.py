@@ -10,7 +10,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.streaming import StreamingQuery
 
 from sluicegate.pipeline.interruption import Interrupted, stop_request
-from sluicegate.pipeline.jobs.violations.batches import Totals, windows_of, write_batch
+from sluicegate.pipeline.jobs.violations.batches import ViolationTotals, windows_of, write_batch
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.tables import Tables, batch_name
 
@@ -26,14 +26,14 @@ def run(
     *,
     follow: bool,
     every_seconds: int,
-    after_batch: Callable[[Totals], None],
+    after_batch: Callable[[ViolationTotals], None],
     tables: Tables | None = None,
 ) -> None:
     """Process the events that exist, or with `follow` continue until a signal, with a batch every `every_seconds`;
     resumes a killed run. `after_batch` gets the sums of all batches, which are read once and then updated. `tables`:
     where windows are also kept. Raises Interrupted after a signal, when the current batch is complete.
     """
-    so_far: list[Totals] = []
+    so_far: list[ViolationTotals] = []
     taking, is_over = threading.Lock(), threading.Event()
 
     def take(batch: DataFrame, number: int) -> None:
@@ -41,7 +41,7 @@ def run(
             if is_over.is_set():
                 raise _Over  # so that Spark does not commit the batch
             if not so_far:
-                so_far.append(Totals.of_batches_before(results, number))
+                so_far.append(ViolationTotals.of_batches_before(results, number))
             (totals,) = so_far
             write_batch(batch, number, results, window, late_after_seconds, totals.latest)
             if tables is not None:
@@ -88,7 +88,7 @@ def stream_in(results: Results) -> str:
     return str(json.loads(results.read_text(f"{CHECKPOINT}/metadata"))["id"])
 
 
-def summary_of(totals: Totals) -> dict[str, Any]:
+def summary_of(totals: ViolationTotals) -> dict[str, Any]:
     """Return the summary of all batches."""
     found = totals.offenders()
     for row in found:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sluicegate.pipeline.report.console import ConsoleTable
-from sluicegate.pipeline.report.page import Section, Table, page
+from sluicegate.pipeline.report.page import ReportSection, Table, page
 from sluicegate.pipeline.report.plots import bars
 from sluicegate.pipeline.report.wording import (
     WORST,
@@ -111,7 +111,7 @@ def write_report(results: Results, summary: dict[str, Any], now_ms: int) -> None
     if others:
         rows.append(_in_sum(others))
         caption += f": the {len(shown)} with most, and the sum of the others; all are in summary.json"
-    sections = [Section("Offenders", plots=plots, tables=[Table(caption, _HEADS, rows)])]
+    sections = [ReportSection("Offenders", plots=plots, tables=[Table(caption, _HEADS, rows)])]
     lead = f"{summary['events']:,} events in {summary['windows']:,} windows, {summary['late_events']:,} of them late."
     results.write_text(REPORT, page("Violations", conclusion(summary), lead, sections, now_ms))
 

@@ -86,11 +86,11 @@ def watch(
     from sluicegate.pipeline.jobs.watch.denied import DeniedTopics
     from sluicegate.pipeline.jobs.watch.job import Watching
     from sluicegate.pipeline.jobs.watch.outcome import policies_for, watch_in
-    from sluicegate.pipeline.jobs.watch.reading import Bounds
+    from sluicegate.pipeline.jobs.watch.reading import WatchBounds
     from sluicegate.pipeline.jobs.watch.webhook import BadWebhook, webhook_at
     from sluicegate.validation.rules.rule import RuleUnusable
 
-    bounds = Bounds(after_max_ms, before_max_ms, epoch_ms_of(epoch, now_in_ms()))
+    bounds = WatchBounds(after_max_ms, before_max_ms, epoch_ms_of(epoch, now_in_ms()))
     kept = table_location_or(out, tables, form)
     try:
         configuration = load_file(policies, os.environ).config if policies is not None else None

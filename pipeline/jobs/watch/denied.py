@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sluicegate.pipeline.jobs.repair.rights import in_words
 from sluicegate.pipeline.kafka.cluster import TopicTrouble, TopicUnknown
-from sluicegate.pipeline.kafka.rights import Operation, Resource, Right, missing
+from sluicegate.pipeline.kafka.rights import Resource, Right, RightOperation, missing
 from sluicegate.pipeline.topics import Topics
 
 
@@ -49,7 +49,7 @@ class DeniedTopics:
         return bool(found)
 
     def checked(self) -> Topics:
-        """Return the topics that exist and may be read. Raises TopicTrouble, BrokerUnreachable and LoginRejected."""
+        """Return the readable topics that exist. Raises TopicTrouble, BrokerUnreachable, ClusterLoginRejected."""
         while True:
             topics = self.readable()
             try:
@@ -69,5 +69,5 @@ class DeniedTopics:
 
     def _lacking(self, names: Iterable[str]) -> dict[str, str]:
         with self._topics.cluster() as cluster:
-            lacks = missing(cluster, [Right(Resource.TOPIC, name, Operation.READ) for name in names])
+            lacks = missing(cluster, [Right(Resource.TOPIC, name, RightOperation.READ) for name in names])
         return {right.name: in_words(self._topics, right) for right in lacks}

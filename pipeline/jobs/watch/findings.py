@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
-from sluicegate.pipeline.jobs.watch.producers import About, Change, Finding
+from sluicegate.pipeline.jobs.watch.producers import About, FindingState, WatchFinding
 
 DDL = (
     "id string, batch string, told_at bigint, topic string, producer_id bigint, about string, change string, "
@@ -15,7 +15,7 @@ DDL = (
 _NO_ID = -1
 
 
-def as_row(finding: Finding, batch: str, told_at: int) -> dict[str, Any]:
+def as_row(finding: WatchFinding, batch: str, told_at: int) -> dict[str, Any]:
     """Return the finding as a row. `id` stays the same when a batch is repeated, so a receiver can detect
     duplicates.
     """
@@ -62,6 +62,6 @@ def description(row: dict[str, Any]) -> str:
     if about in (About.AHEAD, About.BEHIND):
         words = f"half of the sound records are {now} {'ahead of' if about == About.AHEAD else 'behind'} their append"
         return f"{words}, was {before}" if before else words
-    if change == Change.CHANGED:
+    if change == FindingState.CHANGED:
         return f"{about} changed from {before} to {now}"
-    return f"{about} {now} {'began' if change == Change.BEGAN else 'has ended'}"
+    return f"{about} {now} {'began' if change == FindingState.BEGAN else 'has ended'}"

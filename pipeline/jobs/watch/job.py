@@ -21,17 +21,17 @@ from sluicegate.pipeline.jobs.profile.damage import AT_MOST, NO_DAMAGE, Damage
 from sluicegate.pipeline.jobs.watch import findings
 from sluicegate.pipeline.jobs.watch.denied import DeniedTopics
 from sluicegate.pipeline.jobs.watch.producers import About, Distance, Occurrence, Producers
-from sluicegate.pipeline.jobs.watch.progress import Progress, note_sent, progress_in
+from sluicegate.pipeline.jobs.watch.progress import WatchProgress, note_sent, progress_in
 from sluicegate.pipeline.jobs.watch.reading import (
     COLUMNS,
     DDL,
-    GONE,
     HOURS,
+    MISSING,
     UNREADABLE,
     VIOLATIONS,
-    Bounds,
-    Chunk,
     PartitionStates,
+    WatchBounds,
+    WatchChunk,
     ids_of,
     read_states,
     reader,
@@ -41,7 +41,7 @@ from sluicegate.pipeline.jobs.watch.webhook import Webhook
 from sluicegate.pipeline.kafka.cluster import TopicTrouble, TopicUnknown
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.source.options import source_options
-from sluicegate.pipeline.source.tasks import over
+from sluicegate.pipeline.source.tasks import map_in_tasks
 from sluicegate.pipeline.tables import Tables, batch_name, day_of
 from sluicegate.pipeline.topics import Topics
 
@@ -69,7 +69,7 @@ class Watching:
     """
 
     topics: Topics
-    bounds: Bounds
+    bounds: WatchBounds
     policies: Policies | None
     quiet_ms: int
     at_most: int
@@ -100,7 +100,7 @@ class Watch:
         self._notices: list[str] = []
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> WatchProgress:
         """Return the latest progress."""
         return self._progress
 
@@ -119,7 +119,7 @@ class Watch:
         now_ms = time.time_ns() // 1_000_000
         found = [findings.as_row(each, name, now_ms) for each in producers.take(*_occurrences(sums))]
         self._write_findings(found, name)
-        progress = Progress(
+        progress = WatchProgress(
             number,
             {**before.places, **{chunk.wanted.of: states.place_after(chunk) for chunk in chunks}},
             producers.rows(),
@@ -164,7 +164,7 @@ class Watch:
             "denied": self._denied.names,
         }
 
-    def _read_new(self) -> tuple[DataFrame | None, PartitionStates, Sequence[Chunk]]:
+    def _read_new(self) -> tuple[DataFrame | None, PartitionStates, Sequence[WatchChunk]]:
         """Return the rows of new records (None if there are none) and the state of topics. If a topic is deleted
         meanwhile, the rows are dropped, because another topic of its name may have been read.
         """
@@ -211,10 +211,12 @@ class Watch:
             self._deleted.discard(name)
         self._progress = self._progress.of_topics(ids)
 
-    def _read(self, chunks: Sequence[Chunk]) -> DataFrame:
+    def _read(self, chunks: Sequence[WatchChunk]) -> DataFrame:
         watching = self._watching
         work = reader(source_options(watching.topics.options), watching.bounds, watching.policies)
-        return self._results.write_table(_ALL, over(self._spark, chunks, lambda chunk: chunk.wanted.size, work, DDL))
+        return self._results.write_table(
+            _ALL, map_in_tasks(self._spark, chunks, lambda chunk: chunk.wanted.size, work, DDL)
+        )
 
     def _written(self, cells: DataFrame, name: str) -> dict[str, list[dict[str, Any]]]:
         """Write the tables and return the sums by producer."""
@@ -303,7 +305,7 @@ def _added(topics: dict[str, dict[str, Any]], sums: dict[str, list[dict[str, Any
     for row in sums[VIOLATIONS]:
         violations = found.setdefault(row["topic"], _nothing())["violations"]
         violations[row["reason"]] = violations.get(row["reason"], 0) + row["counted"]
-    for what in (GONE, UNREADABLE):
+    for what in (MISSING, UNREADABLE):
         for row in sums[what]:
             topic = found.setdefault(row["topic"], _nothing())
             topic[what] = topic.get(what, 0) + row["counted"]  # progress of earlier releases has no unreadable count
@@ -311,4 +313,4 @@ def _added(topics: dict[str, dict[str, Any]], sums: dict[str, list[dict[str, Any
 
 
 def _nothing() -> dict[str, Any]:
-    return {"records": 0, "damage": {}, "damage_at_most": {}, "violations": {}, "gone": 0, "unreadable": 0}
+    return {"records": 0, "damage": {}, "damage_at_most": {}, "violations": {}, "missing": 0, "unreadable": 0}

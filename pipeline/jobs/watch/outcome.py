@@ -11,7 +11,7 @@ from sluicegate.pipeline.jobs.audit.policies import Policies, policies_of
 from sluicegate.pipeline.jobs.watch import findings, report
 from sluicegate.pipeline.jobs.watch.job import FINDINGS, Watch, Watching
 from sluicegate.pipeline.jobs.watch.progress import stream_id
-from sluicegate.pipeline.jobs.watch.reading import COLUMNS, DDL, GONE, HOURS, VIOLATIONS
+from sluicegate.pipeline.jobs.watch.reading import COLUMNS, DDL, HOURS, MISSING, VIOLATIONS
 from sluicegate.pipeline.jobs.watch.webhook import Webhook
 from sluicegate.pipeline.report.notebook import Shown
 from sluicegate.pipeline.report.wording import Conclusion
@@ -31,7 +31,7 @@ class Watched(Shown):
     hours: DataFrame
     violations: DataFrame
     findings: DataFrame
-    gone: DataFrame
+    missing: DataFrame
     warnings: tuple[str, ...]
 
     def conclusion(self) -> Conclusion:
@@ -65,7 +65,7 @@ def watched(watch: Watch, tables: Tables, warnings: list[str]) -> Watched:
         new += found
     trouble = watch.send_findings()
     messages = [*warnings, *watch.take_notices(), *([trouble] if trouble is not None else [])]
-    frames = {what: tables.read(f"watch_{what}", schema_of(what)) for what in (HOURS, VIOLATIONS, FINDINGS, GONE)}
+    frames = {what: tables.read(f"watch_{what}", schema_of(what)) for what in (HOURS, VIOLATIONS, FINDINGS, MISSING)}
     return Watched(watch.summary(), tuple(new), **frames, warnings=tuple(messages))
 
 

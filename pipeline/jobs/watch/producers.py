@@ -30,7 +30,7 @@ class About(StrEnum):
     BEHIND = "behind"
 
 
-class Change(StrEnum):
+class FindingState(StrEnum):
     """What happened to it."""
 
     BEGAN = "began"
@@ -69,7 +69,7 @@ class Distance:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class WatchFinding:
     """A finding to report. `hour` (ms): when it was first seen, or last if it has ended; at the latest in
     `hour_until`.
     """
@@ -77,7 +77,7 @@ class Finding:
     topic: str
     producer_id: int
     about: About
-    change: Change
+    change: FindingState
     what: str
     before: str
     records: int
@@ -113,9 +113,9 @@ class Producers:
         """Return the state for JSON."""
         return [[*producer, its.marks, its.distances, its.last_hour] for producer, its in sorted(self._known.items())]
 
-    def take(self, seen: Iterable[Occurrence], distances: Iterable[Distance]) -> list[Finding]:
+    def take(self, seen: Iterable[Occurrence], distances: Iterable[Distance]) -> list[WatchFinding]:
         """Return what is new in a batch."""
-        found: list[Finding] = []
+        found: list[WatchFinding] = []
         touched: dict[tuple[str, int], None] = {}
         for each in sorted(seen, key=lambda one: (one.topic, one.producer_id, one.first_hour, one.about, one.what)):
             found += self._take_mark(each)
@@ -133,7 +133,7 @@ class Producers:
         known.last_hour = max(known.last_hour, hour)
         return known
 
-    def _take_mark(self, seen: Occurrence) -> list[Finding]:
+    def _take_mark(self, seen: Occurrence) -> list[WatchFinding]:
         known = self._of(seen.topic, seen.producer_id, seen.last_hour)
         marks = known.marks.setdefault(seen.about, {})
         before = sorted(marks)
@@ -143,11 +143,11 @@ class Producers:
             return []
         # A producer usually has one damage at a time, so another one is a change. Violations are independent.
         changed = seen.about is About.DAMAGE and before
-        change = (Change.CHANGED, ", ".join(before)) if changed else (Change.BEGAN, "")
+        change = (FindingState.CHANGED, ", ".join(before)) if changed else (FindingState.BEGAN, "")
         about = (seen.topic, seen.producer_id, seen.about)
-        return [Finding(*about, change[0], seen.what, change[1], seen.records, seen.first_hour, seen.first_until)]
+        return [WatchFinding(*about, change[0], seen.what, change[1], seen.records, seen.first_hour, seen.first_until)]
 
-    def _take_distance(self, distance: Distance) -> list[Finding]:
+    def _take_distance(self, distance: Distance) -> list[WatchFinding]:
         known = self._of(distance.topic, distance.producer_id, distance.last_hour)
         total = sum(distance.counts.values())
         if total < _LEAST_RECORDS:
@@ -158,17 +158,17 @@ class Producers:
         known.distances[distance.side] = step
         if before is None and step == 0:
             return []
-        change = Change.BEGAN if not before else Change.CHANGED if step else Change.ENDED
+        change = FindingState.BEGAN if not before else FindingState.CHANGED if step else FindingState.ENDED
         was = _words(before) if before is not None else ""
         about = (distance.topic, distance.producer_id, distance.side)
-        return [Finding(*about, change, _words(step), was, total, distance.last_hour, distance.last_hour)]
+        return [WatchFinding(*about, change, _words(step), was, total, distance.last_hour, distance.last_hour)]
 
-    def _ended(self, producer: tuple[str, int]) -> list[Finding]:
+    def _ended(self, producer: tuple[str, int]) -> list[WatchFinding]:
         known, found = self._known[producer], []
         for about, marks in known.marks.items():
             for what in [what for what, hour in sorted(marks.items()) if hour < known.last_hour - self._quiet_ms]:
                 last = marks.pop(what)
-                found.append(Finding(*producer, About(about), Change.ENDED, what, "", 0, last, last))
+                found.append(WatchFinding(*producer, About(about), FindingState.ENDED, what, "", 0, last, last))
         return found
 
     def _forget(self) -> None:

@@ -9,11 +9,11 @@ from secrets import token_hex
 from typing import Any
 
 from sluicegate.pipeline.errors import PipelineError
-from sluicegate.pipeline.jobs.watch.reading import Place
+from sluicegate.pipeline.jobs.watch.reading import WatchedOffset
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.results import Results
 
-_FOLDER, _BEGUN, _SENT = "progress", "watch.json", "told.json"
+_FOLDER, _BEGUN, _SENT = "progress", "watch.json", "sent.json"
 _KEPT = 3
 
 
@@ -22,21 +22,21 @@ class OtherWatch(PipelineError):
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class WatchProgress:
     """The progress after batch `number`; -1 before the first. `producers`: rows of their state. `owed`: findings not
     sent to the webhook yet. `recent`: the latest findings. `topics`: sums by topic. `ids`: ids of the topics that
     places and producers belong to, by name.
     """
 
     number: int = -1
-    places: Mapping[TopicPartition, Place] = field(default_factory=dict)
+    places: Mapping[TopicPartition, WatchedOffset] = field(default_factory=dict)
     producers: list[list[Any]] = field(default_factory=list)
     owed: list[dict[str, Any]] = field(default_factory=list)
     recent: list[dict[str, Any]] = field(default_factory=list)
     topics: dict[str, dict[str, Any]] = field(default_factory=dict)
     ids: dict[str, str] = field(default_factory=dict)
 
-    def of_topics(self, ids: Mapping[str, str]) -> "Progress":
+    def of_topics(self, ids: Mapping[str, str]) -> "WatchProgress":
         """Return the same without places and producers of topics with another id; "" is unknown."""
         others = {name for name, its in ids.items() if its and self.ids.get(name, its) != its}
         return replace(
@@ -66,17 +66,19 @@ class Progress:
         results.remove(_file(self.number - _KEPT))
 
 
-def progress_in(results: Results) -> Progress:
+def progress_in(results: Results) -> WatchProgress:
     """Return the progress of an earlier run."""
     numbers = [int(name.removesuffix(".json")) for name in results.names_in(_FOLDER) if name.endswith(".json")]
     if not numbers:
-        return Progress()
+        return WatchProgress()
     number = max(numbers)
     content: dict[str, Any] = json.loads(results.read_text(_file(number)))
-    content["places"] = {TopicPartition(t, p): Place(offset, after) for t, p, offset, after in content["places"]}
+    content["places"] = {
+        TopicPartition(t, p): WatchedOffset(offset, after) for t, p, offset, after in content["places"]
+    }
     if results.has(_SENT) and json.loads(results.read_text(_SENT))["batch"] >= number:
         content["owed"] = []
-    return Progress(number, **content)
+    return WatchProgress(number, **content)
 
 
 def note_sent(results: Results, number: int) -> None:

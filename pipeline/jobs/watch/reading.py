@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from sluicegate.pipeline.errors import PipelineError
-from sluicegate.pipeline.jobs.audit.findings import MASK, PERHAPS, Findings, RowKind
+from sluicegate.pipeline.jobs.audit.findings import MASK, PERHAPS, AuditFindings, RowKind
 from sluicegate.pipeline.jobs.audit.partition_validator import PartitionValidator
 from sluicegate.pipeline.jobs.audit.partitions import add_validated, when_appended
 from sluicegate.pipeline.jobs.audit.policies import Policies
@@ -22,10 +22,9 @@ from sluicegate.pipeline.jobs.profile.append_times import AppendTimes, append_ti
 from sluicegate.pipeline.jobs.profile.cells import added_up
 from sluicegate.pipeline.jobs.profile.damage import assess
 from sluicegate.pipeline.jobs.profile.reading import Reading, count_timestamps, reader_again
-from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition, TopicUnknown
+from sluicegate.pipeline.kafka.cluster import KafkaCluster, OffsetRange, TopicPartition, TopicUnknown
 from sluicegate.pipeline.kafka.fetching import StoredBatch
-from sluicegate.pipeline.source.chunks import Chunk as SourceChunk
-from sluicegate.pipeline.source.chunks import read_chunk
+from sluicegate.pipeline.source.chunks import Chunk, read_chunk
 from sluicegate.pipeline.source.decoding import Unreadable
 from sluicegate.pipeline.source.options import SourceOptions
 from sluicegate.pipeline.topics import Topics
@@ -39,7 +38,7 @@ class TopicChanged(PipelineError):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class WatchedOffset:
     """Records from `offset` on were appended after `after_ms`; 0: unknown."""
 
     offset: int
@@ -47,7 +46,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class WatchChunk:
     """The range that one task reads, appended between two moments (ms)."""
 
     wanted: OffsetRange
@@ -73,7 +72,7 @@ class PartitionStates:
     settled: frozenset[TopicPartition]
     ids: Mapping[str, str]
 
-    def chunks(self, places: Mapping[TopicPartition, Place], at_most: int) -> list[Chunk]:
+    def chunks(self, places: Mapping[TopicPartition, WatchedOffset], at_most: int) -> list[WatchChunk]:
         """Return the new ranges, shared by what each partition has left if there are more than `at_most` offsets.
         Raises TopicChanged.
         """
@@ -85,7 +84,7 @@ class PartitionStates:
                 )
         left: list[tuple[OffsetRange, int]] = []
         for of, end in sorted(self.ends.items()):
-            place = places.get(of, Place(self.starts[of], 0))
+            place = places.get(of, WatchedOffset(self.starts[of], 0))
             if end < place.offset and self.starts[of] < place.offset:
                 raise TopicChanged(
                     f"{of} ends at offset {end}, and was read up to {place.offset}: its broker has lost records, or "
@@ -96,17 +95,17 @@ class PartitionStates:
         total = sum(wanted.size for wanted, _ in left)
         if total > at_most:
             left = [(_cut(wanted, -(-wanted.size * at_most // total)), after) for wanted, after in left]
-        return [Chunk(wanted, after, self.ended_ms) for wanted, after in left]
+        return [WatchChunk(wanted, after, self.ended_ms) for wanted, after in left]
 
-    def place_after(self, chunk: Chunk) -> Place:
+    def place_after(self, chunk: WatchChunk) -> WatchedOffset:
         """Return where the next chunk begins."""
         of, end = chunk.wanted.of, chunk.wanted.end
         knows = end == self.ends[of] and of in self.settled
-        return Place(end, self.begun_ms if knows else chunk.after_ms)
+        return WatchedOffset(end, self.begun_ms if knows else chunk.after_ms)
 
 
 def read_states(topics: Topics) -> PartitionStates:
-    """Return the state of existing topics. Raises TopicTrouble, BrokerUnreachable and LoginRejected."""
+    """Return the state of existing topics. Raises TopicTrouble, BrokerUnreachable and ClusterLoginRejected."""
     with topics.cluster() as cluster:
         for _ in range(_ATTEMPTS - 1):
             with suppress(TopicUnknown):  # a topic was deleted between two requests
@@ -114,7 +113,7 @@ def read_states(topics: Topics) -> PartitionStates:
         return _read_states(cluster, topics.names)
 
 
-def _read_states(cluster: Cluster, names: Iterable[str]) -> PartitionStates:
+def _read_states(cluster: KafkaCluster, names: Iterable[str]) -> PartitionStates:
     begun_ms = time.time_ns() // 1_000_000
     ids = cluster.topic_ids(names)
     partitions = cluster.partitions(ids)
@@ -134,7 +133,7 @@ def _cut(wanted: OffsetRange, size: int) -> OffsetRange:
     return OffsetRange(wanted.of, wanted.start, min(wanted.end, wanted.start + size))
 
 
-HOURS, VIOLATIONS, GONE, UNREADABLE = "hours", "violations", "gone", "unreadable"
+HOURS, VIOLATIONS, MISSING, UNREADABLE = "hours", "violations", "missing", "unreadable"
 COLUMNS = {
     HOURS: (
         "topic, partition, hour, damage, producer_id, codec, timestamp_type, ahead_beyond_ms, behind_beyond_ms, "
@@ -144,15 +143,15 @@ COLUMNS = {
         "topic, partition, hour, producer_id, codec, verdict, reason, rule, batches, records, bad_records, "
         "first_offset, last_offset"
     ),
-    GONE: "topic, partition, hour, first_offset, last_offset",
-    UNREADABLE: "topic, partition, hour, first_offset, last_offset, batches, stored_bytes, why",
+    MISSING: "topic, partition, hour, first_offset, last_offset",
+    UNREADABLE: "topic, partition, hour, first_offset, last_offset, batches, stored_bytes, reason",
 }
 DDL = (
     "what string, topic string, partition int, hour bigint, hour_until bigint, damage string, "
     "producer_id bigint, codec string, timestamp_type int, ahead_beyond_ms bigint, behind_beyond_ms bigint, "
     "records bigint, null_keys bigint, bytes bigint, batches bigint, stored_bytes bigint, earliest bigint, "
     "latest bigint, verdict string, reason string, rule string, bad_records bigint, first_offset bigint, "
-    "last_offset bigint, why string"
+    "last_offset bigint"
 )
 _TYPES = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64()}
 SCHEMA = pa.schema([(name, _TYPES[kind]) for name, kind in (field.split() for field in DDL.split(", "))])
@@ -160,7 +159,7 @@ _HOUR_MS = 3_600_000
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class WatchBounds:
     """As for a profile, in ms: limit of `future`, of `past` (None: none), and the epoch (None: ten years
     before now).
     """
@@ -171,18 +170,22 @@ class Bounds:
 
 
 def reader(
-    options: SourceOptions, bounds: Bounds, policies: Policies | None
-) -> Callable[[Chunk], list[pa.RecordBatch]]:
+    options: SourceOptions, bounds: WatchBounds, policies: Policies | None
+) -> Callable[[WatchChunk], list[pa.RecordBatch]]:
     """Return the work of a task on a chunk, which returns rows of `DDL`."""
 
-    def read(chunk: Chunk) -> list[pa.RecordBatch]:
+    def read(chunk: WatchChunk) -> list[pa.RecordBatch]:
         wanted, now_ms = chunk.wanted, chunk.until_ms
         reading = Reading.of(count_timestamps(options, _whole(wanted), now_ms, bounds.epoch_ms))
         times = chunk.limited(append_times(reading.rows, now_ms))
         again = reader_again(options, wanted, now_ms, bounds.epoch_ms)
         assessed = assess(reading.rows, times, bounds.after_max_ms, bounds.before_max_ms, again)
         cells = added_up(assessed, now_ms, bounds.after_max_ms)
-        found = [_laid_out(cells, HOURS), _gone(chunk, reading.gone), _unreadable(chunk, reading.unreadable)]
+        found = [
+            _laid_out(cells, HOURS),
+            _missing_rows(chunk, reading.missing),
+            _unreadable_rows(chunk, reading.unreadable),
+        ]
         if policies is not None:
             found.append(_laid_out(_validated(options, chunk, policies, times), VIOLATIONS))
         rows: list[pa.RecordBatch] = pa.concat_tables(found).to_batches()
@@ -191,13 +194,13 @@ def reader(
     return read
 
 
-def _validated(options: SourceOptions, chunk: Chunk, policies: Policies, times: AppendTimes) -> pa.Table:
+def _validated(options: SourceOptions, chunk: WatchChunk, policies: Policies, times: AppendTimes) -> pa.Table:
     """Return violations, without uncertain ones, and without fields that a proxy masks: hashed ones look the same. A
     batch in two chunks is validated with the later one. Deleted ranges are reported by the first reading.
     """
     wanted, appended = chunk.wanted, when_appended(times)
     validator = PartitionValidator(wanted.of, policies.rulebook(), policies.limits)
-    findings = Findings(wanted.of, samples=0)
+    findings = AuditFindings(wanted.of, samples=0)
 
     def take(batch: StoredBatch) -> None:
         if batch.last_offset < wanted.end:
@@ -210,19 +213,19 @@ def _validated(options: SourceOptions, chunk: Chunk, policies: Policies, times: 
     return rows.filter(pa.compute.and_(is_finding, pa.compute.invert(is_left_out)))
 
 
-def _whole(wanted: OffsetRange) -> SourceChunk:
-    return SourceChunk(wanted, wanted.start, wanted.end)
+def _whole(wanted: OffsetRange) -> Chunk:
+    return Chunk(wanted, wanted.start, wanted.end)
 
 
-def _gone(chunk: Chunk, gone: tuple[tuple[int, int], ...]) -> pa.Table:
+def _missing_rows(chunk: WatchChunk, missing: tuple[tuple[int, int], ...]) -> pa.Table:
     of, hour = chunk.wanted.of, chunk.until_ms // _HOUR_MS * _HOUR_MS
-    where: dict[str, Any] = {"what": GONE, "topic": of.topic, "partition": of.partition, "hour": hour}
+    where: dict[str, Any] = {"what": MISSING, "topic": of.topic, "partition": of.partition, "hour": hour}
     return pa.Table.from_pylist(
-        [where | {"first_offset": first, "last_offset": end - 1} for first, end in gone], SCHEMA
+        [where | {"first_offset": first, "last_offset": end - 1} for first, end in missing], SCHEMA
     )
 
 
-def _unreadable(chunk: Chunk, found: Sequence[Unreadable]) -> pa.Table:
+def _unreadable_rows(chunk: WatchChunk, found: Sequence[Unreadable]) -> pa.Table:
     of, hour = chunk.wanted.of, chunk.until_ms // _HOUR_MS * _HOUR_MS
     where: dict[str, Any] = {"what": UNREADABLE, "topic": of.topic, "partition": of.partition, "hour": hour}
     return pa.Table.from_pylist([where | asdict(each) for each in found], SCHEMA)

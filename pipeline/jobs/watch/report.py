@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sluicegate.pipeline.jobs.watch.findings import description, hour_of, in_a_line, producer_name
-from sluicegate.pipeline.report.page import Section, Table, page
+from sluicegate.pipeline.report.page import ReportSection, Table, page
 from sluicegate.pipeline.report.plots import bars
 from sluicegate.pipeline.report.wording import WORST, Conclusion, counted, counts_in_words, cut, printable, share
 from sluicegate.pipeline.results import REPORT, Results
@@ -64,7 +64,7 @@ def write_report(results: Results, summary: Mapping[str, Any], now_ms: int) -> N
             sum(topic["damage"].values()),
             counts_in_words(_damage(topic), topic.get("damage_at_most", {})),
             printable(counts_in_words(topic["violations"])),
-            topic["gone"],
+            topic["missing"],
             topic.get("unreadable", 0),
             printable(topic.get("owner", "none")),
         )
@@ -72,8 +72,8 @@ def write_report(results: Results, summary: Mapping[str, Any], now_ms: int) -> N
     ]
     shown, rest = cut(rows, "summary.json")
     sections = [
-        Section("Topics", plots=_plots(topics), tables=[Table(rest, _HEADS, shown)]),
-        Section("Latest findings", tables=[_findings(summary)]),
+        ReportSection("Topics", plots=_plots(topics), tables=[Table(rest, _HEADS, shown)]),
+        ReportSection("Latest findings", tables=[_findings(summary)]),
     ]
     lead = f"As of batch {summary['batches']:,}; the table watch_hours has counts by topic and hour."
     results.write_text(REPORT, page("Watch", conclusion(summary), lead, sections, now_ms))
