@@ -119,7 +119,7 @@ def test_times_that_the_broker_stored_bound_their_neighbours() -> None:
     assert found["past"] == (0, 0)
 
 
-def test_a_watch_knows_more_than_the_records_show() -> None:
+def test_looks_of_a_watch_narrow_the_append_times() -> None:
     places = np.arange(3)
     shown = AppendTimes.between(0, NOW)
 

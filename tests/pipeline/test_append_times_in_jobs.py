@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from sluicegate.pipeline import api
 from sluicegate.pipeline.jobs.advise.job import advice_of, summary_of
+from sluicegate.pipeline.jobs.repair.report import about_future
 from sluicegate.pipeline.jobs.watch import reading
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
@@ -41,14 +42,20 @@ Figures = dict[str, tuple[int, int]]
 def written(bootstrap: str, now: int, records: int) -> dict[str, tuple[str, Stamped]]:
     """Write a topic for each kind of times; return the kind and the records of each topic."""
     found = {}
-    with RawClient(bootstrap.split(",", maxsplit=1)[0]) as client:
-        for kind in KINDS:
-            topic, its = create_topic(bootstrap, UNLIMITED, 1), stamped(kind, records, now)
-            for start in range(0, records, BATCH):
-                data = batch([Rec(time) for time in its.times[start : start + BATCH]], LZ4)
-                client.produce(9, [topic_data(topic, (0, data))])
-            found[topic] = (kind, its)
+    for kind in KINDS:
+        its = stamped(kind, records, now)
+        found[write(bootstrap, its)] = (kind, its)
     return found
+
+
+def write(bootstrap: str, its: Stamped) -> str:
+    """Write a topic, and return its name."""
+    topic = create_topic(bootstrap, UNLIMITED, 1)
+    with RawClient(bootstrap.split(",", maxsplit=1)[0]) as client:
+        for start in range(0, len(its.times), BATCH):
+            data = batch([Rec(time) for time in its.times[start : start + BATCH]], LZ4)
+            client.produce(9, [topic_data(topic, (0, data))])
+    return topic
 
 
 def figures(spark: SparkSession, bootstrap: str, topics: list[str], out: Path, now: int) -> dict[str, Figures]:
@@ -101,3 +108,31 @@ def test_jobs_agree_and_the_truth_is_within_their_figures(
         assert set(each.values()) == {each["profile"]}, (kind, each)
         least, most = each["profile"]
         assert least <= its.future(HOUR) <= most, kind
+
+
+def test_a_dry_run_states_what_is_certain_what_is_possible_and_the_option_that_decides(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sent evenly over thirty hours, a tenth six hours ahead: most of these times have passed meanwhile."""
+    now = now_ms()
+    its = stamped("a tenth ahead", RECORDS, now)
+    topic, truth = write(kafka_bootstrap, its), its.future(HOUR)
+    monkeypatch.setattr(api, "now_in_ms", lambda: now)
+    certain = sum(time > now + HOUR for time in its.times)
+
+    plain = api.plan_repair(spark, kafka_bootstrap, topic, tmp_path / "plain")
+    asked = api.plan_repair(spark, kafka_bootstrap, topic, tmp_path / "asked", rewrite="future")
+
+    assert 0 < certain < truth == 120
+    stated = (
+        f"{certain:,} records are certainly ahead of their append, whenever that was. {truth - certain:,} more may be"
+    )
+    (sentence,) = about_future(plain.summary)
+    assert sentence.startswith(stated)
+    assert sentence.endswith("They are left as they are without --rewrite future.")
+    assert f"the estimated append time of the {truth - certain:,} records" in plain.conclusion().to_do
+    assert stated in (tmp_path / "plain" / "report.html").read_text()
+    assert about_future(asked.summary)[0].endswith("They are corrected too by --rewrite future.")
+    after = {row.offset: row.after for row in asked.repairs.where("solved").collect()}
+    assert after.keys() == {i for i, (t, at) in enumerate(zip(its.times, its.appended, strict=True)) if t > at + HOUR}
+    assert max(abs(time - its.appended[offset]) for offset, time in after.items()) <= HOUR // 2

@@ -29,7 +29,7 @@ def ending_at(last_offset: int) -> StoredBatch:
     st.lists(st.tuples(st.integers(10, 99), st.integers(0, 10**6)), min_size=1, max_size=30),
     st.integers(11, 99),
 )
-def test_wherever_it_is_cut(points: list[tuple[int, int]], at: int) -> None:
+def test_a_part_of_append_times_has_the_values_of_the_whole(points: list[tuple[int, int]], at: int) -> None:
     offsets, times = (np.array(sorted(column), np.int64) for column in zip(*points, strict=True))
     whole = AppendTimes(offsets, times, offsets, times + 5, offsets, times + 3, 10**7, 1)
     chunks = [Chunk(WHOLE, 10, at), Chunk(WHOLE, at, 100)]
@@ -42,7 +42,7 @@ def test_wherever_it_is_cut(points: list[tuple[int, int]], at: int) -> None:
         assert list(map(when_appended(part), batches)) == list(map(when_appended(whole), batches))
 
 
-def test_policies_that_depend_on_earlier_batches() -> None:
+def test_policies_that_look_back_are_those_of_previous_times_and_order() -> None:
     in_order = RuleSet([NamedRule("in order", MonotonicTime())])
 
     assert looks_back(TopicPolicy(fix=TimeFix.PREVIOUS))

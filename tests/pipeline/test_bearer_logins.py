@@ -106,7 +106,7 @@ def _count(broker: Kafka, endpoint: Endpoint, topic: str) -> int:
         consumer.close()
 
 
-def test_a_profile_by_a_token_in_a_file(broker: Kafka, tmp_path: Path) -> None:
+def test_profiles_with_a_token_in_a_file(broker: Kafka, tmp_path: Path) -> None:
     (tmp_path / "token").write_text(token())
     about = ("--bootstrap", broker.bootstrap, "--topic", TOPIC, "--out", str(tmp_path / "out"))
 

@@ -56,7 +56,7 @@ def found_in(options: SourceOptions, chunks: Sequence[Chunk], large_bytes: int) 
     st.booleans(),
     st.sampled_from([-1, 100, 10**6]),
 )
-def test_any_contents_and_any_cut(
+def test_chunks_of_any_log_count_what_the_whole_counts(
     entries: list[Written], cuts: list[int], ends: tuple[int, int], at_once: int, committed: bool, most_exact: int
 ) -> None:
     log = log_of(entries)

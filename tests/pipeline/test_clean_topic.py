@@ -102,7 +102,7 @@ def test_records_without_a_key_from_before_their_topic_was_compacted(
     assert verified(spark, kafka_bootstrap, topic, tmp_path / "v")["same"]
 
 
-def test_a_record_that_fits_only_compressed(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_repairs_a_record_that_fits_only_compressed(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
     """A record of 6 MB among plain ones; the clean topic uses their codec."""
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     large = Rec(now_ms(), value=b"x" * 6_000_000)
@@ -124,7 +124,9 @@ def test_a_record_that_fits_only_compressed(spark: SparkSession, kafka_bootstrap
     assert sum(each.records for each in job.write_clean_topics(spark, topics, results, plan, listing)) == 51
 
 
-def test_a_clean_topic_with_small_batches(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_repairs_a_topic_with_a_small_max_message_bytes(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED | {"max.message.bytes": "20000"}, 1)
     records = [[Rec(now_ms(), value=b"v" * 1000)] * 15 for _ in range(20)]
     write(kafka_bootstrap, topic, *(batch(some) for some in records))

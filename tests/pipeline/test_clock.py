@@ -85,7 +85,7 @@ def test_late_records_do_not_count_if_times_are_unordered() -> None:
     assert at(found, *range(9)) == [NOW - h * HOUR for h in (5, 3, 2, 1, 1, 1, 1, 1, 1)]
 
 
-def test_nothing_before_reading_is_no_clock() -> None:
+def test_times_after_reading_alone_give_no_clock() -> None:
     assert clock((0, NOW + HOUR, 1)) is None
 
 

@@ -22,7 +22,7 @@ def test_the_next_user_of_the_same_brokers_gets_the_same_cluster() -> None:
     assert _used(1001, ClientSettings(timeout_seconds=1.0)) is not first
 
 
-def test_two_users_at_once_have_two() -> None:
+def test_two_users_at_once_get_different_clusters() -> None:
     with (
         pooled_cluster([("127.0.0.1", 1003)], _SETTINGS) as one,
         pooled_cluster([("127.0.0.1", 1003)], _SETTINGS) as other,
@@ -37,7 +37,7 @@ def test_a_cluster_is_not_pooled_after_an_error() -> None:
     assert _used(1004) is not failed
 
 
-def test_few_are_kept() -> None:
+def test_the_pool_keeps_only_the_latest_clusters() -> None:
     first = _used(2000)
 
     for port in range(2001, 2010):

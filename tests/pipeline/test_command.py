@@ -31,14 +31,14 @@ pytestmark = [
 ]
 
 
-def test_a_topic_that_is_not_there(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_reports_an_unknown_topic_in_one_line(kafka_bootstrap: str, tmp_path: Path) -> None:
     output = run("profile", "--bootstrap", kafka_bootstrap, "--topic", "nosuch", "--out", str(tmp_path), status=1)
 
     assert output == "sluicegate-spark: there is no topic 'nosuch' on this cluster\n"
 
 
 @pytest.mark.long
-def test_a_broker_that_is_not_there(tmp_path: Path) -> None:
+def test_reports_an_unreachable_broker_in_one_line(tmp_path: Path) -> None:
     address = f"127.0.0.1:{free_ports(1)}"
 
     output = run("profile", "--bootstrap", address, "--topic", "t", "--out", str(tmp_path), status=1)
@@ -49,7 +49,7 @@ def test_a_broker_that_is_not_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_login_from_a_file(guarded: Guarded, tmp_path: Path) -> None:
+def test_profiles_with_the_login_of_a_settings_file(guarded: Guarded, tmp_path: Path) -> None:
     settings = login("alice", "secret", "SCRAM-SHA-512") | {"ssl.ca.location": str(guarded.authority.file)}
     producer = Producer({"bootstrap.servers": guarded.kafka.bootstrap, **settings})
     for _ in range(10):
@@ -91,7 +91,7 @@ def test_a_login_from_a_file(guarded: Guarded, tmp_path: Path) -> None:
         (("repair", "--to", "{topic}"), "t cannot be repaired into t, which is a source itself"),
     ],
 )
-def test_words_that_cannot_be(arguments: tuple[str, ...], output: str, tmp_path: Path) -> None:
+def test_rejects_invalid_words_of_options(arguments: tuple[str, ...], output: str, tmp_path: Path) -> None:
     file = tmp_path / "client.properties"
     file.write_text("sasl.mechansm=PLAIN\n")
     given = [argument.replace("FILE", str(file)) for argument in arguments]
@@ -116,7 +116,7 @@ def test_invalid_policies_are_reported_at_once(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_a_master_that_is_none(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_rejects_an_invalid_master_in_one_line(kafka_bootstrap: str, tmp_path: Path) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     about = ("profile", "--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(tmp_path / "out"))
 
@@ -142,7 +142,7 @@ def test_the_master_that_spark_submit_was_given_is_taken(tmp_path: Path) -> None
     assert "runs on local[1]" in message.stdout.splitlines(), message.stderr
 
 
-def test_a_folder_that_is_none(spark: SparkSession, tmp_path: Path) -> None:
+def test_rejects_a_file_or_unknown_scheme_as_results_folder(spark: SparkSession, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("")
 
@@ -180,7 +180,7 @@ def test_records_after_an_open_transaction_are_reported(kafka_bootstrap: str) ->
     ]
 
 
-def test_an_error_has_its_name(kafka_bootstrap: str) -> None:
+def test_topic_trouble_has_the_name_of_the_brokers_error(kafka_bootstrap: str) -> None:
     cluster = Topics(kafka_bootstrap, ("no/topic",)).cluster()
 
     with pytest.raises(TopicTrouble, match=r"the broker returned (TOPIC_EXCEPTION|INVALID_TOPIC_EXCEPTION) \(17\)"):

@@ -76,7 +76,7 @@ def test_columns_and_the_raw_source_work_in_connect_and_a_job_reports_its_requir
     assert not (tmp_path / "out").exists()
 
 
-def test_a_command_begins_no_session_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_rejects_an_environment_of_spark_connect(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPARK_REMOTE", "sc://127.0.0.1:1")
 
     with pytest.raises(NoSession, match=r"SPARK_REMOTE is set, and .*: unset it"):

@@ -104,7 +104,7 @@ def test_damaged_batches_are_reported_and_others_read(
         assert broken[0].last_offset == at + 4
 
 
-def test_a_last_offset_before_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_that_ends_before_its_first_offset_is_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
     """If a response would begin with such a batch, the broker skips it."""
     log = sound(0) + with_bytes(sound(5), 23, struct.pack(">i", -9)) + sound(10)
 

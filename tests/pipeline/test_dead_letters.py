@@ -36,7 +36,7 @@ def read(headers: Headers) -> DeadLetter:
     return dead_letter(OF, 40, b"k", b"v", [{"key": name, "value": value} for name, value in headers])
 
 
-def test_it_has_the_producers_record_and_its_destination() -> None:
+def test_a_dead_letter_has_the_producers_record_and_its_destination() -> None:
     found = read(kept([(b"a", b"1"), (b"a", None), (b"sluicegate.origin", b"x/0/1")]))
 
     assert (found.topic, found.partition, found.reason, found.rules) == ("orders", 3, "timestamp_in_future", ())
@@ -46,8 +46,8 @@ def test_it_has_the_producers_record_and_its_destination() -> None:
     assert found.place == "dead-2 offset 40 (for orders-3)"
 
 
-def test_it_has_the_rules_that_it_breaks() -> None:
-    assert read(kept([], Violated(Reason.RULE_VIOLATED, ("keyed", "tenant")))).rules == ("keyed", "tenant")
+def test_a_dead_letter_names_the_rules_that_it_breaks() -> None:
+    assert read(kept([], Violated(Reason.RULE, ("keyed", "tenant")))).rules == ("keyed", "tenant")
 
 
 def test_a_record_quarantined_twice_has_its_second_headers() -> None:

@@ -31,7 +31,7 @@ def rows(found: DecodedBatch) -> list[tuple[int, int, bytes | None, bytes | None
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_magic_2(codec: str) -> None:
+def test_decodes_batches_of_magic_2(codec: str) -> None:
     records = [Rec(NOW), Rec(NOW * 1_000_000, None, b""), Rec(-1, b"", None)]
 
     found = decoded(batch(records, CODECS[codec], base_offset=100, producer_id=7, producer_epoch=1, base_sequence=9))
@@ -42,7 +42,7 @@ def test_magic_2(codec: str) -> None:
     assert (facts.producer_id, facts.producer_epoch, facts.base_sequence) == (7, 1, 9)
 
 
-def test_a_brokers_time_is_every_records() -> None:
+def test_log_append_time_is_the_time_of_every_record() -> None:
     found = decoded(batch([Rec(5), Rec(6)], flags=LOG_APPEND_TIME, max_timestamp=NOW))
 
     assert [time for _, time, _, _ in rows(found)] == [NOW, NOW]
@@ -50,7 +50,7 @@ def test_a_brokers_time_is_every_records() -> None:
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-def test_a_plain_message_of_magic_0_and_1(magic: int) -> None:
+def test_decodes_an_uncompressed_message_of_magic_0_and_1(magic: int) -> None:
     found = decoded(message(magic, None, key=b"old", timestamp=NOW, offset=17))
 
     assert rows(found) == [(17, NOW if magic else -1, b"old", None)]
@@ -99,7 +99,7 @@ def test_a_message_of_magic_0_and_1_with_a_wrong_crc_is_reported(magic: int, whe
         decoded(data)
 
 
-def test_which_batches_a_transaction_aborted() -> None:
+def test_skips_the_batches_of_aborted_transactions_only() -> None:
     """Producer 1 aborts at offset 3 and commits what comes behind; producer 2 has nothing to do with it."""
     abort, commit = b"\0\0\0\0", b"\0\0\0\1"
 

@@ -98,9 +98,7 @@ def cut(kafka_bootstrap: str) -> str:
     return topic
 
 
-def test_records_that_are_gone_end_the_query_or_are_passed_over(
-    spark: SparkSession, kafka_bootstrap: str, cut: str
-) -> None:
+def test_deleted_records_end_the_query_or_are_skipped(spark: SparkSession, kafka_bootstrap: str, cut: str) -> None:
     options: dict[str, Any] = {"columns": "topic,partition,offset", "startingOffsets": f'{{"{cut}": {{"0": 50}}}}'}
 
     with pytest.raises(Exception, match=f"{cut}-0: startingOffsets is offset 50, .*: offsets 50 to 99 are gone"):
@@ -110,7 +108,7 @@ def test_records_that_are_gone_end_the_query_or_are_passed_over(
     assert [row["offset"] for row in rows_of(found)] == list(range(100, 300))
 
 
-def test_from_a_time_on(spark: SparkSession, kafka_bootstrap: str) -> None:
+def test_a_starting_time_selects_the_rows_of_sparks_own_source(spark: SparkSession, kafka_bootstrap: str) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     middle = int(time.time() * 1000)
     producer = Producer({"bootstrap.servers": kafka_bootstrap})
@@ -128,7 +126,7 @@ def test_from_a_time_on(spark: SparkSession, kafka_bootstrap: str) -> None:
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_over_tls_with_a_login(spark: SparkSession, guarded: Guarded, mechanism: str) -> None:
+def test_reads_over_tls_with_each_sasl_mechanism(spark: SparkSession, guarded: Guarded, mechanism: str) -> None:
     bootstrap = guarded.kafka.bootstrap
     settings = login("alice", "secret", mechanism) | {"ssl.ca.location": str(guarded.authority.file)}
     producer = Producer({"bootstrap.servers": bootstrap, **settings})

@@ -218,7 +218,9 @@ def test_ones_own_extractor_makes_nanoseconds_a_time_that_windows_work_on(
     assert {row["start"]: row["count"] for row in rows}[first_window] == 2 * (5 - NOW % 300_000 // 60_000)
 
 
-def test_wall_clock(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_the_wallclock_extractor_gives_the_time_of_processing(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     with RawClient(kafka_bootstrap) as client:
         client.produce(9, [topic_data(topic, (0, batch([Rec(-1), Rec(5)])))])
@@ -268,7 +270,7 @@ def test_the_jobs_extractors_agree_with_kafka_streams(
         ("previous", -1, r"t-\w+-0 offset 0 has the timestamp -1, .* no earlier record"),
     ],
 )
-def test_errors_that_end_the_job(
+def test_an_extraction_ends_with_an_error_at_invalid_times(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, name: str, time: int, output: str
 ) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
@@ -316,7 +318,7 @@ def test_times_that_spark_cannot_hold_are_left_out_or_kept_without_one(
 
 
 @pytest.mark.parametrize("too_late", [TooLate.SKIP, TooLate.NULL])
-def test_a_stream_leaves_them_out_or_keeps_them_without_a_time(
+def test_a_stream_skips_times_that_spark_cannot_hold_or_keeps_null(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, too_late: TooLate
 ) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
@@ -373,7 +375,7 @@ def test_leftovers_of_a_killed_run_are_replaced_and_new_records_added(
 
 
 @pytest.mark.parametrize("names", [("u", "fail"), ("t", "skip")])
-def test_a_folder_is_that_of_one_extraction(
+def test_rejects_a_folder_of_another_extraction(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, names: tuple[str, str]
 ) -> None:
     topics = {name: create_topic(kafka_bootstrap, UNLIMITED, 1) for name in ("t", "u")}

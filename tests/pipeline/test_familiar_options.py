@@ -301,7 +301,7 @@ def test_a_subscription_to_nothing_is_an_error(
 
 
 @own
-def test_names_of_headers_that_are_not_utf_8(spark: SparkSession, kafka_bootstrap: str) -> None:
+def test_decodes_header_names_that_are_not_utf_8_as_java_does(spark: SparkSession, kafka_bootstrap: str) -> None:
     """Java's decoder and Python's replace invalid bytes differently."""
     topic = create_topic(kafka_bootstrap, UNVALIDATED, 1)
     parts = (

@@ -67,7 +67,9 @@ def test_a_second_command_ends_with_one_line_that_names_the_first(
     assert len(message.splitlines()) == 1
 
 
-def test_functions_hold_the_folder_too(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_functions_reject_a_locked_folder_and_unlock_it(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     results = Results(spark, str(tmp_path))
 
@@ -78,7 +80,7 @@ def test_functions_hold_the_folder_too(spark: SparkSession, kafka_bootstrap: str
     assert not list((tmp_path / ".running").iterdir())
 
 
-def test_one_of_many_at_once_gets_it(spark: SparkSession, tmp_path: Path) -> None:
+def test_at_most_one_of_many_runs_locks_a_folder(spark: SparkSession, tmp_path: Path) -> None:
     """Rarely none does, if two claims are of the same moment; never two."""
     results, runs = Results(spark, str(tmp_path)), 8
     begin, end = Barrier(runs), Barrier(runs)

@@ -86,7 +86,7 @@ def test_sql_agrees_with_the_proxy(spark: SparkSession) -> None:
     assert (len(found) > 1000, wrong[:5]) == (True, [])
 
 
-def test_nothing_is_reported_about_nothing(spark: SparkSession) -> None:
+def test_column_functions_of_null_are_null(spark: SparkSession) -> None:
     register_functions(spark)
     rows: list[tuple[int | None, int | None, int, int]] = [(None, NOW, HOUR, HOUR), (NOW, None, HOUR, HOUR)]
     spark.createDataFrame(rows, COLUMNS).createOrReplaceTempView("nothing_is_known")
@@ -104,7 +104,7 @@ def test_nothing_is_reported_about_nothing(spark: SparkSession) -> None:
     assert [tuple(row) for row in by_columns.union(by_sql).collect()] == [(None, None, None)] * 4
 
 
-def test_they_work_wherever_a_column_does(spark: SparkSession) -> None:
+def test_column_functions_work_in_groups_and_filters(spark: SparkSession) -> None:
     frame = spark.createDataFrame([(NOW // 1000,), (NOW,), (NOW * 1000,), (NOW + 1,)], "timestamp bigint")
     moment = f.lit(NOW)
 

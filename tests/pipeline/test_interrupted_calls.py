@@ -55,7 +55,7 @@ def work(spark: SparkSession, out: Path) -> None:
         for moment in Moment
     ],
 )
-def test_in_any_call_of_a_job(
+def test_a_job_ends_when_any_call_to_java_is_interrupted(
     moment: Moment, spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     activate(spark)
@@ -76,7 +76,7 @@ def test_in_any_call_of_a_job(
         assert not list((tmp_path / ".running").glob("*.claim")), where
 
 
-def test_in_a_finalizer_which_swallows_it(
+def test_an_interruption_in_a_finalizer_is_not_lost(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     activate(spark)
@@ -176,7 +176,7 @@ def ended(*given: str) -> int:
         ("watch", 0.6, Moment.AWAITED),
     ],
 )
-def test_in_a_call_of_each_job(
+def test_each_job_ends_when_any_call_to_java_is_interrupted(
     job: str,
     share: float,
     moment: Moment,

@@ -71,7 +71,7 @@ def large(kafka_bootstrap: str) -> str:
     return large_partition(kafka_bootstrap, now_ms())
 
 
-def test_before_anything_began(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_an_interruption_before_the_session_is_one_line(kafka_bootstrap: str, tmp_path: Path) -> None:
     process = subprocess.Popen(
         ending_with_tests([COMMAND, "profile", "--bootstrap", "127.0.0.1:9", "--topic", "t", "--out", str(tmp_path)]),
         stderr=subprocess.PIPE,
@@ -95,7 +95,9 @@ def _caught(pid: int) -> int:
     return int(next(line.split()[1] for line in lines if line.startswith("SigCgt")), 16)
 
 
-def test_a_profile(large: str, kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_an_interrupted_profile_writes_nothing_and_unlocks_its_folder(
+    large: str, kafka_bootstrap: str, tmp_path: Path
+) -> None:
     out = tmp_path / "out"
     about = ("--bootstrap", kafka_bootstrap, "--topic", large, "--out", str(out))
 

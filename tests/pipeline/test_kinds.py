@@ -40,7 +40,7 @@ def is_implausible(time: int) -> bool:
     return (0 < time < NOW - TEN_YEARS or since_1995) and unit_of(time, NOW) is None
 
 
-def test_a_moment_in_each_unit() -> None:
+def test_recognizes_a_moment_in_each_unit() -> None:
     for unit, number in (
         (TimeUnit.SECONDS, NOW // 1000),
         (TimeUnit.MICROSECONDS, NOW * 1000 + 7),

@@ -64,7 +64,7 @@ def rows_of(results: Results, table: str) -> list[Any]:
     return sorted(map(str, results.read_table(table).collect()))
 
 
-def test_the_topic_is_cut(spark: SparkSession, kafka_bootstrap: str, topic: str) -> None:
+def test_a_large_partition_is_cut_into_several_chunks(spark: SparkSession, kafka_bootstrap: str, topic: str) -> None:
     (whole,) = Topics(kafka_bootstrap, (topic,)).ranges()
 
     (its,) = cut([whole], tasks_at_most(spark))
@@ -73,7 +73,9 @@ def test_the_topic_is_cut(spark: SparkSession, kafka_bootstrap: str, topic: str)
     assert len(its) > 2
 
 
-def test_a_profile(spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path) -> None:
+def test_profile_has_equal_results_in_one_task_and_in_several(
+    spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path
+) -> None:
     results = Results(spark, str(tmp_path))
 
     def work() -> Any:
@@ -88,7 +90,9 @@ def test_a_profile(spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_pa
 
 
 @pytest.mark.parametrize("more", ["mode: observe", "fix: {timestamp: previous}"])
-def test_a_validation(spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path, more: str) -> None:
+def test_audit_has_equal_results_in_one_task_and_in_several(
+    spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path, more: str
+) -> None:
     """One whose fix looks back is validated in one task, by the same clock."""
     file, results = tmp_path / "policies.yaml", Results(spark, str(tmp_path / "out"))
     file.write_text(POLICIES.format(address=kafka_bootstrap, more=more))
@@ -118,7 +122,9 @@ def test_a_plan_lists_its_changes(spark: SparkSession, kafka_bootstrap: str, top
     assert len(in_several[2]) > 50_000
 
 
-def test_a_comparison(spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path) -> None:
+def test_verify_has_equal_results_in_one_task_and_in_several(
+    spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path
+) -> None:
     """With a topic that lacks some records, has others twice, and no transactions: other offsets throughout."""
     other = large_partition(kafka_bootstrap, NOW, 149, create_topic(kafka_bootstrap, UNLIMITED, 1))
 

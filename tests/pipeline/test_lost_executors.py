@@ -34,7 +34,7 @@ def results_by(master: str, bootstrap: str, topic: str, folder: Path, *jobs: str
 
 
 @pytest.mark.timeout(1500)
-def test_each_job_has_the_same_result(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_each_job_survives_a_lost_executor_with_equal_results(kafka_bootstrap: str, tmp_path: Path) -> None:
     topic = large_partition(kafka_bootstrap, NOW_MS, 450)  # four tasks, so that two wait for others
     jobs = ("profile", "audit", "plan", "write", "verify", "replay")
 
@@ -51,7 +51,7 @@ def test_each_job_has_the_same_result(kafka_bootstrap: str, tmp_path: Path) -> N
 
 
 @pytest.mark.timeout(1500)
-def test_so_do_an_extraction_and_sums_of_events_on_a_standalone_cluster(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_extract_and_violations_survive_a_lost_executor(kafka_bootstrap: str, tmp_path: Path) -> None:
     topic = large_partition(kafka_bootstrap, NOW_MS, _BATCHES, every=_BATCHES + 1)  # sound: extract takes no other
 
     message = results_by("standalone", kafka_bootstrap, topic, tmp_path, "extract", "violations")

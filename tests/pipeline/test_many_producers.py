@@ -28,7 +28,7 @@ def rows_in(page: str) -> int:
     return len(re.findall("<tr>", page))
 
 
-def test_a_profiles_summary_and_tables() -> None:
+def test_a_profile_of_many_producers_shows_the_worst_and_the_sum_of_others() -> None:
     cell = {"codec": "none", "timestamp_type": 0, "records": 5, "null_keys": 0, "bytes": 9, "batches": 1}
     times = {"stored_bytes": 9, "earliest": 5, "latest": 9, "ahead_beyond_ms": 1000, "behind_beyond_ms": 0}
     times |= {"ahead_at_most_ms": 1000, "behind_at_most_ms": 0, "likely_unit": None, "is_dated": True}
@@ -48,7 +48,7 @@ def test_a_profiles_summary_and_tables() -> None:
     assert shown.caption == f"Producers: the 12 worst of {PRODUCERS:,} and the sum of the others; summary.json has all"
 
 
-def test_a_repairs_page() -> None:
+def test_a_repair_of_many_producers_shows_the_most_and_the_sum_of_others() -> None:
     change = {
         "topic": "t", "damage": "zero", "solved": True, "may_be_sound": False, "reason": None, "earliest_after": 5,
         "latest_after": 6, "example_before": 0, "example_after": 5, "example_at": {"partition": 0, "offset": 1},
@@ -56,6 +56,7 @@ def test_a_repairs_page() -> None:
     changes = [change | {"producer_id": i, "records": i + 1} for i in range(PRODUCERS)]
     of_topic = {"to": "t-clean", "records": 9, "repaired": {"zero": 9}, "undiagnosed": {}, "sound_looking": 0}
     summary = {"applied": False, "topics": {"t": of_topic}, "changes": changes, "obstacles": [], "warnings": []}
+    summary |= {"keep": [], "rewrite": []}
     pages = Pages()
 
     repair_report.write_report(pages, summary, 1_795_000_000_000)

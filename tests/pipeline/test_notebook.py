@@ -37,5 +37,5 @@ def test_every_cell_runs_with_the_right_findings(
     assert names["spark"] is spark
 
 
-def test_it_is_kept_without_the_columns_of_a_run() -> None:
+def test_the_notebook_is_stored_without_outputs() -> None:
     assert [cell["id"] for cell in CELLS if cell["outputs"] or cell["execution_count"] is not None] == []

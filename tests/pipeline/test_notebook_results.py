@@ -30,7 +30,7 @@ class Result(Shown):
         return ConsoleTable("Topics", ("topic", "records"), self._rows)
 
 
-def test_the_text_is_one_short_line() -> None:
+def test_the_repr_of_a_result_is_one_short_line() -> None:
     shown = repr(Result("1,000 records.\n" * 50, []))
 
     assert shown.startswith("<Result: 1,000 records. 1,000 records.")

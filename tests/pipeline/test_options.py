@@ -12,7 +12,7 @@ from sluicegate.pipeline.source.options import source_options
 NEEDED = {"kafka.bootstrap.servers": "a:9092, [::1]:9093", "subscribe": "t, u"}
 
 
-def test_defaults() -> None:
+def test_options_have_the_documented_defaults() -> None:
     options = source_options(NEEDED)
 
     assert options.bootstrap == (("a", 9092), ("::1", 9093))
@@ -56,12 +56,12 @@ def test_an_unknown_column_is_reported() -> None:
         ({"socket.timeout.ms": "-1"}, "a number of milliseconds"),
     ],
 )
-def test_client_settings_that_cannot_be(given: dict[str, str], output: str) -> None:
+def test_rejects_invalid_client_settings(given: dict[str, str], output: str) -> None:
     with pytest.raises(BadSetting, match=output):
         client_settings(given)
 
 
-def test_client_settings_from_a_file(tmp_path: Path) -> None:
+def test_reads_client_settings_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "client.properties"
     file.write_text("# ours\nsecurity.protocol=SASL_SSL\nsasl.mechanism = PLAIN\nsasl.username=u\nsasl.password=a=b\n")
 

@@ -44,14 +44,14 @@ def test_settings_of_a_bucket_take_precedence() -> None:
     assert (found["scheme"], found["endpoint_override"]) == ("https", "store.example:443")
 
 
-def test_a_folder_is_reached_without_any_settings(tmp_path: Path) -> None:
+def test_a_local_folder_needs_no_settings(tmp_path: Path) -> None:
     files, path = output_folder(f"file:{tmp_path}", OWN_STORE.get).within("records").file_system()
 
     assert isinstance(files, fs.LocalFileSystem)
     assert path == f"{tmp_path}/records"
 
 
-def test_a_place_unknown_to_arrow_is_reported() -> None:
+def test_rejects_a_scheme_that_arrow_does_not_know() -> None:
     with pytest.raises(ValueError, match="nosuch"):
         OutputFolder("nosuch://x/y").file_system()
 
@@ -84,7 +84,7 @@ def test_a_missing_connector_is_one_line_with_a_fix(spark: SparkSession, out: st
     assert len(str(found.value).splitlines()) == 1
 
 
-def test_a_path_that_begins_with_file_is_one(spark: SparkSession, tmp_path: Path) -> None:
+def test_accepts_a_path_with_the_scheme_file(spark: SparkSession, tmp_path: Path) -> None:
     results = Results(spark, f"file://{tmp_path}/out")
 
     results.make()

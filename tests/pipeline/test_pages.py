@@ -51,7 +51,7 @@ def test_all_columns_of_a_repair_are_seen_in_a_window_of_1100_pixels(tmp_path: P
     of_topic = {"to": "orders.eu.checkout-clean", "records": 9, "repaired": {}, "undiagnosed": {}, "sound_looking": 0}
     summary = {"applied": False, "topics": {"orders.eu.checkout": of_topic}, "changes": changes}
     pages = Pages()
-    repair_report.write_report(pages, summary | {"obstacles": [], "warnings": []}, NOW)
+    repair_report.write_report(pages, summary | {"obstacles": [], "warnings": [], "keep": [], "rewrite": []}, NOW)
 
     rooms = tables_in(pages, tmp_path)
 

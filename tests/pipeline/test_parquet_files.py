@@ -56,7 +56,7 @@ def test_values_are_compressed_if_that_makes_them_smaller(
     assert file.read().column("value").to_pylist() == values
 
 
-def test_a_file_is_any_readers(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_parquet_files_have_standard_types_and_all_rows(kafka_bootstrap: str, tmp_path: Path) -> None:
     file = written(kafka_bootstrap, [b"v"] * RECORDS, tmp_path)
 
     assert file.schema_arrow == pa.schema(

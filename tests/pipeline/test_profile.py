@@ -42,7 +42,9 @@ def expected(polluted: Polluted) -> dict[str, int]:
 
 
 @pytest.mark.long
-def test_it_finds_each_kind_and_its_producer(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_a_profile_finds_each_damage_and_its_producer(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
     polluted = Polluter(kafka_bootstrap, now_ms()).write(batches=200, span_ms=5 * HOUR)
 
     found = profile_of(spark, kafka_bootstrap, tmp_path, polluted.topic)
@@ -79,7 +81,9 @@ def test_a_time_ahead_of_its_append_may_be_future_even_if_it_has_passed(
     assert found["damage_at_most"]["future"] == polluted.counts["future"]
 
 
-def test_how_it_is_cut_into_tasks_changes_nothing(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_a_profile_in_several_tasks_has_the_figures_of_one(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
     polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=120, span_ms=DAY, every=3)
 
     found = profile_of(spark, kafka_bootstrap, tmp_path, polluted.topic)  # two cores: a batch is cut in two
@@ -152,7 +156,7 @@ def test_a_producer_that_mixes_units_has_each_of_them_counted(
     assert found["likely_units"] == dict.fromkeys(units, 100)
 
 
-def test_an_empty_topic(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_profiles_an_empty_topic(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED)
 
     found = profile_of(spark, kafka_bootstrap, tmp_path, topic)

@@ -131,7 +131,7 @@ def test_small_partitions_share_tasks_and_keep_their_order(spark: SparkSession, 
     assert [(row.partition, row.offset) for row in in_order] == [(p, o) for p in range(100) for o in range(5)]
 
 
-def test_offsets_and_chunks(spark: SparkSession, kafka_bootstrap: str) -> None:
+def test_reads_the_rows_between_given_offsets_in_small_tasks(spark: SparkSession, kafka_bootstrap: str) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     send(kafka_bootstrap, topic, 900)
     bounds = {

@@ -41,7 +41,7 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def test_a_clean_topic_that_sparks_own_source_reads(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_sparks_own_source_reads_a_clean_topic(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
     polluted = Polluter(kafka_bootstrap, now_ms()).write(batches=100, span_ms=5 * HOUR)
     clean = f"{polluted.topic}-clean"
     out, about = tmp_path / "repair", ("--bootstrap", kafka_bootstrap, "--topic", polluted.topic)

@@ -115,7 +115,9 @@ def test_from_an_audit_to_appended_corrected_records(kafka_bootstrap: str, topic
     assert read_back(kafka_bootstrap, topic) == back
 
 
-def test_from_python_it_is_the_same(spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path) -> None:
+def test_functions_replay_the_records_of_an_audit(
+    spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path
+) -> None:
     now, file = time.time_ns() // 1_000_000, policies(tmp_path, topic)
     stored(kafka_bootstrap, topic, 0, [Rec(now * NANOSECONDS, b"bad"), Rec(now, b"good")])
     listed = audit(spark, kafka_bootstrap, topic, tmp_path / "validated", file, samples=None)

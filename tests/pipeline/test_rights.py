@@ -95,7 +95,7 @@ RIGHTS: list[Callable[[str], Right]] = [
 
 @pytest.mark.parametrize("right_of", RIGHTS)
 @pytest.mark.parametrize("exists", [True, False])
-def test_each_right_is_missed_until_it_is_given(
+def test_each_right_is_reported_as_missing_until_it_is_granted(
     right_of: Callable[[str], Right], exists: bool, guarded: Guarded, bob: dict[str, str], request: Any
 ) -> None:
     name = re.sub(r"\W", "-", request.node.name)

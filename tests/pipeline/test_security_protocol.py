@@ -19,7 +19,7 @@ def rejected(bootstrap: str, settings: dict[str, str]) -> str:
 
 
 @pytest.mark.parametrize("protocol", ["plaintext", "ssl"])
-def test_a_listener_that_asks_for_tls_and_a_login(guarded: Guarded, protocol: str) -> None:
+def test_suggests_sasl_ssl_for_a_listener_with_tls_and_login(guarded: Guarded, protocol: str) -> None:
     """Plaintext is answered with an alert of TLS; TLS without a login is cut off after the first request."""
     settings = {"security.protocol": protocol, "ssl.ca.location": str(guarded.authority.file)}
 
@@ -29,11 +29,11 @@ def test_a_listener_that_asks_for_tls_and_a_login(guarded: Guarded, protocol: st
     assert "sasl_ssl" in report.split("another (")[1]
 
 
-def test_a_listener_that_speaks_no_tls(kafka_bootstrap: str) -> None:
+def test_reports_tls_to_a_plaintext_listener(kafka_bootstrap: str) -> None:
     assert "this client uses security.protocol=ssl." in rejected(kafka_bootstrap, {"security.protocol": "ssl"})
 
 
-def test_a_certificate_that_is_not_trusted_is_another_matter(guarded: Guarded) -> None:
+def test_an_untrusted_certificate_is_not_reported_as_a_wrong_protocol(guarded: Guarded) -> None:
     report = rejected(guarded.kafka.bootstrap, {"security.protocol": "ssl"})
 
     assert "certificate verify failed" in report

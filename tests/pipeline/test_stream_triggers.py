@@ -70,7 +70,7 @@ def test_every_trigger_reads_everything(
     assert found == ([600] if one_batch else BATCHES[trigger])
 
 
-def test_a_limit_without_a_stated_trigger(
+def test_rejects_a_limit_without_a_trigger_before_spark_4_2(
     spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path
 ) -> None:
     if STATES_LIMITS:

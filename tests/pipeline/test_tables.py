@@ -155,7 +155,9 @@ def test_iceberg_tables_in_a_catalog_of_the_users(kafka_bootstrap: str, polluter
     assert output.startswith("sluicegate-spark: catalog:sea.audit: Spark knows no such catalog; configure its")
 
 
-def test_from_python_in_parquet(spark: SparkSession, kafka_bootstrap: str, polluter: Polluter, tmp_path: Path) -> None:
+def test_a_repeated_profile_replaces_its_kept_parquet_rows(
+    spark: SparkSession, kafka_bootstrap: str, polluter: Polluter, tmp_path: Path
+) -> None:
     empty = create_topic(kafka_bootstrap, UNLIMITED, 1)
     for _ in range(2):
         profile(spark, kafka_bootstrap, (polluter.found.topic, empty), tmp_path / "out", tables=tmp_path / "kept")

@@ -16,7 +16,7 @@ def test_arrays_are_made_without_pandas() -> None:
     ends_well(LEFT_OUT, MAKES)
 
 
-def test_a_series_is_given_to_whoever_asks_for_one() -> None:
+def test_pandas_is_imported_when_a_series_is_requested() -> None:
     ends_well(LEFT_OUT, MAKES, "assert pa.array([1, 2]).to_pandas().sum() == 3", "assert 'pandas' in sys.modules")
 
 

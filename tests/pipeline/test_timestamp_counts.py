@@ -57,7 +57,9 @@ def test_collected_records_may_precede_direct_ones() -> None:
 @pytest.mark.parametrize("most_exact_rows", [10**6, -1])
 @given(BATCHES)
 @settings(max_examples=60)
-def test_all_is_counted_once(most_exact_rows: int, batches: list[tuple[list[Rec], int]]) -> None:
+def test_every_record_is_counted_once_exactly_or_in_sums(
+    most_exact_rows: int, batches: list[tuple[list[Rec], int]]
+) -> None:
     before = timestamp_counts._MOST_EXACT_ROWS
     timestamp_counts._MOST_EXACT_ROWS = most_exact_rows
     try:

@@ -88,7 +88,7 @@ def test_an_invalid_response_is_permanent(
 
 
 @pytest.mark.parametrize("stated", ['"3600"', "3600", "3600.5", "1e300"])
-def test_a_lifetime_may_be_a_text(endpoint: Endpoint, stated: str) -> None:
+def test_accepts_expires_in_as_text(endpoint: Endpoint, stated: str) -> None:
     endpoint.response = 200, {}, b'{"access_token": "a", "expires_in": %s}' % stated.encode()
 
     found = token_of(bearer(endpoint.url))
@@ -107,7 +107,7 @@ def test_an_unknown_client_gets_the_endpoints_error_without_the_secret(endpoint:
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_an_endpoint_that_cannot_now_may_later(endpoint: Endpoint, status: int) -> None:
+def test_server_errors_of_a_token_endpoint_are_temporary(endpoint: Endpoint, status: int) -> None:
     endpoint.response = (status, {}, b"")
     login = bearer(endpoint.url)
 
@@ -131,7 +131,7 @@ def token_or_pause(login: Bearer) -> str:
         return ""
 
 
-def test_by_https_with_an_authority_of_ones_own(tmp_path: Path) -> None:
+def test_requests_a_token_by_https_with_an_own_authority(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     with token_endpoint(authority.sign("tokens")) as endpoint:
         with pytest.raises(TokenMissing, match=r"name its CA in https\.ca\.location"):
@@ -142,7 +142,7 @@ def test_by_https_with_an_authority_of_ones_own(tmp_path: Path) -> None:
         assert found.value == endpoint.given[0]
 
 
-def test_a_file_is_read_each_time(tmp_path: Path) -> None:
+def test_a_token_file_is_read_at_each_login(tmp_path: Path) -> None:
     file, first, second = tmp_path / "a token", token(), token("other")
     login = client_settings({
         "security.protocol": "sasl_ssl",
@@ -174,7 +174,7 @@ def test_a_file_is_read_each_time(tmp_path: Path) -> None:
         ({f"{PREFIX}clientid": "x"}, "unknown client setting 'sasl.oauthbearer.clientid'; did you mean"),
     ],
 )
-def test_settings_that_cannot_be(change: dict[str, str], output: str) -> None:
+def test_rejects_invalid_settings_of_token_endpoints(change: dict[str, str], output: str) -> None:
     with pytest.raises(BadSetting) as raised:
         client_settings(settings("https://tokens.test/") | change)
 

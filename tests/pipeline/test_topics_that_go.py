@@ -144,7 +144,7 @@ def test_progress_of_a_topic_that_was_recreated_between_two_runs_does_not_apply(
 
 
 @pytest.mark.parametrize("becomes", ["deleted", "recreated"])
-def test_a_topic_that_goes_between_planning_and_reading(
+def test_a_watch_reports_a_topic_that_is_deleted_between_planning_and_reading(
     becomes: str, spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stays, goes = (create_topic(kafka_bootstrap, UNLIMITED, 1) for _ in range(2))

@@ -49,7 +49,7 @@ def write(target: Transactions, to: TopicPartition, *values: bytes) -> None:
 
 @pytest.mark.parametrize("second", [False, True])
 @pytest.mark.parametrize("first", [False, True])
-def test_either_writer_resumes_after_the_other(places: Places, first: bool, second: bool) -> None:
+def test_each_writer_resumes_after_the_other_kind(places: Places, first: bool, second: bool) -> None:
     other = TopicPartition(places.topic, 1)
     with pytest.raises(Stumbled), transactions(places.of, places.writing(first)) as target:
         assert target.before() is None

@@ -79,7 +79,7 @@ def test_an_audit_finds_what_a_proxy_finds(
     assert (sample["offset"], sample["verdict"], sample["reason"]) == (5, "reject", Reason.CRC_MISMATCH.value)
 
 
-def test_a_repair_names_it_first_and_leaves_it_out_on_request(
+def test_a_repair_reports_an_unreadable_batch_and_skips_it_on_request(
     spark: SparkSession, damaged: tuple[Kafka, str, bytes], tmp_path: Path
 ) -> None:
     kafka, topic, stored = damaged
@@ -110,7 +110,9 @@ def test_a_repair_names_it_first_and_leaves_it_out_on_request(
         api.verify(*asked, tmp_path / "strict")
 
 
-def test_the_raw_source_ends_there_or_passes_over_it(spark: SparkSession, damaged: tuple[Kafka, str, bytes]) -> None:
+def test_the_raw_source_fails_at_an_unreadable_batch_or_skips_it(
+    spark: SparkSession, damaged: tuple[Kafka, str, bytes]
+) -> None:
     kafka, topic, _ = damaged
     reader = spark.read.format("sluicegate").option("kafka.bootstrap.servers", kafka.bootstrap)
 
@@ -121,7 +123,7 @@ def test_the_raw_source_ends_there_or_passes_over_it(spark: SparkSession, damage
     assert [row["offset"] for row in rows] == [*range(5), *range(10, 15)]
 
 
-def test_a_watch_counts_it_once_and_continues(
+def test_a_watch_counts_an_unreadable_batch_once_and_continues(
     spark: SparkSession, damaged: tuple[Kafka, str, bytes], tmp_path: Path
 ) -> None:
     kafka, topic, stored = damaged

@@ -50,7 +50,7 @@ def compared(spark: SparkSession, bootstrap: str, folder: Path, left: list[Row],
     return verify(spark, Topics(bootstrap, (source,)), target, Results(spark, str(folder)), now_ms())
 
 
-def test_copies_are_the_same(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_verify_finds_no_difference_between_copies(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
     found = compared(spark, kafka_bootstrap, tmp_path, rows(), rows())
 
     assert found["same"]
@@ -78,7 +78,7 @@ def test_other_partitions_matter_only_if_the_order_of_a_key_changes(
         (lambda r: r[:-1], {"missing": 1}),
     ],
 )
-def test_differences_are_reported(
+def test_verify_reports_each_kind_of_difference(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, change: Any, differences: dict[str, int]
 ) -> None:
     found = compared(spark, kafka_bootstrap, tmp_path, rows(), change(rows()))
@@ -208,7 +208,7 @@ def test_a_header_name_that_is_not_utf_8_is_compared_by_its_bytes(
     assert verified(spark, kafka_bootstrap, topics[0], tmp_path / "verify")["same"]
 
 
-def test_by_the_plan_of_a_repair_a_live_topic_is_the_same(
+def test_verify_with_a_plan_ignores_records_after_the_plan(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     now = now_ms()

@@ -33,7 +33,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transactions, "_PAUSE_SECONDS", 0.05)
 
 
-def test_it_waits_as_long_as_more_and_more_is_seen(impatient: None) -> None:
+def test_waits_while_more_records_become_readable(impatient: None) -> None:
     left = [["p"] * n for n in range(40, 0, -1)]
 
     wait_until_readable(lambda: left.pop(0) if left else [])

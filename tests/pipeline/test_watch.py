@@ -174,7 +174,9 @@ def executors_of(command: int) -> list[int]:
     return [pid for pid, name in names.items() if "CoarseGrainedExecutorBackend" in name and comes_from(pid)]
 
 
-def test_each_beginning_and_change_is_reported_once(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_a_watch_reports_each_beginning_and_change_once(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
     writer = Writer(kafka_bootstrap)
 
     def took(time_of: Callable[[int], int]) -> list[tuple[Any, ...]]:

@@ -20,7 +20,7 @@ def states(
     return PartitionStates(BEGUN, ENDED, {A: starts, B: starts}, {A: a, B: b}, settled, {})
 
 
-def test_first_all_records_then_new_ones() -> None:
+def test_a_watch_reads_all_records_first_and_then_new_ones() -> None:
     first = states()
 
     assert first.chunks({}, 1000) == [

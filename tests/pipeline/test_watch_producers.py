@@ -80,7 +80,7 @@ def test_a_distance_at_a_bound_is_not_reported_repeatedly() -> None:
     ]
 
 
-def test_few_records_or_less_than_a_minute_are_no_distance() -> None:
+def test_a_distance_needs_enough_records_and_a_minute() -> None:
     known = Producers(QUIET)
 
     assert lines(known, distances=(beyond({30_000: 40}, 1),)) == []
@@ -96,7 +96,7 @@ def test_a_finding_has_the_same_id_when_its_batch_is_done_again() -> None:
     assert rows()[0]["id"] != as_row(Producers(QUIET).take([damage("zero", 1)], [])[0], "abc-00000002", 5)["id"]
 
 
-def test_so_many_producers_are_known_and_no_more() -> None:
+def test_keeps_only_the_latest_producers_up_to_the_limit() -> None:
     known = Producers(QUIET, most=100)
 
     known.take([damage("zero", n, producer=n) for n in range(250)], [])

@@ -136,6 +136,6 @@ def test_many_findings_are_sent_a_hundred_at_a_time(hook: Hook) -> None:
 
 
 @pytest.mark.parametrize("address", ["http://h/a b", "http://h/\x01", "http://", "h/x", "file:///etc/passwd"])
-def test_invalid_addresses(address: str) -> None:
+def test_rejects_invalid_webhook_addresses(address: str) -> None:
     with pytest.raises(BadWebhook):
         webhook_at(address)

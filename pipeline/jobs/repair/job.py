@@ -191,7 +191,7 @@ def summary_of(
     plan: RepairPlan, listing: RepairListing, written: list[RepairedPartition] | None, owners: Mapping[str, str]
 ) -> dict[str, Any]:
     """Return the summary; `written` is None for a dry run. `sound_looking`: number of changed records whose times may
-    be sound.
+    be sound. `keep`, `rewrite`: the damages of these options.
     """
     topics: Mapping[str, dict[str, Any]] = {
         source: {"to": to, "offsets": 0, "records": 0, "repaired": {}, "undiagnosed": {}, "sound_looking": 0}
@@ -209,6 +209,8 @@ def summary_of(
     found: dict[str, Any] = {
         "job": "repair",
         "applied": written is not None,
+        "keep": sorted(plan.rules.keep),
+        "rewrite": sorted(plan.rules.rewrite),
         "topics": topics,
         "changes": listing.changes,
         "obstacles": listing.obstacles,

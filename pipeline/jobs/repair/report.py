@@ -36,12 +36,12 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     of = f" ({counts_in_words(repaired)})" if changed else ""
     rest = f"; {counted(stay, 'damaged one')} {'is' if stay == 1 else 'are'} left as they are" if stay else ""
     if perhaps:
-        rest += f"; {perhaps:,} are perhaps ahead, which is not known exactly, and are left as they are"
+        rest += f"; {perhaps:,} more may be ahead of their append, which is not certain, and are left as they are"
     found = f"{share(changed, records)} of {counted(records, 'record')} {verb} another timestamp{of}{rest}."
-    return Conclusion(found, _to_do(summary, changed + stay + perhaps))
+    return Conclusion(found, _to_do(summary, changed, stay, perhaps))
 
 
-def _to_do(summary: Mapping[str, Any], damaged: int) -> str:
+def _to_do(summary: Mapping[str, Any], changed: int, stay: int, perhaps: int) -> str:
     if summary["obstacles"]:
         return f"Remove the obstacles first, then plan again: {'; '.join(summary['obstacles'])}"
     if summary["applied"]:
@@ -49,9 +49,38 @@ def _to_do(summary: Mapping[str, Any], damaged: int) -> str:
             "Compare the clean topic with sluicegate-spark verify --plan and this folder, then switch readers to it; "
             "they need isolation.level=read_committed."
         )
-    if not damaged:
+    if not changed + stay + perhaps:
         return "Nothing: there is no damage. Even --apply makes no clean topic, which would be a plain copy."
-    return "Look at the examples, before and after. If they are right, run the same command with --apply."
+    offer = f" {_offer(perhaps)}" if perhaps and Damage.FUTURE.value not in summary["keep"] else ""
+    if not changed:
+        return f"Nothing would be corrected, and --apply would write a plain copy.{offer}"
+    return f"Look at the examples, before and after. If they are right, run the same command with --apply.{offer}"
+
+
+def _offer(perhaps: int) -> str:
+    return (
+        f"If clocks of producers ran ahead, add --rewrite future: it sets the estimated append time of the {perhaps:,} "
+        "records that may be ahead. If records were copied or replayed, their times may be sound: do not add it."
+    )
+
+
+def about_future(summary: Mapping[str, Any]) -> list[str]:
+    """Return how many records are certainly and perhaps ahead, and what decides; nothing if none is perhaps."""
+    topics = summary["topics"].values()
+    counts = [added_up(topics, what) for what in ("repaired", "undiagnosed")]
+    certain, perhaps = (
+        sum(its.get(damage, 0) for its in counts) for damage in (Damage.FUTURE.value, UncertainDamage.FUTURE.value)
+    )
+    if not perhaps:
+        return []
+    option = next((name for name in ("keep", "rewrite") if Damage.FUTURE.value in summary[name]), None)
+    why = "without --rewrite future" if option is None else f"by --{option} future"
+    fate = "corrected too" if option == "rewrite" else "left as they are"
+    return [
+        f"{certain:,} records are certainly ahead of their append, whenever that was. {perhaps:,} more may be: the "
+        "broker does not store when records were appended, and their times have passed meanwhile. They are "
+        f"{fate} {why}."
+    ]
 
 
 _HEADS = ("topic", "producer id", "damage", "records", "example at", "before", "after", "corrected times from", "to")
@@ -102,7 +131,13 @@ def write_report(results: Results, summary: dict[str, Any], now_ms: int) -> None
         text = "" if changes else "No damage: the clean topic is a copy."
         text = " ".join(part for part in (owner_in_words(topic), text) if part)
         sections.append(ReportSection(source, text, plots, [Table(caption, _HEADS[1:], rows)] if changes else []))
-    about = " ".join(["Written." if summary["applied"] else "A dry run: nothing was written.", *remarks(summary)])
+    about = " ".join(
+        [
+            "Written." if summary["applied"] else "A dry run: nothing was written.",
+            *about_future(summary),
+            *remarks(summary),
+        ]
+    )
     results.write_text(REPORT, page("Repair", conclusion(summary), about, sections, now_ms))
 
 
@@ -133,13 +168,14 @@ def reason_unchanged(row: dict[str, Any], rules: Rules) -> str | None:
     if row["solved"]:
         return None
     damage = row["damage"]
-    if damage in rules.keep:
-        return f"left as it is: --keep {damage}"
+    named = Damage.FUTURE.value if damage == UncertainDamage.FUTURE else damage
+    if named in rules.keep:
+        return f"left as it is: --keep {named}"
     if damage == Damage.IMPLAUSIBLE:
         unit = likely_unit(row["example_before"], rules.now_ms)
         guess = f"the example is perhaps {unit}" if unit else "no unit fits the example"
         return f"left as it is: before --epoch, {guess}; --rewrite {damage} sets the append time"
-    if row["may_be_sound"]:
+    if row["may_be_sound"] and named not in rules.rewrite:
         return (
             "left as it is: ahead of its neighbours, or these are late, so it may be sound; --rewrite future changes it"
         )
@@ -163,6 +199,7 @@ def first_lines(summary: dict[str, Any]) -> list[str]:
             if left
             else ()
         ),
+        *about_future(summary),
         *remarks(summary)[1:],
     ]
 
