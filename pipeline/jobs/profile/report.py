@@ -203,12 +203,17 @@ def _section(results: Results, name: str, topic: dict[str, Any]) -> ReportSectio
     return ReportSection(
         name,
         " ".join(part for part in (owner_in_words(topic), _about_hours(topic)) if part),
-        plots=[*_over_time(results, name), _distances(topic), _by_producer(producers)],
-        tables=[damage, *([units] if units.rows else []), _producers_table(producers)],
+        plots=[*_over_time(results, name), _distances(topic), _by_producer(producers, _at_least(topic))],
+        tables=[damage, *([units] if units.rows else []), _producers_table(producers, _at_least(topic))],
     )
 
 
-def _producers_table(producers: list[dict[str, Any]]) -> Table:
+def _at_least(topic: Mapping[str, Any]) -> str:
+    """Return the words for counts by producer, which have only certain damage, if more is possible; else nothing."""
+    return ", at least" if any(most > topic["damage"][name] for name, most in topic["damage_at_most"].items()) else ""
+
+
+def _producers_table(producers: list[dict[str, Any]], at_least: str = "") -> Table:
     """Return a table of the producers with most damage, and one row for the others."""
     worst, others = folded(producers)
     rows = [_producer(producer_name(p), [p]) for p in worst]
@@ -218,7 +223,7 @@ def _producers_table(producers: list[dict[str, Any]]) -> Table:
         caption = (
             f"Producers: the {len(worst)} worst of {len(producers):,} and the sum of the others; summary.json has all"
         )
-    return Table(caption, ("producer", "records", "bytes", "damage", "damaged"), rows)
+    return Table(caption, ("producer", "records", "bytes", f"damage{at_least}", f"damaged{at_least}"), rows)
 
 
 def _producer(name: str, its: Sequence[dict[str, Any]]) -> tuple[Any, ...]:
@@ -281,11 +286,12 @@ def _distances(topic: dict[str, Any]) -> Plot:
     return share_beyond(bounds, series, "Share beyond each bound")
 
 
-def _by_producer(producers: list[dict[str, Any]]) -> Plot:
+def _by_producer(producers: list[dict[str, Any]], at_least: str = "") -> Plot:
     most = producers[:WORST]
     kinds = [kind for kind in _DAMAGES if any(kind in p["damage"] for p in most)]
     series = {kind: [p["damage"].get(kind, 0) for p in most] for kind in kinds}
     series = series or {NO_DAMAGE: [p["records"] for p in most]}
     of = f", the {len(most)} with most of {len(producers):,}" if len(most) < len(producers) else ""
-    title = f"Damaged records by producer{of}" if kinds else f"Records by producer (none are damaged{of})"
+    none = "none are certainly damaged" if at_least else "none are damaged"
+    title = f"Damaged records by producer{at_least}{of}" if kinds else f"Records by producer ({none}{of})"
     return bars([producer_name(p) for p in most], series, title, "records")

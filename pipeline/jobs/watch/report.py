@@ -44,7 +44,7 @@ def summed(counts: Any) -> Counter[str]:
 _HEADS = (
     "topic",
     "records",
-    "damaged",
+    "certainly damaged",
     "damage",
     "violations",
     "deleted before reading",
@@ -104,4 +104,10 @@ def _plots(topics: list[tuple[str, Any]]) -> list[Any]:
     of = f", the {WORST} with most of {len(damaged):,}" if len(damaged) > WORST else ""
     kinds = summed(damage for _, damage in worst)
     series = {kind: [damage.get(kind, 0) for _, damage in worst] for kind in kinds}
-    return [bars([printable(name) for name, _ in worst], series, f"Damaged records by topic{of}", "records")]
+    more = (
+        most > topic["damage"].get(name, 0)
+        for _, topic in topics
+        for name, most in topic.get("damage_at_most", {}).items()
+    )
+    title = f"Damaged records by topic{', at least' if any(more) else ''}{of}"
+    return [bars([printable(name) for name, _ in worst], series, title, "records")]
