@@ -12,7 +12,7 @@ from sluicegate.protocol.fetch_response import VERSION as FETCH_VERSION
 from sluicegate.protocol.fetch_response import FetchedPartition, fetched_partition
 from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header, response_body_at
-from sluicegate.protocol.login import LoginExchange, LoginRejected, LoginRequest, PasswordLogin, TokenLogin
+from sluicegate.protocol.login import LoginExchange, LoginRequest, PasswordLogin, SaslAuthenticationFailed, TokenLogin
 from sluicegate.protocol.messages.fetch import FETCH_REQUEST
 from sluicegate.protocol.messages.handshake import API_VERSIONS_RESPONSE
 from sluicegate.protocol.messages.schema import MessageSchema, Value
@@ -172,7 +172,7 @@ class BrokerConnection:
         try:
             while request is not None:
                 request = exchange.after(self._ask(request.key, request.version, request.body))
-        except LoginRejected as error:
+        except SaslAuthenticationFailed as error:
             raise ClusterLoginRejected(f"{self._name}: {error}") from error
         except MalformedMessage as error:
             raise self._not_kafka(error) from error

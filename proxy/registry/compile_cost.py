@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from sluicegate.proxy.rules_process.messages import Kind, Specification
+from sluicegate.proxy.rules_process.messages import EvaluatorKind, Specification
 
 # Upper bounds of jsonschema-rs, measured: 14 ms for 224 kB without patterns, 100 ms for 4,000 patterns, 62 ms for
 # `\p{L}{200}` (of which each copy has the ranges of a Unicode class), 23 ms for `.{5000}`.
@@ -19,7 +19,7 @@ _COUNTED = re.compile(r"\{(\d{1,6})(?:,(\d{0,6}))?\}")
 
 def held_seconds(specification: Specification) -> float:
     """Return an upper bound of the seconds; 0 for Avro and Protobuf, of which 256 KiB take 12 ms."""
-    if specification.kind is not Kind.JSON:
+    if specification.kind is not EvaluatorKind.JSON:
         return 0.0
     try:
         schema = json.loads(specification.text)

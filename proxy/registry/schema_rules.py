@@ -11,7 +11,7 @@ from sluicegate.proxy.registry.compile_cost import held_seconds
 from sluicegate.proxy.registry.schema_files import SchemaFiles
 from sluicegate.proxy.rules_process.evaluation_thread import TooCostly
 from sluicegate.proxy.rules_process.evaluator import made
-from sluicegate.proxy.rules_process.messages import Kind, Specification
+from sluicegate.proxy.rules_process.messages import EvaluatorKind, Specification
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.rules_process.stoppable import StoppableContent, StoppableRule
 from sluicegate.validation.rules.content_rules import content_rule
@@ -187,10 +187,10 @@ def specification_of(schema: Schema, files: SchemaFiles | None = None) -> Specif
         path = Path(schema.file).absolute()
         text = (files or SchemaFiles({})).content_of(path, schema.format == "protobuf")
         if schema.format == "protobuf":
-            return Specification(Kind.PROTOBUF, text, name=schema.message or "")
+            return Specification(EvaluatorKind.PROTOBUF, text, name=schema.message or "")
         try:
             text.decode()
         except UnicodeDecodeError:
             raise SchemaUnusable(f"{path} is not UTF-8") from None
     has_id = schema.format == "avro" and schema.envelope == Envelope.CONFLUENT.value
-    return Specification(Kind.SERIALIZED_AVRO if has_id else _KINDS[schema.format], text)
+    return Specification(EvaluatorKind.SERIALIZED_AVRO if has_id else _KINDS[schema.format], text)

@@ -138,7 +138,7 @@ class WorkerReports:
         def is_fresh(worker: WorkerProcess) -> bool:
             return not worker.takes_connections or worker.last_message_at >= asked_at or _is_silent(worker)
 
-        await self._workers.all_are(is_fresh, _FRESH_SECONDS / 2)
+        await self._workers.wait_until_all(is_fresh, _FRESH_SECONDS / 2)
 
     def live_state(self, query: "LiveQuery") -> "LiveState":
         """Return what every worker sees now, for the web UI. Raises NoStateAvailable."""

@@ -47,7 +47,7 @@ def test_a_dead_letter_has_the_producers_record_and_its_destination() -> None:
 
 
 def test_a_dead_letter_names_the_rules_that_it_breaks() -> None:
-    assert read(kept([], Violated(Reason.RULE, ("keyed", "tenant")))).rules == ("keyed", "tenant")
+    assert read(kept([], Violated(Reason.RULE_VIOLATED, ("keyed", "tenant")))).rules == ("keyed", "tenant")
 
 
 def test_a_record_quarantined_twice_has_its_second_headers() -> None:

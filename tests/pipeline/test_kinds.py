@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluicegate.pipeline.jobs.profile.kinds import UNITS, TimestampKind, TimestampKinds
-from sluicegate.validation.units import Unit, in_milliseconds, unit_of
+from sluicegate.validation.units import TimeUnit, in_milliseconds, unit_of
 
 NOW = 1_764_000_000_000
 PER_MS = (10**3, 10**6)

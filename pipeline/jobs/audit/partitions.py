@@ -133,11 +133,11 @@ def add_validated(
     is_range = appended.earliest_ms < appended.latest_ms and not validator.looks_back
     if is_range and timed_reason(validated) is Reason.TIMESTAMP_IN_FUTURE:
         certain = validator.validate(batch, appended.latest_ms)
-        perhaps = UncertainRecords(Reason.TIMESTAMP_AFTER, bad_records(validated) - bad_records(certain))
+        perhaps = UncertainRecords(Reason.TIMESTAMP_IN_FUTURE, bad_records(validated) - bad_records(certain))
         findings.add(batch, certain, appended, perhaps)
     elif is_range and validator.bounds_age:
         other = validator.validate(batch, appended.latest_ms)
-        perhaps = UncertainRecords(Reason.TIMESTAMP_BEFORE, bad_records(other) - bad_records(validated))
+        perhaps = UncertainRecords(Reason.TIMESTAMP_TOO_OLD, bad_records(other) - bad_records(validated))
         findings.add(batch, validated, appended, perhaps)
     else:
         findings.add(batch, validated, appended)

@@ -31,9 +31,9 @@ class TimestampKind(IntEnum):
 
 
 UNITS = {
-    TimestampKind.SECONDS: Unit.SECONDS,
-    TimestampKind.MICROSECONDS: Unit.MICROSECONDS,
-    TimestampKind.NANOSECONDS: Unit.NANOSECONDS,
+    TimestampKind.SECONDS: TimeUnit.SECONDS,
+    TimestampKind.MICROSECONDS: TimeUnit.MICROSECONDS,
+    TimestampKind.NANOSECONDS: TimeUnit.NANOSECONDS,
 }
 _KIND_OF = {unit: kind for kind, unit in UNITS.items()}
 _MS_PER_SECOND = 1000
