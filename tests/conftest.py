@@ -2,7 +2,7 @@
 
 from hypothesis import HealthCheck, Phase, settings
 
-pytest_plugins = ["tests.broker.fixtures", "tests.together", "tests.webui.browser"]
+pytest_plugins = ["tests.broker.fixtures", "tests.internal_errors", "tests.together", "tests.webui.browser"]
 
 # For busy machines: no deadline for a single example, and no long explanations of a failure.
 settings.register_profile(

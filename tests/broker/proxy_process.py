@@ -10,7 +10,7 @@ import time
 import urllib.error
 import urllib.request
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import yaml
 
@@ -40,6 +40,9 @@ COMMAND = str(Path(sys.executable).with_name("sluicegate"))
 class ProxyProcess:
     """A proxy on free ports in front of `upstream`; `settings` are merged into its configuration."""
 
+    started: ClassVar[dict[Path, "ProxyProcess"]] = {}
+    """The proxies of this test run, by their logs."""
+
     def __init__(self, folder: Path, upstream: str, settings: dict[str, Any] | None = None) -> None:
         self.folder = folder
         self.command = [COMMAND]
@@ -68,7 +71,9 @@ class ProxyProcess:
     def start(self, ready: bool = True, stderr: int | None = None) -> "ProxyProcess":
         file = self.folder / "sluicegate.yaml"
         file.write_text(yaml.safe_dump(self.config, sort_keys=False))
-        with (self.folder / "proxy.log").open("ab") as log:
+        path = self.folder / "proxy.log"
+        self.started[path] = self
+        with path.open("ab") as log:
             environment = {k: v for k, v in os.environ.items() if not k.startswith("SLUICEGATE__")}
             descriptors = [each.fileno() for each in self.sockets]
             handing = [sys.executable, "-c", HAND_OVER, ",".join(map(str, descriptors))] if descriptors else []

@@ -50,6 +50,7 @@ def code_and_message(client: RawClient, topic: str, schema_id: int) -> tuple[int
     return entry["error_code"], entry.get("error_message") or ""
 
 
+@pytest.mark.internal_error
 @pytest.mark.parametrize(
     ("has_bug", "words"), [(True, "a fault of sluicegate's own (KeyError at"), (False, "connection refused")]
 )

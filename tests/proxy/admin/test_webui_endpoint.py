@@ -244,6 +244,7 @@ def test_a_reader_that_stalls_delays_no_other_and_gets_the_full_state_later(serv
         assert len(next(again)["conditions"]) == len(next(again)["conditions"])
 
 
+@pytest.mark.internal_error
 def test_an_error_in_the_state_ends_no_stream_and_is_logged(serve: Serve, reader: StateReader) -> None:
     server = serve()
     reader.fault = NoStateAvailable("no worker has responded yet")

@@ -204,6 +204,7 @@ async def test_a_rejection_after_the_file_returns_is_reported_once(
     assert stage.counters.config_reload_failures == 2
 
 
+@pytest.mark.internal_error
 async def test_a_fault_in_adopting_leaves_the_reloader_running(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     adopted = stage.adopt
 

@@ -67,6 +67,7 @@ BUGS = {
 _SHORT = ("metrics", "reload", "an event", "sweeping")  # one for each place that catches errors
 
 
+@pytest.mark.internal_error
 @pytest.mark.parametrize(
     "bug",
     [pytest.param(bug, marks=() if name in _SHORT else pytest.mark.long, id=name) for name, bug in BUGS.items()],

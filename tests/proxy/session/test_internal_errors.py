@@ -51,6 +51,7 @@ def play_of(change: Callable[[SessionDependencies], SessionDependencies], word: 
     return Playbook(change=change, SLUICEGATE__ON_INTERNAL_ERROR=word)
 
 
+@pytest.mark.internal_error
 @PLACES
 def test_nothing_passes_unvalidated_unless_that_is_asked_for(change: Any, request_: bytes) -> None:
     for play in (Playbook(change=change), play_of(change, "close")):
@@ -63,6 +64,7 @@ def test_nothing_passes_unvalidated_unless_that_is_asked_for(change: Any, reques
         assert not play.broker.sent
 
 
+@pytest.mark.internal_error
 @PLACES
 def test_a_request_goes_on_as_it_came_and_so_does_its_answer(change: Any, request_: bytes) -> None:
     play = play_of(change, "forward")
@@ -81,6 +83,7 @@ def test_a_request_goes_on_as_it_came_and_so_does_its_answer(change: Any, reques
     assert not play.client.is_closing()
 
 
+@pytest.mark.internal_error
 def test_with_acks_0_no_answer_is_waited_for() -> None:
     play = play_of(on_the_loop, "forward")
     request = produce(9, {b"t": [(0, good_batch(NOW))]}, acks=0)
@@ -101,6 +104,7 @@ def test_what_a_client_breaks_is_its_own_fault_all_the_same() -> None:
     assert not play.parts.counters.internal_errors
 
 
+@pytest.mark.internal_error
 @pytest.mark.parametrize("which", ["observer", "view"])
 @pytest.mark.parametrize("bad", [False, True])
 def test_counting_and_telling_never_touch_the_wire(which: str, bad: bool, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,6 +124,7 @@ def test_counting_and_telling_never_touch_the_wire(which: str, bad: bool, monkey
     assert not play.client.is_closing()
 
 
+@pytest.mark.internal_error
 @pytest.mark.parametrize("word", ["close", "forward"])
 def test_a_bug_in_one_rule_concerns_only_requests_that_it_is_asked_about(
     word: str, monkeypatch: pytest.MonkeyPatch
@@ -147,6 +152,7 @@ def test_a_bug_in_one_rule_concerns_only_requests_that_it_is_asked_about(
         assert play.broker.sent == of_another * 2 + ONE + of_another
 
 
+@pytest.mark.internal_error
 @pytest.mark.skipif(not HAS_FAST_PATH, reason="there is no fast path: it was not compiled")
 @pytest.mark.parametrize("word", ["close", "forward"])
 def test_a_request_over_which_the_fast_path_fails_is_validated_by_the_slow_one(

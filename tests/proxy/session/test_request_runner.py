@@ -305,6 +305,7 @@ def _validation() -> Playbook:
     return play
 
 
+@pytest.mark.internal_error
 @pytest.mark.parametrize("wait", [_names, _settings, _validation])
 def test_a_fault_behind_each_wait_closes_the_connection_and_writes_a_line(wait: Callable[[], Playbook]) -> None:
     with capture_logs() as lines:
@@ -315,6 +316,7 @@ def test_a_fault_behind_each_wait_closes_the_connection_and_writes_a_line(wait: 
     assert [line["event"] for line in lines] == ["internal error, connection closed"]
 
 
+@pytest.mark.internal_error
 def test_what_the_validating_thread_fails_over_is_told_too() -> None:
     def whose_rejections_fail(dependencies: SessionDependencies) -> SessionDependencies:
         of = dependencies.requests.produce

@@ -118,6 +118,7 @@ def test_where_no_broker_can_be_reached_the_client_is_let_go() -> None:
     assert [(line["event"], line["reason"]) for line in lines] == [("broker unreachable", "h:1: nobody there")]
 
 
+@pytest.mark.internal_error
 def test_a_fault_of_ours_ends_the_session_and_is_told() -> None:
     broken = SimpleNamespace(previous=PreviousTimes())
     play = Playbook(change=lambda dependencies: with_produce(dependencies, scheduler=broken))

@@ -1,5 +1,6 @@
 """Log lines of connections are aggregated and cut; internal errors are logged in full, but rarely."""
 
+import pytest
 from structlog.testing import capture_logs
 
 from sluicegate.protocol.errors import MalformedMessage
@@ -42,6 +43,7 @@ def test_endless_reasons_become_one_line_of_many_different_ones() -> None:
     assert sum(line.get("times", 1) for line in wide) == 4000
 
 
+@pytest.mark.internal_error
 def test_a_fault_of_ours_has_a_traceback_once_and_a_count_afterwards() -> None:
     log = SessionLog()
     with capture_logs() as lines:

@@ -46,6 +46,7 @@ def test_it_is_masked_for_every_client(client: str) -> None:
     assert play.parts.counters.batch_counts["sluicegate_masked_records"].total() == 1
 
 
+@pytest.mark.internal_error
 def test_an_internal_error_closes_the_connection_also_if_the_operator_wants_to_forward(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
