@@ -144,7 +144,8 @@ def over_time(times_ms: Sequence[int], series: Mapping[str, Sequence[int]], titl
             axes.plot(middles, values, marker="o", markersize=4, linewidth=1, color=colour, label=SHOWN.get(name, name))
     axes.xaxis_date(tz=UTC)
     axes.set_yscale("symlog", linthresh=1)
-    axes.set_ylim(bottom=0)  # else a narrow range of values has no labelled tick
+    highest = max((value for values in series.values() for value in values), default=1)
+    axes.set_ylim(0, 2 * max(highest, 1))  # from 0, else a narrow range of values has no labelled tick
     axes.set_ylabel("records")
     _legend(axes)
     drawing.figure.autofmt_xdate()

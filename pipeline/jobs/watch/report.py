@@ -64,7 +64,7 @@ def write_report(results: Results, summary: Mapping[str, Any], now_ms: int) -> N
             sum(topic["damage"].values()),
             counts_in_words(_damage(topic), topic.get("damage_at_most", {})),
             printable(counts_in_words(topic["violations"])),
-            topic["missing"],
+            topic.get("missing", 0),
             topic.get("unreadable", 0),
             printable(topic.get("owner", "none")),
         )
