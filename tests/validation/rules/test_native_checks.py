@@ -195,7 +195,7 @@ class AcceptsMore(InlineRule):
     ],
 )
 def test_a_native_check_that_accepts_more_than_its_rule_is_found(rule: CheckedRule) -> None:
-    with pytest.raises(AssertionError, match=r"AcceptsMore\.ordinary\(\) accepts a record that complaint\(\) rejects"):
+    with pytest.raises(AssertionError, match=r"AcceptsMore\.ordinary\(\) accepts a record that fault\(\) rejects"):
         check_rule(rule)
 
 

@@ -156,8 +156,8 @@ def test_memory_that_an_expression_exhausts_is_a_verdict() -> None:
         "rule = IsTrue('value.filter(i, i >= 0).size() > 0')\n"
         "seen = record(json.dumps(list(range(9000))).encode())\n"
         "resource.setrlimit(resource.RLIMIT_AS, (600 << 20, 600 << 20))\n"
-        "print(rule.complaint(seen))\n"
-        "print(rule.complaint(record(b'[1]')))\n"
+        "print(rule.fault(seen))\n"
+        "print(rule.fault(record(b'[1]')))\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
 
