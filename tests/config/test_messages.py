@@ -50,7 +50,7 @@ AT = "c.yaml:1: upstream.bootstrap"
         ),
     ],
 )
-def test_about_the_cluster(upstream: str, expected: list[str]) -> None:
+def test_errors_about_upstream_name_the_key_and_the_remedy(upstream: str, expected: list[str]) -> None:
     found = problems(f"upstream: {{{upstream}}}\n{LISTEN}")
 
     assert len(found) == len(expected), found
@@ -90,7 +90,7 @@ def test_about_the_cluster(upstream: str, expected: list[str]) -> None:
         ("violations: {file: [x]}", "c.yaml:3: violations.file: expected a text; found a list"),
     ],
 )
-def test_about_the_rest(text: str, expected: str) -> None:
+def test_errors_about_other_sections_name_the_key_and_the_remedy(text: str, expected: str) -> None:
     (found,) = problems(SMALLEST + text)
 
     assert found.startswith(expected), found

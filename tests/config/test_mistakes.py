@@ -214,7 +214,7 @@ def test_merge_keys_are_honoured_and_own_keys_go_before_them() -> None:
     ]
 
 
-def test_a_section_with_nothing_behind_it_is_as_good_as_none() -> None:
+def test_an_empty_section_equals_a_missing_one() -> None:
     config = loaded(SMALLEST + "topics:\ndefaults:\nadmin:\nlimits:\n  max_in_flight:\nviolations:\nworkers:\n").config
 
     assert config == loaded(SMALLEST).config

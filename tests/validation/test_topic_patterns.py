@@ -15,13 +15,15 @@ MATCHES = ["orders.*", "payments", "/(?i)ORD[a-z]+/", "orders.eu", "*", "payment
 @pytest.mark.parametrize(
     ("name", "place"), [("orders.eu", 0), ("payments", 1), ("ordinary", 2), ("Orders", 2), ("other", 4)]
 )
-def test_the_first_that_matches(name: str, place: int, memory: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_returns_the_first_matching_pattern(
+    name: str, place: int, memory: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(topic_patterns, "_MAX_BYTES", memory)
 
     assert TopicPatterns(MATCHES).first_match(name) == place
 
 
-def test_none_that_matches() -> None:
+def test_returns_none_if_no_pattern_matches() -> None:
     assert TopicPatterns(MATCHES[:4]).first_match("other") is None
     assert TopicPatterns([]).first_match("other") is None
     assert TopicPatterns(["a"]).first_match("b") is None

@@ -26,7 +26,7 @@ DAY = 86_400_000
         (2**63 - 1, f"is {(2**63 - 1 - NOW) / (365 * DAY):.1f} years ahead"),
     ],
 )
-def test_diagnoses(timestamp: int, said: str) -> None:
+def test_diagnosis_names_the_unit_of_a_bad_timestamp(timestamp: int, said: str) -> None:
     assert diagnose(timestamp, NOW) == said
 
 
@@ -54,7 +54,7 @@ NOW_2026 = int(MOMENT.timestamp() * 1000)
         (2**63 - 1, None),
     ],
 )
-def test_the_unit_that_fits(number: int, unit: str | None) -> None:
+def test_likely_unit_of_a_number(number: int, unit: str | None) -> None:
     assert likely_unit(number, NOW_2026) == unit
 
 

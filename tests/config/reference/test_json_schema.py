@@ -46,7 +46,7 @@ class _Editor(yaml.SafeLoader):
     }
 
 
-def test_the_schema_is_one() -> None:
+def test_generated_schemas_are_valid_json_schemas() -> None:
     Draft202012Validator.check_schema(schema_of_file())
     Draft202012Validator.check_schema(schema_of_topic_files())
 
@@ -61,7 +61,7 @@ def test_every_example_is_accepted(text: str) -> None:
     assert [error.message for error in WHOLE.iter_errors(parts | data)] == []
 
 
-def test_there_are_examples() -> None:
+def test_the_documentation_has_examples() -> None:
     assert len(examples()) > 5
 
 

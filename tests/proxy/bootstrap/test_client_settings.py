@@ -143,7 +143,7 @@ def test_nothing_in_it_is_plaintext(tmp_path: Path) -> None:
         ("security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\nsasl.password=planted", "sasl.username and sasl.password"),
     ],
 )
-def test_what_cannot_be_used_is_named_without_its_value(tmp_path: Path, text: str, words: str) -> None:
+def test_unusable_settings_are_named_without_their_values(tmp_path: Path, text: str, words: str) -> None:
     with pytest.raises(UnusableClientSettings, match=words) as raised:
         read(tmp_path, text)
 

@@ -23,7 +23,7 @@ def test_it_prints_the_commit_of_the_build(monkeypatch: pytest.MonkeyPatch) -> N
     assert build_facts.revision() == "0123456789ab"
 
 
-def test_what_is_no_commit_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_that_is_no_commit_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLUICEGATE_REVISION", "not; a commit")
 
     assert build_facts.revision() is None

@@ -25,7 +25,7 @@ def found(file: Config, **settings: ClusterSettings) -> list[CheckResult]:
     return list(differences(file, settings))
 
 
-def test_what_agrees_is_one_good_line() -> None:
+def test_matching_settings_are_one_ok_result() -> None:
     file = config(defaults={"message.timestamp.after.max.ms": HOUR})
 
     (finding,) = found(file, a=PLAIN, b=PLAIN)

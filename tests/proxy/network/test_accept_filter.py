@@ -10,7 +10,7 @@ def test_so_many_come_at_once_and_one_more_does_not() -> None:
     assert rate.allows("192.0.2.2", 5.0)
 
 
-def test_who_was_turned_away_comes_in_as_soon_as_anybody_else() -> None:
+def test_a_rejected_attempt_does_not_count_against_the_rate() -> None:
     rate = AddressRate(2)
     come = [rate.allows("192.0.2.1", 0.0) for _ in range(1000)]
     assert come.count(True) == 2
@@ -20,7 +20,7 @@ def test_who_was_turned_away_comes_in_as_soon_as_anybody_else() -> None:
     assert not rate.allows("192.0.2.1", 0.5)
 
 
-def test_who_keeps_to_the_rate_is_never_turned_away() -> None:
+def test_connections_within_the_rate_are_accepted() -> None:
     rate = AddressRate(10)
 
     assert all(rate.allows("192.0.2.1", tenth / 10) for tenth in range(1000))

@@ -70,7 +70,7 @@ def ways() -> Ways:
     return Ways()
 
 
-async def test_where_the_first_arrives_no_other_is_begun(ways: Ways) -> None:
+async def test_no_second_attempt_after_the_first_succeeds(ways: Ways) -> None:
     assert await ways.first(ways.arrives("a"), ways.arrives("b")) == "a"
     assert ways.begun == ["a"]
 
@@ -105,7 +105,7 @@ async def test_the_first_may_still_arrive_once_all_have_begun(ways: Ways) -> Non
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3])
-async def test_where_all_fail_each_says_why(ways: Ways, count: int) -> None:
+async def test_errors_of_all_attempts_are_reported(ways: Ways, count: int) -> None:
     names = ["a", "b", "c"][:count]
 
     with pytest.raises(AllFailed) as raised:

@@ -34,7 +34,7 @@ def fixed(rest: str) -> bytes:
         ("21310000", "", None),
     ],
 )
-def test_who_is_named(head: str, behind: str, client: str | None) -> None:
+def test_header_names_the_clients_address(head: str, behind: str, client: str | None) -> None:
     after = bytes.fromhex(behind)
 
     assert remaining_bytes(fixed(head)) in (len(after), 0)
@@ -51,7 +51,7 @@ def test_who_is_named(head: str, behind: str, client: str | None) -> None:
         (fixed(f"2111{MAX_BYTES + 1:04x}"), "more than the 4096 allowed"),
     ],
 )
-def test_what_is_no_header(head: bytes, words: str) -> None:
+def test_rejects_invalid_headers_with_the_reason(head: bytes, words: str) -> None:
     with pytest.raises(BadProxyHeader, match=words):
         remaining_bytes(head[:16])
 
@@ -61,14 +61,14 @@ def test_one_too_short_for_its_addresses() -> None:
         client_address_in(fixed("21110004"), bytes(4))
 
 
-def test_what_may_begin_one() -> None:
+def test_recognizes_the_beginning_of_a_header() -> None:
     assert may_be_header(b"\r\n")
     assert may_be_header(SIGNATURE + b"!")
     assert not may_be_header(b"\r\n\r\r")
     assert not may_be_header(b"\0\0\0\x10")
 
 
-def test_who_is_trusted() -> None:
+def test_accepts_headers_only_from_listed_networks() -> None:
     listen = read_section(
         Listen,
         {
@@ -97,6 +97,6 @@ PEERS = ["10.255.0.1", "::ffff:10.0.0.1", "2001:db8::1%eth0", "192.0.2.1", "11.0
         ({"proxy_protocol": "required", "proxy_protocol_from": ["lb.example.com"]}, "expected a network"),
     ],
 )
-def test_what_is_configured_makes_sense(keys: dict[str, object], words: str) -> None:
+def test_rejects_inconsistent_proxy_protocol_settings(keys: dict[str, object], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         read_section(Listen, {"bootstrap": "127.0.0.1:9", **keys})

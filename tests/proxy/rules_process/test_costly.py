@@ -48,9 +48,7 @@ def does(process: RulesProcess, what: str, client: str, cpu_time: CpuTime, times
     return words
 
 
-def test_what_exceeds_its_slice_is_asked_about_again_elsewhere_with_its_whole_time(
-    process: RulesProcess, seen: Seen
-) -> None:
+def test_an_evaluation_beyond_its_slice_is_repeated_with_the_whole_time(process: RulesProcess, seen: Seen) -> None:
     with pytest.raises(WaitNotAllowed):
         does(process, "spin 0.4", "a", CpuTime.SLICE)
     assert (does(process, "bad", "a", CpuTime.SLICE), does(process, "good", "a", CpuTime.SLICE)) == ("is bad", None)
@@ -62,7 +60,7 @@ def test_what_exceeds_its_slice_is_asked_about_again_elsewhere_with_its_whole_ti
     assert len(seen.exhausted) == 1
 
 
-def test_the_rest_of_a_request_that_is_less_than_a_slice_is_its_limit(process: RulesProcess) -> None:
+def test_the_remaining_time_limits_an_evaluation_below_a_slice(process: RulesProcess) -> None:
     """Then nothing more could be had elsewhere."""
     does(process, "good", "a", CpuTime.SLICE)
 

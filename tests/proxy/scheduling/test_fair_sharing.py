@@ -47,7 +47,7 @@ def test_new_accounts_go_after_those_that_need_little_and_the_latest_first() -> 
     assert names_of(turns, now=100) == ["modest", "late, first", "late, second", "early", "greedy"]
 
 
-def test_what_was_done_long_ago_counts_little() -> None:
+def test_work_of_an_account_decays() -> None:
     long_ago, lately = Account(), Account()
     long_ago.add(1.0, now=0)
     lately.add(0.1, now=60)

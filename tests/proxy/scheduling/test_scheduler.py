@@ -57,7 +57,7 @@ def scheduler(steps: list[Callable[[], None]]) -> Iterator[Scheduler]:
     made.close()
 
 
-def test_what_takes_a_moment_is_validated_at_once(scheduler: Scheduler) -> None:
+def test_a_short_validation_runs_on_the_event_loop(scheduler: Scheduler) -> None:
     dispatch = scheduler.validate(request_of(batch([Rec(NOW)], NONE), batch([Rec(NOW)], ZSTD)))
 
     assert dispatch is not None

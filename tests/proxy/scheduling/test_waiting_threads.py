@@ -147,7 +147,7 @@ def _response_slowly(rule: LooksUp, values: list[bytes], job: Job) -> None:
         rule.of(value).set_result(None)
 
 
-def test_who_has_gone_is_not_validated_to_the_end(scheduler: Scheduler, rule: LooksUp) -> None:
+def test_validation_ends_early_for_a_closed_client(scheduler: Scheduler, rule: LooksUp) -> None:
     job = submitted(scheduler, b"?1")
     while not rule.asked:
         threading.Event().wait(0.001)
@@ -159,6 +159,6 @@ def test_who_has_gone_is_not_validated_to_the_end(scheduler: Scheduler, rule: Lo
     assert job.future.cancelled()
 
 
-def test_elsewhere_one_waits_as_long_as_is_asked() -> None:
+def test_threads_without_a_budget_wait_as_long_as_asked() -> None:
     with pytest.raises(NotInTime):
         WaitBudget().wait(Future(), 0.01)

@@ -143,7 +143,7 @@ def test_an_end_between_a_release_and_its_turn_is_told_behind_what_waits() -> No
 
 
 @pytest.mark.parametrize("lets_go_on", [Connection.resume, Connection.resume_now])
-def test_what_waits_is_taken_in_a_turn_of_its_own(lets_go_on: Callable[[Connection, PauseReason], None]) -> None:
+def test_backlog_is_delivered_after_a_resume(lets_go_on: Callable[[Connection, PauseReason], None]) -> None:
     owner, connection, _, steps = connected()
     deliver(connection, frame_of(b"H first") + frame_of(b"G second"))
 

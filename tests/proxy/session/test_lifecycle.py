@@ -15,7 +15,7 @@ def test_every_stage_has_its_rules_and_none_leads_back() -> None:
 
 
 @given(st.lists(st.sampled_from(LifecycleEvent)))
-def test_no_order_of_happenings_makes_it_fall(events: list[LifecycleEvent]) -> None:
+def test_the_stage_never_goes_back_in_any_order_of_events(events: list[LifecycleEvent]) -> None:
     life = Lifecycle()
     for event in events:
         before = life.stage
@@ -24,7 +24,7 @@ def test_no_order_of_happenings_makes_it_fall(events: list[LifecycleEvent]) -> N
 
 
 @pytest.mark.parametrize("stage", set(Stage) - {Stage.ENDED})
-def test_from_everywhere_it_ends(stage: Stage) -> None:
+def test_both_closed_ends_every_stage(stage: Stage) -> None:
     assert RULES[stage][_BOTH_CLOSED] is Stage.ENDED
 
 
@@ -48,7 +48,7 @@ def test_from_everywhere_it_ends(stage: Stage) -> None:
         ([_BOTH_CLOSED, _CONNECTED], Stage.ENDED),
     ],
 )
-def test_where_lives_lead(events: list[LifecycleEvent], stage: Stage) -> None:
+def test_events_lead_to_the_stage(events: list[LifecycleEvent], stage: Stage) -> None:
     life = Lifecycle()
     for event in events:
         life.apply(event)

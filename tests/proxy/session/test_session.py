@@ -67,7 +67,7 @@ def test_what_a_broker_has_not_taken_is_not_given_to_others() -> None:
     assert len(play.broker.sent) >= len(frames[0]) + len(frames[1])
 
 
-def test_who_reads_no_answers_is_not_read_either() -> None:
+def test_a_client_that_reads_no_responses_is_paused() -> None:
     play = Playbook()
     play.client.stuck = True
 
@@ -94,7 +94,7 @@ def test_many_requests_at_once_is_full_in_turns() -> None:
     assert play.broker.sent.count(b"test") == many
 
 
-def test_who_only_connects_costs_the_cluster_nothing() -> None:
+def test_an_idle_client_opens_no_broker_connection() -> None:
     play = Playbook()
 
     play.loop.turns()
@@ -104,7 +104,7 @@ def test_who_only_connects_costs_the_cluster_nothing() -> None:
     assert play.client.is_closing()
 
 
-def test_where_no_broker_can_be_reached_the_client_is_let_go() -> None:
+def test_client_is_closed_if_no_broker_is_reachable() -> None:
     play = Playbook()
     play.broker_comes = False
     play.from_client(api_versions_frame())
@@ -243,7 +243,7 @@ def test_answers_to_rejected_requests_are_kept_for_few_at_a_time(monkeypatch: py
     assert play.client.is_read
 
 
-def test_what_is_validated_for_a_client_that_has_left_still_counts_against_the_memory() -> None:
+def test_validation_for_a_closed_client_counts_against_the_memory() -> None:
     limits = {"SLUICEGATE__LIMITS__MAX_FRAME_BYTES": "100000", "SLUICEGATE__LIMITS__MAX_BUFFERED_BYTES": "800000"}
     play = Playbook(**limits)
     share = play.parts.dependencies.requests.budget.small  # of 200,000 bytes

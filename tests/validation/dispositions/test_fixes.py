@@ -150,7 +150,7 @@ def test_an_observed_topic_is_not_fixed() -> None:
 
 
 @pytest.mark.parametrize("codec", [NONE, LZ4])
-def test_what_takes_long_is_for_a_thread(codec: int) -> None:
+def test_a_large_fix_raises_out_of_time(codec: int) -> None:
     with pytest.raises(OutOfTime):
         validated(fixing(TimeFix.NOW), batch([Rec(0, value=bytes(2000))], codec), most_held=1000)
 

@@ -23,21 +23,21 @@ ETL = Client("10.0.0.1:5", "etl-1", None, None, "User:batch")
         ({"topic": "*"}, None),
     ],
 )
-def test_whom_it_is_about(whom: dict[str, str], names: tuple[str, ...] | None) -> None:
+def test_quota_counts_clients_that_match_its_patterns(whom: dict[str, str], names: tuple[str, ...] | None) -> None:
     (quota,) = quotas_of([Keys(name="q", requests_per_second=1, **whom)])
 
     assert quota.counted_names(ETL) == names
 
 
 @pytest.mark.parametrize("client_id", [None, ""])
-def test_who_gives_no_client_id_has_the_empty_one_as_at_a_broker(client_id: str | None) -> None:
+def test_missing_client_id_matches_like_an_empty_one(client_id: str | None) -> None:
     nameless = Client("10.0.0.1:5", client_id)
     every, some = quotas_of([Keys(name=name, requests_per_second=1, client_id=name) for name in ("*", "etl*")])
 
     assert (every.counted_names(nameless), some.counted_names(nameless)) == (("",), None)
 
 
-def test_who_has_not_logged_in_is_anonymous_as_at_a_broker() -> None:
+def test_client_without_a_login_is_anonymous() -> None:
     patterns = ("*", "User:ANONYMOUS", "User:etl")
     quotas = quotas_of([Keys(name=pattern, requests_per_second=1, principal=pattern) for pattern in patterns])
 

@@ -86,7 +86,7 @@ def test_versions_that_are_the_same() -> None:
     assert numbers_in("9" * 5000) < (10**9,)
 
 
-def test_whom_a_rule_concerns_and_what_becomes_of_it() -> None:
+def test_request_rules_reject_or_observe_batches_of_matching_clients() -> None:
     rules = [
         RequestCheck("acks", of_client=NamePattern("team-*"), acks=frozenset({-1})),
         RequestCheck("others", of_principal=NamePattern("User:b"), acks=frozenset({-1})),
@@ -108,7 +108,7 @@ def test_whom_a_rule_concerns_and_what_becomes_of_it() -> None:
     assert (nothing.rejected, nothing.observed) == (None, None)
 
 
-def test_who_is_exempt() -> None:
+def test_exemption_matches_client_id_and_principal() -> None:
     by_both = Exemption(NamePattern("User:mm*"), NamePattern("mirror"))
     by_one = Exemption(None, NamePattern("/backfill-[0-9]+/"))
 

@@ -1,7 +1,8 @@
 """Walks over an Avro datum and checks that bytes are exactly one value of a schema.
 
-The walk allocates nothing; cost.py bounds its cost beforehand. plan.py compiles a schema to a plan: a few numbers for
-each type, which refer to each other by position. Compiled with the types in datum.pxd if a C compiler is installed.
+The walk allocates nothing. plan.py compiles a schema to a plan, a few numbers for each type, which refer to each other
+by position; AvroCost there bounds the cost of the walk beforehand. Compiled with the types in datum.pxd if a C compiler
+is installed.
 """
 
 from array import array

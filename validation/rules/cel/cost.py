@@ -2,7 +2,7 @@
 
 The cost of each part depends on how often it runs and how much data it reads each time. In a loop, the items are
 counted once for all rounds together, because they are no larger than the list. Times are in ns, about twice the longest
-times that were measured (docs/design.md).
+times that were measured.
 """
 
 from collections.abc import Callable, Mapping

@@ -199,7 +199,7 @@ def test_what_comes_right_behind_the_handshake_is_the_connections(run: object, v
 
 
 @pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
-def test_who_is_rejected_is_told_why(run: object) -> None:
+def test_client_gets_a_tls_alert_after_a_failed_handshake(run: object) -> None:
     async def story() -> None:
         ours, peer = socket.socketpair()
         ours.setblocking(False)

@@ -22,7 +22,7 @@ from tests.wire.cost import cost
         r"back\slash",
     ],
 )
-def test_what_people_write_passes_unchanged(text: str) -> None:
+def test_printable_text_stays_unchanged(text: str) -> None:
     assert client_text(text) == text
     assert client_text(text.encode()) == text
 
@@ -43,7 +43,7 @@ def test_what_could_forge_a_line_or_an_order_is_shown_as_an_escape(text: str, sh
 
 
 @pytest.mark.parametrize(("said", "end"), [("x" * 500_000, "… (500000 characters)"), (b"x" * 2000, "… (2000 bytes)")])
-def test_what_is_long_is_cut_and_says_so(said: str | bytes, end: str) -> None:
+def test_long_text_is_cut_with_a_mark(said: str | bytes, end: str) -> None:
     shown = client_text(said)
 
     assert len(shown) == MAX_CHARACTERS
@@ -52,7 +52,7 @@ def test_what_is_long_is_cut_and_says_so(said: str | bytes, end: str) -> None:
 
 
 @given(st.text(st.characters(), max_size=600) | st.binary(max_size=2000))
-def test_whatever_comes_can_be_written_and_is_short(said: str | bytes) -> None:
+def test_any_client_text_is_encodable_and_short(said: str | bytes) -> None:
     shown = client_text(said)
 
     assert len(shown) <= MAX_CHARACTERS

@@ -36,7 +36,7 @@ def test_a_connection_of_its_own_while_there_is_one(peer: str) -> None:
     loop_detection.check((peer, OURS), greeting(1), "broker 2")
 
 
-def test_anybody_else() -> None:
+def test_accepts_connections_of_other_peers() -> None:
     loop_detection = LoopDetection(MARK)
     loop_detection.made(("10.0.0.1:40000", "10.0.0.5:9092"))
 

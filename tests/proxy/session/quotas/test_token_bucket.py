@@ -20,7 +20,7 @@ def test_no_more_than_a_second_is_saved() -> None:
     assert bucket.take(150, now=1_000_000.0) == pytest.approx(0.5)
 
 
-def test_who_keeps_to_the_rate_never_waits() -> None:
+def test_connections_within_the_rate_are_not_delayed() -> None:
     bucket = TokenBucket(10, now=0.0)
 
     assert [bucket.take(1, now=tenth / 10) for tenth in range(1000)] == [0] * 1000

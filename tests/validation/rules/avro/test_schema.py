@@ -141,7 +141,7 @@ LIST = {"type": "record", "name": "Link", "fields": [{"name": "next", "type": ["
         (LIST, b"\x02" * 1_000_000, f"more than {MAX_DEPTH} levels deep"),
     ],
 )
-def test_what_is_no_datum_is_told(schema: Any, data: bytes, said: str) -> None:
+def test_bytes_that_are_no_datum_have_a_fault(schema: Any, data: bytes, said: str) -> None:
     words = fault(schema, data)
 
     assert words is not None

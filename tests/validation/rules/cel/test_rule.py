@@ -31,7 +31,7 @@ OTHER = "the record has something of another type or size than the expression ca
         "client.id == 'orders-app' && client.software == 'librdkafka' && client.principal != 'User:ANONYMOUS'",
     ],
 )
-def test_what_is_true_passes(expression: str) -> None:
+def test_accepts_records_for_which_the_expression_is_true(expression: str) -> None:
     assert IsTrue(expression).fault(ORDER) is None
 
 

@@ -16,12 +16,12 @@ pytestmark = pytest.mark.skipif(not HAS_NATIVE, reason="nothing native was compi
 
 
 @pytest.mark.parametrize("text", GOOD)
-def test_json_is_called_so(text: bytes) -> None:
+def test_valid_json_is_ordinary(text: bytes) -> None:
     assert is_ordinary_json(text, MOST_DEPTH)
 
 
 @pytest.mark.parametrize("text", [text for text, _ in BAD])
-def test_what_is_none_is_not(text: bytes) -> None:
+def test_invalid_json_is_not_ordinary(text: bytes) -> None:
     assert not is_ordinary_json(text, MOST_DEPTH)
 
 
@@ -33,7 +33,7 @@ def test_nesting_is_bounded_where_it_was_said(depth: int) -> None:
         assert not is_ordinary_json(opening + deep + closing, depth)
 
 
-def test_nesting_has_an_end_whatever_is_said() -> None:
+def test_deeply_nested_json_is_not_ordinary() -> None:
     assert not is_ordinary_json(b"[" * 600 + b"]" * 600, 1_000_000)
 
 
