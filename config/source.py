@@ -30,7 +30,7 @@ class Problem:
 class SchemaFile:
     """A schema as it was read from a file: its text, or a Protobuf descriptor set.
 
-    `files`: the file, and those that it imports from its folder.
+    `files`: the file, and its imports from the same folder.
     """
 
     content: bytes = field(repr=False)

@@ -22,7 +22,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def near_files(path: Path) -> str:
-    """Return the same with the files of its folder whose names without their endings are close. May block."""
+    """Return the same with near names of files in the folder of `path`, without their endings. May block."""
     try:
         with os.scandir(path.parent) as entries:
             names = sorted(entry.name for entry in islice(entries, _MOST_COMPARED) if not entry.name.startswith("."))

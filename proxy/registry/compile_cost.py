@@ -1,4 +1,4 @@
-"""Estimates how long a library holds the interpreter while it compiles a schema: the event loop stands still then."""
+"""Estimates how long a library holds the interpreter while it compiles a schema, which blocks the event loop."""
 
 import json
 import re

@@ -26,8 +26,8 @@ from sluicegate.validation.rules.schemas.schema_constraints import MeetsConstrai
 from sluicegate.validation.rules.schemas.schema_expression import TrueOfSchema, check_syntax, json_schema_of
 from sluicegate.validation.rules.schemas.schema_file import Envelope, FollowsSchema
 
-# A larger schema, and one that may hold the interpreter longer, is compiled in the rules process first. If that takes
-# more CPU time than _CHEAP_SECONDS, this process does not compile it.
+# The rules process compiles larger schemas first, and schemas that may hold the interpreter longer. If that takes more
+# CPU time than _CHEAP_SECONDS, this process does not compile them.
 _LARGE_BYTES = 256 << 10
 _HELD_SECONDS = 0.05
 _CHEAP_SECONDS = 0.1

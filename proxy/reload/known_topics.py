@@ -46,7 +46,7 @@ class KnownTopics:
         raise NoSuchTopic(f"{pattern} matches no topic of the cluster or of a policy{reason}")
 
     def doubt(self, topic: str) -> str | None:
-        """Return that no policy and no cluster has this topic, with near names; None if one has it.
+        """Return a sentence with near names if no policy and no cluster has this topic, else None.
 
         While the cluster cannot be asked, a topic without an entry is doubted only if a policy has a near name. Blocks
         for seconds.

@@ -2,8 +2,8 @@
 
 The new policies are compiled while the old ones stay in force, and replace them as a whole. A file with an error
 changes nothing; the log, /readyz and a metric report it until the file is corrected. Policies of an included file that
-has vanished stay in force until it is back, or an operator accepts that it is removed. A schema whose file has vanished
-is applied until the file is back, or no rule names it.
+has vanished stay in force until it is back, or an operator accepts that it is removed. A schema
+of a vanished file is applied until the file is back, or no rule names it.
 """
 
 import asyncio
