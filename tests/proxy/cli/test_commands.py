@@ -278,6 +278,7 @@ def test_a_topic_that_only_a_near_name_of_a_policy_may_mean_is_reported(
 
 
 def test_a_file_that_is_missing_is_reported_with_near_names(file: Path) -> None:
+    file.write_text(MINIMAL)
     file.with_name("schema.avsc").write_text("{}")
     missing = file.with_suffix(".yml")
 
