@@ -178,6 +178,7 @@ async def test_a_look_that_hangs_is_reported_once_and_the_file_is_loaded_when_it
     assert looks >= 5
 
 
+@pytest.mark.internal_error
 @pytest.mark.parametrize("error", [RuleUnusable("it has changed"), ValueError("a bug")], ids=["rule", "fault"])
 async def test_a_rejection_after_the_file_returns_is_reported_once(
     error: Exception, stage: Stage, monkeypatch: pytest.MonkeyPatch
