@@ -225,6 +225,7 @@ def test_many_scrapers_that_do_not_read_delay_no_other() -> None:
         server.close()
 
 
+@pytest.mark.internal_error
 def test_a_slow_scrape_delays_no_health_check_and_a_failed_one_is_logged() -> None:
     asked, go_on = threading.Event(), threading.Event()
 
