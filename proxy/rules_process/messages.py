@@ -9,8 +9,8 @@ import json
 import os
 import pickle
 import struct
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from io import FileIO
 from itertools import count
@@ -130,6 +130,11 @@ class EvaluationResponse:
     is_last: bool = True
 
 
+_NUMBERS_AND_FLAGS: dict[str, Callable[[Any], Any]] = {
+    each.name: type(each.default) for each in fields(EvaluationResponse)[2:]
+}
+
+
 class NoResponse(Exception):
     """The other end is closed or has sent an invalid response."""
 
@@ -155,18 +160,10 @@ def received_request(here: FileIO) -> EvaluationRequest | None:
 def send_response(there: FileIO, response: EvaluationResponse) -> None:
     """Send a response in one write. Raises OSError."""
     words = response.words
-    fields = {
-        "outcome": response.outcome.value,
-        "words": None if words is None else words[:_MOST_CHARACTERS],
-        "seconds": response.seconds,
-        "grown": response.grown,
-        "signal": response.signal,
-        "code": response.code,
-        "is_memory": response.is_memory,
-        "is_final": response.is_final,
-        "is_last": response.is_last,
-    }
-    encoded = json.dumps(fields, ensure_ascii=False).encode(errors="replace")
+    sent = {name: getattr(response, name) for name in _NUMBERS_AND_FLAGS}
+    sent["outcome"] = response.outcome.value
+    sent["words"] = None if words is None else words[:_MOST_CHARACTERS]
+    encoded = json.dumps(sent, ensure_ascii=False).encode(errors="replace")
     os.write(there.fileno(), _LENGTH.pack(len(encoded)) + encoded)
 
 
@@ -183,18 +180,12 @@ def received_response(here: FileIO) -> EvaluationResponse:
         raise NoResponse from None
 
 
-def _checked(fields: Any) -> EvaluationResponse:
-    words = fields["words"]
+def _checked(received: Any) -> EvaluationResponse:
+    words = received["words"]
     return EvaluationResponse(
-        Outcome(fields["outcome"]),
+        Outcome(received["outcome"]),
         None if words is None else str(words)[:_MOST_CHARACTERS],
-        float(fields["seconds"]),
-        int(fields["grown"]),
-        int(fields["signal"]),
-        int(fields["code"]),
-        bool(fields["is_memory"]),
-        bool(fields["is_final"]),
-        bool(fields["is_last"]),
+        **{name: kind(received[name]) for name, kind in _NUMBERS_AND_FLAGS.items()},
     )
 
 

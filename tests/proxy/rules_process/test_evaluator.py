@@ -10,8 +10,8 @@ from sluicegate.proxy.rules_process.messages import EvaluatorKind
 _LOADS = """
 import sys
 from sluicegate.proxy.rules_process.evaluator import load
-from sluicegate.proxy.rules_process.messages import Kind
-load(frozenset({Kind[sys.argv[1]]}))
+from sluicegate.proxy.rules_process.messages import EvaluatorKind
+load(frozenset({EvaluatorKind[sys.argv[1]]}))
 print(*sys.modules)
 """
 LOADED = {
