@@ -34,12 +34,12 @@ CONNECTIONS: tuple[Family, ...] = (
         "Paused connections, by side and reason, sampled about once a second; a connection can have several reasons.",
         "Why the proxy does not read from connections. `peer_backpressure`: the peer does not read; "
         "`client_not_reading`: the client does not read its responses; `in_flight`: too many in-flight requests, "
-        "`in_flight_total`: of all clients together; `memory`: the budget is exhausted; `validating`: a validation thread "
-        "is busy; `settings`, `topic_names`: the proxy waits for topic settings or names from the cluster; `stored_times`: for the response "
-        "to earlier batches, whose times `fix: previous` uses; `quarantining`: bad records are being stored; "
-        "`fair_share`: other connections are served first; `rejections`: too many rejections are pending; "
-        "`unsupported_api`: the client used an API that was not offered; `quota_queue`: a first request under a quota "
-        "waits; `quota`: the client exceeded its quota.",
+        "`in_flight_total`: of all clients together; `memory`: the budget is exhausted; `validating`: a validation "
+        "thread is busy; `settings`, `topic_names`: the proxy waits for topic settings or names from the cluster; "
+        "`stored_times`: for the response to earlier batches, whose times `fix: previous` uses; `quarantining`: bad "
+        "records are being stored; `fair_share`: other connections are served first; `rejections`: too many "
+        "rejections are pending; `unsupported_api`: the client used an API that was not offered; `quota_queue`: a "
+        "first request under a quota waits; `quota`: the client exceeded its quota.",
         lambda s: s.gauges.paused,
         ("side", "reason"),
         _PAUSES,
