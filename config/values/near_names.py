@@ -1,10 +1,7 @@
 """Finds the names that a mistyped name may have meant."""
 
-import os
 from collections.abc import Iterable
 from difflib import get_close_matches
-from itertools import islice
-from pathlib import Path
 
 _MOST_NEAR = 3
 _MOST_COMPARED = 20_000
@@ -18,18 +15,6 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return `; did you mean a or b?` with the closest of `known`; an empty text if nothing is close."""
     near = _near(word, known, _MOST_NEAR)
-    return f"; did you mean {' or '.join(near)}?" if near else ""
-
-
-def near_files(path: Path) -> str:
-    """Return the same with near names of files in the folder of `path`, without their endings. May block."""
-    try:
-        with os.scandir(path.parent) as entries:
-            names = sorted(entry.name for entry in islice(entries, _MOST_COMPARED) if not entry.name.startswith("."))
-    except OSError:
-        return ""
-    by_stem = {Path(name).stem: name for name in reversed(names)}
-    near = [by_stem[stem] for stem in _near(path.stem, by_stem, _MOST_NEAR)]
     return f"; did you mean {' or '.join(near)}?" if near else ""
 
 

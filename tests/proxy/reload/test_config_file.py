@@ -88,7 +88,7 @@ def test_a_file_that_vanishes_right_after_it_was_first_included_is_a_change(file
 
     more.unlink()
     assert looked_at_twice(file) is True
-    assert list(file.read(loaded.source.included).source.missing) == [more]
+    assert list(file.read(loaded.source).source.missing) == [more]
 
 
 def test_while_there_is_no_file_nothing_has_changed(file: ConfigFile, main: Path) -> None:
