@@ -16,7 +16,7 @@ from sluicegate.protocol.headers import CORRELATION_ID_BYTES, response_body_at
 from sluicegate.protocol.response_walks import code_at, codes_in
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.in_flight import WALKED, InFlightRequest
-from sluicegate.proxy.session.reports import BrokerErrorCounts
+from sluicegate.proxy.session.reports import BrokerErrorSink
 
 _CODE_BYTES = 2
 _MOST_WALKED_BYTES = 4096
@@ -46,7 +46,7 @@ class BrokerErrors:
 
     __slots__ = ("_counts", "_identity")
 
-    def __init__(self, identity: ClientIdentity, counts: BrokerErrorCounts) -> None:
+    def __init__(self, identity: ClientIdentity, counts: BrokerErrorSink) -> None:
         self._identity = identity
         self._counts = counts
 

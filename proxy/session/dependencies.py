@@ -25,7 +25,7 @@ from sluicegate.proxy.session.pacing import LoopLateness
 from sluicegate.proxy.session.pass_through import ClusterLogin
 from sluicegate.proxy.session.produce.effects import Failures
 from sluicegate.proxy.session.quotas.shares import Quotas
-from sluicegate.proxy.session.reports import BeginTrace, BrokerErrorCounts, Counts, Lines, Register, Validations
+from sluicegate.proxy.session.reports import BeginTrace, BrokerErrorSink, Counts, Lines, Register, Validations
 from sluicegate.proxy.session.request_clock import RequestClock, RequestTracer
 from sluicegate.validation.in_force import PolicyMemo, RulesInForce
 
@@ -78,7 +78,7 @@ class ProduceDependencies:
     ordinary: "OrdinaryRequests | None"
     rewriter: ResponseRewriter
     validations: Validations
-    broker_errors: BrokerErrorCounts
+    broker_errors: BrokerErrorSink
     dead_letters: DeadLetterSink | None
     counts: Counts
     clock: RequestClock

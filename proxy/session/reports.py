@@ -73,7 +73,7 @@ class Lines(Protocol):
         """The proxy failed to report a validation or a part of it."""
 
 
-class BrokerErrorCounts(Protocol):
+class BrokerErrorSink(Protocol):
     """Counts the errors that brokers send to clients."""
 
     def broker_error(self, identity: ClientIdentity, api_key: int, code: int, /) -> None:

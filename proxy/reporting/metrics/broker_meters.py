@@ -10,7 +10,7 @@ from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.verdict import FaultStage, Reason, Rejected
 
 
-class Meter(StrEnum):
+class BrokerMeter(StrEnum):
     """One of a broker's meters of bad records, as a JMX exporter names it."""
 
     NO_KEY = "nokeycompactedtopicrecords"
@@ -21,23 +21,23 @@ class Meter(StrEnum):
 
 # Marked once for a batch.
 _BY_BATCH = {
-    Reason.UNSUPPORTED_MAGIC: Meter.MAGIC,
-    Reason.CRC_MISMATCH: Meter.CRC,
-    Reason.RECORD_COUNT: Meter.SEQUENCE,
-    Reason.CONTROL_BATCH: Meter.SEQUENCE,
-    Reason.MISSING_SEQUENCE: Meter.SEQUENCE,
+    Reason.UNSUPPORTED_MAGIC: BrokerMeter.MAGIC,
+    Reason.CRC_MISMATCH: BrokerMeter.CRC,
+    Reason.RECORD_COUNT: BrokerMeter.SEQUENCE,
+    Reason.CONTROL_BATCH: BrokerMeter.SEQUENCE,
+    Reason.MISSING_SEQUENCE: BrokerMeter.SEQUENCE,
 }
 # Marked for each record.
-_BY_RECORD = {Reason.NULL_KEY: Meter.NO_KEY, Reason.INNER_MAGIC: Meter.MAGIC}
+_BY_RECORD = {Reason.NULL_KEY: BrokerMeter.NO_KEY, Reason.INNER_MAGIC: BrokerMeter.MAGIC}
 _MARKING = frozenset({*_BY_BATCH, *_BY_RECORD})
-_NO_MARKS: dict[Meter, int] = {}
+_NO_MARKS: dict[BrokerMeter, int] = {}
 # Module constants: looking up an enum member takes longer than the comparison.
 _LOG, _INVALID_RECORD, _CORRUPT_MESSAGE = FaultStage.LOG, ErrorCode.INVALID_RECORD, ErrorCode.CORRUPT_MESSAGE
 _MAGIC, _CRC, _TOO_LARGE = Reason.UNSUPPORTED_MAGIC, Reason.CRC_MISMATCH, Reason.BATCH_TOO_LARGE
 _OUTAGE, _SCHEMA = Reason.DEPENDENCY_UNAVAILABLE, Reason.SCHEMA_UNUSABLE
 
 
-def marks_of(rejected: Rejected, policy: TopicPolicy) -> dict[Meter, int]:
+def marks_of(rejected: Rejected, policy: TopicPolicy) -> dict[BrokerMeter, int]:
     """Return how often a broker marks each meter for a rejected batch of a topic with this policy.
 
     Only listed bad records have a reason each, unless all are bad for one reason.
@@ -50,7 +50,7 @@ def marks_of(rejected: Rejected, policy: TopicPolicy) -> dict[Meter, int]:
     meter = _BY_BATCH.get(reason)
     if meter is not None:
         return {meter: 1}
-    marks: dict[Meter, int] = {}
+    marks: dict[BrokerMeter, int] = {}
     for record in rejected.bad_records:
         meter = _BY_RECORD.get(record.reason)
         if meter is not None:

@@ -51,7 +51,7 @@ _MOST_KEPT_BYTES = 64 * 1024
 NO_QUOTA = "a quota has no room for the client; the log says which"
 
 
-class Meter(Protocol):
+class QuotaMeter(Protocol):
     """Charges requests to the quotas of clients and topics."""
 
     def take(self, size: int) -> None: ...
@@ -67,7 +67,7 @@ class Meter(Protocol):
     def take_of_topics(self, shares: TopicShares) -> None: ...
 
 
-class StoredTimes(Protocol):
+class StoredTimesSink(Protocol):
     """Learns the times of batches that the broker has stored."""
 
     def expect(self, in_flight: InFlightRequest, request: ProduceRequest, validated: ValidatedRequest) -> None: ...
@@ -83,8 +83,8 @@ class ProduceHandler:
         shared: ProduceDependencies,
         identity: ClientIdentity,
         client: Pausable,
-        meter: Meter,
-        stored_times: StoredTimes,
+        meter: QuotaMeter,
+        stored_times: StoredTimesSink,
         plain_finish: Callable[[int], Finish | None],
         report_unvalidated: Callable[[BaseException], None],
     ) -> None:

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from sluicegate.proxy.reporting.metrics.batch_events import BatchEvent
-from sluicegate.proxy.reporting.metrics.broker_meters import Meter, has_failed
+from sluicegate.proxy.reporting.metrics.broker_meters import BrokerMeter, has_failed
 from sluicegate.proxy.reporting.metrics.counters import Snapshot
 from sluicegate.proxy.reporting.metrics.family import Family, batch_counter, counter
 
 _PREFIX = "kafka_server_brokertopicmetrics_"
 
 
-def _of_meter(meter: Meter, text: str, advice: str) -> Family:
+def _of_meter(meter: BrokerMeter, text: str, advice: str) -> Family:
     def read(snapshot: Snapshot) -> float:
         return snapshot.counters.broker_invalid[meter]
 
@@ -36,24 +36,24 @@ def _failed_and_sum(snapshot: Snapshot) -> Mapping[tuple[str, ...], float]:
 
 BROKER_NAMES: tuple[Family, ...] = (
     _of_meter(
-        Meter.NO_KEY,
+        BrokerMeter.NO_KEY,
         "Records without a key for compacted topics, in rejected batches. If the batch has bad timestamps too, only "
         "its listed record errors count.",
         "A producer without keys writes to a compacted topic.",
     ),
     _of_meter(
-        Meter.MAGIC,
+        BrokerMeter.MAGIC,
         "Records with another magic than their batch, in rejected batches.",
         "A broken client, or an old client that uses a converter.",
     ),
     _of_meter(
-        Meter.CRC,
+        BrokerMeter.CRC,
         "Rejected batches with a wrong CRC, or shorter than their header.",
         "Data corruption on the network or in a client. Brokers behind the proxy count stand-ins for rejected batches "
         "here: at most one a second for each connection and partition.",
     ),
     _of_meter(
-        Meter.SEQUENCE,
+        BrokerMeter.SEQUENCE,
         "Batches rejected for inconsistent counts and offsets, control batches from clients, and producer ids without "
         "a sequence.",
         "A broken client.",

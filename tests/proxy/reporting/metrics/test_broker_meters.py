@@ -5,7 +5,7 @@ import yaml
 
 from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header
-from sluicegate.proxy.reporting.metrics.broker_meters import Meter
+from sluicegate.proxy.reporting.metrics.broker_meters import BrokerMeter
 from tests.conformance.cases import CASES
 from tests.conformance.pair import proxy_settings
 from tests.proxy.session.playbook import NOW, Playbook
@@ -14,18 +14,18 @@ from tests.wire.raw_client import PRODUCE, produce_body, topic_data
 VERSION = 2
 FAILED = "failed"
 SEEN: dict[tuple[str, str], dict[str, int]] = {
-    ("legacy: mixed magic", "bounded"): {Meter.MAGIC: 1, FAILED: 1},
-    ("legacy: inner of other magic", "append-time"): {Meter.MAGIC: 1, FAILED: 1},
-    ("legacy: a message and a v2 batch in an old request", "bounded"): {Meter.MAGIC: 1, FAILED: 1},
+    ("legacy: mixed magic", "bounded"): {BrokerMeter.MAGIC: 1, FAILED: 1},
+    ("legacy: inner of other magic", "append-time"): {BrokerMeter.MAGIC: 1, FAILED: 1},
+    ("legacy: a message and a v2 batch in an old request", "bounded"): {BrokerMeter.MAGIC: 1, FAILED: 1},
     ("legacy: v2 batch and a message in an old request", "bounded"): {FAILED: 1},
     ("legacy: v2 batch and a length of 0 in an old request", "bounded"): {},
     ("legacy: v2 batch and a length of int max in an old request", "bounded"): {},
-    ("legacy: v2 batch and one with wrong crc in an old request", "bounded"): {Meter.CRC: 1},
+    ("legacy: v2 batch and one with wrong crc in an old request", "bounded"): {BrokerMeter.CRC: 1},
     ("legacy: two wrappers", "bounded"): {FAILED: 1},
     ("legacy: nested compression", "bounded"): {FAILED: 1},
     ("legacy: codec 6", "append-time"): {FAILED: 1},
-    ("legacy: wrong crc", "bounded"): {Meter.CRC: 1},
-    ("legacy: null key", "compacted"): {Meter.NO_KEY: 1, FAILED: 1},
+    ("legacy: wrong crc", "bounded"): {BrokerMeter.CRC: 1},
+    ("legacy: null key", "compacted"): {BrokerMeter.NO_KEY: 1, FAILED: 1},
 }
 
 
@@ -53,4 +53,4 @@ def test_records_without_keys_count_in_a_batch_with_bad_timestamps() -> None:
 
     play.from_client(frame_of(build_request_header(PRODUCE, 8, 1, "raw", 1) + produce_body(8, topics)))
 
-    assert play.parts.observer.counted().broker_invalid == {Meter.NO_KEY: 2}
+    assert play.parts.observer.counted().broker_invalid == {BrokerMeter.NO_KEY: 2}
