@@ -1,0 +1,16 @@
+"""docs/policies.md lists the headers of dead letters, as the writer writes them and a replay reads them."""
+
+import re
+from pathlib import Path
+
+from sluicegate.validation.dispositions.quarantine import DeadLetterHeader
+
+PAGE = Path(__file__).parents[2] / "docs" / "policies.md"
+_CELL = re.compile(r"^\| ((?:`sluicegate\.[a-z.]+`(?:, )?)+) \|", re.MULTILINE)
+
+
+def test_the_page_lists_the_headers_of_dead_letters() -> None:
+    cells = _CELL.findall(PAGE.read_text(encoding="utf-8"))
+    listed = [name for cell in cells for name in re.findall(r"`([a-z.]+)`", cell)]
+
+    assert sorted(listed) == sorted(header.value for header in DeadLetterHeader)
