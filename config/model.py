@@ -108,6 +108,10 @@ class Violations:
         default=None,
         corrections=dict.fromkeys(ON, "sluicegate-violations") | dict.fromkeys(OFF, LEAVE_OUT),
     )
+    format: Literal["json", "cloudevents"] = described(
+        "format of events: `json` is the event itself, `cloudevents` the event in the JSON format of CloudEvents 1.0",
+        default="json",
+    )
     max_file_bytes: Bytes = described(
         "size at which the file is renamed to `NAME.1`, replacing the previous one", default=1 << 30
     )

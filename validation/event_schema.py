@@ -101,6 +101,13 @@ EVENT_FIELDS: Final = (
 """The fields of an event, in its order."""
 
 
+def event_in(document: Any) -> Any:
+    """Return the event of a line or a record: the data of a CloudEvent (`violations.format`), else the document itself.
+    Raises TypeError or KeyError if it is neither.
+    """
+    return document["data"] if "specversion" in document else document
+
+
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12). It accepts further fields, which later versions of sluicegate add."""
     schema = _object(EVENT_FIELDS)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sluicegate.config.model import Config, Violations
+from sluicegate.proxy.reporting.events.encoding import ENCODINGS, Encode
 from sluicegate.proxy.reporting.events.violation_writer import SeveralSinks, ViolationFile, ViolationSink
 from sluicegate.proxy.reporting.metrics.counters import Counters, Snapshot
 from sluicegate.proxy.reporting.write_health import WriteHealth
@@ -76,12 +77,13 @@ def open_violations(config: Config, counters: Counters, health: WriteHealth) -> 
     """
     keys = config.violations
     sinks: list[ViolationSink] = []
+    encode = ENCODINGS[keys.format]
     if keys.topic is not None:
         check_may_write("violations.topic")
     if keys.file is not None:
-        sinks.append(_open_file(Path(keys.file), keys, counters, health))
+        sinks.append(_open_file(Path(keys.file), keys, counters, health, encode))
     if keys.topic is not None:
-        sinks.append(ViolationTopic(keys.topic, config.upstream, keys.queue_size, counters, health))
+        sinks.append(ViolationTopic(keys.topic, config.upstream, keys.queue_size, counters, health, encode))
     return SeveralSinks(sinks) if len(sinks) > 1 else next(iter(sinks), None)
 
 
@@ -93,9 +95,9 @@ def check_may_write(key: str) -> None:
         raise CannotStart(str(error)) from None
 
 
-def _open_file(path: Path, keys: Violations, counters: Counters, health: WriteHealth) -> ViolationFile:
+def _open_file(path: Path, keys: Violations, counters: Counters, health: WriteHealth, encode: Encode) -> ViolationFile:
     try:
-        return ViolationFile(path, keys.queue_size, keys.max_file_bytes, counters, health)
+        return ViolationFile(path, keys.queue_size, keys.max_file_bytes, counters, health, encode)
     except OSError as error:
         path, advice = path.absolute(), ""
         if error.errno == EROFS:

@@ -8,7 +8,7 @@ from typing import Any
 
 from sluicegate.proxy.live.live_state import ViolationGroupState
 from sluicegate.proxy.watching.formatting import OUTCOMES, client_of, client_owner_of, diagnosis, moment, named
-from sluicegate.validation.event_schema import SCHEMA_VERSION
+from sluicegate.validation.event_schema import SCHEMA_VERSION, event_in
 
 _MAX_GROUPS = 10_000
 _MAX_LINE = 16 << 20
@@ -41,7 +41,7 @@ class TopicViolations:
         if not line.strip():
             return
         try:
-            event: Any = json.loads(line)
+            event = event_in(json.loads(line))
             if event["topic"] != self._topic or event["schema_version"] != SCHEMA_VERSION:
                 return
             self._add(event, round(datetime.fromisoformat(event["time"]).timestamp() * 1000))

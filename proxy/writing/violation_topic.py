@@ -6,7 +6,6 @@ event is about, so that the events of a topic stay in order; its value is the ev
 """
 
 import contextvars
-import json
 import threading
 import time
 
@@ -14,17 +13,24 @@ import structlog
 
 from sluicegate.config.upstream import Upstream
 from sluicegate.proxy.reporting.bounded_queue import BoundedQueue
-from sluicegate.proxy.reporting.events.violation_event import Event, event_of
+from sluicegate.proxy.reporting.events.encoding import (
+    CLOUD_EVENT_CONTENT_TYPE,
+    Encode,
+    encode_cloud_event,
+    encode_json,
+)
+from sluicegate.proxy.reporting.events.violation_event import Event
 from sluicegate.proxy.reporting.events.violation_writer import QUEUE_FULL
 from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.scheduling.short_turns import ShortTurns
-from sluicegate.proxy.writing.topic_writer import NoRoom, RecordNotAccepted, TopicWriter
+from sluicegate.proxy.writing.topic_writer import Header, NoRoom, RecordNotAccepted, TopicWriter
 
 _MAX_QUEUED_BYTES = 8 << 20
 _AT_THE_END_SECONDS = 3.0
 _POLL_SECONDS = 0.1
+_CLOUD_EVENT: Header = "content-type", CLOUD_EVENT_CONTENT_TYPE.encode()
 _SETTINGS: dict[str, str | int | bool] = {
     "acks": "all",
     "linger.ms": 100,
@@ -39,8 +45,16 @@ class ViolationTopic:
     """Sends events to `topic`. Needs confluent-kafka (`check_client`). `health`: where the results are noted."""
 
     def __init__(
-        self, topic: str, upstream: Upstream, queue_size: int, counters: Counters, health: WriteHealth
+        self,
+        topic: str,
+        upstream: Upstream,
+        queue_size: int,
+        counters: Counters,
+        health: WriteHealth,
+        encode: Encode = encode_json,
     ) -> None:
+        self._encode = encode
+        self._headers = [_CLOUD_EVENT] if encode is encode_cloud_event else []
         self._health = health
         self._destination = f"violations.topic {topic}"
         self._topic = topic
@@ -89,13 +103,13 @@ class ViolationTopic:
         """Send an event. Waits while the producer's queue is full; then this queue fills and drops events."""
         try:
             key = None if event.topic is None else event.topic.encode(errors="replace")
-            value = json.dumps(event_of(event)).encode()
+            value = self._encode(event)
         except Exception as error:  # one event that cannot be encoded does not stop the next ones
             self._lost(str(error))
             return
         while True:
             try:
-                self._writer.write(self._topic, key, value, [], self._delivered)
+                self._writer.write(self._topic, key, value, self._headers, self._delivered)
             except NoRoom:
                 if self._is_over():
                     self._lost("the proxy stopped")

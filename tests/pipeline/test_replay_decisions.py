@@ -27,7 +27,7 @@ LETTER = DeadLetter(
     "orders",
     1,
     ReplayRecord(NOW * 1_000_000, b"k", b"v", (("a", None),)),
-    "timestamp too far ahead",
+    "timestamp_in_future",
     (),
     (),
 )
@@ -54,7 +54,7 @@ def test_a_record_that_is_still_bad_is_left_with_a_diagnosis() -> None:
     found = decided()
 
     assert isinstance(found, RemainingLetter)
-    assert found.reason == "timestamp too far ahead"
+    assert found.reason == "timestamp_in_future"
     assert "nanoseconds" in found.message
 
 
@@ -139,5 +139,5 @@ def test_a_function_runs_first_and_its_result_is_fixed_and_validated() -> None:
 
 
 def test_a_name_that_no_bytes_are_decoded_to_is_no_record() -> None:
-    with pytest.raises(FunctionFails, match="misnames returned Record, not a valid record"):
+    with pytest.raises(FunctionFails, match="misnames returned ReplayRecord, not a valid record"):
         decided(by="tests.pipeline.corrections:misnames")

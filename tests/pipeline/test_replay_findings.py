@@ -84,7 +84,7 @@ def test_from_an_audit_to_appended_corrected_records(kafka_bootstrap: str, topic
     output = run(*replay)
 
     assert output.startswith(f"2 of 3 listed records would be written back, 2 of them corrected: {topic} 2.\n")
-    assert "1 remains where it is: timestamp too far ahead 1; the table remaining has the reasons.\n" in output
+    assert "1 remains where it is: timestamp_in_future 1; the table remaining has the reasons.\n" in output
     assert read_back(kafka_bootstrap, topic) == before
 
     run(*replay, "--headers", "all", "--apply")

@@ -56,7 +56,9 @@ def _events(lines: DataFrame) -> DataFrame:
 
     Events of batches that were forwarded (modes observe, copy, mark, fix, rehearse) are dropped: only rejections count.
     """
-    parsed = lines.select("line", f.from_json("line", _EVENT).alias("event"))
+    is_cloud_event = f.get_json_object("line", "$.specversion").isNotNull()
+    event = f.when(is_cloud_event, f.get_json_object("line", "$.data")).otherwise(f.col("line"))
+    parsed = lines.select("line", f.from_json(event, _EVENT).alias("event"))
     moment = f.try_to_timestamp("event.time")
     known = (
         (f.col("event.schema_version") == SCHEMA_VERSION) & moment.isNotNull() & f.col("event.partition").isNotNull()

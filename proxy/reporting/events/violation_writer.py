@@ -9,7 +9,6 @@ renames it, and the others reopen the path.
 """
 
 import contextvars
-import json
 import os
 import threading
 from collections.abc import Sequence
@@ -23,7 +22,8 @@ import structlog
 
 from sluicegate.config.files.deadline import within_deadline
 from sluicegate.proxy.reporting.bounded_queue import BoundedQueue
-from sluicegate.proxy.reporting.events.violation_event import Event, event_of
+from sluicegate.proxy.reporting.events.encoding import Encode, encode_json
+from sluicegate.proxy.reporting.events.violation_event import Event
 from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.reporting.whole_lines import PartialWrite, append_lines, ends_within_a_line, is_regular, locked
@@ -141,8 +141,15 @@ class ViolationFile:
     """
 
     def __init__(
-        self, path: Path, queue_size: int, max_file_bytes: int, counters: Counters, health: WriteHealth
+        self,
+        path: Path,
+        queue_size: int,
+        max_file_bytes: int,
+        counters: Counters,
+        health: WriteHealth,
+        encode: Encode = encode_json,
     ) -> None:
+        self._encode = encode
         self._health = health
         self._destination = f"violations.file {path}"
         self._path = path
@@ -188,7 +195,7 @@ class ViolationFile:
     def _line_of(self, event: Event) -> bytes:
         """Return the line of an event; empty, and counted, if it cannot be encoded."""
         try:
-            return json.dumps(event_of(event)).encode() + b"\n"
+            return self._encode(event) + b"\n"
         except Exception as error:  # one event that cannot be encoded does not stop the next ones
             self._failed(1, error)
             return b""
