@@ -123,7 +123,7 @@ def test_bad_records_are_kept_unchanged_before_the_response(
         "timestamp": str(now * 1_000_000),
         "client.id": "raw",
     }
-    assert reported["address"].startswith("127.0.0.1:")
+    assert reported["client.address"].startswith("127.0.0.1:")
     assert [ours(headers)["index"] for _, _, headers in found] == ["0", "2", "4"]
     (event,) = proxy.wait_for_violations(topic, 1)
     assert (event["mode"], event["error"], event["bad_records"]) == ("quarantine", "INVALID_TIMESTAMP", 3)
