@@ -111,16 +111,23 @@ def of_batches(query: StreamingQuery) -> list[datetime]:
     return [datetime.fromisoformat(reported.timestamp) for reported in query.recentProgress if reported.numInputRows]
 
 
-def test_events_of_forwarded_batches_do_not_count(spark: SparkSession, tmp_path: Path) -> None:
+def test_rejections_are_read_in_both_formats_with_all_fields(spark: SparkSession, tmp_path: Path) -> None:
     source, out = tmp_path / "shipped", tmp_path / "out"
     source.mkdir()
-    modes = ["reject", "observe", "fix", "rehearse"]
-    events = [event(0, 1), *(event(n, 1, mode=mode) for n, mode in enumerate(modes, 1))]
+    bound = {"key": "message.timestamp.after.max.ms", "value": 3_600_000, "source": "configuration"}
+    rules = [{"rule": "keyed", "bad_records": 2}]
+    rejected = event(0, 1, owner={"team": "payments", "contact": None}, bound=bound, rules=rules)
+    forwarded = [event(n, 1, mode=mode) for n, mode in enumerate(("observe", "fix", "rehearse"), 2)]
+    events = [{"specversion": "1.0", "id": "a-1", "data": rejected}, event(1, 1, mode="reject"), *forwarded]
     (source / "a").write_text("".join(json.dumps(each) + "\n" for each in events))
 
     run("violations", "--events", str(source), "--out", str(out), "--window", "10 minutes")
 
-    assert messages(spark, out) == Counter(["number 0", "number 1"])
+    rows = {row["message"]: row for row in spark.read.parquet(str(out / "events")).collect()}
+    assert rows.keys() == {"number 0", "number 1"}
+    assert rows["number 0"]["owner"]["team"] == "payments"
+    assert rows["number 0"]["bound"]["value"] == "3600000"
+    assert [each.asDict() for each in rows["number 0"]["rules"]] == rules
 
 
 def test_events_of_a_proxy_shipped_to_a_topic(
