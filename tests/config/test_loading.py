@@ -149,9 +149,7 @@ def test_a_wrong_variable_is_named() -> None:
         ("DEFAULTS", "{mode: x}", "defaults.mode"),
     ],
 )
-def test_what_replaces_a_list_or_section_of_the_file_is_named_as_the_source(
-    variable: str, value: str, key: str
-) -> None:
+def test_a_variable_that_replaces_a_list_or_section_is_named_as_its_source(variable: str, value: str, key: str) -> None:
     file = SMALLEST + "topics:\n  - match: a\n    mode: observe\ndefaults:\n  mode: observe\n"
 
     (problem,) = problems(file, **{f"SLUICEGATE__{variable}": value})

@@ -14,7 +14,7 @@ _MET = "tests/proxy/session/test_limit_names.py"
 _RULES = "tests/proxy/rules_process/test_rules_process.py"
 _DEADLINES = "tests/proxy/session/test_deadlines.py"
 _DOOR = "tests/proxy/network/test_accepting.py"
-_DECOMPRESSED = f"{_MET}::test_what_decompresses_to_just_as_much_goes_on_and_more_is_rejected"
+_DECOMPRESSED = f"{_MET}::test_a_payload_at_the_decompression_limit_is_forwarded_and_a_larger_one_rejected"
 AT_THE_EDGE = {
     "limits.max_frame_bytes": f"{_MET}::test_a_frame_of_the_largest_size_is_taken_and_one_byte_more_closes",
     "limits.max_buffered_bytes": (
@@ -28,7 +28,7 @@ AT_THE_EDGE = {
     "limits.max_request_headers": f"{_MET}::test_as_many_headers_as_allowed_go_on_and_one_more_is_rejected",
     "limits.max_record_errors": f"{_MET}::test_more_record_errors_than_an_answer_may_have_are_counted",
     "limits.max_quarantined_bytes": (
-        "tests/proxy/session/produce/test_quarantining.py::test_what_just_fits_the_room_is_kept"
+        "tests/proxy/session/produce/test_quarantining.py::test_bad_records_that_just_fit_the_memory_are_stored"
     ),
     "limits.rule_cpu_seconds": f"{_RULES}::test_a_request_has_one_budget_for_all_its_records",
     "limits.rule_memory_bytes": f"{_RULES}::test_an_evaluation_that_exceeds_the_memory_is_too_costly",
@@ -40,10 +40,10 @@ AT_THE_EDGE = {
         "tests/proxy/session/test_session.py::test_a_connection_over_the_limit_is_let_go_and_counted"
     ),
     "limits.max_connections_per_address": (
-        "tests/proxy/session/opening/test_admission.py::test_one_address_cannot_take_the_places_of_others"
+        "tests/proxy/session/opening/test_admission.py::test_one_address_cannot_use_the_slots_of_others"
     ),
     "limits.max_new_connections_per_second": (
-        "tests/proxy/session/quotas/test_token_bucket.py::test_one_second_may_be_taken_at_once_and_what_is_beyond_is_waited_for"
+        "tests/proxy/session/quotas/test_token_bucket.py::test_one_second_may_be_used_at_once_and_the_rest_waits"
     ),
     "limits.max_new_connections_per_second_per_address": (
         "tests/proxy/network/test_accept_filter.py::test_so_many_come_at_once_and_one_more_does_not"

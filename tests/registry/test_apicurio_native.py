@@ -95,7 +95,7 @@ def test_native_ids_are_found(apicurio: Apicurio, homes: dict[str, Any], kind: s
     assert "not registered under subject payments-value" in elsewhere
 
 
-def test_what_names_no_schema_is_rejected(apicurio: Apicurio, homes: dict[str, Any]) -> None:
+def test_a_record_without_a_schema_id_is_rejected(apicurio: Apicurio, homes: dict[str, Any]) -> None:
     rule = rule_for(apicurio)
 
     assert "which registry main does not have" in str(rule.fault(record(b"\0" + (4711).to_bytes(8) + GOOD)))

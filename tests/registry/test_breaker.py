@@ -71,7 +71,7 @@ def test_consecutive_failures_lengthen_the_pause_and_are_logged_once(clock: Cloc
     assert rest_of(breaker, clock) == 1, "it begins anew"
 
 
-def test_one_question_that_many_wait_for_is_one_failure(clock: Clock, heard: Heard) -> None:
+def test_a_failed_look_up_with_many_waiting_records_counts_once(clock: Clock, heard: Heard) -> None:
     breaker = Breaker("main", clock, heard)
     breaker.request_started()
     for _ in range(16):

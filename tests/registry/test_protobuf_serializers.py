@@ -70,7 +70,7 @@ def serialized(apicurio: Apicurio, topic: str, message: Message) -> bytes:
 
 
 @pytest.mark.parametrize("name", ["shop.Outer", "shop.Outer.Inner", "shop.Outer.Last"])
-def test_what_its_serializer_writes_is_accepted(apicurio: Apicurio, name: str) -> None:
+def test_records_of_the_protobuf_serializer_are_accepted(apicurio: Apicurio, name: str) -> None:
     new = classes_of(WITH_MAP)(name)
     fields = {"shop.Outer": {"m": {"k": "v"}}, "shop.Outer.Inner": {"x": b"\xff\x01"}, "shop.Outer.Last": {"y": 7}}
     topic = f"serialized.{name}"

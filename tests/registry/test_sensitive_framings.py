@@ -111,7 +111,7 @@ def test_glues_deserializer_reads_the_masked_values(policy: FieldPolicy, tmp_pat
         (b"", "names no schema"),
     ],
 )
-def test_what_glues_framing_hides_is_rejected(value: bytes, words: str, tmp_path: Path) -> None:
+def test_bytes_that_glues_framing_hides_are_rejected(value: bytes, words: str, tmp_path: Path) -> None:
     (tmp_path / f"{UUID(int=1)}.avsc").write_text(json.dumps(SCHEMA))
 
     with pytest.raises(Unmaskable, match=words):

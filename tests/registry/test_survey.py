@@ -137,7 +137,7 @@ def test_sensitive_fields_meet_subjects_without_a_rule() -> None:
     assert not any(map(matches, ["people.eu-key", "orders-value"]))
 
 
-def test_what_could_not_be_looked_at_keeps_its_condition() -> None:
+def test_a_subject_that_was_not_looked_up_keeps_its_condition() -> None:
     status = Status()
     watch = SchemaWatch(config_of(configuration("http://127.0.0.1:9")), status)
     watch.learn([Surveyed("main", 1, (UnusableSchema("orders-value", 1, 7, "it is empty"),))])

@@ -5,7 +5,7 @@ from sluicegate.validation.cluster_settings import ClusterSettings, settings_fro
 from sluicegate.validation.policy import TimestampType, TopicPolicy
 
 
-def test_what_kafka_4_tells() -> None:
+def test_settings_of_a_kafka_4_topic_are_read() -> None:
     values = {
         "message.timestamp.type": "LogAppendTime",
         "message.timestamp.before.max.ms": str(LONG_MAX),
@@ -44,7 +44,7 @@ def test_the_stricter_wins_either_way() -> None:
     assert stricter_of(file, ClusterSettings()) == file
 
 
-def test_who_sets_the_time_is_the_clusters_to_say() -> None:
+def test_the_clusters_timestamp_type_applies() -> None:
     claimed = TopicPolicy(TimestampType.LOG_APPEND_TIME)
 
     assert stricter_of(claimed, ClusterSettings(TimestampType.CREATE_TIME)).timestamp_type is TimestampType.CREATE_TIME

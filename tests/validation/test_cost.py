@@ -115,7 +115,7 @@ def test_one_bad_time_far_behind_those_listed_decides_the_code(codec: int) -> No
     assert {bad.reason for bad in found.bad_records} == {Reason.NULL_KEY}
 
 
-def test_what_a_request_decompresses_to_is_bounded_for_all_its_batches_together() -> None:
+def test_decompressed_bytes_are_bounded_for_all_batches_of_a_request() -> None:
     """One batch was bounded, a thousand were not."""
     mebibyte = many(Rec(NOW, b"", b"v" * 1000), 1030, ZSTD)
     small = budget_of(plain_bytes=4_000_000)

@@ -51,7 +51,7 @@ def test_messages_of_old_have_it_too(codec: int) -> None:
 
 
 @pytest.mark.parametrize("codec", [NONE, GZIP])
-def test_what_texts_cost_is_counted(codec: int) -> None:
+def test_the_cost_of_texts_is_counted(codec: int) -> None:
     turns = 0
 
     def give_way() -> None:

@@ -130,7 +130,7 @@ def test_rules_have_the_lines_that_define_them() -> None:
     assert values(policy)["quotas"].source == "c.yaml:11, quotas[0]"
 
 
-def test_what_a_floor_raises_has_the_line_of_the_floor() -> None:
+def test_a_value_raised_by_a_floor_has_the_line_of_the_floor() -> None:
     keyed, utf8 = "{name: keyed, key: {required: true}}", "{name: utf8, value: {utf8: true}}"
     text = (
         f"floor:\n  - match: o*\n    {AFTER}: 1h\n    {BEFORE}: 2h\n    rules: [{keyed}]\n"

@@ -35,7 +35,7 @@ def test_an_unchecked_topics_batches_are_neither_accepted_nor_rejected(version: 
     assert set(found.accepted) == {(1, 1)}
 
 
-def test_what_breaks_a_whole_request_breaks_it_for_unchecked_topics_too() -> None:
+def test_a_fault_of_the_whole_request_also_concerns_unchecked_topics() -> None:
     """A broker looks at all batches' heads before anything else: forwarded as it is, nobody could be answered."""
     no_magic = BAD[:16] + b"\x07" + BAD[17:]
 
@@ -47,7 +47,7 @@ def test_what_breaks_a_whole_request_breaks_it_for_unchecked_topics_too() -> Non
 OBSERVED = TopicPolicy(before_max_ms=1000, mode=Mode.OBSERVE)
 
 
-def test_what_an_observed_topic_would_reject_is_told_and_rejected_by_nobody() -> None:
+def test_an_observed_topic_reports_violations_and_rejects_none() -> None:
     found = validated({"seen": OBSERVED, "bounded": BOUNDED}, 8, BAD, batch([Rec(NOW)]))
 
     assert set(found.observed) == {(0, 0)}

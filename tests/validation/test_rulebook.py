@@ -82,7 +82,7 @@ def test_a_name_that_no_broker_has_gets_the_defaults() -> None:
         assert rulebook.of(name).before_max_ms == LONG_MAX
 
 
-def test_what_the_cluster_tells_makes_the_next_generation_and_leaves_this_one_as_it_is() -> None:
+def test_new_cluster_settings_make_another_generation_and_leave_this_one_unchanged() -> None:
     first = Rulebook(compile_policies(TopicKeys(), [("t*", read_section(TopicKeys, {BEFORE: 5}))]))
 
     second = first.with_settings({"t": ClusterSettings(before_max_ms=3), "u": ClusterSettings(before_max_ms=9)})
@@ -93,7 +93,7 @@ def test_what_the_cluster_tells_makes_the_next_generation_and_leaves_this_one_as
     assert len({book.generation for book in (first, second, third)}) == 3
 
 
-def test_what_is_told_again_is_nothing_new() -> None:
+def test_equal_cluster_settings_make_no_new_generation() -> None:
     told = {"t": ClusterSettings(before_max_ms=3)}
     book = Rulebook(compile_policies(TopicKeys())).with_settings(told)
 

@@ -84,7 +84,7 @@ def test_where_no_event_is_written_nothing_is_taken() -> None:
     assert shown(validated(SHOWN, batch([Rec(1)]), most=0).rejected[0, 0]) == {0: None}
 
 
-def test_what_is_observed_fixed_and_rejected_by_rules_is_shown_too() -> None:
+def test_samples_show_observed_fixed_and_rejected_records() -> None:
     keyed = RuleSet([NamedRule("keyed", Required(Side.KEY)), NamedRule("some", Required(Side.VALUE), Mode.OBSERVE)])
     data = batch([Rec(NOW), Rec(NOW, b"a", None), Rec(NOW, None, b"b")], GZIP)
 

@@ -99,7 +99,7 @@ def test_top_prints_one_table(proxy: ProxyProcess) -> None:
 
 
 @pytest.mark.long
-def test_who_prints_the_same_from_the_proxy_and_its_events(proxy: ProxyProcess) -> None:
+def test_the_command_who_prints_the_same_from_a_proxy_and_from_its_events(proxy: ProxyProcess) -> None:
     for where in (("--admin", address(proxy)), ("--events", str(proxy.folder / "violations.jsonl"))):
         told = ""
 

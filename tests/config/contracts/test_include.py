@@ -132,7 +132,7 @@ def test_without_a_registry_no_property_of_records_in_avro_is_checked(tmp_path: 
         ("{metric: duplicateValues, mustBe: 1, arguments: {properties: [[a]]}}", "the schema has no property ['a']"),
     ],
 )
-def test_what_is_not_checked_is_named_with_the_reason(quality: str, why: str, tmp_path: Path) -> None:
+def test_unchecked_parts_of_a_contract_are_named_with_the_reason(quality: str, why: str, tmp_path: Path) -> None:
     contract = of_fields("[{name: a, logicalType: string}]", f"quality: [{quality}]")
 
     (statement,) = load(tmp_path, "contracts: c.odcs.yaml\n", c_odcs=contract).source.contracts["t"].unchecked

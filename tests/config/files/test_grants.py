@@ -28,7 +28,7 @@ def problems(folder: Path, text: str, **files: str) -> list[str]:
     return [str(problem).replace(str(folder), "F") for problem in caught.value.problems]
 
 
-def test_what_the_scope_allows_applies_to_its_topics_alone(tmp_path: Path) -> None:
+def test_keys_within_the_scope_apply_to_its_topics_alone(tmp_path: Path) -> None:
     loaded = load(
         tmp_path,
         ALLOWED + "exempt: [{client_id: ops}]\nquotas: [{name: q, topic: audit, bytes_per_second: 5}]\n",
@@ -85,9 +85,7 @@ def test_what_the_scope_allows_applies_to_its_topics_alone(tmp_path: Path) -> No
         ("requests: []", "requests: only topics and owner are allowed in a file of topic_files; move other keys to "),
     ],
 )
-def test_what_reaches_beyond_the_scope_is_an_error_with_file_and_line(
-    tmp_path: Path, content: str, problem: str
-) -> None:
+def test_an_entry_beyond_the_scope_is_an_error_with_file_and_line(tmp_path: Path, content: str, problem: str) -> None:
     own = "quotas: [{name: own, client_id: a, connections: 1}]\n"
 
     found = problems(tmp_path, ALLOWED + own, pay=content)

@@ -40,7 +40,7 @@ def matched(pattern: str) -> set[str]:
 @example("/a-|a\\./", ["a-*"])
 @example("/aa?/", ["aa*"])
 @example("/(?i)a.*/", ["a*"])
-def test_what_is_within_a_scope_matches_nothing_else(pattern: str, scope: list[str]) -> None:
+def test_a_pattern_within_a_scope_matches_no_other_topic(pattern: str, scope: list[str]) -> None:
     try:
         inside = set().union(*map(matched, scope))
         names = matched(pattern)
@@ -103,7 +103,7 @@ def test_a_part_of_a_scope_is_within_it(scope: str, pattern: str) -> None:
         (r"/payments\.(eu|us)/", "payments.asia"),
     ],
 )
-def test_whatever_may_reach_beyond_a_scope_is_not_within_it(scope: str, pattern: str) -> None:
+def test_a_pattern_that_may_match_other_topics_is_not_within_the_scope(scope: str, pattern: str) -> None:
     assert not is_within(pattern, ["orders", scope])
 
 

@@ -202,7 +202,7 @@ async def test_a_health_check_that_sends_nothing_is_not_logged(linger_seconds: i
     assert lines == []
 
 
-async def test_whatever_else_fails_in_a_handshake_is_told(tmp_path: Path) -> None:
+async def test_other_handshake_failures_are_logged(tmp_path: Path) -> None:
     def fails(_client: str | None) -> asyncio.BaseProtocol:
         raise RuntimeError("no session for you")
 
@@ -285,7 +285,7 @@ async def test_where_it_is_optional_a_client_may_come_by_itself(tmp_path: Path) 
         ("optional", "10.0.0.0/8", FROM_192_0_2_7, ""),  # untrusted address: it is an invalid TLS handshake
     ],
 )
-async def test_who_does_not_say_it_or_may_not_is_closed_with_a_line(
+async def test_a_missing_or_forbidden_proxy_header_closes_the_connection_with_a_log_line(
     how: str, trusted: str, begins_with: bytes, reason: str, tmp_path: Path
 ) -> None:
     door = Door(Authority(tmp_path), proxied=listen(how, trusted))
@@ -350,7 +350,7 @@ async def test_a_load_balancer_that_only_looks_whether_we_are_here_leaves_no_lin
         ("2001:db8::/32", b"", False),
     ],
 )
-async def test_who_may_not_connect_is_closed_before_any_handshake(
+async def test_a_forbidden_address_is_closed_before_the_handshake(
     allowed: str, header: bytes, comes_in: bool, tmp_path: Path
 ) -> None:
     rejected: Counter[str] = Counter()
@@ -379,7 +379,7 @@ async def test_who_may_not_connect_is_closed_before_any_handshake(
 # -- connection rates --------------------------------------------------------------------------------------------------
 
 
-async def test_who_comes_too_fast_waits_is_counted_and_told_of_in_one_line(tmp_path: Path) -> None:
+async def test_connections_above_the_rate_wait_and_are_counted_and_logged_once(tmp_path: Path) -> None:
     delayed: Counter[str] = Counter()
     log = SessionLog()
     door = Door(Authority(tmp_path), rate=ConnectionRate(2, log.connection_delayed, delayed))
@@ -420,7 +420,7 @@ async def test_an_address_that_comes_too_often_is_closed_counted_and_told_of(tmp
     assert [(line["event"], line["limit"]) for line in lines] == [("connection rejected", NEW_CONNECTIONS_PER_ADDRESS)]
 
 
-async def test_who_waits_when_the_proxy_stops_is_closed(tmp_path: Path) -> None:
+async def test_waiting_connections_are_closed_when_the_proxy_stops(tmp_path: Path) -> None:
     waiting = asyncio.Event()
     rate = ConnectionRate(1, lambda *_: waiting.set(), Counter())
     door = Door(Authority(tmp_path), rate=rate)

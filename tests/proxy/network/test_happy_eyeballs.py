@@ -75,7 +75,7 @@ async def test_no_second_attempt_after_the_first_succeeds(ways: Ways) -> None:
     assert ways.begun == ["a"]
 
 
-async def test_one_that_says_nothing_is_overtaken_and_given_up(ways: Ways) -> None:
+async def test_the_next_address_is_tried_while_the_first_does_not_respond(ways: Ways) -> None:
     began = monotonic()
 
     assert await ways.first(ways.says_nothing("a"), ways.arrives("b"), ways.arrives("c"), after=_SHORT) == "b"
@@ -114,7 +114,7 @@ async def test_errors_of_all_attempts_are_reported(ways: Ways, count: int) -> No
     assert list(map(str, raised.value.errors)) == names
 
 
-async def test_what_arrives_beside_the_first_is_dropped(ways: Ways) -> None:
+async def test_a_second_connection_that_is_established_is_closed(ways: Ways) -> None:
     assert await ways.first(ways.arrives_all_the_same("a"), ways.arrives("b"), after=_SHORT) == "b"
 
     await asyncio.sleep(0)
@@ -122,7 +122,7 @@ async def test_what_arrives_beside_the_first_is_dropped(ways: Ways) -> None:
     assert ways.dropped == ["a"]
 
 
-async def test_who_no_longer_waits_leaves_nobody_behind(ways: Ways) -> None:
+async def test_a_cancelled_attempt_leaves_no_connection_open(ways: Ways) -> None:
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(4 * _SHORT):
             await ways.first(ways.says_nothing("a"), ways.arrives_all_the_same("b"), after=_SHORT)

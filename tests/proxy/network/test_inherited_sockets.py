@@ -28,7 +28,7 @@ def _handed_over(*sockets: socket.socket) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, pass_fds=descriptors, capture_output=True, text=True, check=False)
 
 
-def test_what_is_handed_over_is_found_and_goes_to_nobody_else() -> None:
+def test_handed_over_sockets_are_found_and_not_inherited_further() -> None:
     with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
         done = _handed_over(one, other)
         ports = [each.getsockname()[1] for each in (one, other)]
@@ -39,7 +39,7 @@ def test_what_is_handed_over_is_found_and_goes_to_nobody_else() -> None:
 
 
 @pytest.mark.parametrize("kind", [socket.SOCK_STREAM, socket.SOCK_DGRAM])
-def test_what_does_not_listen_is_told_with_what_to_do(kind: socket.SocketKind) -> None:
+def test_a_handed_over_socket_that_does_not_listen_is_an_error_with_advice(kind: socket.SocketKind) -> None:
     with socket.socket(socket.AF_INET, kind) as idle:
         done = _handed_over(idle)
 
@@ -48,7 +48,7 @@ def test_what_does_not_listen_is_told_with_what_to_do(kind: socket.SocketKind) -
 
 
 @pytest.mark.parametrize("said", [{}, {"LISTEN_PID": "1", "LISTEN_FDS": "2"}, {"LISTEN_FDS": "2"}])
-def test_what_was_meant_for_another_process_is_left(said: dict[str, str]) -> None:
+def test_sockets_for_another_process_are_left_alone(said: dict[str, str]) -> None:
     environment = {"PATH": "/bin", "LISTEN_FDNAMES": "a:b", **said}
 
     found = inherited_sockets(environment, os.getpid())

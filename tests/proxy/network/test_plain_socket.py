@@ -28,7 +28,7 @@ async def test_bytes_come_in_as_they_were_sent(wire: Wire) -> None:
 
 
 @of_all
-async def test_what_is_written_in_parts_arrives_in_order(wire: Wire) -> None:
+async def test_parts_arrive_in_order(wire: Wire) -> None:
     parts = [os.urandom(size) for size in (1, 0, 5, 70_000, 3, 200_000)] + [b"%d" % i for i in range(300)]
 
     for part in parts[:3]:
@@ -42,7 +42,7 @@ async def test_what_is_written_in_parts_arrives_in_order(wire: Wire) -> None:
 
 
 @of_all
-async def test_what_is_written_for_what_came_arrives_in_order(wire: Wire) -> None:
+async def test_writes_within_a_read_arrive_in_order(wire: Wire) -> None:
     def echo_in_two(data: bytes) -> None:
         wire.connection.write(data[:1])
         wire.connection.write(data[1:])
@@ -104,7 +104,7 @@ async def test_an_abort_sends_nothing_more(wire: Wire) -> None:
 
 
 @of_all
-async def test_what_was_written_comes_before_the_end_and_answers_still_come_back(wire: Wire) -> None:
+async def test_written_bytes_are_sent_before_the_end_and_responses_are_still_read(wire: Wire) -> None:
     data = os.urandom(MUCH)
     wire.connection.write(data)
 

@@ -56,7 +56,7 @@ def test_rejects_invalid_headers_with_the_reason(head: bytes, words: str) -> Non
         remaining_bytes(head[:16])
 
 
-def test_one_too_short_for_its_addresses() -> None:
+def test_a_header_too_short_for_its_addresses_is_rejected() -> None:
     with pytest.raises(BadProxyHeader, match="4 bytes for addresses of 12"):
         client_address_in(fixed("21110004"), bytes(4))
 

@@ -19,7 +19,7 @@ def names_of(turns: FairQueue[Work], now: float) -> list[str]:
     return order
 
 
-def test_those_for_whom_least_was_done_go_first_and_then_who_waits_longest() -> None:
+def test_the_least_served_account_goes_first_then_the_longest_waiting() -> None:
     turns: FairQueue[Work] = FairQueue()
     greedy, modest = Account(), Account()
     greedy.add(3.0, now=100)
@@ -69,7 +69,7 @@ def test_work_for_clients_that_have_left_comes_last() -> None:
     assert first.name == "here"
 
 
-def test_what_is_taken_out_is_not_done() -> None:
+def test_an_abandoned_job_does_not_run() -> None:
     turns: FairQueue[Work] = FairQueue()
     work = Work("gone", Account())
     turns.add(work)
@@ -88,7 +88,7 @@ def filled(places: FairSlots, *comers: str) -> Counter[str]:
     return had
 
 
-def test_one_alone_has_half_of_them_and_who_comes_later_finds_some() -> None:
+def test_a_single_account_gets_half_of_the_slots() -> None:
     places = FairSlots(16)
 
     assert filled(places, "a") == {"a": 8}

@@ -5,7 +5,7 @@ import threading
 from sluicegate.proxy.scheduling.extraction import MemoryClaim, QuarantineMemory
 
 
-def test_what_is_claimed_is_not_free_until_nobody_holds_the_claim() -> None:
+def test_claimed_memory_is_free_after_the_last_reference_to_the_claim() -> None:
     room = QuarantineMemory(100)
 
     first = room.claim(60)

@@ -97,7 +97,7 @@ def test_the_loop_validates_so_much_before_it_looks_at_its_sockets_again(
     assert scheduler.validate(request) is not None
 
 
-def test_what_is_made_of_a_verdict_takes_no_longer_on_the_loop(
+def test_making_the_dispatch_of_a_verdict_leaves_the_loop_if_it_takes_long(
     steps: list[Callable[[], None]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 0.0
@@ -120,7 +120,7 @@ def test_what_is_made_of_a_verdict_takes_no_longer_on_the_loop(
     scheduler.close()
 
 
-def test_what_nobody_wants_any_more_ends_soon(scheduler: Scheduler) -> None:
+def test_an_abandoned_validation_ends_soon(scheduler: Scheduler) -> None:
     account = Account()
     jobs = [scheduler.submit(request_of(*[large(5 * MIB)] * 20), account) for _ in range(4)]
     _wait_until(lambda: not account.is_new)

@@ -122,7 +122,7 @@ def test_a_client_with_many_connections_keeps_places_free_for_others(scheduler: 
     eventually(lambda: waiting_threads() == 0)
 
 
-def test_one_request_waits_so_long_for_all_that_it_needs(
+def test_a_request_has_one_wait_budget_for_all_its_waits(
     scheduler: Scheduler, rule: LooksUp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sluicegate.proxy.scheduling.waiting_threads.WAIT_BUDGET_SECONDS", 0.5)

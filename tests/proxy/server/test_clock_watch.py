@@ -44,7 +44,7 @@ def test_an_offset_within_its_possible_error_is_no_condition(watch: ClockWatch, 
 
 
 @pytest.mark.parametrize("found", [None, NotMeasured("CLUSTER_AUTHORIZATION_FAILED")])
-def test_what_is_not_measured_is_neither_zero_nor_a_condition(
+def test_an_unmeasured_clock_is_neither_zero_nor_a_condition(
     found: NotMeasured | None, watch: ClockWatch, status: Status
 ) -> None:
     watch.learn(ClockOffset(leader=3, ahead_ms=60_000, within_ms=2))

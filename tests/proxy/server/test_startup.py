@@ -44,7 +44,7 @@ def test_files_that_cannot_be_used_are_named_by_key_and_nothing_of_them_is_shown
     assert "S3CRET" not in str(found)
 
 
-def test_what_only_some_configurations_need_is_not_loaded_at_the_start() -> None:
+def test_libraries_of_optional_features_are_not_imported_at_the_start() -> None:
     packages = {"cryptography", "re2", "cramjam", "cel_expr_python", "opentelemetry", "confluent_kafka"}
     loaded = "import sys, sluicegate.proxy.workers.running; print(*sys.modules)"
 

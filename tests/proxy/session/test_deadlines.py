@@ -79,14 +79,14 @@ def test_an_answer_may_take_long_but_not_stand_still() -> None:
     assert still[-1] == Overdue("limits.frame_timeout_seconds", "the broker sent nothing more of a response for 3 s")
 
 
-def test_who_does_not_read_while_others_wait_for_the_memory_is_cut_off() -> None:
+def test_a_client_that_does_not_read_is_closed_if_others_wait_for_its_memory() -> None:
     assert watched([seen(unread=500 - now, moved=now) for now in range(9)]) == [None] * 9
     found = watched([seen(unread=500, moved=now) for now in range(4)])
     assert found[-1] is not None
     assert found[-1].limit == "limits.max_buffered_bytes"
 
 
-def test_what_the_proxy_deals_with_itself_ends_too() -> None:
+def test_requests_that_the_proxy_handles_have_a_deadline() -> None:
     found = watched([seen(dealt_with=1, moved=now) for now in range(8)])
 
     assert found[6] is None

@@ -61,7 +61,7 @@ def test_it_is_a_queue_however_full_it_gets(steps: list[str]) -> None:
 
 
 @pytest.mark.parametrize("count", [7, 8, 9, 63, 64, 65, 5000])
-def test_what_a_flood_took_is_given_back(count: int) -> None:
+def test_a_large_ring_is_released_when_it_is_empty(count: int) -> None:
     queue = InFlightQueue(InFlightTotal())
     for _ in range(3):
         for number in range(count):

@@ -94,7 +94,7 @@ def test_with_acks_0_no_answer_is_waited_for() -> None:
     assert len(play.session.queue) == 0
 
 
-def test_what_a_client_breaks_is_its_own_fault_all_the_same() -> None:
+def test_a_protocol_error_of_the_client_is_no_internal_error() -> None:
     play = play_of(on_the_loop, "forward")
 
     play.from_client(produce(9, {b"t": [(0, good_batch(NOW))]})[:-3] + b"\xff\xff\xff")

@@ -136,7 +136,7 @@ def decompression_case(key: str, is_beyond: bool) -> tuple[bytes, int]:
 
 @pytest.mark.parametrize("is_beyond", [False, True])
 @pytest.mark.parametrize("key", ["max_decompressed_bytes", "max_decompression_ratio", "max_decompression_window_bytes"])
-def test_what_decompresses_to_just_as_much_goes_on_and_more_is_rejected(key: str, is_beyond: bool) -> None:
+def test_a_payload_at_the_decompression_limit_is_forwarded_and_a_larger_one_rejected(key: str, is_beyond: bool) -> None:
     data, value = decompression_case(key, is_beyond)
     play = play_of(**{key: value})
 
@@ -172,7 +172,7 @@ POLL = frame_of(build_request_header(1, 11, 7, "test", 1), bytes(20))
 POLLED = bytes.fromhex("00000004 00000007")
 
 
-def test_what_is_on_its_way_in_pieces_is_read_to_its_end_though_no_more_may_be_in_flight() -> None:
+def test_a_partial_request_is_read_to_its_end_at_the_in_flight_limit() -> None:
     """Otherwise its response would never come, and the session would wait for that."""
     play = play_of(max_in_flight=1)
 
@@ -224,7 +224,7 @@ def test_with_as_many_in_flight_of_all_connections_as_allowed_clients_wait_in_th
     assert all(client.is_read for client in everybody)
 
 
-def test_who_leaves_while_it_waits_makes_room_and_holds_nobody_up() -> None:
+def test_a_connection_that_closes_while_it_waits_releases_its_slot() -> None:
     play = play_of(max_in_flight_total=1)
     first, session = asking(play)
     second, _ = asking(play)

@@ -48,7 +48,7 @@ def test_first_come_first_served() -> None:
     assert (large.held, small.held) == (50, 10)
 
 
-def test_who_has_gone_is_not_served_and_leaves_nothing_behind() -> None:
+def test_a_closed_session_gets_no_memory_and_keeps_none() -> None:
     share, later = share_of(100)
     served: list[str] = []
     all_of_it, gone, here = (waiter(share, served, name) for name in ("all", "gone", "here"))

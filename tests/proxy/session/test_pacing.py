@@ -167,7 +167,7 @@ def test_each_of_two_pacers_hears_that_it_was_late() -> None:
     assert done == ["one", "other"], "half as many of each"
 
 
-def test_one_from_elsewhere_does_not_wait_for_all_that_a_thousand_want() -> None:
+def test_a_connection_from_another_address_does_not_wait_for_a_thousand_others() -> None:
     rounds: list[Callable[[], None]] = []
     done: list[str] = []
     pacer = Pacer(rounds.append, ATurn(lambda: False), most_steps=4)

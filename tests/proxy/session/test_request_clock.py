@@ -67,7 +67,7 @@ def test_a_request_that_is_looked_at_is_timed_each_time() -> None:
     assert watch.answered == [(ApiKey.PRODUCE, 0.25, 1)] * 3
 
 
-def test_one_that_streams_has_a_time_behind_the_proxy_only() -> None:
+def test_a_streamed_request_has_an_upstream_time_only() -> None:
     watch = Watch()
     made = play(watch, has_fast_path=False)
 
@@ -119,7 +119,7 @@ def test_each_api_has_its_own_128th_and_what_comes_in_one_read_is_timed_once() -
 
 
 @pytest.mark.skipif(not HAS_FAST_PATH, reason="there is no fast path: it was not compiled")
-def test_what_nobody_answers_has_no_time_behind_the_proxy() -> None:
+def test_a_request_without_a_response_has_no_upstream_time() -> None:
     watch = Watch()
     made = play(watch, has_fast_path=True)
 

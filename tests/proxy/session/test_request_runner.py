@@ -189,7 +189,7 @@ def test_an_error_before_any_wait_is_the_callers() -> None:
     assert not run.faults
 
 
-def test_what_ends_the_process_goes_on_to_do_so() -> None:
+def test_exceptions_that_end_the_process_are_raised_on() -> None:
     run = _Run()
 
     def stop() -> Steps[None]:
@@ -317,7 +317,7 @@ def test_a_fault_behind_each_wait_closes_the_connection_and_writes_a_line(wait: 
 
 
 @pytest.mark.internal_error
-def test_what_the_validating_thread_fails_over_is_told_too() -> None:
+def test_an_error_in_the_validation_thread_is_reported() -> None:
     def whose_rejections_fail(dependencies: SessionDependencies) -> SessionDependencies:
         of = dependencies.requests.produce
         scheduler = Scheduler(

@@ -51,7 +51,7 @@ def test_a_producer_that_wants_no_answers_leaves_nothing_behind() -> None:
     assert kept < 10 << 20
 
 
-def test_what_a_broker_has_not_taken_is_not_given_to_others() -> None:
+def test_a_frame_that_the_broker_has_not_read_is_not_reused() -> None:
     play = Playbook()
     frames = [produce_frame(batch([Rec(NOW, value=bytes([n]) * 50_000)]), acks=0) for n in range(3)]
     play.broker.stuck = True
@@ -131,7 +131,7 @@ def test_a_fault_of_ours_ends_the_session_and_is_told() -> None:
     assert [line["log_level"] for line in lines] == ["error"]
 
 
-def test_what_is_seen_of_a_session_that_has_ended_is_nothing() -> None:
+def test_an_ended_session_has_no_state_to_show() -> None:
     play = Playbook()
     play.session.client.connection_lost(None)
 

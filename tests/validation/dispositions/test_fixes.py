@@ -129,7 +129,7 @@ def test_a_batch_that_breaks_another_rule_too_is_rejected_for_all_of_it() -> Non
     assert [record.reason for record in found.rejected[0, 0].bad_records] == [Reason.TIMESTAMP_TOO_OLD, Reason.NULL_KEY]
 
 
-def test_what_is_plausible_in_no_unit_is_rejected() -> None:
+def test_a_time_that_is_plausible_in_no_unit_is_rejected() -> None:
     found = validated(fixing(TimeFix.UNIT), batch([Rec(NOW // 1000), Rec(77)]))
 
     assert found.fixed == {}
@@ -181,7 +181,7 @@ def test_a_batch_that_is_fixed_spends_no_more_of_the_requests_limits_than_a_good
     assert set(found.fixed) == {(0, 0)}
 
 
-def test_what_comes_behind_a_fixed_batch_has_what_is_left_of_the_limits() -> None:
+def test_a_batch_after_a_fixed_one_has_the_rest_of_the_limits() -> None:
     came = batch([Rec(NOW * 1_000_000, None, b"v" * 60_000)], LZ4)
     limits = ValidationLimits(max_decompressed_bytes=130_000)
 
@@ -211,7 +211,7 @@ def test_beside_a_rehearsal_the_time_before_is_the_latest_good_one(ago: int) -> 
     assert fixed[0, 0].rejected.bad_records[0].fixed == NOW - ago
 
 
-def test_what_has_no_time_of_its_own_is_no_time_before() -> None:
+def test_a_batch_without_times_sets_no_previous_time() -> None:
     previous = PreviousTimes()
 
     validated(fixing(TimeFix.PREVIOUS), batch([Rec(-1)]), previous=previous)

@@ -67,7 +67,7 @@ def rules_of(name: str, written: Any) -> list[RecordRule]:
 
 
 @pytest.mark.parametrize("name", KEYS)
-def test_what_is_asked_of_a_value_is_made_into_a_rule(name: str) -> None:
+def test_the_conditions_on_a_value_become_one_rule(name: str) -> None:
     where = "content_rules.py" if section_of(KEYS[name].annotation) is not None else "from_keys.py"
     for written in written_for(name):
         assert rules_of(name, written), (
@@ -76,7 +76,7 @@ def test_what_is_asked_of_a_value_is_made_into_a_rule(name: str) -> None:
         )
 
 
-def test_what_is_registered_can_be_written() -> None:
+def test_each_registered_rule_kind_can_be_configured() -> None:
     unknown = set(CONTENT_RULES) - set(KEYS)
 
     assert not unknown, f"CONTENT_RULES has {unknown}, which config/content_keys.py has no section for: add one"

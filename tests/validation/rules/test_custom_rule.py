@@ -61,7 +61,7 @@ def test_it_is_made_with_its_options_and_asked() -> None:
         (b"odd", "the rule begins gave int instead of words or None"),
     ],
 )
-def test_what_goes_wrong_in_it_is_no_verdict(value: bytes, said: str) -> None:
+def test_an_exception_in_a_custom_rule_is_no_verdict(value: bytes, said: str) -> None:
     with pytest.raises(Outage, match=said):
         custom_rule("begins", {"begins": "a"}).fault(record(value))
 
@@ -76,6 +76,6 @@ def test_what_goes_wrong_in_it_is_no_verdict(value: bytes, said: str) -> None:
         ("bare", "bare has no attribute parts of the type Part"),
     ],
 )
-def test_what_cannot_be_made_is_told(entry_point: str, said: str) -> None:
+def test_a_custom_rule_that_cannot_be_created_is_an_error(entry_point: str, said: str) -> None:
     with pytest.raises(CustomRuleUnusable, match=said):
         custom_rule(entry_point, {})

@@ -158,7 +158,7 @@ def test_a_field_without_presence_is_always_there_and_others_only_if_they_are_se
     assert written(kind.FromString(b"\x38\x09"))["state"] == 9, "a symbol that this schema does not have"
 
 
-def test_what_has_no_json_form_is_reported_and_costly_data_are_known_before_they_are_written() -> None:
+def test_data_without_a_json_form_are_reported_and_costly_data_are_known_in_advance() -> None:
     empty = {"type": "array", "items": {"type": "record", "name": "Nothing", "fields": []}}
     form = AvroJson(plan_of(empty))
     assert form.text(avro(empty, [{}] * 100)) == json.dumps([{}] * 100, separators=(",", ":")).encode()

@@ -23,7 +23,7 @@ JSON, SMALL, ORDER = JsonSyntax(Side.VALUE), MostRecords(7), MonotonicTime()
         ([], Part.NONE, False, False),
     ],
 )
-def test_what_reads_content_is_slow_where_nothing_is_compiled(
+def test_rules_about_contents_leave_the_loop_without_compiled_modules(
     rules: list[RecordRule], parts: Part, when_compiled: bool, when_not: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for is_fast, is_slow in ((True, when_compiled), (False, when_not)):

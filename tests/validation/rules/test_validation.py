@@ -219,7 +219,7 @@ def test_no_more_record_errors_are_listed_than_an_answer_may_have() -> None:
     assert [rejected.bad_count for rejected in found.rejected.values()] == [50, 50]
 
 
-def test_what_was_fixed_is_validated_as_it_goes_on() -> None:
+def test_rules_see_the_fixed_timestamps() -> None:
     seen = Seen(Part.NONE)
     policy = of(KEYED, NamedRule("seen", seen), fix=TimeFix.NOW)
 
@@ -315,7 +315,7 @@ def test_rules_give_way_while_they_are_asked() -> None:
 
 @pytest.mark.parametrize("version", [1, 2, 8])
 @pytest.mark.parametrize("part", [Part.KEY, Part.VALUE])
-def test_what_a_rule_reads_is_counted_for_each_rule_that_reads_it(version: int, part: Part) -> None:
+def test_bytes_are_counted_once_for_each_rule_that_reads_them(version: int, part: Part) -> None:
     large = bytes(64 * 1024)
     key, value = (large, b"") if part is Part.KEY else (b"", large)
     old = b"".join(message(version - 1, value, key=key, timestamp=NOW) for _ in range(10))
@@ -341,7 +341,7 @@ def test_what_a_rule_reads_is_counted_for_each_rule_that_reads_it(version: int, 
     assert turns_with(part, part) == unread + 20
 
 
-def test_what_is_only_told_of_a_requests_records_is_bounded_for_all_its_partitions() -> None:
+def test_observed_record_errors_are_bounded_for_all_partitions_of_a_request() -> None:
     """It was for each, and a request of ten thousand partitions made a million texts."""
     bad = batch([Rec(NOW, b"k", b"\xff")] * 100)
 

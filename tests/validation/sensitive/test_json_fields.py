@@ -67,7 +67,7 @@ def test_a_hash_is_that_of_the_string_however_it_is_written(text: str) -> None:
         (b'\xef\xbb\xbf{"c":"1"}', "not valid JSON at byte 0", None),
     ],
 )
-def test_what_cannot_be_masked_is_named_without_its_content(text: bytes, words: str, name: str | None) -> None:
+def test_a_value_that_cannot_be_masked_is_named_without_its_content(text: bytes, words: str, name: str | None) -> None:
     with pytest.raises(Unmaskable, match=words) as caught:
         masked(text)
 

@@ -144,7 +144,7 @@ def test_the_value_is_masked_and_everything_else_stays(codec: str, kind: str) ->
         (batch([Rec(NOW, b"k", SECRET)], compressed=b"junk", attributes=4), 9, -1),
     ],
 )
-def test_what_cannot_be_masked_is_rejected_in_every_mode(
+def test_a_batch_that_cannot_be_masked_is_rejected_in_every_mode(
     data: bytes, version: int, code: int | None, kind: str
 ) -> None:
     found = validated(data, kind, version=version)
@@ -233,7 +233,7 @@ def test_keys_that_do_not_fit_are_reported(keys: str, words: str) -> None:
 
 
 @pytest.mark.parametrize("more", ["samples: true", "quarantine: dead", "checks: none"])
-def test_what_would_store_values_in_clear_is_refused(more: str) -> None:
+def test_settings_that_would_store_values_in_clear_are_errors(more: str) -> None:
     with pytest.raises(RuleUnusable, match="exclude each other"):
         policy_of("reject", more)
 

@@ -38,7 +38,7 @@ def hold_for_a_turn(wire: Wire) -> None:
 
 
 @over_tls
-async def test_what_waits_while_something_holds_comes_before_the_end(wire: Wire) -> None:
+async def test_buffered_bytes_are_delivered_before_the_end(wire: Wire) -> None:
     wire.connection.pause(PauseReason.PEER_BACKPRESSURE)
     await wire.send(framed(5_000))
     wire.peer.shutdown(socket.SHUT_WR)
@@ -86,7 +86,7 @@ async def test_a_close_says_so_and_waits_for_the_peer_whom_nobody_hears(wire: Wi
 
 
 @over_tls
-async def test_what_cannot_be_opened_ends_it_behind_what_could(wire: Wire) -> None:
+async def test_an_undecryptable_record_ends_the_connection_after_the_earlier_ones(wire: Wire) -> None:
     good, broken = wire.speaks.encrypted(framed(1_000)), bytearray(wire.speaks.encrypted(framed(1_000)))
     broken[-1] ^= 1
 
@@ -100,7 +100,7 @@ async def test_what_cannot_be_opened_ends_it_behind_what_could(wire: Wire) -> No
 
 
 @over_tls
-async def test_who_speaks_no_tls_behind_the_handshake(wire: Wire) -> None:
+async def test_plaintext_after_the_handshake_ends_the_connection(wire: Wire) -> None:
     await wire.send_raw(framed(100))
 
     await wire.told.lost.wait()
@@ -173,7 +173,7 @@ def records_in(encrypted: bytes) -> int:
 
 @pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_what_comes_right_behind_the_handshake_is_the_connections(run: object, version: ssl.TLSVersion) -> None:
+def test_bytes_right_after_the_handshake_are_delivered(run: object, version: ssl.TLSVersion) -> None:
     async def story() -> None:
         loop = asyncio.get_running_loop()
         ours, peer = socket.socketpair()

@@ -82,7 +82,7 @@ def test_connections_closed_by_a_limit_name_it() -> None:
     assert {"client_address", "client_id", "listener", "reason"} <= lines[0].keys()
 
 
-def test_what_has_ended_is_summarised_then_and_not_later() -> None:
+def test_lines_of_an_ended_session_are_summarised_at_its_end() -> None:
     log = SessionLog()
     with capture_logs() as lines:
         for _ in range(3):

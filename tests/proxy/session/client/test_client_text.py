@@ -38,7 +38,7 @@ def test_printable_text_stays_unchanged(text: str) -> None:
         ("lone \ud800", r"lone \ud800"),
     ],
 )
-def test_what_could_forge_a_line_or_an_order_is_shown_as_an_escape(text: str, shown: str) -> None:
+def test_characters_that_could_forge_a_line_or_reorder_text_are_escaped(text: str, shown: str) -> None:
     assert client_text(text) == shown
 
 

@@ -23,7 +23,7 @@ def test_beyond_the_limit_nobody_enters_until_somebody_leaves() -> None:
     assert admission.enter("c") is None
 
 
-def test_one_address_cannot_take_the_places_of_others() -> None:
+def test_one_address_cannot_use_the_slots_of_others() -> None:
     admission = Admission(100, 2)
     for _ in range(2):
         assert admission.enter("greedy") is None
@@ -55,7 +55,7 @@ def play_of(*names: str) -> Playbook:
 @pytest.mark.parametrize(
     "names", [("billing",), ("other", "eu.orders.example.com"), ("spiffe://example.com/ns/a",), ("x", "billing")]
 )
-def test_one_name_that_is_listed_is_enough(names: tuple[str, ...]) -> None:
+def test_one_listed_name_of_a_certificate_suffices(names: tuple[str, ...]) -> None:
     play = play_of(*names)
 
     assert not play.client.aborted
@@ -65,7 +65,7 @@ def test_one_name_that_is_listed_is_enough(names: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     "names", [(), ("Billing",), ("billing2",), ("orders.example.com",), ("x.orders.example.com.evil",), ("a\nb",)]
 )
-def test_who_is_not_listed_is_closed_counted_and_told_of_in_one_line(names: tuple[str, ...]) -> None:
+def test_an_unlisted_client_is_closed_counted_and_logged_once(names: tuple[str, ...]) -> None:
     with capture_logs() as lines:
         play = play_of(*names)
 

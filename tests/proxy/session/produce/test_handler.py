@@ -323,7 +323,7 @@ def test_a_rejected_batch_is_forwarded_as_a_stand_in_and_its_verdict_merged() ->
     assert script.shared.names.is_known("t")
 
 
-def test_what_a_broker_has_just_said_is_not_asked_again() -> None:
+def test_a_recent_complaint_of_the_broker_is_reused() -> None:
     script, sized = Script(), produce(9, {b"t": [(0, DAMAGED)]})
     steps = script.handle(sized)
     forward = steps.send(script.validated(next(steps)))
@@ -383,7 +383,7 @@ def test_nothing_is_stored_where_the_broker_has_a_reason_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("lacking", [None, "too large"])
-def test_what_is_not_stored_is_to_be_sent_again(lacking: str | None) -> None:
+def test_a_batch_that_is_not_stored_is_to_be_retried(lacking: str | None) -> None:
     script = Script()
     steps, ask = _quarantined(script, replace(_LETTERS, lacking=lacking))
 

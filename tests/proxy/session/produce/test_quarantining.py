@@ -126,7 +126,7 @@ def test_the_broker_is_asked_then_records_are_kept_then_the_client_is_answered(
     assert script.client.is_read
 
 
-def test_what_cannot_be_kept_is_to_be_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_whose_bad_records_cannot_be_stored_is_to_be_retried(monkeypatch: pytest.MonkeyPatch) -> None:
     script = Quarantined(monkeypatch)
 
     script.send(topic_data("q", (0, BAD)))
@@ -240,7 +240,9 @@ def test_more_than_there_is_room_for_is_to_be_sent_again(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(("missing", "beyond"), [(0, {}), (1, {"limits.max_quarantined_bytes": 1})])
-def test_what_just_fits_the_room_is_kept(missing: int, beyond: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bad_records_that_just_fit_the_memory_are_stored(
+    missing: int, beyond: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     roomy = Quarantined(monkeypatch)
     roomy.send(topic_data("q", (0, BAD)))
     roomy.asked(1)
@@ -270,7 +272,7 @@ def test_a_client_whose_records_are_quarantined_waits_for_that_and_nothing_else(
 
 
 @pytest.mark.parametrize("where", ["asking", "keeping", "kept"])
-def test_whatever_ends_the_memory_is_given_back(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_released_however_the_write_ends(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     script = Quarantined(monkeypatch)
     script.send(topic_data("q", (0, BAD)))
     script.asked(1)

@@ -88,7 +88,7 @@ def _throttle_ms(answer: bytes, version: int) -> int:
 
 @pytest.mark.parametrize("has_fast_path", _LANES)
 @pytest.mark.parametrize("version", range(3, 14))
-def test_who_sends_too_much_is_told_how_long_to_wait_and_not_read_meanwhile(version: int, has_fast_path: bool) -> None:
+def test_a_client_over_its_quota_is_told_the_throttle_time_and_paused(version: int, has_fast_path: bool) -> None:
     play = Play(has_fast_path, _ONE_A_SECOND)
     (first,) = play.says(_good(version, 1))
     (second,) = play.says(_good(version, 2))
@@ -117,7 +117,7 @@ def test_bytes_are_counted_with_their_frames() -> None:
 
 
 @pytest.mark.skipif(not HAS_FAST_PATH, reason="there is no fast path: it was not compiled")
-def test_what_the_fast_path_takes_at_once_is_counted_at_once_and_told_with_the_last() -> None:
+def test_requests_forwarded_together_are_charged_together() -> None:
     play = Play(True, _ONE_A_SECOND)
     play.says(_good(9, 1))
 
@@ -171,7 +171,7 @@ def test_each_name_has_a_quota_of_its_own_which_all_its_connections_share() -> N
     )
 
 
-def test_who_no_quota_is_about_is_not_counted() -> None:
+def test_a_client_without_a_quota_is_not_metered() -> None:
     play = Play(HAS_FAST_PATH, {**_ONE_A_SECOND, "client_id": "somebody"})
 
     answers = [play.says(_good(9, number)) for number in range(20)]
@@ -180,7 +180,7 @@ def test_who_no_quota_is_about_is_not_counted() -> None:
     assert all(_throttle_ms(answer, 9) == 0 for (answer,) in answers)
 
 
-def test_one_connection_too_many_is_closed_and_one_that_leaves_makes_room() -> None:
+def test_a_connection_above_the_limit_is_closed_until_another_leaves() -> None:
     play = Play(HAS_FAST_PATH, {"name": "few", "client_id": "*", "connections": 1})
     play.says(_good(9, 1))
 
@@ -201,7 +201,7 @@ def test_one_connection_too_many_is_closed_and_one_that_leaves_makes_room() -> N
 
 @pytest.mark.parametrize("has_fast_path", _LANES)
 @pytest.mark.parametrize("version", [9, 12, 13])
-def test_what_a_topic_is_sent_counts_whoever_sends_it(version: int, has_fast_path: bool) -> None:
+def test_a_topics_quota_counts_the_bytes_of_all_clients(version: int, has_fast_path: bool) -> None:
     play = Play(has_fast_path, {"name": "narrow", "topic": "ord*", "requests_per_second": 1})
 
     (first,) = play.says(_good(version, 1, client_id=b"one"))
@@ -246,7 +246,7 @@ def test_another_file_has_other_quotas_at_once() -> None:
 
 
 @pytest.mark.parametrize("has_fast_path", _LANES)
-def test_who_logs_in_behind_a_first_request_is_held_to_the_quota_of_that_login(has_fast_path: bool) -> None:
+def test_a_login_after_the_first_request_applies_the_quota_of_its_principal(has_fast_path: bool) -> None:
     play = Play(has_fast_path, {"name": "alice's", "principal": "User:alice", "requests_per_second": 1})
     play.says(_good(9, 1))
     play.says(_good(9, 2))

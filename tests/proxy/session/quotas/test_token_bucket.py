@@ -5,7 +5,7 @@ import pytest
 from sluicegate.proxy.session.quotas.token_bucket import MOST_OWED_SECONDS, TokenBucket
 
 
-def test_one_second_may_be_taken_at_once_and_what_is_beyond_is_waited_for() -> None:
+def test_one_second_may_be_used_at_once_and_the_rest_waits() -> None:
     bucket = TokenBucket(100, now=5.0)
 
     assert bucket.take(100, now=5.0) == 0
@@ -26,7 +26,7 @@ def test_connections_within_the_rate_are_not_delayed() -> None:
     assert [bucket.take(1, now=tenth / 10) for tenth in range(1000)] == [0] * 1000
 
 
-def test_whoever_waits_as_long_as_is_said_gets_the_rate_and_no_more() -> None:
+def test_waiting_the_returned_time_gives_exactly_the_rate() -> None:
     bucket, now, taken = TokenBucket(1000, now=0.0), 0.0, 0
 
     while now < 60:

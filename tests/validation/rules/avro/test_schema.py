@@ -76,7 +76,7 @@ def fault(schema: Any, data: bytes) -> str | None:
 
 
 @given(ORDERS)
-def test_whatever_fastavro_writes_passes(order: Any) -> None:
+def test_data_that_fastavro_writes_pass(order: Any) -> None:
     assert CONTENT.fault(written(order)) is None
 
 
@@ -91,7 +91,7 @@ def test_cut_or_lengthened_it_does_not(order: Any, data: st.DataObject) -> None:
 
 @settings(max_examples=300)
 @given(ORDERS, st.data())
-def test_whatever_passes_fastavro_reads_to_its_end(order: Any, data: st.DataObject) -> None:
+def test_fastavro_reads_accepted_data_to_their_end(order: Any, data: st.DataObject) -> None:
     datum = bytearray(written(order))
     for _ in range(data.draw(st.integers(1, 3))):
         datum[data.draw(st.integers(0, len(datum) - 1))] = data.draw(st.integers(0, 255))
@@ -161,7 +161,7 @@ def test_bytes_that_are_no_datum_have_a_fault(schema: Any, data: bytes, said: st
         ({"type": "string", "logicalType": "uuid"}, b"\x02a"),
     ],
 )
-def test_what_is_unusual_and_a_datum_passes(schema: Any, data: bytes) -> None:
+def test_unusual_but_valid_data_pass(schema: Any, data: bytes) -> None:
     assert fault(schema, data) is None
 
 
@@ -202,7 +202,7 @@ def test_a_named_type_may_stand_in_a_reference() -> None:
     "text",
     ["{", '{"type": "record"}', '"strang"', '{"type":"record","name":"A","fields":[{"name":"b","type":"B"}]}', "7"],
 )
-def test_what_is_no_schema_is_told(text: str) -> None:
+def test_text_that_is_no_schema_is_an_error(text: str) -> None:
     with pytest.raises(SchemaUnusable):
         avro_content(text)
 

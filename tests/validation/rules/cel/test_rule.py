@@ -59,7 +59,7 @@ def test_a_value_has_one_type(value: bytes, kind: str) -> None:
         ("value.state", "the expression gives string instead of true or false of the record"),
     ],
 )
-def test_what_is_not_is_told_with_the_expression(expression: str, said: str) -> None:
+def test_a_violation_names_the_expression(expression: str, said: str) -> None:
     words = IsTrue(expression).fault(ORDER)
 
     assert words is not None
@@ -103,7 +103,7 @@ def test_what_is_not_is_told_with_the_expression(expression: str, said: str) -> 
         ("value.x in value.y", b'{"x": 1, "y": 1}', b""),
     ],
 )
-def test_what_is_null_or_of_another_type_is_not_true_and_no_outage(
+def test_a_null_or_another_type_is_a_violation_and_no_outage(
     expression: str, value: bytes | None, key: bytes | None
 ) -> None:
     words = IsTrue(expression).fault(record(value, key))
@@ -245,7 +245,7 @@ def test_only_what_is_named_is_needed() -> None:
         ("value.all(a," * 140 + "true" + ")" * 140, "nested more than 32 levels deep"),
     ],
 )
-def test_what_cannot_be_used_is_told_when_it_is_read(expression: str, said: str) -> None:
+def test_an_unusable_expression_is_an_error_when_it_is_read(expression: str, said: str) -> None:
     with pytest.raises(ExpressionUnusable, match=said):
         IsTrue(expression)
 

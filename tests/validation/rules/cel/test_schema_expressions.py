@@ -165,7 +165,7 @@ def test_a_protobuf_message_has_the_values_of_its_schema(expression: str) -> Non
         ("value.id", "the expression gives string instead of true or false"),
     ],
 )
-def test_what_the_schema_lacks_is_known_before_any_record(expression: str, why: str) -> None:
+def test_a_field_that_the_schema_lacks_is_an_error_before_any_record(expression: str, why: str) -> None:
     for content, package in (
         (avro_content(json.dumps(SALE)), ""),
         (protobuf_content(_DESCRIPTORS, "shop.Sale"), "shop."),

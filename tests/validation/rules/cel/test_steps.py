@@ -102,7 +102,7 @@ def test_random_expressions_over_random_values_take_no_longer_than_their_steps()
         ("headers.h == 'v' && key.startsWith('k') && topic == 'orders'", {}),
     ],
 )
-def test_what_is_usual_runs_inline(expression: str, content: object) -> None:
+def test_usual_expressions_run_inline(expression: str, content: object) -> None:
     assert IsTrue(expression).cost(value(content)) <= INLINE_STEPS
 
 
@@ -117,7 +117,7 @@ def test_what_is_usual_runs_inline(expression: str, content: object) -> None:
         ("[value].map(x, x + x)" + ".map(x, x + x)" * 20 + "[0] != ''", "a"),
     ],
 )
-def test_what_takes_long_does_not_run_inline(expression: str, content: object) -> None:
+def test_costly_expressions_do_not_run_inline(expression: str, content: object) -> None:
     assert IsTrue(expression).cost(value(content)) > INLINE_STEPS
 
 

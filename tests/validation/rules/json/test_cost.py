@@ -112,7 +112,7 @@ def test_no_verdict_and_no_explanation_takes_longer_than_its_steps(seed: int) ->
         ({"not": {"const": 7}}, b"[" + b'{"a":1},' * 200_000 + b"1]"),
     ],
 )
-def test_what_may_take_long_is_not_inline(schema: Any, text: bytes) -> None:
+def test_a_schema_that_may_take_long_is_not_applied_inline(schema: Any, text: bytes) -> None:
     assert cost(schema, text) > INLINE_STEPS
 
 
@@ -145,7 +145,7 @@ def test_where_no_bound_is_known_there_is_none(schema: Any, references: dict[str
         (chain("allOf", 8), "x"),
     ],
 )
-def test_what_is_cheap_is_inline(schema: Any, value: Any) -> None:
+def test_a_cheap_schema_is_applied_inline(schema: Any, value: Any) -> None:
     assert cost(schema, json.dumps(value).encode()) <= INLINE_STEPS
 
 

@@ -60,7 +60,7 @@ def test_at_least_what_is_in_a_text_is_counted(seed: int) -> None:
     assert max(depth for _, depth in expected) < count.levels
 
 
-def test_what_lies_deeper_than_is_told_apart_counts_with_the_deepest() -> None:
+def test_values_below_the_deepest_counted_level_count_there() -> None:
     text = b"[" * 400 + b"1,2" + b"]" * 400 + b" "
     count = JsonCount(text)
 
@@ -73,7 +73,7 @@ def test_what_lies_deeper_than_is_told_apart_counts_with_the_deepest() -> None:
 @pytest.mark.parametrize(
     "text", [b"", b"]]]]", b'"', b'"\\', b"{", b"-", b"1e-e-e-5", b"\xff\x00", b"[" * 300 + b"}" * 900]
 )
-def test_what_is_malformed_is_counted_to_its_end(text: bytes) -> None:
+def test_malformed_text_is_counted_to_its_end(text: bytes) -> None:
     assert JsonCount(text).levels >= 1
 
 
@@ -89,7 +89,7 @@ def test_keys_are_as_deep_as_their_values_and_text_is_no_structure() -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 @pytest.mark.parametrize("levels", [1, 2, 5, DEEPEST + 1])
-def test_what_is_weighed_is_what_is_counted(seed: int, levels: int) -> None:
+def test_the_weighed_values_are_the_counted_ones(seed: int, levels: int) -> None:
     drawn = RandomJson(seed)
     text = drawn.text()[: None if seed % 2 else 1000]
     weights = array("d", (drawn.random.randrange(100) for _ in range(3 * levels)))

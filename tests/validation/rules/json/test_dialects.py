@@ -170,5 +170,5 @@ def test_a_pattern_of_ecma_262_is_read_as_there(pattern: str, good: str, bad: st
 
 
 @pytest.mark.parametrize("pattern", ["\\\\Z", "[\\Z]", "[\\w-]", "[a-z]", "\\w-.", "\\[\\w-.", "", "\\"])
-def test_what_looks_alike_stays(pattern: str) -> None:
+def test_keywords_that_only_look_alike_stay(pattern: str) -> None:
     assert rust_pattern(pattern) == pattern

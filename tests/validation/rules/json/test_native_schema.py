@@ -82,7 +82,7 @@ def test_ordinary_records_follow_it(text: bytes) -> None:
         b'{"id":1,"amount":1,"note":"\\ud800"}',
     ],
 )
-def test_what_does_not_follow_it_is_looked_at_closer(text: bytes) -> None:
+def test_an_invalid_value_falls_back_to_the_library(text: bytes) -> None:
     assert not follows(ORDER, text)
 
 
@@ -109,7 +109,7 @@ def test_a_schema_that_says_anything_else_has_no_plan(schema: Any) -> None:
 
 
 @pytest.mark.parametrize("text", [b"1", b'{"a":1}', b"[[]]", b'"x"', b"null", b"true", b"1.5"])
-def test_what_may_be_anything_is_taken(text: bytes) -> None:
+def test_a_schema_that_allows_anything_accepts_every_value(text: bytes) -> None:
     assert follows(True, text)
     assert follows({}, text)
     assert not follows(False, text)
@@ -173,7 +173,9 @@ TEXTS = st.recursive(
 @pytest.mark.long
 @settings(max_examples=1500)
 @given(SCHEMAS, TEXTS, st.booleans(), st.data())
-def test_what_is_said_to_follow_a_schema_does(schema: Any, value: Any, ascii_only: bool, data: st.DataObject) -> None:
+def test_a_value_that_the_native_plan_accepts_is_valid(
+    schema: Any, value: Any, ascii_only: bool, data: st.DataObject
+) -> None:
     text = bytearray(json.dumps(value, ensure_ascii=ascii_only).encode())
     for _ in range(data.draw(st.integers(0, 2))):
         text[data.draw(st.integers(0, len(text) - 1))] = data.draw(st.sampled_from(b'{}[]",:01.eE-tn \\\xc3'))

@@ -46,7 +46,9 @@ def test_wherever_an_odd_character_stands_it_is_seen(odd: str, size: int) -> Non
 
 
 @given(VALUES, st.booleans(), st.sampled_from([None, 1]))
-def test_whatever_python_writes_is_validated_alike(value: Any, ascii_only: bool, indent: int | None) -> None:
+def test_json_that_python_writes_has_the_same_verdict_natively(
+    value: Any, ascii_only: bool, indent: int | None
+) -> None:
     text = json.dumps(value, ensure_ascii=ascii_only, indent=indent).encode("utf-8", "surrogatepass")
     assert is_ordinary_json(text, MOST_DEPTH) == (fault_in(text, MOST_DEPTH) == WELL_FORMED)
 

@@ -35,7 +35,7 @@ def fault(schema: Any, value: bytes) -> str | None:
     return json_schema_content(json.dumps(schema)).fault(value)
 
 
-def test_what_follows_it_passes() -> None:
+def test_a_valid_value_passes() -> None:
     assert fault(ORDER, b'{"amount": 1, "id": "12345678-1234-5678-1234-567812345678", "lines": [{"sku": 1}]}') is None
 
 
@@ -62,7 +62,7 @@ def test_an_error_is_explained_by_path_and_keyword(value: bytes, said: str) -> N
     assert str(content.fault(value)).startswith(said[:20])
 
 
-def test_what_follows_its_schema_is_not_explained() -> None:
+def test_a_valid_value_has_no_explanation() -> None:
     assert json_schema_content(json.dumps(ORDER)).description(b'{"amount": 1}') is None
 
 
@@ -180,7 +180,7 @@ def test_only_unusual_texts_have_no_bound() -> None:
         (7, "an object, or true or false"),
     ],
 )
-def test_what_cannot_be_used_is_told(schema: Any, said: str) -> None:
+def test_an_unusable_schema_is_an_error_with_its_reason(schema: Any, said: str) -> None:
     with pytest.raises(SchemaUnusable, match=said):
         json_schema_content(json.dumps(schema))
 

@@ -94,7 +94,7 @@ def test_json_passes(value: bytes) -> None:
 
 
 @pytest.mark.parametrize(("value", "said"), BAD)
-def test_what_is_not_json_is_rejected_and_told(value: bytes, said: str) -> None:
+def test_text_that_is_not_json_is_rejected_with_its_place(value: bytes, said: str) -> None:
     words = JsonSyntax(Side.VALUE).fault(record(value))
 
     assert words is not None
@@ -142,7 +142,7 @@ def test_duplicate_keys_are_rejected_on_request(value: bytes) -> None:
 
 
 @pytest.mark.parametrize("value", [b'{"a":1,"b":{"a":2}}', b"[1" + b"0" * 5000 + b"]", b"[" * 500 + b"]" * 500])
-def test_what_has_no_duplicates_passes(value: bytes) -> None:
+def test_objects_without_duplicate_keys_pass(value: bytes) -> None:
     assert JsonSyntax(Side.VALUE, "reject", MOST_DEPTH).fault(record(value)) is None
 
 
@@ -172,7 +172,7 @@ def test_a_text_of_many_bytes_and_few_items_is_inline() -> None:
 
 @pytest.mark.long
 @given(VALUES, st.booleans())
-def test_whatever_python_writes_is_json(value: Any, ascii_only: bool) -> None:
+def test_json_that_python_writes_passes(value: Any, ascii_only: bool) -> None:
     text = json.dumps(value, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
 
     assert (fault_in(text, MOST_DEPTH) == WELL_FORMED) == _python_reads(text)

@@ -42,7 +42,7 @@ def test_the_strictest_of_several_is_asked() -> None:
 
 
 @pytest.mark.parametrize("other", [OnesOwn(), JsonSyntax(Side.VALUE, "reject")])
-def test_one_rule_that_cannot_be_asked_so_leaves_all_to_be_asked(other: object) -> None:
+def test_one_rule_without_a_native_form_leaves_all_rules_to_the_slow_path(other: object) -> None:
     assert ordinary_questions([Required(Side.KEY), other]) is None
 
 

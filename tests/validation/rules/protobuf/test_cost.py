@@ -113,7 +113,7 @@ def _once(content: Content, data: bytes) -> float:
 
 
 @pytest.mark.parametrize("kind", MANY)
-def test_what_is_made_of_many_fields_is_not_inline(kind: str, node: Content) -> None:
+def test_a_message_with_many_fields_is_not_read_inline(kind: str, node: Content) -> None:
     data = MANY[kind]()
 
     assert node.cost(data) > INLINE_STEPS
@@ -125,7 +125,7 @@ def test_what_is_made_of_many_fields_is_not_inline(kind: str, node: Content) -> 
 
 
 @pytest.mark.parametrize("kind", FEW)
-def test_what_is_merely_large_is_inline(kind: str, node: Content) -> None:
+def test_a_large_message_with_few_fields_is_read_inline(kind: str, node: Content) -> None:
     data = FEW[kind]()
 
     assert node.fault(data) is None
@@ -145,7 +145,7 @@ def test_behind_a_registry_s_path_too() -> None:
     "damaged",
     [b"\x0a\x00" * 100_000 + b"\x0a", held(6, bytes(2_000_000))[:-1], b"\x0f" * 2_000_000, b"\xff" * 2_000_000],
 )
-def test_what_is_damaged_is_called_so(damaged: bytes, node: Content) -> None:
+def test_a_damaged_message_is_reported_as_damaged(damaged: bytes, node: Content) -> None:
     assert "cannot be read" in str(node.fault(damaged))
     assert seconds_of(node, damaged) < node.cost(damaged) * _STEP_SECONDS + _SLACK_SECONDS
 
