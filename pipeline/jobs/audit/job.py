@@ -33,6 +33,7 @@ from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.tables import Tables, day_of
 from sluicegate.pipeline.topic_ids import keep_topic_ids, topic_ids
 from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.violation_events import event_of_line, is_of_this_version
 from sluicegate.validation.cluster_settings import KEYS, ClusterSettings, settings_from
 
 _ALL = "cells"
@@ -166,10 +167,6 @@ def _split(columns: str) -> list[str]:
     return [column.strip() for column in columns.split(",")]
 
 
-_EVENT = (
-    "version int, time string, client_id string, topic string, partition int, mode string, reason string, "
-    "records bigint, bad_records bigint, rules array<struct<rule: string, bad_records: bigint>>"
-)
 _FORWARDED = ("observe", "fix", "copy", "mark")
 _KEYS = ("topic", "client_id", "mode", "reason", "rule")
 
@@ -182,11 +179,10 @@ def clients_of(spark: SparkSession, path: str, topics: tuple[str, ...]) -> dict[
     batches (modes observe, copy, mark, fix, rehearse) describe stored records; events of rejected batches do not, and
     are marked. Raises Spark's own exceptions if the files cannot be read.
     """
-    event = f.from_json("value", _EVENT).alias("event")
     events = (
         spark.read.text(path)
-        .select(event)
-        .where((f.col("event.version") == 1) & f.col("event.topic").isin(*topics))
+        .select(event_of_line("value").alias("event"))
+        .where(is_of_this_version("event") & f.col("event.topic").isin(*topics))
         .where(f.col("event.mode").isin("reject", "quarantine", *_FORWARDED))
     )
     by_rule = events.select("event.*", f.explode_outer("event.rules").alias("broken")).select(

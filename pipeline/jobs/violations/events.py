@@ -8,30 +8,7 @@ from pyspark.sql import functions as f
 from sluicegate.pipeline.results import Results, java_of
 from sluicegate.pipeline.source.options import Trigger
 from sluicegate.pipeline.topics import Topics
-from sluicegate.validation.event_schema import EVENT_FIELDS, SCHEMA_VERSION, EventField, FieldType
-
-_SPARK_TYPES = {
-    FieldType.STRING: "string",
-    FieldType.INT: "int",
-    FieldType.LONG: "bigint",
-    FieldType.BOOLEAN: "boolean",
-    FieldType.ANY: "string",  # the value's JSON text
-}
-
-
-def _columns(fields: tuple[EventField, ...], separator: str = " ") -> str:
-    """Return the fields as Spark's DDL has them: of a table, or with `: ` as separator those of a struct."""
-    return ", ".join(f"`{field.name}`{separator}{_spark_type(field)}" for field in fields)
-
-
-def _spark_type(field: EventField) -> str:
-    if not field.fields:
-        return _SPARK_TYPES[field.type]
-    struct = f"struct<{_columns(field.fields, ': ')}>"
-    return f"array<{struct}>" if field.type is FieldType.OBJECTS else struct
-
-
-_EVENT = _columns(EVENT_FIELDS)
+from sluicegate.pipeline.violation_events import event_of_line, is_of_this_version
 
 
 def from_files(spark: SparkSession, path: str, files_a_batch: int) -> DataFrame:
@@ -56,13 +33,9 @@ def _events(lines: DataFrame) -> DataFrame:
 
     Events of batches that were forwarded (modes observe, copy, mark, fix, rehearse) are dropped: only rejections count.
     """
-    is_cloud_event = f.get_json_object("line", "$.specversion").isNotNull()
-    event = f.when(is_cloud_event, f.get_json_object("line", "$.data")).otherwise(f.col("line"))
-    parsed = lines.select("line", f.from_json(event, _EVENT).alias("event"))
+    parsed = lines.select("line", event_of_line("line").alias("event"))
     moment = f.try_to_timestamp("event.time")
-    known = (
-        (f.col("event.schema_version") == SCHEMA_VERSION) & moment.isNotNull() & f.col("event.partition").isNotNull()
-    )
+    known = is_of_this_version("event") & moment.isNotNull() & f.col("event.partition").isNotNull()
     is_event = f.coalesce(known, f.lit(False))
     was_rejected = f.coalesce(f.col("event.mode"), f.lit("reject")).isin("reject", "quarantine")
     events = parsed.where(was_rejected).select(
