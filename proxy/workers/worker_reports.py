@@ -147,7 +147,11 @@ class WorkerReports:
         from sluicegate.proxy.webui.site import NoStateAvailable  # noqa: PLC0415  # only the web UI needs them
 
         future = asyncio.run_coroutine_threadsafe(self._worker_states(query), self._loop)
-        states, missing = future.result(2 * _FRESH_SECONDS)
+        try:
+            states, missing = future.result(2 * _FRESH_SECONDS)
+        except TimeoutError:
+            future.cancel()
+            raise NoStateAvailable("the supervisor did not collect the workers' states in time") from None
         if not states:
             raise NoStateAvailable("no worker has responded yet")
         active = self._status.active()
