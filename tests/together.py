@@ -2,8 +2,13 @@
 
 The tests of a file stay in one process, and so do files that share a fixture that is slow to start: a cluster, or a
 Spark session, which is fast only after it has run similar jobs.
+
+`TEST_END` (seconds since the epoch, set by `.ci/run`): tests that have not begun then are left out, and the summary
+lists them, because a run that exceeds the time of CI has no result at all. On an idle machine none is left out.
 """
 
+import os
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +17,8 @@ from xdist.scheduler import LoadFileScheduling
 if TYPE_CHECKING:
     from xdist.remote import Producer
     from xdist.workermanage import WorkerController
+
+_END = float(os.environ.get("TEST_END") or "inf")
 
 # By the shared fixture; in two groups if one process would be the last to finish.
 _TOGETHER: dict[str, dict[str, tuple[str, ...]]] = {
@@ -88,6 +95,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.nodeid.startswith(_LONG_SUITES):
             item.add_marker(pytest.mark.long)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if time.time() > _END:
+        pytest.skip("LEFT OUT: the time of this run (TEST_END) was over")
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -3,6 +3,7 @@
 import hmac
 import io
 import json
+import os
 import time
 import uuid
 from collections.abc import Iterator
@@ -18,6 +19,14 @@ from tests.integration.strict_broker import Kept, kept_in, topic_on
 from tests.integration.topics import DEFAULTS
 from tests.wire.batches import NONE, ZSTD, Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
+
+_MODES = (IDEMPOTENT, TRANSACTIONAL)
+# Each client in one mode, every second one in transactions; with SLUICEGATE_THOROUGH all in both.
+CLIENTS_AND_MODES = [
+    pytest.param(kind, mode, id=f"{kind.name}-{mode}")
+    for number, kind in enumerate(CLIENTS)
+    for mode in (_MODES if os.environ.get("SLUICEGATE_THOROUGH") else (_MODES[number % 2],))
+]
 
 OK = "ok"
 KEY = "0123456789abcdef-test"
@@ -75,8 +84,7 @@ def header_of(record: Kept, name: str) -> str | None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("mode", [IDEMPOTENT, TRANSACTIONAL])
-@pytest.mark.parametrize("kind", CLIENTS, ids=lambda each: each.name)
+@pytest.mark.parametrize(("kind", "mode"), CLIENTS_AND_MODES)
 def test_bad_records_are_stored_and_copied(kind: Client, mode: str, strict_kafka: Kafka, proxy: ProxyProcess) -> None:
     topic = new_topic(strict_kafka, "copied")
     sent = [Sent("good", now_ms()), Sent("old", 5), Sent("longer", now_ms()), Sent("oldest", 5), Sent("fine", now_ms())]
@@ -124,8 +132,7 @@ def test_an_idempotent_producer_retries_until_copies_can_be_written(strict_kafka
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("mode", [IDEMPOTENT, TRANSACTIONAL])
-@pytest.mark.parametrize("kind", CLIENTS, ids=lambda each: each.name)
+@pytest.mark.parametrize(("kind", "mode"), CLIENTS_AND_MODES)
 def test_bad_records_are_stored_with_marks(kind: Client, mode: str, strict_kafka: Kafka, proxy: ProxyProcess) -> None:
     topic = new_topic(strict_kafka, "marked")
     sent = [Sent("good", now_ms()), Sent("old", 5), Sent("too long", now_ms()), Sent("fine", now_ms())]
@@ -193,8 +200,7 @@ def test_a_batch_that_grows_beyond_the_topics_size_is_rejected_as_by_the_broker(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("mode", [IDEMPOTENT, TRANSACTIONAL])
-@pytest.mark.parametrize("kind", CLIENTS, ids=lambda each: each.name)
+@pytest.mark.parametrize(("kind", "mode"), CLIENTS_AND_MODES)
 def test_sensitive_fields_are_masked_and_read_back(
     kind: Client, mode: str, strict_kafka: Kafka, proxy: ProxyProcess
 ) -> None:

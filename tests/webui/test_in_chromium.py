@@ -4,6 +4,7 @@ Screenshots are left in build/web-ui/.
 """
 
 import json
+import os
 import re
 import subprocess
 import urllib.request
@@ -212,8 +213,12 @@ def test_a_dragged_bound_shows_what_it_would_reject(
     page.context.close()
 
 
+ALL_VIEWPORTS = [(1280, "light"), (360, "dark"), (1280, "dark"), (360, "light")]
+VIEWPORTS = ALL_VIEWPORTS if os.environ.get("SLUICEGATE_THOROUGH") else ALL_VIEWPORTS[:2]
+
+
 @pytest.mark.long
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (360, "light"), (360, "dark")])
+@pytest.mark.parametrize(("width", "scheme"), VIEWPORTS)
 def test_every_view_is_accessible_and_fits(
     width: int, scheme: str, browser: Browser, large: str, complaints: list[str]
 ) -> None:
