@@ -46,22 +46,23 @@ class KnownTopics:
         raise NoSuchTopic(f"{pattern} matches no topic of the cluster or of a policy{reason}")
 
     def doubt(self, topic: str) -> str | None:
-        """Return a sentence with near names if no policy and no cluster has this topic, else None.
+        """Return a sentence with near names if no entry matches this topic and no cluster has it, else None.
 
-        While the cluster cannot be asked, a topic without an entry is doubted only if a policy has a near name. Blocks
-        for seconds.
+        While the cluster cannot be asked, a topic is doubted only if a policy has a near name. Blocks for seconds.
         """
         known = self._named()
         if topic in known:
             return None
+        entries = TopicPatterns([entry.match for entry in self.loaded().config.topics])
+        if entries.first_match(topic) is not None:
+            return None  # the explanation names the entry, and says that the cluster has no such topic
         cluster = self.listed()
         known.update(cluster.names)
         if topic in known:
             return None
         if cluster.reason is None:
             return _no_topic(topic, known)
-        entries = TopicPatterns([entry.match for entry in self.loaded().config.topics])
-        near = did_you_mean(topic, known) if entries.first_match(topic) is None else ""
+        near = did_you_mean(topic, known)
         return f"no policy has the topic {topic}{near}" if near else None
 
     def _named(self) -> set[str]:
