@@ -33,22 +33,12 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-# These log nothing, or set up their own log.
-_WITH_OWN_LOG = frozenset({"run", "demo", "version", "healthcheck"})
-
-
 @app.callback()
 def _options(
-    context: typer.Context,
     _version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Like the command `version`.")
     ] = False,
-) -> None:
-    if context.invoked_subcommand not in _WITH_OWN_LOG:
-        from sluicegate.config.model import Log
-        from sluicegate.proxy.reporting.logs.setup import set_up_logging
-
-        set_up_logging(Log())  # to standard error, because standard output has the command's result
+) -> None: ...
 
 
 @app.command(context_settings=HELP)
