@@ -3,7 +3,6 @@
 import signal
 import sys
 
-
 # These log nothing, or set up their own log.
 _WITH_OWN_LOG = frozenset({"run", "demo", "version", "healthcheck"})
 
