@@ -10,6 +10,7 @@ _SPARK_TYPES = {
     FieldType.INT: "int",
     FieldType.LONG: "bigint",
     FieldType.BOOLEAN: "boolean",
+    FieldType.STRINGS: "array<string>",
     FieldType.ANY: "string",  # the value's JSON text
 }
 

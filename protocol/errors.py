@@ -26,6 +26,7 @@ class ErrorCode(IntEnum):
     INVALID_REQUEST = 42
     UNSUPPORTED_FOR_MESSAGE_FORMAT = 43
     POLICY_VIOLATION = 44
+    DUPLICATE_SEQUENCE_NUMBER = 46
     SASL_AUTHENTICATION_FAILED = 58
     UNSUPPORTED_COMPRESSION_TYPE = 76
     INVALID_RECORD = 87
@@ -129,6 +130,45 @@ _NAMES = """
 
 
 ERROR_NAMES: dict[int, str] = {-1: "UNKNOWN_SERVER_ERROR", **dict(enumerate(_NAMES))}
+
+
+RETRIABLE_CODES = frozenset(
+    {
+        *(
+            2,
+            3,
+            5,
+            6,
+            7,
+            9,
+            13,
+            14,
+            15,
+            16,
+            19,
+            20,
+            41,
+            51,
+            56,
+            70,
+            71,
+            72,
+            74,
+            75,
+            78,
+            80,
+            83,
+            84,
+            88,
+            89,
+            100,
+            103,
+            106,
+        ),
+        *(122, 123, 133),
+    }
+)
+"""The codes after which Kafka's clients send a request again (`RetriableException`, Kafka 4.3)."""
 
 
 def error_name(code: int) -> str:

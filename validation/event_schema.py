@@ -18,6 +18,7 @@ class FieldType(Enum):
     BOOLEAN = auto()
     OBJECT = auto()
     OBJECTS = auto()  # a list
+    STRINGS = auto()  # a list
     ANY = auto()
 
 
@@ -83,7 +84,12 @@ EVENT_FIELDS: Final = (
     _int("partition"),
     EventField("owner", FieldType.OBJECT, _OWNER, is_nullable=True),
     EventField("client_owner", FieldType.OBJECT, _OWNER, is_optional=True),
+    _text("outcome"),
+    _text("client_error", nullable=True),
     _text("mode"),
+    EventField("changes", FieldType.STRINGS),
+    _text("copies", nullable=True),
+    _text("waiver", nullable=True),
     _int("code"),
     _text("error"),
     _text("reason"),
@@ -131,6 +137,8 @@ def _property(field: EventField) -> dict[str, Any]:
             return {}
         case FieldType.OBJECTS:
             return {"type": "array", "items": _object(field.fields)}
+        case FieldType.STRINGS:
+            return {"type": "array", "items": {"type": "string"}}
         case FieldType.OBJECT:
             found = _object(field.fields)
         case FieldType.INT:

@@ -19,9 +19,6 @@ cdef struct Topic:
     uint64_t before_max_ms
     uint64_t after_max_ms
     Py_ssize_t most_bytes
-    long long batches  # good ones, with their records and bytes, that `take_traffic` has not returned
-    long long records
-    long long bytes
 
 
 cdef struct Share:
@@ -30,6 +27,24 @@ cdef struct Share:
     Py_ssize_t partitions
     Py_ssize_t records
     Py_ssize_t bytes
+
+
+cdef class BatchTally:
+    cdef readonly object name
+    cdef readonly object holder
+    cdef list _pending
+    cdef bint _is_pending
+    cdef BatchTally _total
+    cdef readonly long long batches
+    cdef readonly long long records
+    cdef readonly long long bytes
+    cdef readonly long long accepted
+    cdef readonly long long unknown
+
+    cdef int forward(self, long long batches, long long records, long long size) except -1
+    cpdef int accept(self, long long batches) except -1
+    cpdef int leave_unknown(self, long long batches) except -1
+    cdef int _note(self) except -1
 
 
 cdef class OrdinaryRequests:
@@ -43,8 +58,10 @@ cdef class OrdinaryRequests:
     cdef int64_t _since
     cdef Topic[1024] _topics
     cdef list _contents  # the native checks of each slot in _topics
-    cdef list _names  # the topic's name of each slot
-    cdef dict _traffic  # (batches, records, bytes) by name, of topics that were forgotten
+    cdef list _tallies  # a BatchTally for each slot
+    cdef list _pending_topics  # tallies that `take_topics` has not returned
+    cdef list _pending_senders
+    cdef readonly BatchTally all
     cdef Share[200] _shares  # _MOST_PARTITIONS: each topic of a request counts as one, too
     cdef int _shared
     cdef Py_ssize_t _known
@@ -79,7 +96,6 @@ cdef class OrdinaryRequests:
     cdef readonly long long size
 
     cdef void _free_keys(self) noexcept
-    cdef int _collect(self) except -1
     cdef int _forget(self) except -1
     cdef int _forget_old(self, int64_t now) except -1
     cdef Topic *_find(self, const uint8_t *key, Py_ssize_t size, bint is_id) noexcept
@@ -87,6 +103,7 @@ cdef class OrdinaryRequests:
     cdef int validate_view(
         self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end, int version, int64_t now
     ) except -1
+    cdef object last_topics(self)
     cdef void fall_back(self, int why) noexcept
     cdef int64_t read_clock(self) except? -1
     cdef int _validate(

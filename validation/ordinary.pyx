@@ -145,6 +145,53 @@ cdef uint32_t _hash(const char *key, Py_ssize_t size) noexcept:
     return value
 
 
+cdef class BatchTally:
+    """Counts the validated batches of one topic, or of one client, on the fast path: the forwarded `batches` with their
+    `records` and `bytes`, and of these the `accepted` ones, and those whose outcome stays `unknown`. Other outcomes are
+    counted elsewhere. `holder` as in `ClientDetails.holder`, None for a topic.
+    """
+
+    def __init__(self, name, holder, list pending, BatchTally total):
+        """`pending` gets each tally that has changed since `take`; `total` counts the same, None: nothing else does."""
+        self.name = name
+        self.holder = holder
+        self._pending = pending
+        self._total = total
+
+    cdef int forward(self, long long batches, long long records, long long size) except -1:
+        self.batches += batches
+        self.records += records
+        self.bytes += size
+        return self._note()
+
+    cpdef int accept(self, long long batches) except -1:
+        """Count batches that the broker has stored."""
+        self.accepted += batches
+        if self._total is not None:
+            self._total.accepted += batches
+        return self._note()
+
+    cpdef int leave_unknown(self, long long batches) except -1:
+        """Count batches for which no response comes."""
+        self.unknown += batches
+        if self._total is not None:
+            self._total.unknown += batches
+        return self._note()
+
+    cdef int _note(self) except -1:
+        if not self._is_pending:
+            self._is_pending = True
+            self._pending.append(self)
+        return 0
+
+    def take(self):
+        """Return the numbers since the last call: batches, records, bytes, accepted, unknown."""
+        taken = self.batches, self.records, self.bytes, self.accepted, self.unknown
+        self.batches = self.records = self.bytes = self.accepted = self.unknown = 0
+        self._is_pending = False
+        return taken
+
+
 cdef class OrdinaryRequests:
     """Validates for one event loop. `requests`, `partitions`, `records`, `bytes` (of batches) and `unchecked` count the good
     requests, `size` is their total size (bytes). The slow path adds topics with their policy (`add_topic`).
@@ -166,8 +213,10 @@ cdef class OrdinaryRequests:
         self._decompressor = Decompressor()
         self._free = DecompressionBudget(_UNBOUNDED, 0, _go_on)
         self._contents = [None] * _SLOTS
-        self._names = [None] * _SLOTS
-        self._traffic = {}
+        self._tallies = [None] * _SLOTS
+        self._pending_topics = []
+        self._pending_senders = []
+        self.all = BatchTally(None, None, [], None)
 
     def __dealloc__(self):
         self._free_keys()
@@ -183,30 +232,10 @@ cdef class OrdinaryRequests:
         self._known = 0
 
     cdef int _forget(self) except -1:
-        self._collect()
         self._free_keys()
         self._contents = [None] * _SLOTS
-        self._names = [None] * _SLOTS
+        self._tallies = [None] * _SLOTS
         return 0
-
-    cdef int _collect(self) except -1:
-        # Move the counts of all known topics to _traffic.
-        cdef int slot
-        cdef Topic *topic
-        for slot in range(_SLOTS):
-            topic = &self._topics[slot]
-            if topic.size and topic.batches:
-                batches, records, size = self._traffic.get(self._names[slot], (0, 0, 0))
-                self._traffic[self._names[slot]] = (batches + topic.batches, records + topic.records, size + topic.bytes)
-                topic.batches = topic.records = topic.bytes = 0
-        return 0
-
-    def take_traffic(self):
-        """Return the validated batches, their records and bytes since the last call, by the topic's name."""
-        self._collect()
-        traffic = self._traffic
-        self._traffic = {}
-        return traffic
 
     def add_topic(self, bytes key, bint is_id, str name, policy):
         """Add a topic, by the bytes of its name or its id, with its policy; the slow path has accepted a batch for it."""
@@ -231,8 +260,7 @@ cdef class OrdinaryRequests:
             raise MemoryError
         memcpy(topic.key, given, size)
         topic.hash = hashed
-        topic.batches = topic.records = topic.bytes = 0
-        self._names[slot] = name
+        self._tallies[slot] = BatchTally(name, None, self._pending_topics, None)
         topic.is_id = is_id
         topic.is_checked = policy.checked
         topic.is_timed = policy.timestamp_type is not TimestampType.LOG_APPEND_TIME
@@ -302,6 +330,7 @@ cdef class OrdinaryRequests:
         cdef int verdict = _FALL_BACK
         cdef int i
         cdef Share *share
+        cdef BatchTally tally
         cdef Py_ssize_t partitions = 0, records = 0, size = 0
         if not _FIRST_VERSION <= version <= _LAST_VERSION:
             self._why = _BY_VERSION
@@ -320,14 +349,41 @@ cdef class OrdinaryRequests:
             self.size += end - start
             for i in range(self._shared):
                 share = &self._shares[i]
-                share.topic.batches += share.partitions - partitions
-                share.topic.records += share.records - records
-                share.topic.bytes += share.bytes - size
+                tally = <BatchTally>self._tallies[share.topic - self._topics]
+                tally.forward(share.partitions - partitions, share.records - records, share.bytes - size)
                 partitions, records, size = share.partitions, share.records, share.bytes
             for i in range(self._timed):
                 self._behind[self._steps_behind[i]] += 1
                 self._ahead[self._steps_ahead[i]] += 1
         return verdict
+
+    cdef object last_topics(self):
+        # The tally of the last valid request's topic; of several: pairs of a tally and a number of batches.
+        cdef int i
+        cdef Py_ssize_t before = 0
+        if self._shared == 1:
+            return self._tallies[self._shares[0].topic - self._topics]
+        several = []
+        for i in range(self._shared):
+            several.append((self._tallies[self._shares[i].topic - self._topics], self._shares[i].partitions - before))
+            before = self._shares[i].partitions
+        return several
+
+    def sender(self, client_id, holder):
+        """Return a tally for the batches of a client."""
+        return BatchTally(client_id, holder, self._pending_senders, self.all)
+
+    def take_topics(self):
+        """Return the tallies of topics that have changed since the last call; the caller takes their numbers."""
+        taken = self._pending_topics.copy()
+        self._pending_topics.clear()
+        return taken
+
+    def take_senders(self):
+        """Return the tallies of clients that have changed since the last call; the caller takes their numbers."""
+        taken = self._pending_senders.copy()
+        self._pending_senders.clear()
+        return taken
 
     cdef void fall_back(self, int why) noexcept:
         """Count a request that is left to the slow path."""

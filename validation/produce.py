@@ -16,7 +16,8 @@ from sluicegate.protocol.records.record_batch import (
 )
 from sluicegate.validation.dispositions.fixes import Previous
 from sluicegate.validation.extended import ExtendedValidation
-from sluicegate.validation.policy import TopicPolicy, ValidationLimits
+from sluicegate.validation.outcome import Waiver
+from sluicegate.validation.policy import EXEMPT, TopicPolicy, ValidationLimits
 from sluicegate.validation.rules.rule import Client
 from sluicegate.validation.validated_request import ValidatedRequest
 from sluicegate.validation.validator import Submission, validate_partition
@@ -48,7 +49,7 @@ def validate_request(
     validated = ValidatedRequest()
     extended = None
     if whole is None and request.acks not in VALID_ACKS:
-        return validated
+        return waived_request(request, Waiver.INVALID_ACKS)
     for t, topic in enumerate(request.topics):
         name = topic.name_by(names)
         policy = policy_of(name if name is not None else "")
@@ -61,7 +62,7 @@ def validate_request(
             elif name is None:
                 verdict = Rejected(ErrorCode.UNKNOWN_TOPIC_ID, Reason.UNKNOWN_TOPIC_ID, stage=FaultStage.PARTITION)
             elif not policy.checked:
-                validated.leave(policy)
+                validated.waive((t, p), Waiver.EXEMPT if policy is EXEMPT else Waiver.CHECKS_NONE)
                 continue
             else:
                 submission = Submission(name, partition.index, request.records(t, p), request.version)
@@ -74,6 +75,15 @@ def validate_request(
                         )
                     verdict = extended.validate((t, p), submission, policy, now)
             validated.add((t, p), verdict, policy, now)
+    return validated
+
+
+def waived_request(request: ProduceRequest, waiver: Waiver) -> ValidatedRequest:
+    """Return the result for a request of which nothing is validated."""
+    validated = ValidatedRequest()
+    for t, topic in enumerate(request.topics):
+        for p in range(len(topic.partitions)):
+            validated.waive((t, p), waiver)
     return validated
 
 

@@ -71,6 +71,11 @@ class RehearsedBound(NamedTuple):
     key: str
     max_ms: int
 
+    @property
+    def label(self) -> str:
+        """The bound in metrics."""
+        return f"{self.key}={self.max_ms}"
+
 
 def rehearsal_of(policy: TopicPolicy) -> RehearsalCounter | None:
     """Return the counter for one batch; None if the policy rehearses nothing."""

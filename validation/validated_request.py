@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from sluicegate.validation.dispositions.fixes import FixedBatch
 from sluicegate.validation.dispositions.marks import MarkedBatch
-from sluicegate.validation.policy import EXEMPT, TopicPolicy
+from sluicegate.validation.outcome import Waiver
+from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.previous_times import Partition
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.sensitive.masking import MaskedBatch
@@ -58,8 +59,7 @@ class ValidatedRequest:
       effect after a broker has stored the batch.
     - `rehearsed`: how many records each rehearsed bound would reject, in the policy's order.
     - `basis`: the policy and the time that all of these were made with.
-    - `unchecked`, `exempt`: the numbers of partitions that were not validated because of their topic's policy, and
-      because of their client.
+    - `waived`: why partitions were not validated.
     """
 
     def __init__(
@@ -78,8 +78,7 @@ class ValidatedRequest:
         self.to_quarantine: dict[Place, tuple[Rejected, ...]] = _NONE
         self.quarantined: Set[Place] = frozenset()
         self.to_retry: Mapping[Place, str] = _NONE
-        self.unchecked = 0
-        self.exempt = 0
+        self.waived: dict[Place, Waiver] = _NONE
 
     def add(self, place: Place, verdict: Verdict | None, policy: TopicPolicy, now_ms: int) -> None:
         """Add the verdict on a partition; None: it was added before."""
@@ -116,12 +115,11 @@ class ValidatedRequest:
             self.unreadable = {}
         self.unreadable[place] = found
 
-    def leave(self, policy: TopicPolicy) -> None:
-        """Count a partition that is left to the broker, because of its topic or its client."""
-        if policy is EXEMPT:
-            self.exempt += 1
-        else:
-            self.unchecked += 1
+    def waive(self, place: Place, waiver: Waiver) -> None:
+        """Note that a partition is left to the broker."""
+        if not self.waived:
+            self.waived = {}
+        self.waived[place] = waiver
 
     def replacements(self) -> dict[Place, bytes]:
         """Return the batches that replace the original ones."""

@@ -19,8 +19,10 @@ HEADER = Struct(">qiibIhiqqqhii")
 HEADER_BYTES = HEADER.size  # 61
 LOG_OVERHEAD_BYTES = 12
 _INT32 = Struct(">i")
+_INT64 = Struct(">q")
 _SIZE_AT = 8
 _MAGIC_AT = 16
+_BASE_TIMESTAMP_AT = 27
 _COUNT_AT = 57
 HEADER_UP_TO_MAGIC_BYTES = 17
 _CRC_COVERS_FROM = 21
@@ -118,6 +120,14 @@ def magic_at(data: memoryview, start: int) -> int:
     """Return the magic byte of the batch or message at `start` (int8)."""
     magic = data[start + _MAGIC_AT]
     return magic - 256 if magic > 127 else magic
+
+
+def base_time_of(records: memoryview | None) -> int | None:
+    """Return the base timestamp (ms) of the first batch; None if it has none, or is a message of magic 0 or 1."""
+    if records is None or len(records) < HEADER_BYTES or records[_MAGIC_AT] != MAGIC_2:
+        return None
+    base: int = _INT64.unpack_from(records, _BASE_TIMESTAMP_AT)[0]
+    return None if base == NO_TIMESTAMP else base
 
 
 def attributes_low_byte(data: memoryview, start: int) -> int:

@@ -165,7 +165,7 @@ def _validated(
 
 def _outcome(validated: ValidatedRequest) -> tuple[Outcome, tuple[Rejected, ...]]:
     """Return the outcome with the verdicts that are behind it."""
-    if validated.unchecked or validated.exempt:
+    if validated.waived:
         return "unvalidated", ()
     if PLACE in validated.fixed:
         return "fixed", (validated.fixed[PLACE].rejected,)

@@ -20,6 +20,7 @@ from sluicegate.proxy.reporting.events.violation_event import shown_beginning
 from sluicegate.validation.dispositions.marks import REASON_HEADER
 from sluicegate.validation.effective import effective_policy, violated_value
 from sluicegate.validation.from_keys import limits_of
+from sluicegate.validation.outcome import Waiver
 from sluicegate.validation.policy import TimestampType, TopicPolicy
 from sluicegate.validation.rules.rule import Client, Mode, OnOutage, OnSchemaError
 from sluicegate.validation.timestamps import bounds_of
@@ -107,10 +108,11 @@ class _Explanation:
         """Yield the outcome and the violations."""
         validated = self._validated
         yield f"  timestamp {self._record.timestamp} {diagnose(self._record.timestamp, self._now_ms)}"
-        if validated.unchecked:
-            yield "forwarded unvalidated (checks: none)"
-        elif validated.exempt:
+        waiver = validated.waived.get(PLACE)
+        if waiver is Waiver.EXEMPT:
             yield "forwarded unvalidated (the client is exempt)"
+        elif waiver is not None:
+            yield "forwarded unvalidated (checks: none)"
         elif PLACE in validated.fixed:
             fixed = validated.fixed[PLACE]
             yield from self._found(fixed.rejected)

@@ -19,7 +19,7 @@ from sluicegate.protocol.native_walk cimport int16_at, int32_at
 from sluicegate.protocol.response_walks cimport ResponseWalk
 from sluicegate.proxy.session.connection cimport Connection
 from sluicegate.proxy.session.in_flight cimport InFlightRequest, InFlightQueue
-from sluicegate.validation.ordinary cimport OrdinaryRequests
+from sluicegate.validation.ordinary cimport BatchTally, OrdinaryRequests
 
 from sluicegate.protocol import produce_versions
 from sluicegate.protocol.api import APIS, ApiKey, ApiHandling
@@ -52,6 +52,10 @@ cdef int _PRODUCE = ApiKey.PRODUCE
 cdef int _FLEXIBLE_SINCE = produce_versions.FLEXIBLE_SINCE
 cdef int _NODE_ENDPOINTS_SINCE = produce_versions.NODE_ENDPOINTS_SINCE
 cdef int _TOPIC_ID_SINCE = produce_versions.TOPIC_ID_SINCE
+cdef int _APPEND_TIME_SINCE = produce_versions.APPEND_TIME_SINCE
+cdef int _LOG_START_SINCE = produce_versions.LOG_START_SINCE
+cdef int _RECORD_ERRORS_SINCE = produce_versions.RECORD_ERRORS_SINCE
+cdef int _THROTTLE_SINCE = produce_versions.THROTTLE_SINCE
 cdef int _GOOD = GOOD
 cdef int _FALL_BACK = FALL_BACK
 cdef int _BY_SENDER = FallbackReason.SENDER
@@ -210,9 +214,7 @@ cdef class FastRequests(OrdinaryFrames):
     cdef FastPathBuffer _fast_path_buffer
     cdef bytes _begun
     cdef Py_ssize_t _filled
-    cdef long long _batches
-    cdef long long _records
-    cdef long long _bytes
+    cdef BatchTally _sender
 
     def __init__(
         self,
@@ -251,16 +253,16 @@ cdef class FastRequests(OrdinaryFrames):
         self._broker = broker
         self._turn_is_over = turn_is_over
 
-    def remember(self, int header_version, bytes rest):
+    def remember(self, int header_version, bytes rest, BatchTally sender):
+        """`sender` counts the batches of the client that the header names."""
         self._header_version = header_version
         self._header = rest
+        self._sender = sender
         self._header_generation = self._validate._rules.generation
 
-    def take_traffic(self):
-        """Return the numbers of batches, of their records and bytes that were forwarded since the last call."""
-        traffic = self._batches, self._records, self._bytes
-        self._batches = self._records = self._bytes = 0
-        return traffic
+    def forget(self):
+        """Know no header: the client's requests fall back until `remember`."""
+        self._header_version = -1
 
     def meter(self, charge):
         """Call `charge(bytes, requests, newest, version)` for the Produce requests that were forwarded at once; None: for
@@ -302,7 +304,6 @@ cdef class FastRequests(OrdinaryFrames):
         cdef int charged_version = 0
         cdef InFlightRequest newest = None
         cdef bint begun = False
-        cdef long long batches = self._validate.partitions, records = self._validate.records, sent = self._validate.bytes
         self.settled = True
         try:
             while end - at >= _SIZE_BYTES + _HEAD_BYTES:
@@ -351,9 +352,6 @@ cdef class FastRequests(OrdinaryFrames):
         except Exception as error:  # internal error: the slow path validates that request again
             self.has_fallen_back = True
             self._counts.failed(self._client.peer_info.peer, error)
-        self._batches += self._validate.partitions - batches
-        self._records += self._validate.records - records
-        self._bytes += self._validate.bytes - sent
         if at > position:
             self._broker.pass_on(<const char *>origin + position, at - position)
         if timed_key >= 0:
@@ -417,7 +415,6 @@ cdef class FastRequests(OrdinaryFrames):
         cdef Py_ssize_t before = self._queue.count
         cdef InFlightRequest in_flight = None
         cdef Py_ssize_t size = len(frame) - _SIZE_BYTES
-        cdef long long batches = self._validate.partitions, records = self._validate.records, sent = self._validate.bytes
         try:
             if not self._is_good(memoryview(frame), view, _SIZE_BYTES, size, version, self._validate.read_clock()):
                 return False
@@ -426,9 +423,6 @@ cdef class FastRequests(OrdinaryFrames):
             return False
         if self._queue.count > before:
             in_flight = self._queue.newest()
-        self._batches += self._validate.partitions - batches
-        self._records += self._validate.records - records
-        self._bytes += self._validate.bytes - sent
         self._counts.taken[_PRODUCE] += 1
         self._reads_whole(len(frame))
         self._broker.write(frame)
@@ -465,6 +459,7 @@ cdef class FastRequests(OrdinaryFrames):
         verdict = self._validate.validate_view(data, view, body, start + size, version, now)
         if verdict == _FALL_BACK:
             return False
+        self._count(verdict)
         if verdict == _GOOD:
             self._queue.add(self.new_in_flight(int32_at(&view[start + 4]), version))
         return True
@@ -474,23 +469,31 @@ cdef class FastRequests(OrdinaryFrames):
         cdef InFlightRequest made
         if version < _NODE_ENDPOINTS_SINCE:
             made = _new_in_flight(correlation_id, None, 0)
-            made.code_at = _WALKED
-            made.version = version
-            return made
-        if version != self._finish_version:
-            self._finish = self._pass_through.plain_finish(version)
-            self._finish_version = version
-        made = _new_in_flight(correlation_id, self._finish, version)
-        made.code_at = _WALKED
+        else:
+            if version != self._finish_version:
+                self._finish = self._pass_through.plain_finish(version)
+                self._finish_version = version
+            made = _new_in_flight(correlation_id, self._finish, version)
         made.version = version
+        made.sender = self._sender
+        made.topics = self._validate.last_topics()
+        made.batches = self._validate._partitions
         return made
+
+    cdef int _count(self, int verdict) except -1:
+        # Count the batches of a request that is forwarded now.
+        cdef Py_ssize_t batches = self._validate._partitions
+        self._sender.forward(batches, self._validate._records, self._validate._bytes)
+        if verdict != _GOOD:  # acks=0: no response tells what became of them
+            self._sender.leave_unknown(batches)
+            _leave_topics_unknown(self._validate.last_topics(), batches)
+        return 0
 
     def validate_gathered(self, bytearray frame, int version):
         """FALL_BACK, GOOD or GOOD_NO_RESPONSE for a Produce request that did not lie whole in the read buffer."""
         cdef bint has_fallen_back = self.has_fallen_back
         cdef Py_ssize_t header_bytes = len(self._header) if self._header is not None else 0
         cdef int verdict
-        cdef long long batches = self._validate.partitions, records = self._validate.records, sent = self._validate.bytes
         self.has_fallen_back = False
         if has_fallen_back:
             return _FALL_BACK
@@ -506,9 +509,7 @@ cdef class FastRequests(OrdinaryFrames):
             self._counts.failed(self._client.peer_info.peer, error)
             return _FALL_BACK
         if verdict != _FALL_BACK:
-            self._batches += self._validate.partitions - batches
-            self._records += self._validate.records - records
-            self._bytes += self._validate.bytes - sent
+            self._count(verdict)
             self._counts.gathered[_PRODUCE] += 1
             self._reads_whole(_SIZE_BYTES + len(frame))
         return verdict
@@ -521,6 +522,7 @@ cdef class FastResponses(OrdinaryFrames):
     cdef InFlightQueue _queue
     cdef Connection _client
     cdef object _errors
+    cdef object _outcomes
     cdef object _data
     cdef const uint8_t[::1] _view
 
@@ -531,10 +533,13 @@ cdef class FastResponses(OrdinaryFrames):
         self._data = read_buffer
         self._view = read_buffer
 
-    def lead(self, Connection client, errors):
-        """`errors.responded(api_key, code)` counts an error of the broker; `errors.found(api_key, codes)` several."""
+    def lead(self, Connection client, errors, outcomes):
+        """`errors.responded(api_key, code)` counts an error of the broker; `errors.found(api_key, codes)` several;
+        `outcomes.settle(in_flight, frame)` takes a Produce response with an error.
+        """
         self._client = client
         self._errors = errors
+        self._outcomes = outcomes
 
     cpdef Py_ssize_t take(self, object data, Py_ssize_t position, Py_ssize_t end) except -1:
         cdef const uint8_t[::1] view
@@ -548,6 +553,7 @@ cdef class FastResponses(OrdinaryFrames):
         cdef Py_ssize_t at = position
         cdef Py_ssize_t size
         cdef InFlightRequest in_flight
+        cdef bint is_all_stored
         self.taken = 0
         while end - at >= _SIZE_BYTES + _CORRELATION_ID_BYTES:
             size = int32_at(origin + at)
@@ -557,19 +563,21 @@ cdef class FastResponses(OrdinaryFrames):
             in_flight = self._queue.awaited()
             if in_flight is None or in_flight.correlation_id != int32_at(frame):
                 break
-            if in_flight.finish is not None and (
-                in_flight.produce_version == 0 or not _is_all_stored(frame, size, in_flight.produce_version)
-            ):
+            is_all_stored = in_flight.sender is not None and _is_all_stored(frame, size, in_flight.version)
+            if in_flight.finish is not None and (in_flight.produce_version == 0 or not is_all_stored):
                 break
             self._queue.pop()
             if in_flight.stands_for:
                 self._counts.clock.response_began(in_flight)
-            if in_flight.code_at > 0:
+            if is_all_stored:
+                _accept(in_flight)
+            elif in_flight.sender is not None:
+                self._outcomes.settle(in_flight, bytearray(frame[:size]))
+            elif in_flight.code_at > 0:
                 if size >= in_flight.code_at + 2 and int16_at(frame + in_flight.code_at) != 0:
                     self._errors.responded(in_flight.api_key, int16_at(frame + in_flight.code_at))
             elif in_flight.code_at == _WALKED and in_flight.finish is None:
-                if in_flight.api_key != _PRODUCE or not _is_all_stored(frame, size, in_flight.version):
-                    self._read_codes(in_flight.api_key, in_flight.version, frame, size)
+                self._read_codes(in_flight.api_key, in_flight.version, frame, size)
             at += _SIZE_BYTES + size
             self.taken += 1
         if at > position:
@@ -602,13 +610,84 @@ cdef class FastResponses(OrdinaryFrames):
         return 0
 
 
+cdef int _accept(InFlightRequest in_flight) except -1:
+    # Count the batches of a request as stored.
+    cdef BatchTally tally = in_flight.sender
+    tally.accept(in_flight.batches)
+    if type(in_flight.topics) is list:
+        for topic, batches in in_flight.topics:
+            tally = topic
+            tally.accept(batches)
+    else:
+        tally = in_flight.topics
+        tally.accept(in_flight.batches)
+    return 0
+
+
+cdef int _leave_topics_unknown(object topics, Py_ssize_t batches) except -1:
+    cdef BatchTally tally
+    if type(topics) is list:
+        for topic, own in topics:
+            tally = topic
+            tally.leave_unknown(own)
+    else:
+        tally = topics
+        tally.leave_unknown(batches)
+    return 0
+
+
 cdef bint _is_all_stored(const uint8_t *frame, Py_ssize_t size, int version) noexcept:
-    # A Produce response of version 9 to 13 in which every partition was stored: it has no error and names no broker.
+    # A Produce response in which every partition was stored: it has no error and names no broker.
+    if version >= _FLEXIBLE_SINCE:
+        return _is_all_stored_flexible(frame, size, version)
+    return _is_all_stored_inflexible(frame, size, version)
+
+
+cdef bint _is_all_stored_inflexible(const uint8_t *frame, Py_ssize_t size, int version) noexcept:
+    # Versions before 9.
+    cdef const uint8_t *at = frame + _CORRELATION_ID_BYTES
+    cdef const uint8_t *end = frame + size
+    cdef Py_ssize_t topics, partitions, name
+    cdef Py_ssize_t entry = 14  # index, error code, base offset
+    if version >= _APPEND_TIME_SINCE:
+        entry += 8
+    if version >= _LOG_START_SINCE:
+        entry += 8
+    if version >= _RECORD_ERRORS_SINCE:
+        entry += 6  # no record errors, no message
+    if end - at < 4:
+        return False
+    topics = int32_at(at)
+    at += 4
+    while topics > 0:
+        topics -= 1
+        if end - at < 2:
+            return False
+        name = int16_at(at)
+        if name < 0 or end - at < name + 6:
+            return False
+        at += 2 + name
+        partitions = int32_at(at)
+        at += 4
+        while partitions > 0:
+            partitions -= 1
+            if end - at < entry or at[4] != 0 or at[5] != 0:
+                return False
+            if version >= _RECORD_ERRORS_SINCE and int32_at(at + entry - 6) != 0:
+                return False
+            if version >= _RECORD_ERRORS_SINCE and int16_at(at + entry - 2) != -1:
+                return False
+            at += entry
+    return end - at == (4 if version >= _THROTTLE_SINCE else 0)
+
+
+cdef bint _is_all_stored_flexible(const uint8_t *frame, Py_ssize_t size, int version) noexcept:
+    # Versions 9 to 13.
     cdef const uint8_t *at = frame + _CORRELATION_ID_BYTES
     cdef const uint8_t *end = frame + size
     cdef Py_ssize_t topics, partitions, name
     # One byte encodes a length or a count up to 126, plus one.
-    if version < _FLEXIBLE_SINCE or end - at < 2 or at[0] != 0 or at[1] == 0 or at[1] > 127:
+    if end - at < 2 or at[0] != 0 or at[1] == 0 or at[1] > 127:
         return False
     topics = at[1] - 1
     at += 2

@@ -28,7 +28,10 @@ class ViolationGroupState(TypedDict):
     client_id: str | None
     topic: str | None
     reason: str
+    outcome: str
     mode: str
+    changes: list[str]
+    copies: str | None
     batches: int
     bad_records: int
     first_ms: int

@@ -4,43 +4,34 @@ The observer reports validations here; they become text only when a reader asks 
 """
 
 from collections import deque
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.live.flow_history import Flow, FlowHistory
 from sluicegate.proxy.live.timestamp_distances import TimestampDistances
 from sluicegate.proxy.live.traffic import MAX_CLIENTS, MAX_TOPICS, Traffic
 from sluicegate.proxy.live.violation_groups import Key, ViolationGroups
 from sluicegate.proxy.reporting.bounded_text import cut
-from sluicegate.proxy.reporting.events.violation_event import (
-    Event,
-    EventNumbering,
-    NotStored,
-    Violation,
-    client_details,
-    violation,
-)
+from sluicegate.proxy.reporting.events.violation_event import REHEARSE, Event, Violation
 from sluicegate.proxy.reporting.metrics.counters import Counters
-from sluicegate.proxy.session.client.identity import ClientIdentity
+from sluicegate.proxy.session.client.client_details import ClientDetails
+from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome, RequestOutcome
+from sluicegate.validation.outcome import Outcome
 from sluicegate.validation.rules.rule import Mode
-from sluicegate.validation.validated_request import Place, ValidatedRequest
 from sluicegate.validation.verdict import Reason
 
 if TYPE_CHECKING:
     from sluicegate.validation.ordinary import OrdinaryRequests
 
 MAX_VIOLATIONS = 200
-REJECTING = frozenset({Mode.REJECT.value, Mode.QUARANTINE.value, NotStored.RETRY.value})
-"""The outcomes of violations that reject a batch; others forward it."""
+_NOT_ACCEPTED = frozenset({Outcome.REJECTED, Outcome.RESEND})
+_ENFORCED = frozenset({Mode.REJECT.value, Mode.QUARANTINE.value})
 _MESSAGE_CHARACTERS = 500
 _MAX_RULES = 5
 
 
 class LiveView:
-    """Never waits. It has three inputs: `validated` receives each request of the slow path (from ValidationRecorder),
-    `sent_by` and `sent_to` the traffic of both paths (from ValidationCounts), and `write` each violation (from
-    Observer, whose violation sink it is). `topics_by_id`: the names of topics.
+    """Never waits. It receives the outcomes of the slow path (from Observer), the traffic of both paths (`sent_by` and
+    `sent_to`, from ValidationCounts), and each violation (`write`, from ViolationEvents).
     """
 
     def __init__(
@@ -48,12 +39,8 @@ class LiveView:
         counters: Counters,
         ordinary: "OrdinaryRequests | None",
         began_ms: int,
-        topics_by_id: Mapping[bytes, str],
-        numbering: EventNumbering,
     ) -> None:
-        self._numbering = numbering
         self._counters = counters
-        self._topics_by_id = topics_by_id
         self._ordinary = ordinary
         self._size = self._rejected = self._rejected_records = self._observed = 0
         self.began_ms = began_ms
@@ -65,36 +52,16 @@ class LiveView:
         self.violations: deque[tuple[int, int, Event]] = deque(maxlen=MAX_VIOLATIONS)
         self._events = 0
 
-    def validated(
-        self, identity: ClientIdentity, request: ProduceRequest, validated: ValidatedRequest, now_ms: int
-    ) -> None:
-        """Count a request that the slow path validated, and note its topics, and what could not be quarantined."""
-        self._size += len(request.frame)
-        self.distances.validated(request, validated, now_ms)
-        for topic in request.topics:
-            name = topic.name_by(self._topics_by_id)
+    def request_settled(self, request: RequestOutcome) -> None:
+        """Count a request of the slow path, and note its topics."""
+        self._size += request.size
+        for name in request.topics:
             if name:
                 self.topics.seen(name)
-        for place, reason in validated.to_retry.items():
-            self.write(self._not_stored(identity, request, validated, place, reason))
 
-    def _not_stored(
-        self, identity: ClientIdentity, request: ProduceRequest, validated: ValidatedRequest, place: Place, reason: str
-    ) -> Violation:
-        topic, basis = request.topics[place[0]], validated.basis[place]
-        found = violation(
-            NotStored.RETRY,
-            client_details(identity),
-            topic.name_by(self._topics_by_id),
-            topic.topic_id,
-            topic.partitions[place[1]].index,
-            validated.to_quarantine[place][0],
-            basis,
-            self._numbering.next(),
-            1,
-        )
-        where = basis.policy.dead_letters
-        return found._replace(message=f"its bad records cannot be stored in dead-letter topic {where}: {cut(reason)}")
+    def batch_settled(self, _client: ClientDetails, batch: BatchOutcome) -> None:
+        """Count the distance of a batch's timestamps."""
+        self.distances.settled(batch)
 
     def sent_by(self, client_id: str | None, batches: int, records: int, size: int) -> None:
         """Count validated batches of a client."""
@@ -106,16 +73,18 @@ class LiveView:
 
     def write(self, event: Event) -> None:
         """Count a violation, and list it unless it is one of many equal ones."""
-        client_id, topic = event.client.client_id, event.topic
-        key: Key
+        client_id = None if event.client.client_id is None else cut(event.client.client_id)
+        topic = event.topic
         if isinstance(event, Violation):
             now_ms, bad_records = event.basis.now_ms, event.bad_count
-            key = (event.mode.value, client_id, topic, event.reason)
+            outcome = event.outcome
+            key = Key(outcome, event.mode.value, event.changes, event.copies, client_id, topic, event.reason)
             self.distances.rejected(event)
         else:
             now_ms, bad_records = event.now_ms, max(count for _, count in event.found)
-            key = ("rehearse", client_id, topic, Reason.REHEARSED_BOUND)
-        if key[0] in REJECTING:
+            outcome = event.batch.outcome
+            key = Key(outcome, REHEARSE, event.batch.changes, None, client_id, topic, Reason.REHEARSED_BOUND)
+        if outcome in _NOT_ACCEPTED and key.mode in _ENFORCED:
             self._rejected += 1
             self._rejected_records += bad_records
         else:

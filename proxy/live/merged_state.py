@@ -86,7 +86,8 @@ def _violation_groups(states: Sequence[LiveState]) -> tuple[list[ViolationGroupS
     found: dict[tuple[Any, ...], ViolationGroupState] = {}
     for state in states:
         for group in state["violation_groups"]:
-            key = (group["mode"], group["client_id"], group["topic"], group["reason"])
+            did = (group["outcome"], group["mode"], *group["changes"], group["copies"])
+            key = (did, group["client_id"], group["topic"], group["reason"])
             before = found.get(key)
             found[key] = group if before is None else _both(before, group)
     ordered = sorted(found.values(), key=lambda group: -group["batches"])

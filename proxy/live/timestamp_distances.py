@@ -8,11 +8,10 @@ is after now.
 from array import array
 from typing import TYPE_CHECKING
 
-from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.live.live_state import Distances
 from sluicegate.proxy.reporting.events.violation_event import Violation
+from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome
 from sluicegate.validation.units import DISTANCE_STEPS, distance_step
-from sluicegate.validation.validated_request import ValidatedRequest
 from sluicegate.validation.verdict import TIMED
 
 if TYPE_CHECKING:
@@ -20,9 +19,6 @@ if TYPE_CHECKING:
 
 
 _ROW = bytes(8 * DISTANCE_STEPS)
-_BASE_TIME = slice(27, 35)
-_MAGIC_AT, _BATCHES = 16, 2
-_NO_TIME = -1
 _LONGEST_MS = 2**63 - 1
 
 
@@ -33,16 +29,11 @@ class TimestampDistances:
         self._ordinary = ordinary
         self._behind, self._ahead, self._rejected_behind, self._rejected_ahead = (array("q", _ROW) for _ in range(4))
 
-    def validated(self, request: ProduceRequest, validated: ValidatedRequest, now_ms: int) -> None:
-        """Count the batches that the slow path found valid."""
-        for place, accepted in validated.accepted.items():
-            records = request.records(*place)
-            if records is None or len(records) <= _BASE_TIME.stop or records[_MAGIC_AT] != _BATCHES:
-                continue
-            base = int.from_bytes(records[_BASE_TIME], "big", signed=True)
-            if base != _NO_TIME:
-                self._behind[_step_of(now_ms - base)] += 1
-                self._ahead[_step_of(accepted.ahead_ms)] += 1
+    def settled(self, batch: BatchOutcome) -> None:
+        """Count a batch that the slow path found valid."""
+        if batch.ahead_ms is not None and batch.age_ms is not None:
+            self._behind[_step_of(batch.age_ms)] += 1
+            self._ahead[_step_of(batch.ahead_ms)] += 1
 
     def rejected(self, violation: Violation) -> None:
         """Count a batch with a violation by its first bad record, if its timestamp is the violation."""

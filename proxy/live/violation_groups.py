@@ -5,16 +5,27 @@ fewest batches. So client ids invented for one request each replace neither othe
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from sluicegate.proxy.live.live_state import ViolationGroupState
 from sluicegate.proxy.reporting.events.violation_event import Event, event_of
 from sluicegate.proxy.reporting.metrics.fair_label_slots import FairLabelSlots
+from sluicegate.validation.outcome import Change, Copies, Outcome
 
 MAX_GROUPS = 300
 _SHOWN_EVERY_MS = 100
 
-Key = tuple[str, str | None, str | None, str]
-"""Outcome (mode), client id, topic, reason."""
+
+class Key(NamedTuple):
+    """What the batches of a group have in common; `mode`, `changes` and `copies` as in a violation event."""
+
+    outcome: Outcome
+    mode: str
+    changes: tuple[Change, ...]
+    copies: Copies | None
+    client_id: str | None
+    topic: str | None
+    reason: str
 
 
 @dataclass(slots=True)
@@ -66,12 +77,14 @@ class ViolationGroups:
 
 
 def _state_of(key: Key, group: ViolationGroup) -> ViolationGroupState:
-    mode, client_id, topic, reason = key
     return {
-        "client_id": client_id,
-        "topic": topic,
-        "reason": str(reason),
-        "mode": mode,
+        "client_id": key.client_id,
+        "topic": key.topic,
+        "reason": str(key.reason),
+        "outcome": key.outcome.value,
+        "mode": key.mode,
+        "changes": [change.value for change in key.changes],
+        "copies": None if key.copies is None else key.copies.value,
         "batches": group.batches,
         "bad_records": group.bad_records,
         "first_ms": group.first_ms,

@@ -2,7 +2,10 @@
 
 from collections import defaultdict
 
-from sluicegate.proxy.reporting.waiting_clients import NOBODY, Waiting, WaitingClients
+from sluicegate.proxy.reporting.waiting_clients import NOBODY, Waiting, WaitingClients, waiting_for
+from sluicegate.proxy.session.client.client_details import ClientDetails
+from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome
+from sluicegate.validation.outcome import Outcome
 
 
 class WaitingRecords:
@@ -14,6 +17,12 @@ class WaitingRecords:
     def add(self, registry: str, waiting: Waiting) -> None:
         """Note clients whose records wait for a registry."""
         self._by_registry[registry].add(waiting)
+
+    def batch_settled(self, client: ClientDetails, batch: BatchOutcome) -> None:
+        """Note a client that was told to send a batch again because of a registry."""
+        for finding in batch.findings:
+            if finding.found.waits_for is not None and batch.outcome is Outcome.RESEND:
+                self.add(finding.found.waits_for, waiting_for(client, batch.topic))
 
     def of(self, registry: str) -> Waiting:
         """Return the clients whose records wait for a registry."""

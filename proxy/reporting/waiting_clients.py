@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sluicegate.proxy.reporting.bounded_text import cut, printable
-from sluicegate.proxy.reporting.events.violation_event import holder_of
-from sluicegate.proxy.session.client.identity import ClientIdentity
+from sluicegate.proxy.session.client.client_details import ClientDetails
 
 # A producer that has not retried for this long has given up.
 _GIVEN_UP_SECONDS = 60.0
@@ -77,11 +76,11 @@ def either(one: Waiting | None, other: Waiting | None) -> Waiting | None:
     return one | other if one is not None and other is not None else one or other
 
 
-def waiting_for(identity: ClientIdentity, topic: str | None) -> Waiting:
+def waiting_for(client: ClientDetails, topic: str | None) -> Waiting:
     """Return one client that waits with a batch for `topic`; None: its name is not known."""
-    client_id = _NO_CLIENT_ID if identity.client_id is None else printable(cut(identity.client_id))
+    client_id = _NO_CLIENT_ID if client.client_id is None else printable(cut(client.client_id))
     named = "(unknown topic id)" if topic is None else printable(cut(topic))
-    return Waiting(frozenset({f"{client_id} from {printable(cut(holder_of(identity)))}"}), frozenset({named}))
+    return Waiting(frozenset({f"{client_id} from {printable(cut(client.holder))}"}), frozenset({named}))
 
 
 def _named(names: frozenset[str]) -> str:

@@ -38,6 +38,11 @@ class DeadLetters:
     limit: str | None = None
     is_copy: bool = False
 
+    @property
+    def destination(self) -> str:
+        """The name of the dead-letter topic in status and log lines."""
+        return f"dead-letter topic {self.topic}"
+
 
 class Dispatch:
     """The broker's request for a validated request; `parts()` replaces the frame if a batch was rejected or changed.

@@ -22,6 +22,7 @@ from sluicegate.protocol.produce_response import (
     PartitionRejection,
     RecordError,
     TopicKey,
+    WalkedResponse,
     encode_rejection,
     response_of,
     walk_produce_response,
@@ -81,6 +82,13 @@ class Spot(NamedTuple):
     partition: int
 
 
+class ClientError(NamedTuple):
+    """The error code that the client gets for a partition. `is_ours`: it is the proxy's, not the broker's."""
+
+    code: int
+    is_ours: bool
+
+
 @dataclass(slots=True)
 class _Entry:
     """The encoded entry that replaces the broker's; the verdict itself is not kept. `asks_log_start`: whether the
@@ -100,7 +108,7 @@ class PartlyRejected:
     the log start offset. `stand_ins`: those that differ from the result of `stand_in`. `withheld`: batches that are not
     rejected, and not forwarded either because copies of their bad records could not be stored. After the response,
     `proven_topics` are known to exist, for `proven_spots` the broker has complained only of the stand-in, and
-    `broker_codes` are the broker's own error codes that the client gets.
+    `client_errors` has what the client gets.
     """
 
     def __init__(
@@ -112,7 +120,7 @@ class PartlyRejected:
         give_way: Callable[[], None],
     ) -> None:
         self.kept_bytes = 0
-        self.broker_codes: set[int] = set()
+        self.client_errors: dict[Spot, ClientError] = {}
         self.proven_topics: set[str] = set()
         self.proven_spots: list[Spot] = []
         self.asked_log_starts: dict[Spot, None] = {}  # a broker ignores partitions that are named twice
@@ -133,9 +141,7 @@ class PartlyRejected:
             for p, partition in enumerate(topic.partitions):
                 self._put(request, (t, p), Spot(key, partition.index), validated.rejected.get((t, p)), now_ms, give_way)
                 give_way()
-        # The response has the request's topics and partitions; a broker may group them differently, so twice as many
-        # are allowed.
-        self._max_entries = 2 * (len(request.topics) + named)
+        self._max_entries = most_entries(request)
         if len(self._entries) != named or self._breaking or request.acks not in _USUAL_ACKS or named > MOST_ALONE:
             self._may_respond_alone = False
 
@@ -253,28 +259,39 @@ class PartlyRejected:
         topics: dict[TopicKey, list[bytes]] = {}
         for spot, entry in self._entries.items():
             topics.setdefault(spot.topic, []).append(entry.encoded)
+        self.client_errors = {spot: ClientError(entry.code, is_ours=True) for spot, entry in self._entries.items()}
         header_version = APIS[ApiKey.PRODUCE].response_header_version(self._version)
         return build_response_header(correlation_id, header_version) + response_of(self._version, topics)
 
-    def finish(self, frame: bytearray, body_at: int, rewriter: ResponseRewriter, client_id: str | None) -> Parts:
+    def merged(self, response: WalkedResponse, rewriter: ResponseRewriter, client_id: str | None) -> Parts:
         """Merge the broker's response; return the response for this client in parts. Raises MalformedMessage."""
-        response = walk_produce_response(frame, self._version, body_at, self._max_entries)
         fails = any(e.code in _WHOLE_REQUEST_CODES for e in response.entries if (e.topic, e.index) in self._breaking)
         replaced = {}
         for position, entry in enumerate(response.entries):
             spot = Spot(entry.topic, entry.index)
             ours = self._entries.get(spot)
             if ours is None or entry.code not in _REPLACED[FaultStage.REQUEST if fails else ours.stage]:
-                if entry.code != ErrorCode.NONE:
-                    self.broker_codes.add(entry.code)
+                self.client_errors[spot] = ClientError(entry.code, is_ours=False)
                 continue
             replaced[position] = ours.encoded
+            self.client_errors[spot] = ClientError(ours.code, is_ours=True)
             self._note_proven(spot, entry.code)
             if ours.asks_log_start and spot in self._known_log_starts:
                 replaced[position] = with_log_start(ours.encoded, self._known_log_starts[spot])
-        tail = response.tail
-        is_rewritten = response.has_node_endpoints
-        return response.with_entries(replaced, rewriter.produce_tail(tail, client_id) if is_rewritten else tail)
+        return response.with_entries(replaced, client_tail(response, rewriter, client_id))
+
+
+def most_entries(request: ProduceRequest) -> int:
+    """Return how many topics and partitions a response may have: those of the request, twice because a broker may group
+    them differently.
+    """
+    return 2 * sum(1 + len(topic.partitions) for topic in request.topics)
+
+
+def client_tail(response: WalkedResponse, rewriter: ResponseRewriter, client_id: str | None) -> bytes | memoryview:
+    """Return the bytes after the topics, with the proxy's addresses instead of brokers'."""
+    tail = response.tail
+    return rewriter.produce_tail(tail, client_id) if response.has_node_endpoints else tail
 
 
 def is_transactional(records: memoryview) -> bool:

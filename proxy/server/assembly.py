@@ -13,10 +13,10 @@ from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.cluster.topic_settings import TopicSettingsReader
 from sluicegate.proxy.fastpath.paths import make_fast_path_buffer, make_ordinary_requests, make_path_counts
 from sluicegate.proxy.live.live_view import LiveView
-from sluicegate.proxy.live.validation_recorder import ValidationRecorder
 from sluicegate.proxy.network.connection_limit import most_connections
 from sluicegate.proxy.registry.waiting_records import WaitingRecords
 from sluicegate.proxy.reporting.events.violation_event import EventNumbering
+from sluicegate.proxy.reporting.events.violation_events import ViolationEvents
 from sluicegate.proxy.reporting.events.violation_writer import SeveralSinks, ViolationSink
 from sluicegate.proxy.reporting.logs.connection_trace import Tracing
 from sluicegate.proxy.reporting.logs.session_log import SessionLog
@@ -117,7 +117,6 @@ class ProxyParts:
     ordinary: "OrdinaryRequests | None"
     budget: GatherBudget
     quarantine_memory: QuarantineMemory
-    traces: RequestTraces | None
 
 
 def assembled(
@@ -138,8 +137,7 @@ def assembled(
     connecting = Pacer(runtime.call_soon, lateness, _CONNECTS_AT_ONCE)
     ordinary = make_ordinary_requests(limits_of(config), limits.max_request_partitions, runtime.now_ms, rules)
     labels = TopicLabels(counters, names.is_known, exact_names(config), topics_of_one(config.workers))
-    traces = _traces(config, runtime, names)
-    clock = RequestClock(runtime.seconds, RequestTimes(counters), traces)
+    clock = RequestClock(runtime.seconds, RequestTimes(counters))
     log = SessionLog()
 
     def fast_path_failed(peer: str, error: Exception) -> None:
@@ -148,11 +146,21 @@ def assembled(
 
     path_counts = make_path_counts(clock, fast_path_failed)
     numbering = EventNumbering(proxy_name(config))
-    view = LiveView(counters, ordinary, runtime.now_ms(), names.by_id, numbering)
-    counts = ValidationCounts(counters, labels, names.by_id, view, ordinary, path_counts, topics_of_one(config.workers))
+    view = LiveView(counters, ordinary, runtime.now_ms())
+    counts = ValidationCounts(counters, labels, view, ordinary, path_counts, topics_of_one(config.workers))
     broker_errors = BrokerErrorCounts(counters, labels.folding, runtime.now_ms)
     sinks = view if violations is None else SeveralSinks([violations, view])
-    observer = Observer(labels, names.by_id, sinks, config.violations.max_records, counts, pacer.later, numbering)
+    observer = Observer(
+        labels,
+        counts,
+        ViolationEvents(sinks, config.violations.max_records, numbering),
+        (view, *_traces(config, runtime)),
+        (view, runtime.waiting_records),
+        runtime.quarantine,
+        pacer.later,
+        log,
+        counters.internal_errors,
+    )
     prepare = _prepare(runtime.now_ms)
     quarantine_memory = QuarantineMemory(limits.max_quarantined_bytes)
     scheduler = Scheduler(
@@ -179,21 +187,11 @@ def assembled(
         scheduler=scheduler,
         ordinary=ordinary,
         rewriter=rewriter,
-        validations=ValidationRecorder(
-            observer,
-            view,
-            runtime.now_ms,
-            log,
-            counters.internal_errors,
-            runtime.quarantine,
-            runtime.waiting_records,
-            names.by_id,
-        ),
+        validations=observer,
         broker_errors=broker_errors,
         dead_letters=runtime.dead_letters,
         counts=counters,
         clock=clock,
-        traces=traces,
         from_thread=runtime.from_thread,
         now_ms=runtime.now_ms,
         on_internal_error=OnInternalError(config.on_internal_error),
@@ -249,7 +247,6 @@ def assembled(
         ordinary,
         budget,
         quarantine_memory,
-        traces,
     )
 
 
@@ -263,10 +260,10 @@ def _principal_mapping(config: Config) -> PrincipalMapping | None:
     return None if rules is None else PrincipalMapping(rules)
 
 
-def _traces(config: Config, runtime: Runtime, names: TopicNames) -> RequestTraces | None:
+def _traces(config: Config, runtime: Runtime) -> tuple[RequestTraces, ...]:
     if config.otel is None or runtime.keep_trace is None:
-        return None
-    return RequestTraces(names.by_id, config.otel.traces_per_second, runtime.keep_trace, runtime.now_ms)
+        return ()
+    return (RequestTraces(config.otel.traces_per_second, runtime.keep_trace, runtime.seconds),)
 
 
 def _prepare(now_ms: Callable[[], int]) -> Callable[[ProduceRequest, ValidatedRequest, Callable[[], None]], Dispatch]:

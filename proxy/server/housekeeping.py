@@ -99,8 +99,6 @@ class Housekeeping:
         parts.observer.sweep()
         parts.log.sweep()
         parts.names.sweep(now_ms())
-        if parts.traces is not None:
-            parts.traces.sweep()
         await asyncio.sleep(_SWEEP_SECONDS)
 
     async def _write_down_flow(self) -> None:

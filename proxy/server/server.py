@@ -307,8 +307,6 @@ class Server:
         await asyncio.to_thread(outputs.dead_letters.close)
         parts.log.flush()
         await asyncio.to_thread(parts.observer.close)
-        if parts.traces is not None:
-            parts.traces.close()
         await outputs.end_pushes()
         if self._admin is not None:
             await asyncio.to_thread(self._admin.close)

@@ -26,7 +26,7 @@ from sluicegate.proxy.session.pass_through import ClusterLogin
 from sluicegate.proxy.session.produce.effects import Failures
 from sluicegate.proxy.session.quotas.shares import Quotas
 from sluicegate.proxy.session.reports import BeginTrace, BrokerErrorSink, Counts, Lines, Register, Validations
-from sluicegate.proxy.session.request_clock import RequestClock, RequestTracer
+from sluicegate.proxy.session.request_clock import RequestClock
 from sluicegate.validation.in_force import PolicyMemo, RulesInForce
 
 if TYPE_CHECKING:
@@ -63,8 +63,7 @@ class DeadLetterSink(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProduceDependencies:
-    """The dependencies of all Produce handlers. `ordinary` None: there is no fast path; `clock` times requests;
-    `traces` None: tracing is off; `from_thread` runs a function on the event loop; `now_ms` is the proxy's clock;
+    """The dependencies of all Produce handlers. `ordinary` None: there is no fast path; `clock` times requests; `from_thread` runs a function on the event loop; `now_ms` is the proxy's clock;
     `settings` None: topic settings are not read; `dead_letters` None: there is no quarantine.
     """
 
@@ -82,7 +81,6 @@ class ProduceDependencies:
     dead_letters: DeadLetterSink | None
     counts: Counts
     clock: RequestClock
-    traces: RequestTracer | None
     from_thread: Callable[..., Any]
     now_ms: Callable[[], int]
     on_internal_error: OnInternalError = OnInternalError.CLOSE

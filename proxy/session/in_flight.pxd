@@ -15,6 +15,10 @@ cdef class InFlightRequest:
     cdef public int stands_for
     cdef public int code_at
     cdef public int version
+    cdef public object ended
+    cdef public object sender
+    cdef public object topics
+    cdef public Py_ssize_t batches
 
 
 @cython.final

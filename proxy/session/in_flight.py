@@ -5,6 +5,7 @@ response already and waits for its turn.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 from sluicegate.protocol.framing import Parts
 
@@ -32,6 +33,11 @@ class InFlightRequest:
     brokers; 0 for all others. `sent_at` and `stands_for` (the number of requests that it represents; 0: not timed) are
     set if the broker is timed (`sluicegate.proxy.session.request_clock`). `code_at`: the position of the error code in
     the response's frame; WALKED if it has several; 0 if they are not read here. `version` is the request's if WALKED.
+    `ended` is called instead of `finish` if no response comes before the session ends.
+
+    Of a Produce request on the fast path: `batches` validated ones, which count for `sender` and for `topics`, a
+    BatchTally or a list of them with their numbers of batches (`sluicegate.validation.ordinary`). `sender` is None for
+    all other requests.
     """
 
     def __init__(
@@ -50,8 +56,12 @@ class InFlightRequest:
         self.sent_at = 0.0
         self.api_key = 0
         self.stands_for = 0
-        self.code_at = 0 if produce_version == 0 else WALKED
+        self.code_at = 0
         self.version = produce_version
+        self.ended: Callable[[], None] | None = None
+        self.sender: Any = None
+        self.topics: Any = None
+        self.batches = 0
 
     def finish_with(self, finish: Finish) -> None:
         """Set the function that finishes the response, which no longer passes unchanged."""
@@ -96,8 +106,15 @@ class InFlightQueue:
         self.count += 1
         self._total.count += 1
 
+    def end(self, unanswered: Callable[[InFlightRequest], None]) -> None:
+        """Drop all requests at the end of the session; call `unanswered` with each of them."""
+        waiting = [in_flight for in_flight in self._ring if in_flight is not None]
+        self.clear()
+        for in_flight in waiting:
+            unanswered(in_flight)
+
     def clear(self) -> None:
-        """Drop all requests after the end of the session."""
+        """Drop all requests."""
         self._total.count -= self.count
         self.count = self._first = 0
         self._last_place = _FEWEST - 1

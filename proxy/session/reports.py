@@ -5,11 +5,11 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from sluicegate.protocol.errors import SenderError
-from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.session.client.claimed_principal import UnverifiedReason
 from sluicegate.proxy.session.client.identity import ClientIdentity, LoginFailure
-from sluicegate.validation.validated_request import ValidatedRequest
+from sluicegate.proxy.session.produce.batch_outcome import RequestOutcome
+from sluicegate.validation.outcome import Outcome
 
 
 class Counts(Protocol):
@@ -69,9 +69,6 @@ class Lines(Protocol):
     def forwarded_unvalidated(self, identity: ClientIdentity, error: BaseException, /) -> None:
         """The proxy failed, and a request was forwarded unvalidated."""
 
-    def validation_unreported(self, identity: ClientIdentity, error: BaseException, /) -> None:
-        """The proxy failed to report a validation or a part of it."""
-
 
 class BrokerErrorSink(Protocol):
     """Counts the errors that brokers send to clients."""
@@ -80,18 +77,14 @@ class BrokerErrorSink(Protocol):
         """A response of this API has the error `code`."""
 
 
-BatchTraffic = tuple[int, int, int]
-"""Numbers of validated batches, of their records, and of their bytes."""
-
-
 class Validations(Protocol):
-    """Receives every validation, without changing it."""
+    """Receives what became of every batch. Never waits, and never fails."""
 
-    def forwarded(self, identity: ClientIdentity, client_id: str | None, traffic: BatchTraffic, /) -> None:
-        """The fast path has forwarded valid batches of requests with this client id."""
+    def settled(self, request: RequestOutcome, /) -> None:
+        """The outcome of a Produce request of the slow path is known."""
 
-    def validated(self, identity: ClientIdentity, request: ProduceRequest, validated: ValidatedRequest, /) -> None:
-        """A Produce request was validated."""
+    def not_accepted(self, client_id: str | None, holder: str, topic: str | None, outcome: Outcome, /) -> None:
+        """The broker has rejected a valid batch of the fast path. `holder` as in ClientDetails."""
 
     def not_quarantined(self, identity: ClientIdentity, letters: DeadLetters, reason: str, /) -> None:
         """The bad records of a batch were not stored; its client was asked to retry."""

@@ -3,10 +3,7 @@
 from collections.abc import Callable
 from typing import Protocol
 
-from sluicegate.protocol.produce_request import ProduceRequest
-from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.in_flight import InFlightRequest
-from sluicegate.validation.validated_request import ValidatedRequest
 
 
 class Times(Protocol):
@@ -19,34 +16,12 @@ class Times(Protocol):
         """Report the time from forwarding until the broker's response began."""
 
 
-class RequestTracer(Protocol):
-    """Receives Produce requests and the times of their brokers, in seconds of one monotonic clock."""
-
-    def sent(
-        self,
-        identity: ClientIdentity,
-        request: ProduceRequest,
-        validated: ValidatedRequest,
-        came: float,
-        now: float,
-        in_flight: InFlightRequest | None,
-        /,
-    ) -> None:
-        """A request that was complete at `came` was forwarded, or the proxy responded to it (`in_flight` None: no
-        broker response is awaited).
-        """
-
-    def response_began(self, in_flight: InFlightRequest, seconds: float, /) -> None:
-        """The broker's response to a request, traced or not, began."""
-
-
 class RequestClock:
     """Times the requests of one proxy. `seconds` is a monotonic clock."""
 
-    def __init__(self, seconds: Callable[[], float], times: Times, traces: RequestTracer | None = None) -> None:
+    def __init__(self, seconds: Callable[[], float], times: Times) -> None:
         self.now = seconds
         self._times = times
-        self._traces = traces
 
     def sent(self, api_key: int, came: float, in_flight: InFlightRequest | None, stands_for: int = 1) -> None:
         """Record that a request that was complete at `came` was forwarded, or that the proxy responded (`in_flight`
@@ -65,7 +40,4 @@ class RequestClock:
 
     def response_began(self, in_flight: InFlightRequest) -> None:
         """Record that the response to a timed request begins."""
-        seconds = self.now() - in_flight.sent_at
-        self._times.upstream(in_flight.api_key, seconds, in_flight.stands_for)
-        if self._traces is not None:
-            self._traces.response_began(in_flight, seconds)
+        self._times.upstream(in_flight.api_key, self.now() - in_flight.sent_at, in_flight.stands_for)

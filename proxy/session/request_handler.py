@@ -159,10 +159,6 @@ class RequestHandler:
         self._turn_left = _REQUESTS_A_TURN
         self._produce.check_partial_request()
 
-    def settle_batches(self) -> None:
-        """Count the batches that the fast path has forwarded since the last call."""
-        self._produce.settle_batches()
-
     def release_memory(self) -> None:
         """Free the memory of requests that were forwarded."""
         if self._on_gathered is None and not self._runner.is_busy and not self._broker.is_full:

@@ -6,11 +6,12 @@ from sluicegate.protocol.headers import CORRELATION_ID_BYTES, read_correlation_i
 from sluicegate.proxy.session.broker_errors import BrokerErrors
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.delivery import Delivery
-from sluicegate.proxy.session.in_flight import ANY_CORRELATION_ID, Finish, InFlightQueue, InFlightRequest
+from sluicegate.proxy.session.in_flight import ANY_CORRELATION_ID, InFlightQueue, InFlightRequest
 from sluicegate.proxy.session.limit_names import GATHERED_BYTES
 from sluicegate.proxy.session.memory import GatherBudget, Gathering
 from sluicegate.proxy.session.pacing import SessionTurns
 from sluicegate.proxy.session.pause_reason import PauseReason
+from sluicegate.proxy.session.produce.fast_outcomes import FastOutcomes
 from sluicegate.proxy.session.reports import Counts
 from sluicegate.proxy.session.request_clock import RequestClock
 
@@ -31,6 +32,7 @@ class ResponseHandler:
         clock: RequestClock,
         counts: Counts,
         errors: BrokerErrors,
+        fast: FastOutcomes,
     ) -> None:
         self._client = client
         self._broker = broker
@@ -40,8 +42,9 @@ class ResponseHandler:
         self._clock = clock
         self._counts = counts
         self._errors = errors
+        self._fast = fast
         self._with_code: InFlightRequest | None = None
-        self._finish: Finish | None = None
+        self._gathered: InFlightRequest | None = None
         self._is_first = True
         self._small_frame_bytes = budget.small_frame_bytes
         self._small = Gathering(budget.small_responses, self._memory_came)
@@ -75,9 +78,19 @@ class ResponseHandler:
         self._large.leave()
 
     def end(self) -> None:
-        """Clean up at the end of the session."""
+        """Clean up at the end of the session; all requests in flight get no response."""
         self.give_up()
-        self._finish = self._with_code = None
+        self._with_code = None
+        if self._gathered is not None:
+            self._unanswered(self._gathered)
+            self._gathered = None
+        self._queue.end(self._unanswered)
+
+    def _unanswered(self, in_flight: InFlightRequest) -> None:
+        if in_flight.ended is not None:
+            in_flight.ended()
+        elif in_flight.sender is not None:
+            self._fast.unanswered(in_flight)
 
     def _memory_came(self) -> None:
         self._broker.resume(PauseReason.MEMORY)
@@ -93,10 +106,10 @@ class ResponseHandler:
             raise ResponseOutOfOrder(in_flight.correlation_id, received)
         if in_flight.stands_for:
             self._clock.response_began(in_flight)
-        self._finish = in_flight.finish
         self._with_code = in_flight if in_flight.code_at != 0 else None
-        if in_flight.finish is None:
+        if in_flight.finish is None and in_flight.sender is None:
             return _STREAM
+        self._gathered = in_flight
         if not self._is_first and self._turns.check_lateness():
             self._turns.pause_for_others(self._broker)
         self._is_first = False
@@ -115,12 +128,14 @@ class ResponseHandler:
 
     def on_frame(self, frame: bytearray) -> None:
         """Finish a gathered response."""
-        finish, self._finish = self._finish, None
-        assert finish is not None
+        in_flight, self._gathered = self._gathered, None
+        assert in_flight is not None
         if self._with_code is not None:
             self._errors.read(self._with_code, frame)
             self._with_code = None
-        response = finish(frame)
+        if in_flight.sender is not None:
+            self._fast.settle(in_flight, frame)
+        response = (frame,) if in_flight.finish is None else in_flight.finish(frame)
         if response is not None:
             self._delivery.deliver(response)
         if not self._client.is_full:

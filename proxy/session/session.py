@@ -220,7 +220,6 @@ class Session:
         self._runner.end()
         self.requests.end()
         self._responses.end()
-        self.queue.clear()
         if self._trace is not None:
             self._trace.closed()
         self._dependencies.register.ended(self)
@@ -242,7 +241,6 @@ class Session:
         """End overdue waits, and count batches. Called about once a second; `now` in seconds, monotonic."""
         if self._has_ended:
             return
-        self.requests.settle_batches()
         waits = snapshot_of(self.client, self.broker, self.requests, self._responses, self._runner.busy_with)
         overdue = self._deadlines.overdue(waits, now)
         if overdue is not None:

@@ -24,6 +24,7 @@ from sluicegate.proxy.session.opening.arrival import SessionOpening
 from sluicegate.proxy.session.pacing import SessionTurns
 from sluicegate.proxy.session.pass_through import PassThrough
 from sluicegate.proxy.session.produce.effect_performer import ProduceEffects
+from sluicegate.proxy.session.produce.fast_outcomes import FastOutcomes
 from sluicegate.proxy.session.produce.handler import ProduceHandler
 from sluicegate.proxy.session.produce.intake import ProduceIntake
 from sluicegate.proxy.session.produce.stored_times import StoredTimes
@@ -88,10 +89,9 @@ def make_parts(
     arrival = SessionOpening(given, identity, client, broker, runner.fail, trace)
     metering = Metering(client, identity, of_requests.quotas, given.loop, given.counts, given.log, given.admission.most)
     stored_times = StoredTimes(of_produce.scheduler.previous)
+    outcomes = FastOutcomes(identity, of_produce.names.by_id, of_produce.validations, of_produce.broker_errors)
     report_unvalidated = partial(_report_unvalidated, given, identity)
-    handler = ProduceHandler(
-        of_produce, identity, client, metering, stored_times, pass_through.plain_finish, report_unvalidated
-    )
+    handler = ProduceHandler(of_produce, identity, client, metering, stored_times, report_unvalidated)
     effects = ProduceEffects(of_produce, identity, account, metering, forwarding, delivery, stored_times)
 
     errors = BrokerErrors(identity, of_produce.broker_errors)
@@ -100,7 +100,7 @@ def make_parts(
         fast_requests, fast_responses = _fast_paths(given, pass_through, queue, from_client, from_broker)
         if fast_requests is not None and fast_responses is not None:
             fast_requests.lead(client, broker, turns.pause_for_others)
-            fast_responses.lead(client, errors)
+            fast_responses.lead(client, errors, outcomes)
     produce = ProduceIntake(
         identity=identity,
         client=client,
@@ -113,7 +113,7 @@ def make_parts(
         rules=of_produce.rules,
         clock=of_produce.clock,
         log=given.log,
-        validations=of_produce.validations,
+        ordinary=of_produce.ordinary,
         fast=fast_requests,
         known_client_buffer=from_client if first is not from_client else None,
     )
@@ -136,7 +136,7 @@ def make_parts(
         errors=errors,
     )
     responses = ResponseHandler(
-        client, broker, queue, delivery, turns, of_requests.budget, of_produce.clock, given.counts, errors
+        client, broker, queue, delivery, turns, of_requests.budget, of_produce.clock, given.counts, errors, outcomes
     )
     from_requests: FrameHandler = requests
     from_responses: FrameHandler = responses

@@ -25,7 +25,7 @@ from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.telemetry.receiver import SCOPE, ExportFailed, Receiver
-from sluicegate.proxy.telemetry.request_traces import NOT_STORED, RequestSummary
+from sluicegate.proxy.telemetry.request_traces import NOT_ACCEPTED, RequestSummary
 
 Value = str | int | float | bool | Sequence[str]
 
@@ -42,7 +42,7 @@ def span_of(summary: RequestSummary, resource: Resource) -> ReadableSpan:
     sent_ns = summary.sent_ms * 1_000_000
     topic = summary.topics[0] if summary.topic_count == 1 and summary.topics else None
     status = Status(StatusCode.UNSET)
-    if summary.verdict in NOT_STORED and summary.problem is not None:
+    if summary.outcome in NOT_ACCEPTED and summary.problem is not None:
         status = Status(StatusCode.ERROR, f"{summary.problem['error']}: {summary.problem['reason']}")
     return ReadableSpan(
         name="produce" if topic is None else f"produce {topic}",
@@ -69,8 +69,8 @@ def _attributes(summary: RequestSummary, topic: str | None) -> dict[str, Value |
         "messaging.batch.message_count": summary.records,
         "network.peer.address": host.strip("[]") if port.isdecimal() else client.peer,
         "network.peer.port": int(port) if port.isdecimal() else None,
-        "error.type": problem.get("error") if summary.verdict in NOT_STORED else None,
-        _OURS + "verdict": summary.verdict,
+        "error.type": problem.get("error") if summary.outcome in NOT_ACCEPTED else None,
+        _OURS + "outcome": summary.outcome,
         _OURS + "topics": summary.topics,
         _OURS + "topics.count": summary.topic_count,
         _OURS + "partitions.count": summary.partition_count,
@@ -82,7 +82,7 @@ def _attributes(summary: RequestSummary, topic: str | None) -> dict[str, Value |
         _OURS + "proxy_seconds": summary.proxy_seconds,
         _OURS + "upstream_seconds": summary.upstream_seconds,
     }
-    attributes |= {f"{_OURS}batches.{verdict}": count for verdict, count in summary.batches.items()}
+    attributes |= {f"{_OURS}batches.{outcome}": count for outcome, count in summary.batches.items()}
     for name in _PROBLEM:
         found = problem.get(name)
         attributes[f"{_OURS}problem.{name}"] = printable(found) if isinstance(found, str) else found

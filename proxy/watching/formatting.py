@@ -1,23 +1,24 @@
 """Formats figures, times and diagnoses for a terminal."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from sluicegate.proxy.live.live_state import ViolationGroupState
 from sluicegate.proxy.reporting.bounded_text import printable
+from sluicegate.proxy.reporting.events.violation_event import REHEARSE
+from sluicegate.validation.outcome import Change, Copies, Outcome
 
-OUTCOMES = {
-    "reject": "rejected",
-    "observe": "forwarded",
-    "fix": "fixed",
-    "mark": "forwarded with marks",
-    "quarantine": "quarantined",
-    "copy": "forwarded, bad records copied",
-    "rehearse": "forwarded (rehearsed bound exceeded)",
-    "retry": "cannot be stored, retrying",
+NOT_STORED = "cannot be stored, retrying"
+_IN_WORDS = {
+    "quarantined": "rejected, bad records quarantined",
+    "copied": "accepted, bad records copied",
+    "fixed": "accepted, timestamps fixed",
+    "marked": "accepted with marks",
+    "rehearse": "accepted (rehearsed bound exceeded)",
+    "resend": "to be sent again",
+    "unknown": "forwarded, outcome unknown",
 }
-_RETRY = "retry"
 # A client that has not retried for this long has given up, or makes progress again.
 _RETRYING_MS = 60_000
 _NO_CLIENT_ID = "(no client id)"
@@ -49,18 +50,38 @@ def moment(ms: int) -> str:
     return datetime.fromtimestamp(ms / _THOUSAND, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def outcome(mode: str) -> str:
-    """Return the outcome of a batch in one word."""
-    return "retrying" if mode == _RETRY else OUTCOMES.get(mode, mode).partition(" ")[0].rstrip(",:")
+def outcome(event: Mapping[str, Any]) -> str:
+    """Return what became of the batches of an event or a group, in one word."""
+    copies, changes = event.get("copies"), event.get("changes") or ()
+    if copies == Copies.NOT_STORED:
+        return "retrying"
+    if event["outcome"] == Outcome.REJECTED:
+        return str(copies or Outcome.REJECTED)
+    if event["outcome"] == Outcome.ACCEPTED:
+        done = [change for change in changes if change != Change.MASKED]
+        return str(copies or (done[0] if done else Outcome.ACCEPTED))
+    return printable(str(event["outcome"]))
+
+
+def outcome_in_words(event: Mapping[str, Any]) -> str:
+    """Return what became of the batches of an event or a group."""
+    word = outcome(event)
+    if word == "retrying":
+        return NOT_STORED
+    if word == Outcome.ACCEPTED and event.get("mode") == REHEARSE:
+        return _IN_WORDS[REHEARSE]
+    return _IN_WORDS.get(word, word)
 
 
 def main_reason(groups: Sequence[ViolationGroupState], now_ms: int) -> str:
     """Return the reason of most batches; of those that cannot be stored, if a client retries them at this time."""
-    retried = [each for each in groups if each["mode"] == _RETRY and now_ms - each["last_ms"] <= _RETRYING_MS]
+    retried = [
+        each for each in groups if each["copies"] == Copies.NOT_STORED and now_ms - each["last_ms"] <= _RETRYING_MS
+    ]
     most = max(retried or groups, key=lambda each: each["batches"], default=None)
     if most is None:
         return ""
-    return f"{named(most['reason'])} ({OUTCOMES[_RETRY]})" if retried else named(most["reason"])
+    return f"{named(most['reason'])} ({NOT_STORED})" if retried else named(most["reason"])
 
 
 def client_of(event: dict[str, Any]) -> str:
@@ -88,7 +109,7 @@ def diagnosis(event: dict[str, Any]) -> str:
         return printable("; ".join(rehearsed))
     place = f"partition {event.get('partition')}"
     samples = event.get("samples") or ()
-    if not samples or event.get("mode") == _RETRY:
+    if not samples or event.get("copies") == Copies.NOT_STORED:
         return printable(f"{place}: {event.get('message') or event.get('reason')}")
     sample = samples[0]
     words = sample.get("diagnosis") or sample.get("reason")

@@ -9,10 +9,10 @@ from rich.text import Text
 
 from sluicegate.proxy.live.flow_history import rates_of
 from sluicegate.proxy.live.live_state import LiveState, ViolationGroupState
-from sluicegate.proxy.live.live_view import REJECTING
 from sluicegate.proxy.live.merged_state import merged_state
 from sluicegate.proxy.watching.admin_client import ProxyState
 from sluicegate.proxy.watching.formatting import diagnosis, main_reason, named, outcome, rate, size
+from sluicegate.validation.outcome import Outcome
 
 _WORST = 8
 _LAST = 8
@@ -138,13 +138,18 @@ def _topics(state: LiveState) -> Table:
     for name in sorted({*rates, *violated}, key=place)[:_WORST]:
         known, groups = rates.get(name), violated.get(name, [])
         flow = ("-", "-") if known is None else (rate(known["batches"]), size(known["size"]))
-        rejected = sum(group["batches"] for group in groups if group["mode"] in REJECTING)
+        rejected = sum(group["batches"] for group in groups if _is_rejected(group))
         observed = sum(group["batches"] for group in groups) - rejected
         topic = Text("unknown topic id") if name is None else _name(name)
         table.add_row(topic, *flow, f"{rejected:,}", f"{observed:,}", Text(main_reason(groups, state["time_ms"])))
     if not table.rows:
         table.add_row(Text("none", "dim"), *[""] * 5)
     return table
+
+
+def _is_rejected(group: ViolationGroupState) -> bool:
+    """Return whether the proxy kept the batches of a group from the broker."""
+    return group["outcome"] in (Outcome.REJECTED, Outcome.RESEND)
 
 
 def _last(state: LiveState) -> Table:
@@ -156,7 +161,7 @@ def _last(state: LiveState) -> Table:
     table.add_column("diagnosis", overflow="fold", min_width=_LEAST_CHARACTERS)
     for event in state["violations"][: -_LAST - 1 : -1]:
         names = _name(event["client_id"]), _name(event["topic"])
-        table.add_row(event["time"][11:19], *names, outcome(event["mode"]), Text(diagnosis(event)))
+        table.add_row(event["time"][11:19], *names, outcome(event), Text(diagnosis(event)))
     return table
 
 

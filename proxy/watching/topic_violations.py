@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from sluicegate.proxy.live.live_state import ViolationGroupState
-from sluicegate.proxy.watching.formatting import OUTCOMES, client_of, client_owner_of, diagnosis, moment, named
+from sluicegate.proxy.watching.formatting import client_of, client_owner_of, diagnosis, moment, named, outcome_in_words
 from sluicegate.validation.event_schema import SCHEMA_VERSION, event_in
 
 _MAX_GROUPS = 10_000
 _MAX_LINE = 16 << 20
 
 
-_Key = tuple[str, str | None, str]
+_Key = tuple[tuple[str, ...], str | None, str]
 
 
 class EventsUnreadable(Exception):
@@ -49,7 +49,8 @@ class TopicViolations:
             self.skipped += 1  # for example a line cut off when its process was killed
 
     def _add(self, event: dict[str, Any], ms: int) -> None:
-        key = (str(event.get("mode", "reject")), event["client_id"], str(event["reason"]))
+        did = (str(event["outcome"]), str(event["mode"]), *map(str, event["changes"]), str(event["copies"]))
+        key = (did, event["client_id"], str(event["reason"]))
         found = self._found.get(key)
         if found is None:
             if len(self._found) >= _MAX_GROUPS:
@@ -59,7 +60,10 @@ class TopicViolations:
                 "client_id": event["client_id"],
                 "topic": self._topic,
                 "reason": key[2],
-                "mode": key[0],
+                "outcome": event["outcome"],
+                "mode": event["mode"],
+                "changes": event["changes"],
+                "copies": event["copies"],
                 "batches": 0,
                 "bad_records": 0,
                 "first_ms": ms,
@@ -109,6 +113,5 @@ def _group_lines(group: ViolationGroupState) -> Iterator[str]:
     batches = "1 batch" if group["batches"] == 1 else f"{group['batches']:,} batches"
     records = "1 bad record" if group["bad_records"] == 1 else f"{group['bad_records']:,} bad records"
     times = f"{moment(group['first_ms'])} to {moment(group['last_ms'])}"
-    outcome = OUTCOMES.get(group["mode"], named(group["mode"]))
-    yield f"  {named(group['reason'])}: {batches}, {records}, {times}; {outcome}"
+    yield f"  {named(group['reason'])}: {batches}, {records}, {times}; {outcome_in_words(group)}"
     yield f"    example: {diagnosis(group['example'])}"

@@ -16,11 +16,11 @@ from sluicegate.config.upstream import Upstream
 from sluicegate.protocol.records.contents import TakenRecord
 from sluicegate.proxy.reporting.bounded_queue import BoundedQueue
 from sluicegate.proxy.reporting.build_info import VERSION
-from sluicegate.proxy.reporting.events.violation_event import ClientDetails, client_details
 from sluicegate.proxy.reporting.waiting_clients import waiting_for
 from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.scheduling.short_turns import ShortTurns
+from sluicegate.proxy.session.client.client_details import ClientDetails, client_details
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.writing.topic_writer import ClientMissing, Header, RecordNotAccepted, TopicWriter, check_client
 from sluicegate.validation.dispositions.quarantine import DeadLetterHeader, Violated, as_written
@@ -55,7 +55,8 @@ class DeadLetterWriter:
 
     def write(self, identity: ClientIdentity, letters: Sequence[DeadLetters], report: ReportFailures) -> None:
         """Store all records of `letters`; `report` the batches with failures, and their reasons. Never waits."""
-        job = _Job(client_details(identity), letters, self._noted(identity, letters, report))
+        client = client_details(identity)
+        job = _Job(client, letters, self._noted(client, letters, report))
         if self._thread is None:
             context = contextvars.copy_context()  # it has the worker's index for log lines
             self._thread = threading.Thread(target=context.run, args=(self._run,), name="dead letters", daemon=True)
@@ -63,11 +64,9 @@ class DeadLetterWriter:
         if not self._queue.put(job, 0):
             self._call_soon(job.report, {each.place: "the quarantine queue is full" for each in letters})
 
-    def _noted(
-        self, identity: ClientIdentity, letters: Sequence[DeadLetters], report: ReportFailures
-    ) -> ReportFailures:
+    def _noted(self, client: ClientDetails, letters: Sequence[DeadLetters], report: ReportFailures) -> ReportFailures:
         """Return `report`, and note the beginning and the end of the write."""
-        wrote = [(destination_of(each), waiting_for(identity, each.source), each.place) for each in letters]
+        wrote = [(each.destination, waiting_for(client, each.source), each.place) for each in letters]
         writes = {(topic, waiting) for topic, waiting, _ in wrote}
         numbers = [self._health.begin(topic, waiting) for topic, waiting in writes]
 
@@ -136,11 +135,6 @@ class DeadLetterWriter:
             self._under_way -= 1
             with suppress(RuntimeError):  # the event loop is closed, and its clients with it
                 self._call_soon(job.report, job.failures)
-
-
-def destination_of(letters: DeadLetters) -> str:
-    """Return the name of a dead-letter topic in `WriteHealth`."""
-    return f"dead-letter topic {letters.topic}"
 
 
 class _Job:

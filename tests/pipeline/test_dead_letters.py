@@ -5,8 +5,8 @@ import pytest
 from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, NoDeadLetter, dead_letter, encoded
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.protocol.records.contents import TakenRecord
-from sluicegate.proxy.reporting.events.violation_event import ClientDetails
 from sluicegate.proxy.responses.dispatch import DeadLetters
+from sluicegate.proxy.session.client.client_details import ClientDetails
 from sluicegate.proxy.writing.dead_letter_writer import headers_of
 from sluicegate.validation.dispositions.quarantine import Violated, packed
 from sluicegate.validation.verdict import Reason

@@ -109,4 +109,4 @@ class BothPaths:
         if any(topic.name is not None and topic.name not in self._topics for topic in request.topics):
             return None  # the topic is unknown
         records = sum(a.records for a in accepted)
-        return 1, len(validated.accepted), records, validated.unchecked, 1 if request.acks else 2
+        return 1, len(validated.accepted), records, len(validated.waived), 1 if request.acks else 2

@@ -5,6 +5,7 @@ import pytest
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
+from sluicegate.validation.outcome import Waiver
 from sluicegate.validation.policy import Rehearsed, TopicPolicy, ValidationLimits
 from sluicegate.validation.produce import validate_request
 from sluicegate.validation.rules.rule import Mode
@@ -30,7 +31,7 @@ def validated(policies: dict[str, TopicPolicy], version: int, *partitions: bytes
 def test_an_unchecked_topics_batches_are_neither_accepted_nor_rejected(version: int) -> None:
     found = validated({"free": UNCHECKED, "bounded": BOUNDED}, version, BAD, batch([Rec(NOW)]))
 
-    assert found.unchecked == 2
+    assert found.waived == dict.fromkeys([(0, 0), (0, 1)], Waiver.CHECKS_NONE)
     assert set(found.rejected) == {(1, 0)}
     assert set(found.accepted) == {(1, 1)}
 

@@ -12,7 +12,6 @@ from sluicegate.proxy.live.live_snapshot import LiveQuery
 from sluicegate.proxy.live.live_state import ConnectionState, LiveState
 from sluicegate.proxy.live.live_view import LiveView
 from sluicegate.proxy.reload.policy_history import PolicyReload
-from sluicegate.proxy.reporting.events.violation_event import EventNumbering
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
@@ -46,7 +45,7 @@ class LargeProxy:
     def __init__(self, known_seconds: int = _KNOWN_SECONDS) -> None:
         now_ms = time.time_ns() // 1_000_000
         self._at = now_ms // 1000 - known_seconds
-        self.view = LiveView(Counters(), None, now_ms - 1000 * known_seconds, {}, EventNumbering("proxy:9092"))
+        self.view = LiveView(Counters(), None, now_ms - 1000 * known_seconds)
         self._records = self._rejected = 0
         for number in range(TOPICS):
             self._violate(number, now_ms - 1000 * (known_seconds + TOPICS - number))

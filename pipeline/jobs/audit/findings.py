@@ -123,8 +123,8 @@ class AuditFindings:
         violations = list(_violations_in(validated))
         masked = validated.masked.get(PLACE)
         good = MASK if masked is not None else PERHAPS if may_be_bad else GOOD
-        verdict = UNCHECKED if validated.unchecked else violations[0][0].value if violations else good
-        records = (0 if validated.unchecked else validated.records_of(PLACE)) or self._stored(batch)
+        verdict = UNCHECKED if validated.waived else violations[0][0].value if violations else good
+        records = (0 if validated.waived else validated.records_of(PLACE)) or self._stored(batch)
         bad = max((rejected.bad_count for _, rejected in violations), default=0 if masked is None else masked.count)
         _add(self._batches, (producer, verdict), 1, records, bad)
         found = [

@@ -5,24 +5,25 @@ The snapshot takes about a microsecond on the event loop; the JSON object is cre
 
 from codecs import getincrementaldecoder
 from datetime import UTC, datetime
-from enum import Enum
 from itertools import count
 from secrets import token_hex
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, Final, NamedTuple, TypedDict
 
 from sluicegate.config.teams import Owner
-from sluicegate.protocol.errors import ErrorCode
+from sluicegate.protocol.errors import ERROR_NAMES, ErrorCode
 from sluicegate.proxy.reporting.bounded_text import CLIENT_CHARACTERS, cut, printable
-from sluicegate.proxy.session.client.identity import ClientIdentity
+from sluicegate.proxy.session.client.client_details import ClientDetails
+from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome, Finding
 from sluicegate.validation.effective import EffectiveValue, value_of, violated_value
 from sluicegate.validation.event_schema import SCHEMA_VERSION
+from sluicegate.validation.outcome import Change, Copies, Outcome, Waiver
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.requests.name_pattern import owner_among
-from sluicegate.validation.rules.rule import Client, Mode
+from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.timestamps import RehearsedBound, TimeWindow, window_of
 from sluicegate.validation.units import diagnose
 from sluicegate.validation.validated_request import ValidationBasis
-from sluicegate.validation.verdict import TIMED, BadRecord, Beginning, Reason, Rejected
+from sluicegate.validation.verdict import TIMED, BadRecord, Beginning, Reason
 
 _MESSAGE_CHARACTERS = 4000  # the longest of a broker's has three records of a topic with a 249-character name
 _DIAGNOSIS_CHARACTERS = 1000
@@ -31,6 +32,8 @@ _OF_AN_EVENT = 1000  # estimated bytes of an event without its message and recor
 _OF_A_RECORD = 450
 _OF_A_BOUND = 200
 _OF_CONTENTS = 1000  # the beginnings of a key and a value
+REHEARSE: Final = "rehearse"
+"""The mode of an event about a rehearsed bound."""
 _UNKNOWN_POLICY = TopicPolicy()
 _LATEST_MS = 253_402_300_799_999  # datetime's maximum
 
@@ -40,54 +43,6 @@ class OwnerState(TypedDict):
 
     team: str
     contact: str | None
-
-
-class ClientDetails(NamedTuple):
-    """The identity of a client at one moment; None for unknown fields."""
-
-    peer: str
-    client_id: str | None
-    software_name: str | None
-    software_version: str | None
-    principal: str | None
-    is_verified: bool = True
-
-    @property
-    def holder(self) -> str:
-        """The holder of the client's names in fair limits: the verified principal, else the address."""
-        return holder_of(self)
-
-    @property
-    def named(self) -> Client:
-        """The client as patterns of the configuration see it: without a principal that is not verified."""
-        principal = self.principal if self.is_verified else None
-        return Client(self.peer, self.client_id, self.software_name, self.software_version, principal)
-
-
-def holder_of(identity: ClientIdentity | ClientDetails) -> str:
-    """Return the holder of the client's names in fair limits: the verified principal, else the address."""
-    known = identity.principal if identity.is_verified else None
-    return known or identity.peer.rpartition(":")[0]
-
-
-def client_details(identity: ClientIdentity) -> ClientDetails:
-    """Return a copy of the current identity, with texts cut."""
-    return ClientDetails(
-        identity.peer,
-        _cut(identity.client_id),
-        _cut(identity.software_name),
-        _cut(identity.software_version),
-        _cut(identity.principal),
-        identity.is_verified,
-    )
-
-
-class NotStored(Enum):
-    """The outcome of a batch whose bad records cannot be quarantined now. Only the live view has it: the event is
-    written with the outcome that the batch gets in the end.
-    """
-
-    RETRY = "retry"
 
 
 class EventOrigin(NamedTuple):
@@ -111,12 +66,18 @@ class EventNumbering:
 
 
 class Violation(NamedTuple):
-    """The violations of one partition's records, and their outcome (`mode`).
+    """A violation of one batch, and what became of the batch.
 
-    `bad_records` are the listed ones; `bad_count` counts all. `rules` as in `Rejected`.
+    `mode`: what the policy asks for; `outcome`, `client_error`, `changes` and `waiver` as in `BatchOutcome`; `copies` as
+    in `Finding`. `bad_records` are the listed ones; `bad_count` counts all. `rules` as in `Rejected`.
     """
 
-    mode: Mode | NotStored
+    mode: Mode
+    outcome: Outcome
+    client_error: int | None
+    changes: tuple[Change, ...]
+    copies: Copies | None
+    waiver: Waiver | None
     client: ClientDetails
     topic: str | None
     topic_id: bytes | None
@@ -140,17 +101,29 @@ class Violation(NamedTuple):
 
 
 class Rehearsal(NamedTuple):
-    """The rehearsed bounds that would reject records of one partition, each with the number of records."""
+    """The rehearsed bounds that would reject records of one batch, each with the number of records."""
 
     client: ClientDetails
-    topic: str | None
-    topic_id: bytes | None
-    partition: int
-    records: int
+    batch: BatchOutcome
     found: tuple[tuple[RehearsedBound, int], ...]
     now_ms: int
     origin: EventOrigin
     policy: TopicPolicy = _UNKNOWN_POLICY
+
+    @property
+    def topic(self) -> str | None:
+        """The topic's name, cut."""
+        return _cut(self.batch.topic)
+
+    @property
+    def topic_id(self) -> bytes | None:
+        """The topic's id, if the request has it."""
+        return self.batch.topic_id
+
+    @property
+    def partition(self) -> int:
+        """The partition's index."""
+        return self.batch.partition
 
     @property
     def size(self) -> int:
@@ -162,32 +135,31 @@ Event = Violation | Rehearsal
 
 
 def violation(
-    mode: Mode | NotStored,
-    client: ClientDetails,
-    topic: str | None,
-    topic_id: bytes | None,
-    partition: int,
-    rejected: Rejected,
-    basis: ValidationBasis,
-    origin: EventOrigin,
-    max_records: int,
+    client: ClientDetails, batch: BatchOutcome, finding: Finding, origin: EventOrigin, max_records: int
 ) -> Violation:
-    """Return the event of a verdict, with at most `max_records` bad records."""
+    """Return the event of a finding, with at most `max_records` bad records."""
+    mode, found, copies, _ = finding
+    assert batch.basis is not None  # else nothing is found
     return Violation(
         mode,
+        batch.outcome,
+        batch.error,
+        batch.changes,
+        copies,
+        batch.waiver,
         client,
-        topic if topic is None else cut(topic),
-        topic_id,
-        partition,
-        rejected.code,
-        rejected.reason,
-        rejected.message if rejected.message is None else cut(rejected.message, _MESSAGE_CHARACTERS),
-        rejected.records,
-        rejected.bad_count,
-        rejected.bad_records[:max_records],
-        basis,
+        _cut(batch.topic),
+        batch.topic_id,
+        batch.partition,
+        found.code,
+        found.reason,
+        found.message if found.message is None else cut(found.message, _MESSAGE_CHARACTERS),
+        found.records,
+        found.bad_count,
+        found.bad_records[:max_records],
+        batch.basis,
         origin,
-        rejected.rules,
+        found.rules,
     )
 
 
@@ -200,7 +172,12 @@ def _of_violation(violation: Violation) -> dict[str, Any]:
     policy, now_ms = violation.basis
     window = window_of(policy, now_ms)
     event = _where(violation, now_ms, policy) | {
+        "outcome": violation.outcome.value,
+        "client_error": _error_name(violation.client_error),
         "mode": violation.mode.value,
+        "changes": [change.value for change in violation.changes],
+        "copies": None if violation.copies is None else violation.copies.value,
+        "waiver": None if violation.waiver is None else violation.waiver.value,
         "code": int(violation.code),
         "error": violation.code.name,
         "reason": violation.reason.value,
@@ -220,14 +197,20 @@ def _of_violation(violation: Violation) -> dict[str, Any]:
 
 
 def _of_rehearsal(rehearsal: Rehearsal) -> dict[str, Any]:
+    batch = rehearsal.batch
     return _where(rehearsal, rehearsal.now_ms, rehearsal.policy) | {
-        "mode": "rehearse",
+        "outcome": batch.outcome.value,
+        "client_error": _error_name(batch.error),
+        "mode": REHEARSE,
+        "changes": [change.value for change in batch.changes],
+        "copies": None,
+        "waiver": None if batch.waiver is None else batch.waiver.value,
         "code": int(ErrorCode.INVALID_TIMESTAMP),
         "error": ErrorCode.INVALID_TIMESTAMP.name,
         "reason": Reason.REHEARSED_BOUND.value,
         "reason_text": Reason.REHEARSED_BOUND.text,
         "message": None,
-        "records": rehearsal.records,
+        "records": batch.records,
         "bad_records": max(count for _, count in rehearsal.found),
         "samples": [],
         "bound": _bound(value_of(rehearsal.policy, "rehearse")),
@@ -235,6 +218,11 @@ def _of_rehearsal(rehearsal: Rehearsal) -> dict[str, Any]:
             {"key": bound.key, "max_ms": bound.max_ms, "bad_records": count} for bound, count in rehearsal.found
         ],
     }
+
+
+def _error_name(code: int | None) -> str | None:
+    """Return the name of the error that the client got; None if it got none."""
+    return None if code is None else ERROR_NAMES.get(code, str(code))
 
 
 def _bound(value: EffectiveValue | None) -> dict[str, Any] | None:
@@ -257,10 +245,10 @@ def _where(event: Event, now_ms: int, policy: TopicPolicy) -> dict[str, Any]:
         "id": event.origin.id,
         "proxy": event.origin.proxy,
         "time": time.isoformat(timespec="milliseconds"),
-        "client_id": client.client_id,
-        "software_name": client.software_name,
-        "software_version": client.software_version,
-        "principal": client.principal,
+        "client_id": _cut(client.client_id),
+        "software_name": _cut(client.software_name),
+        "software_version": _cut(client.software_version),
+        "principal": _cut(client.principal),
         "client_address": client.peer,
         "topic": event.topic,
         "topic_id": event.topic_id.hex() if event.topic_id is not None else None,

@@ -13,6 +13,7 @@ from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.logs.aggregation import Aggregator, Wider
 from sluicegate.proxy.reporting.logs.exception_text import fault_text, place_of
 from sluicegate.proxy.session.client.claimed_principal import UnverifiedReason
+from sluicegate.proxy.session.client.client_details import ClientDetails
 from sluicegate.proxy.session.client.identity import ClientIdentity, LoginFailure
 
 _INTERVAL_SECONDS = 60
@@ -178,9 +179,9 @@ class SessionLog:
         event = "internal error, request revalidated by the slow path"
         self._fault(event, ClientIdentity(peer), error)
 
-    def validation_unreported(self, identity: ClientIdentity, error: BaseException) -> None:
+    def validation_unreported(self, client: ClientDetails, error: BaseException) -> None:
         """Log an unexpected exception while a validation was reported; the request itself is not affected."""
-        self._fault("internal error, validation not reported", identity, error)
+        self._fault("internal error, validation not reported", client, error)
 
     def sweep(self) -> None:
         """Write the lines that are due; called every few seconds."""
@@ -196,7 +197,7 @@ class SessionLog:
     def _note(self, event: str, key: tuple[str, ...], details: dict[str, Any]) -> None:
         self._lines.note((event, *map(cut, key)), 0, time.monotonic(), _line, event, details)
 
-    def _fault(self, event: str, identity: ClientIdentity, error: BaseException) -> None:
+    def _fault(self, event: str, identity: ClientIdentity | ClientDetails, error: BaseException) -> None:
         key = (event, type(error).__name__, place_of(error))
         self._faults.note(key, 0, time.monotonic(), _fault_line, event, identity, error)
 
@@ -212,7 +213,7 @@ def _line(event: str, details: dict[str, Any]) -> dict[str, Any]:
     return {"event": event, **{name: value for name, value in shown.items() if value is not None}}
 
 
-def _fault_line(event: str, identity: ClientIdentity, error: BaseException) -> dict[str, Any]:
+def _fault_line(event: str, identity: ClientIdentity | ClientDetails, error: BaseException) -> dict[str, Any]:
     line = _line(event, {"client_address": identity.peer, "client_id": identity.client_id})
     return line | {"exception": fault_text(error), "advice": _BUG_ADVICE}
 

@@ -4,29 +4,36 @@ Their fields are computed only when a line is due.
 """
 
 import time
+from functools import partial
 from typing import Any
 
 import structlog
 
+from sluicegate.protocol.errors import ERROR_NAMES
 from sluicegate.proxy.reporting.bounded_text import cut
-from sluicegate.proxy.reporting.events.violation_event import ClientDetails, client_details
 from sluicegate.proxy.reporting.logs.aggregation import Aggregator, Wider
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
 from sluicegate.proxy.responses.dispatch import DeadLetters
-from sluicegate.proxy.session.client.identity import ClientIdentity
+from sluicegate.proxy.session.client.client_details import ClientDetails
+from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome, Finding
+from sluicegate.validation.outcome import Copies, Outcome
 from sluicegate.validation.rules.rule import Mode
-from sluicegate.validation.timestamps import RehearsedBound
+from sluicegate.validation.timestamps import FAR_AHEAD_MS, RehearsedBound, bounds_of
 from sluicegate.validation.units import diagnose
 from sluicegate.validation.verdict import FRAMED, TIMED, Reason, Rejected
 
 
 def rejection(
-    client: ClientDetails, topic: str | None, partition: int, rejected: Rejected, now_ms: int
+    client: ClientDetails, topic: str | None, batch: BatchOutcome, rejected: Rejected, now_ms: int
 ) -> dict[str, Any]:
-    """Return the fields of a violation: where it was, and why."""
+    """Return the fields of a violation: where it was, what became of the batch, and why. `error`: what the client got,
+    or would have got.
+    """
+    got = batch.error if batch.outcome in _NOT_ACCEPTED else None
     details: dict[str, Any] = {
-        **_place(client, topic, partition),
-        "error": rejected.code.name,
+        **_place(client, topic, batch.partition),
+        "outcome": batch.outcome.value,
+        "error": rejected.code.name if got is None else ERROR_NAMES.get(got, str(got)),
         "reason": rejected.reason.value,
         "reason_text": rejected.reason.text,
     }
@@ -64,11 +71,10 @@ def rehearsal(client: ClientDetails, topic: str | None, partition: int, bound: R
     }
 
 
-def far_ahead(identity: ClientIdentity, topic: str | None, ahead_ms: int) -> dict[str, Any]:
-    """Return the fields of an accepted batch with timestamps `ahead_ms` ahead."""
-    client = client_details(identity)
+def far_ahead(client: ClientDetails, topic: str | None, ahead_ms: int) -> dict[str, Any]:
+    """Return the fields of a valid batch with timestamps `ahead_ms` ahead."""
     return {
-        "client_id": client.client_id,
+        "client_id": _shown(client.client_id),
         "software": _software(client),
         "client_address": client.peer,
         "topic": topic,
@@ -78,13 +84,17 @@ def far_ahead(identity: ClientIdentity, topic: str | None, ahead_ms: int) -> dic
 
 def _place(client: ClientDetails, topic: str | None, partition: int) -> dict[str, Any]:
     return {
-        "client_id": client.client_id,
+        "client_id": _shown(client.client_id),
         "software": _software(client),
-        "principal": client.principal,
+        "principal": _shown(client.principal),
         "client_address": client.peer,
         "topic": topic,
         "partition": partition,
     }
+
+
+def _shown(text: str | None) -> str | None:
+    return None if text is None else cut(text)
 
 
 def _software(client: ClientDetails) -> str | None:
@@ -92,6 +102,15 @@ def _software(client: ClientDetails) -> str | None:
 
 
 _INTERVAL_SECONDS = 60
+_NOT_ACCEPTED = frozenset({Outcome.REJECTED, Outcome.RESEND})
+_LINES = {
+    Mode.OBSERVE: "batch forwarded despite violations",
+    Mode.COPY: "batch forwarded, bad records copied",
+    Mode.FIX: "batch timestamps fixed",
+    Mode.MARK: "batch forwarded with marks",
+}
+_REJECTED, _RESENT = "batch rejected", "client asked to send the batch again"
+_QUARANTINED, _NOT_STORED = "batch quarantined", "client asked to send the batch again: bad records not stored"
 _OF_A_CLIENT = frozenset({"client_id", "software", "principal", "client_address"})
 
 
@@ -101,62 +120,54 @@ class ValidationLines:
     def __init__(self, labels: TopicLabels) -> None:
         self._labels = labels
         self._log = structlog.get_logger("sluicegate")
-        self._by_mode = {
-            Mode.REJECT: Aggregator(_INTERVAL_SECONDS, self._log_rejection, self._wider_rejection),
-            Mode.OBSERVE: Aggregator(_INTERVAL_SECONDS, self._log_observed, self._wider_rejection),
-            Mode.FIX: Aggregator(_INTERVAL_SECONDS, self._log_fixed, self._wider_rejection),
-            Mode.QUARANTINE: Aggregator(_INTERVAL_SECONDS, self._log_quarantined, self._wider_rejection),
-            Mode.MARK: Aggregator(_INTERVAL_SECONDS, self._log_marked, self._wider_rejection),
-            Mode.COPY: Aggregator(_INTERVAL_SECONDS, self._log_copied, self._wider_rejection),
-        }
         self._not_quarantined = Aggregator(_INTERVAL_SECONDS, self._log_not_quarantined, self._wider_rejection)
         self._rehearsals = Aggregator(_INTERVAL_SECONDS, self._log_rehearsal, self._wider_rejection)
         self._unreadable = Aggregator(_INTERVAL_SECONDS, self._log_unreadable, self._wider_rejection)
         self._far_ahead = Aggregator(_INTERVAL_SECONDS, self._log_far_ahead, self._wider_far_ahead)
+        self._findings = {
+            line: Aggregator(_INTERVAL_SECONDS, partial(self._log_finding, line), self._wider_rejection)
+            for line in (*_LINES.values(), _REJECTED, _RESENT, _QUARANTINED, _NOT_STORED)
+        }
         self._aggregators = (
-            *self._by_mode.values(),
+            *self._findings.values(),
             self._not_quarantined,
             self._rehearsals,
             self._unreadable,
             self._far_ahead,
         )
 
-    def rejected(
-        self, mode: Mode, client: ClientDetails, topic: str | None, partition: int, rejected: Rejected, now_ms: int
-    ) -> None:
-        """Log a batch with a violation; `mode` is its outcome."""
-        self._by_mode[mode].note(
-            (client.client_id, topic, _violated(rejected)),
-            max(1, rejected.bad_count),
-            time.monotonic(),
-            rejection,
-            *(client, topic, partition, rejected, now_ms),
-        )
+    def batch_settled(self, client: ClientDetails, batch: BatchOutcome) -> None:
+        """Log the findings about a batch, and timestamps far ahead."""
+        topic = None if batch.topic is None else cut(batch.topic)
+        now = time.monotonic()
+        if batch.ahead_ms is not None and batch.ahead_ms > FAR_AHEAD_MS:
+            self._far_ahead.note((client.client_id, topic), 0, now, far_ahead, client, topic, batch.ahead_ms)
+        if batch.basis is None:
+            return
+        policy, now_ms = batch.basis
+        for finding in batch.findings:
+            found = finding.found
+            key = (client.client_id, topic, batch.error, _violated(found))
+            records = max(1, found.bad_count)
+            line = self._findings[_line_of(batch, finding)]
+            line.note(key, records, now, rejection, client, topic, batch, found, now_ms)
+        if batch.unreadable is not None:
+            found = batch.unreadable
+            key = (client.client_id, topic, batch.error, found.reason)
+            self._unreadable.note(key, 0, now, rejection, client, topic, batch, found, now_ms)
+        if batch.rehearsed:
+            assert policy.rehearsed is not None  # else there are no counts
+            for bound, count in zip(bounds_of(policy.rehearsed), batch.rehearsed, strict=True):
+                if count:
+                    what = (client.client_id, topic, None, bound.label)
+                    self._rehearsals.note(what, count, now, rehearsal, client, topic, batch.partition, bound)
 
-    def unreadable(
-        self, client: ClientDetails, topic: str | None, partition: int, found: Rejected, now_ms: int
-    ) -> None:
-        """Log a forwarded batch that some clients cannot read."""
-        key = (client.client_id, topic, found.reason)
-        self._unreadable.note(key, 0, time.monotonic(), rejection, client, topic, partition, found, now_ms)
-
-    def not_quarantined(self, client: ClientDetails, topic: str, letters: DeadLetters, reason: str) -> None:
+    def not_quarantined(self, client: ClientDetails, letters: DeadLetters, reason: str) -> None:
         """Log that the bad records of a batch could not be quarantined."""
-        key = (client.client_id, topic, reason)
+        topic = cut(letters.source)
+        key = (client.client_id, topic, None, reason)
         records = len(letters.records)
         self._not_quarantined.note(key, records, time.monotonic(), not_kept, client, topic, letters, reason)
-
-    def rehearsed(
-        self, client: ClientDetails, topic: str | None, partition: int, bound: RehearsedBound, label: str, count: int
-    ) -> None:
-        """Log that a rehearsed bound would reject `count` records."""
-        key = (client.client_id, topic, label)
-        self._rehearsals.note(key, count, time.monotonic(), rehearsal, client, topic, partition, bound)
-
-    def far_ahead(self, identity: ClientIdentity, topic: str | None, ahead_ms: int) -> None:
-        """Log an accepted batch with a timestamp `ahead_ms` ahead of the proxy's clock."""
-        client_id = identity.client_id if identity.client_id is None else cut(identity.client_id)
-        self._far_ahead.note((client_id, topic), 0, time.monotonic(), far_ahead, identity, topic, ahead_ms)
 
     def sweep(self) -> None:
         """Write the lines that are due; called every few seconds."""
@@ -169,8 +180,8 @@ class ValidationLines:
         for aggregator in self._aggregators:
             aggregator.flush()
 
-    def _wider_rejection(self, key: tuple[str | None, str | None, Any]) -> Wider:
-        _, topic, reason = key
+    def _wider_rejection(self, key: tuple[str | None, str | None, int | None, Any]) -> Wider:
+        _, topic, _, reason = key
         if topic is not None and self._labels.knows(topic):
             return Wider((topic, reason), _OF_A_CLIENT)
         return Wider((None, reason), _OF_A_CLIENT | {"topic"})
@@ -181,27 +192,8 @@ class ValidationLines:
             return Wider((topic,), _OF_A_CLIENT)
         return Wider((None,), _OF_A_CLIENT | {"topic"})
 
-    def _log_rejection(self, details: dict[str, Any], times: int, records: int) -> None:
-        self._log.warning("batch rejected", **_without_none(details), batches=times, bad_records=records)
-
-    def _log_observed(self, details: dict[str, Any], times: int, records: int) -> None:
-        self._log.warning(
-            "batch forwarded despite violations", **_without_none(details), batches=times, bad_records=records
-        )
-
-    def _log_fixed(self, details: dict[str, Any], times: int, records: int) -> None:
-        self._log.warning("batch timestamps fixed", **_without_none(details), batches=times, bad_records=records)
-
-    def _log_quarantined(self, details: dict[str, Any], times: int, records: int) -> None:
-        self._log.warning("batch quarantined", **_without_none(details), batches=times, bad_records=records)
-
-    def _log_marked(self, details: dict[str, Any], times: int, records: int) -> None:
-        self._log.warning("batch forwarded with marks", **_without_none(details), batches=times, bad_records=records)
-
-    def _log_copied(self, details: dict[str, Any], times: int, records: int) -> None:
-        self._log.warning(
-            "batch forwarded, bad records copied", **_without_none(details), batches=times, bad_records=records
-        )
+    def _log_finding(self, line: str, details: dict[str, Any], times: int, records: int) -> None:
+        self._log.warning(line, **_without_none(details), batches=times, bad_records=records)
 
     def _log_not_quarantined(self, details: dict[str, Any], times: int, records: int) -> None:
         self._log.error(
@@ -235,3 +227,14 @@ def _violated(rejected: Rejected) -> Reason | tuple[Reason, str]:
 
 def _without_none(details: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in details.items() if value is not None}
+
+
+def _line_of(batch: BatchOutcome, finding: Finding) -> str:
+    match finding.copies:
+        case Copies.NOT_STORED:
+            return _NOT_STORED
+        case Copies.QUARANTINED:
+            return _QUARANTINED
+    if finding.mode in _LINES:
+        return _LINES[finding.mode]
+    return _RESENT if batch.outcome is Outcome.RESEND else _REJECTED

@@ -13,10 +13,6 @@ from typing import Any
 
 from sluicegate.validation.verdict import Rejected
 
-FORWARDED, FIXED, REJECTED, QUARANTINED = "forwarded", "fixed", "rejected", "quarantined"
-OUTCOMES = (FORWARDED, FIXED, REJECTED, QUARANTINED)
-"""Outcomes of a validated batch. A quarantined batch is rejected too, and counts once."""
-
 
 class BatchEvent(IntEnum):
     """An event of one batch. The comments have its label beside `topic`, if any."""

@@ -6,9 +6,9 @@ from typing import TypedDict
 
 from sluicegate.protocol.api import APIS
 from sluicegate.protocol.errors import ERROR_NAMES
-from sluicegate.proxy.reporting.events.violation_event import holder_of
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters
 from sluicegate.proxy.reporting.metrics.violation_labels import MAX_CLIENTS, MAX_KINDS, NO_CLIENT_ID, FairLabels
+from sluicegate.proxy.session.client.client_details import holder_of
 from sluicegate.proxy.session.client.identity import ClientIdentity
 
 _API_NAMES = {key: api.name for key, api in APIS.items()}

@@ -141,8 +141,8 @@ class Counters:
     violations: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
     broker_invalid: Counter[str] = field(default_factory=Counter)
     validated_batches: Counter[str] = field(default_factory=Counter)
-    validated_records: Counter[str] = field(default_factory=Counter)
-    validated_bytes: Counter[str] = field(default_factory=Counter)
+    validated_records: int = 0
+    validated_bytes: int = 0
     fast_requests: Counter[str] = field(default_factory=Counter)
     slow_requests: Counter[str] = field(default_factory=Counter)
     fallback: Counter[str] = field(default_factory=Counter)

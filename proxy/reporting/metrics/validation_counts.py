@@ -1,44 +1,42 @@
 """Counts validations: outcomes, and violations by topic, rule and client."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from sluicegate.protocol.api import APIS, ApiKey
-from sluicegate.protocol.errors import ErrorCode
-from sluicegate.protocol.produce_request import ProduceRequest
-from sluicegate.proxy.reporting.events.violation_event import ClientDetails, holder_of
-from sluicegate.proxy.reporting.metrics.batch_events import FIXED, FORWARDED, QUARANTINED, REJECTED, BatchEvent
+from sluicegate.protocol.errors import ERROR_NAMES, ErrorCode
+from sluicegate.proxy.reporting.metrics.batch_events import BatchEvent
 from sluicegate.proxy.reporting.metrics.broker_meters import marks_of
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters
 from sluicegate.proxy.reporting.metrics.topic_labels import MAX_TOPICS, TopicLabels
 from sluicegate.proxy.reporting.metrics.violation_labels import FairLabels, RuleLabels, ViolationLabels, rules_of
-from sluicegate.proxy.session.client.identity import ClientIdentity
-from sluicegate.proxy.session.reports import BatchTraffic
+from sluicegate.proxy.responses.dispatch import DeadLetters
+from sluicegate.proxy.session.client.client_details import ClientDetails
+from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome, Finding, RequestOutcome
+from sluicegate.validation.outcome import Copies, Outcome, Waiver
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.requests.name_pattern import OwnedClients
 from sluicegate.validation.rules.rule import Mode
-from sluicegate.validation.sensitive.masking import MaskedBatch
-from sluicegate.validation.validated_request import Place, ValidatedRequest
-from sluicegate.validation.verdict import Rejected
+from sluicegate.validation.timestamps import FAR_AHEAD_MS, bounds_of
 
 if TYPE_CHECKING:
     from sluicegate.proxy.fastpath.fast_path import PathCounts
     from sluicegate.validation.ordinary import OrdinaryRequests
 
 _PRODUCE = APIS[ApiKey.PRODUCE].name
-_MODES = {mode: mode.value for mode in Mode}
 _EVENTS = {
-    Mode.REJECT: BatchEvent.REJECTED,
     Mode.OBSERVE: BatchEvent.OBSERVED,
     Mode.FIX: BatchEvent.FIXED,
-    Mode.QUARANTINE: BatchEvent.QUARANTINED,
     Mode.COPY: BatchEvent.COPIED,
     Mode.MARK: BatchEvent.MARKED,
 }
+_ENFORCED = frozenset({Mode.REJECT, Mode.QUARANTINE})
+NO_RESPONSE = "none"
+"""The label `error` of a rejected batch whose client got no response."""
 _RECORD_ERRORS = "limits.max_record_errors"
-_NOT_FORWARDED = frozenset({Mode.REJECT, Mode.QUARANTINE})
+_ACCEPTED, _UNKNOWN = Outcome.ACCEPTED, Outcome.UNKNOWN
 _NAME_OF = {code: code.name for code in ErrorCode}  # faster than Enum.name
 
 
@@ -53,7 +51,7 @@ class TrafficCounts(Protocol):
 
 
 class ValidationCounts:
-    """Adds to `counters`. `names`: topics by their ids. `traffic` counts the same batches for the web UI.
+    """Adds to `counters`. `traffic` counts the same batches for the web UI.
 
     `ordinary` has the fast path's valid batches, `paths` its requests; None: no fast path.
     """
@@ -62,7 +60,6 @@ class ValidationCounts:
         self,
         counters: Counters,
         labels: TopicLabels,
-        names: Mapping[bytes, str],
         traffic: TrafficCounts,
         ordinary: "OrdinaryRequests | None" = None,
         paths: "PathCounts | None" = None,
@@ -70,7 +67,6 @@ class ValidationCounts:
     ) -> None:
         self._counters = counters
         self._labels = labels
-        self._names = names
         self._traffic = traffic
         self._ordinary = ordinary
         self._paths = paths
@@ -80,61 +76,93 @@ class ValidationCounts:
         self._violations = ViolationLabels(counters, labels.folding)
         self._rules = RuleLabels(counters)
 
-    def forwarded(self, identity: ClientIdentity, client_id: str | None, traffic: BatchTraffic) -> None:
-        """Count batches of the fast path by client id; `OrdinaryRequests` has their total."""
-        self._counters.client_batches[self._senders.label(client_id, holder_of(identity)), FORWARDED] += traffic[0]
-        self._traffic.sent_by(client_id, *traffic)
-
     def settle_traffic(self) -> None:
-        """Count the batches that the fast path has forwarded since the last call, by topic.
+        """Count the batches that the fast path has forwarded or settled since the last call, by topic and by client.
 
         The slow path has validated a batch of each of these topics before, so their labels are decided.
         """
         if self._ordinary is None:
             return
-        for topic, traffic in self._ordinary.take_traffic().items():
-            self._counters.topic_batches[topic if topic in self._topics else OTHER, FORWARDED] += traffic[0]
-            self._traffic.sent_to(topic, *traffic)
+        for tally in self._ordinary.take_topics():
+            batches, records, size, accepted, unknown = tally.take()
+            name = tally.name or ""
+            self._add(self._counters.topic_batches, name if name in self._topics else OTHER, accepted, unknown)
+            if batches:
+                self._traffic.sent_to(name, batches, records, size)
+        for tally in self._ordinary.take_senders():
+            batches, records, size, accepted, unknown = tally.take()
+            if accepted or unknown:
+                label = self._senders.label(tally.name, tally.holder or "")
+                self._add(self._counters.client_batches, label, accepted, unknown)
+            if batches:
+                self._traffic.sent_by(tally.name, batches, records, size)
+
+    @staticmethod
+    def _add(counts: Counter[tuple[str, str]], label: str, accepted: int, unknown: int) -> None:
+        if accepted:
+            counts[label, _ACCEPTED] += accepted
+        if unknown:
+            counts[label, _UNKNOWN] += unknown
+
+    def not_accepted(self, client_id: str | None, holder: str, topic: str | None, outcome: Outcome) -> None:
+        """Count a batch of the fast path that the broker has not accepted."""
+        self._count_outcome(client_id, holder, topic, outcome)
 
     def client_owners(self, owners: tuple[OwnedClients, ...]) -> dict[str, tuple[str, str]]:
         """Return team and contact of the clients with their own series that have an owner. Thread-safe."""
         return self._senders.owned_by(owners)
 
-    def validated(self, identity: ClientIdentity, request: ProduceRequest, validated: ValidatedRequest) -> None:
-        """Count a Produce request and the outcomes of its batches."""
-        counters = self._counters
-        counters.produce_requests += 1
-        counters.unchecked_partitions += validated.unchecked
-        counters.exempt_partitions += validated.exempt
-        counters.accepted_partitions += len(validated.accepted)
-        for place, accepted in validated.accepted.items():
-            counters.accepted_records += accepted.records
-            outcome = FIXED if place in validated.fixed else FORWARDED
-            self._count_outcome(identity, outcome, request, place, accepted.records)
-        for place, rejected in validated.rejected.items():
-            outcome = QUARANTINED if place in validated.quarantined else REJECTED
-            self._count_outcome(identity, outcome, request, place, rejected.records)
-        for place, (observed, *_) in validated.observed.items():
-            if place not in validated.accepted and place not in validated.rejected:
-                outcome = REJECTED if place in validated.to_retry else FORWARDED
-                self._count_outcome(identity, outcome, request, place, observed.records)
+    def request_settled(self, request: RequestOutcome) -> None:
+        """Count a Produce request of the slow path."""
+        self._counters.produce_requests += 1
 
-    def _count_outcome(
-        self, identity: ClientIdentity, outcome: str, request: ProduceRequest, place: Place, records: int
-    ) -> None:
-        counters, holder = self._counters, holder_of(identity)
-        topic = request.topics[place[0]]
-        partition = topic.partitions[place[1]]
-        name = topic.name_by(self._names)
-        size = max(partition.records_end - partition.records_at, 0)
+    def batch_settled(self, client: ClientDetails, batch: BatchOutcome) -> None:
+        """Count a batch of the slow path, with its findings."""
+        if not batch.is_validated:
+            self._count_unvalidated(batch)
+            return
+        counters, holder = self._counters, client.holder
+        if batch.ahead_ms is not None:
+            counters.accepted_partitions += 1
+            counters.accepted_records += batch.records
+        counters.validated_records += batch.records
+        counters.validated_bytes += batch.size
+        self._count_outcome(client.client_id, holder, batch.topic, batch.outcome)
+        self._traffic.sent_by(client.client_id, 1, batch.records, batch.size)
+        if batch.topic is not None:
+            self._traffic.sent_to(batch.topic, 1, batch.records, batch.size)
+        if batch.ahead_ms is not None and batch.ahead_ms > FAR_AHEAD_MS:
+            self._labels.count(BatchEvent.FAR_AHEAD, batch.topic, holder)
+        if batch.masked_records:
+            self._labels.count(BatchEvent.MASKED, batch.topic, holder, records=batch.masked_records)
+            self._rules.count(batch.outcome, batch.masked)
+        if batch.basis is not None:
+            self._count_findings(client, batch, batch.basis.policy)
+
+    def _count_unvalidated(self, batch: BatchOutcome) -> None:
+        if batch.waiver is Waiver.EXEMPT:
+            self._counters.exempt_partitions += 1
+        elif batch.waiver is Waiver.CHECKS_NONE:
+            self._counters.unchecked_partitions += 1
+
+    def _count_findings(self, client: ClientDetails, batch: BatchOutcome, policy: TopicPolicy) -> None:
+        for finding in batch.findings:
+            self._violated(client, batch, finding, policy)
+        if batch.unreadable is not None:
+            found, error = batch.unreadable, _NAME_OF[batch.unreadable.code]
+            label = self._labels.count(BatchEvent.UNREADABLE, batch.topic, client.holder, error, found.bad_count, found)
+            self._violations.violated(label, rules_of(found), batch.outcome, client.client_id, client.holder)
+        if batch.rehearsed:
+            assert policy.rehearsed is not None  # else there are no counts
+            for bound, count in zip(bounds_of(policy.rehearsed), batch.rehearsed, strict=True):
+                if count:
+                    self._rehearsed(client, batch.topic, bound.label, count)
+
+    def _count_outcome(self, client_id: str | None, holder: str, topic: str | None, outcome: Outcome) -> None:
+        counters = self._counters
         counters.validated_batches[outcome] += 1
-        counters.client_batches[self._senders.label(identity.client_id, holder), outcome] += 1
-        counters.topic_batches[self._topic_label(name, holder), outcome] += 1
-        counters.validated_records[outcome] += records
-        counters.validated_bytes[outcome] += size
-        self._traffic.sent_by(identity.client_id, 1, records, size)
-        if name is not None:
-            self._traffic.sent_to(name, 1, records, size)
+        counters.client_batches[self._senders.label(client_id, holder), outcome] += 1
+        counters.topic_batches[self._topic_label(topic, holder), outcome] += 1
 
     def _topic_label(self, topic: str | None, holder: str) -> str:
         """Return the label of a topic with traffic. Its slots are others than those of topics with violations."""
@@ -142,50 +170,37 @@ class ValidationCounts:
             return OTHER
         return self._topics.label(topic, holder)
 
-    def rejected(
-        self, mode: Mode, client: ClientDetails, topic: str | None, rejected: Rejected, policy: TopicPolicy
-    ) -> None:
-        """Count a violation of a client; `mode` is the outcome, `policy` the topic's."""
+    def _violated(self, client: ClientDetails, batch: BatchOutcome, finding: Finding, policy: TopicPolicy) -> None:
+        mode, found, _, is_further = finding
         holder = client.holder
-        error = _NAME_OF[rejected.code]
-        label = self._labels.count(_EVENTS[mode], topic, holder, error, rejected.bad_count, rejected)
-        self._violations.violated(label, rules_of(rejected), _MODES[mode], client.client_id, holder)
-        if mode in _NOT_FORWARDED:
-            self._counters.request_errors[_PRODUCE, error] += 1
-            for meter, marks in marks_of(rejected, policy).items():
+        label = self._labels.label(batch.topic, holder)
+        self._violations.violated(label, rules_of(found), batch.outcome, client.client_id, holder)
+        if found.rules:
+            self._rules.count(batch.outcome, found.rules)
+        if found.limit is not None:
+            self.limit_reached(found.limit)
+        if is_further:
+            return
+        for event, error in _events_of(batch, finding):
+            self._labels.count(event, batch.topic, holder, error, found.bad_count, found)
+        if mode in _ENFORCED and batch.outcome is Outcome.REJECTED:
+            self._counters.request_errors[_PRODUCE, _NAME_OF[found.code]] += 1
+            for meter, marks in marks_of(found, policy).items():
                 self._counters.broker_invalid[meter] += marks
-            if len(rejected.bad_records) < rejected.bad_count:
+            if len(found.bad_records) < found.bad_count:
                 self.limit_reached(_RECORD_ERRORS)
-        if rejected.rules:
-            self._rules.count(_MODES[mode], rejected.rules)
-        if rejected.limit is not None:
-            self.limit_reached(rejected.limit)
 
-    def also_violated(self, mode: Mode, client: ClientDetails, topic: str | None, observed: Rejected) -> None:
-        """Count more violations in a batch that `rejected` has counted, by rule and client."""
-        label = self._labels.label(topic, client.holder)
-        self._violations.violated(label, rules_of(observed), _MODES[mode], client.client_id, client.holder)
-        if observed.rules:
-            self._rules.count(_MODES[mode], observed.rules)
-        if observed.limit is not None:
-            self.limit_reached(observed.limit)
-
-    def masked(self, masked: MaskedBatch) -> None:
-        """Count the records whose fields were masked or hashed, by policy."""
-        self._rules.count("mask", masked.rules)
-
-    def unreadable(self, client: ClientDetails, topic: str | None, found: Rejected) -> None:
-        """Count a forwarded batch that some clients cannot read."""
-        error = _NAME_OF[found.code]
-        label = self._labels.count(BatchEvent.UNREADABLE, topic, client.holder, error, found.bad_count, found)
-        self._violations.violated(label, rules_of(found), _MODES[Mode.OBSERVE], client.client_id, client.holder)
+    def not_quarantined(self, client: ClientDetails, letters: DeadLetters) -> None:
+        """Count a failed quarantine write."""
+        self._labels.count(BatchEvent.QUARANTINE_FAILED, letters.source, client.holder)
+        if letters.limit is not None:
+            self.limit_reached(letters.limit)
 
     def limit_reached(self, key: str) -> None:
         """Count that the limit with this key was reached."""
         self._counters.limits_reached[key] += 1
 
-    def rehearsed(self, client: ClientDetails, topic: str | None, label: str, count: int) -> None:
-        """Count `count` records that a rehearsed bound would reject."""
+    def _rehearsed(self, client: ClientDetails, topic: str | None, label: str, count: int) -> None:
         self._labels.count(BatchEvent.REHEARSED, topic, client.holder, label, count)
         self._counters.rehearsed_clients[self._clients.label(client.client_id, client.holder), label] += 1
 
@@ -204,10 +219,27 @@ class ValidationCounts:
             counted.accepted_partitions += ordinary.partitions
             counted.accepted_records += ordinary.records
             counted.unchecked_partitions += ordinary.unchecked
-            counted.validated_batches[FORWARDED] += ordinary.partitions
-            counted.validated_records[FORWARDED] += ordinary.records
-            counted.validated_bytes[FORWARDED] += ordinary.bytes
+            counted.validated_batches[_ACCEPTED] += ordinary.all.accepted
+            counted.validated_batches[_UNKNOWN] += ordinary.all.unknown
+            counted.validated_records += ordinary.records
+            counted.validated_bytes += ordinary.bytes
             counted.fallback.update({why.name.lower(): count for why, count in ordinary.fallback_counts().items()})
         if self._paths is not None:
             counted.fast_requests.update({APIS[key].name: count for key, count in self._paths.by_api().items()})
         return counted
+
+
+def _events_of(batch: BatchOutcome, finding: Finding) -> Iterator[tuple[BatchEvent, str]]:
+    """Yield what metrics count of a batch because of a finding, each with the value of its label `error`: the error
+    that the client got for a rejected batch, or that it would have got.
+    """
+    mode, found, copies, _ = finding
+    if mode not in _ENFORCED:
+        if copies is not Copies.NOT_STORED:
+            yield _EVENTS[mode], _NAME_OF[found.code]
+        return
+    error = NO_RESPONSE if batch.error is None else ERROR_NAMES.get(batch.error, OTHER)
+    if batch.outcome is Outcome.REJECTED:
+        yield BatchEvent.REJECTED, error
+    if copies is Copies.QUARANTINED:
+        yield BatchEvent.QUARANTINED, error

@@ -1,4 +1,4 @@
-"""Bounds the label values of violations: client ids, rules, and their combinations with topic and mode.
+"""Bounds the label values of violations: client ids, rules, and their combinations with topic and outcome.
 
 At most 100 client ids and 500 rules have their own labels, and 1000 combinations their own series. Others count as
 `other`. A holder (`ClientDetails.holder`) with fewer names replaces one of the holder with the most, so
@@ -53,17 +53,17 @@ MAX_RULES = 500
 
 
 class RuleLabels:
-    """Counts violated rules into `counters`, by rule and mode (outcome). Rule names come from the configuration."""
+    """Counts violated rules into `counters`, by rule and outcome. Rule names come from the configuration."""
 
     def __init__(self, counters: Counters, max_rules: int = MAX_RULES) -> None:
         self._counters = counters
         self._max_rules = max_rules
         self._known: set[str] = set()
 
-    def count(self, mode: str, rules: Iterable[tuple[str, int]]) -> None:
-        """Count the rules that apply to a batch, and the records that each of them is about. `mode`: the outcome."""
+    def count(self, outcome: str, rules: Iterable[tuple[str, int]]) -> None:
+        """Count the rules that apply to a batch, and the records that each of them is about."""
         for rule, records in rules:
-            label = self._label(rule), mode
+            label = self._label(rule), outcome
             self._counters.rule_batches[label] += 1
             self._counters.rule_records[label] += records
 
@@ -81,7 +81,7 @@ MAX_KINDS = 1000
 _NAMED_BY_RULES = frozenset({Reason.RULE_VIOLATED, Reason.REQUEST_RULE_VIOLATED})
 _REASONS = {reason: (reason.value,) for reason in Reason}
 Kind = tuple[str, str, str, str]
-"""Topic, rule, mode, client id."""
+"""Topic, rule, outcome, client id."""
 
 
 class ViolationLabels:
@@ -97,11 +97,11 @@ class ViolationLabels:
             max_kinds, self._fold, lambda kind: counters.violations[kind]
         )
 
-    def violated(self, topic: str, rules: tuple[str, ...], mode: str, client_id: str | None, holder: str) -> None:
+    def violated(self, topic: str, rules: tuple[str, ...], outcome: str, client_id: str | None, holder: str) -> None:
         """Count the violated rules of a batch; `topic` is a label already."""
         client = self._clients.label(client_id, holder)
         for rule in rules:
-            kind = topic, rule, mode, client
+            kind = topic, rule, outcome, client
             self._counters.violations[kind if self._slots.take(kind, holder) else _without_names(kind)] += 1
 
     def _fold_client(self, client: str) -> None:

@@ -5,23 +5,21 @@ and sends the results (`sluicegate.proxy.session.request_runner`).
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from typing import Protocol
 
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.errors import SenderError
-from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.produce_request import ProduceRequest, check_record_count, walk_produce_request
-from sluicegate.protocol.produce_response import produce_body_at
 from sluicegate.protocol.produce_versions import TOPIC_ID_SINCE
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.responses.dispatch import Dispatch
-from sluicegate.proxy.responses.produce_responses import PartlyRejected
-from sluicegate.proxy.session.broker_errors import expect_code
+from sluicegate.proxy.session.client.client_details import client_details
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.dependencies import OnInternalError, ProduceDependencies
-from sluicegate.proxy.session.in_flight import Finish, InFlightRequest
-from sluicegate.proxy.session.pause_reason import Pausable, PauseReason
+from sluicegate.proxy.session.in_flight import InFlightRequest
+from sluicegate.proxy.session.pause_reason import Pausable
+from sluicegate.proxy.session.produce.awaited_batches import AwaitedBatches
+from sluicegate.proxy.session.produce.awaited_responses import AwaitedResponses
 from sluicegate.proxy.session.produce.effects import (
     CloseInTurn,
     EarlierResponses,
@@ -36,18 +34,17 @@ from sluicegate.proxy.session.produce.effects import (
 )
 from sluicegate.proxy.session.produce.log_start_requests import LogStartRequests
 from sluicegate.proxy.session.produce.quarantining import ProvenPartitions, Quarantining
+from sluicegate.proxy.session.produce.stored_times import StoredTimes
 from sluicegate.proxy.session.quotas.metering import QuotaDecision
 from sluicegate.proxy.session.quotas.shares import TopicShares
 from sluicegate.proxy.session.request_runner import Steps
+from sluicegate.validation.outcome import Waiver
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.previous_times import PreviousTimeInFlight
-from sluicegate.validation.produce import VALID_ACKS
+from sluicegate.validation.produce import VALID_ACKS, waived_request
 from sluicegate.validation.rules.rule import Client
-from sluicegate.validation.validated_request import ValidatedRequest
 
 _PRODUCE = ApiKey.PRODUCE.value
-# The bytes of rejections that one connection may keep before it is paused.
-_MOST_KEPT_BYTES = 64 * 1024
 NO_QUOTA = "a quota has no room for the client; the log says which"
 
 
@@ -67,15 +64,9 @@ class QuotaMeter(Protocol):
     def take_of_topics(self, shares: TopicShares) -> None: ...
 
 
-class StoredTimesSink(Protocol):
-    """Learns the times of batches that the broker has stored."""
-
-    def expect(self, in_flight: InFlightRequest, request: ProduceRequest, validated: ValidatedRequest) -> None: ...
-
-
 class ProduceHandler:
-    """Handles the Produce requests of one session. `plain_finish` returns how to finish the response to an unchanged
-    request; `report_unvalidated` logs the internal error because of which a request is forwarded unvalidated.
+    """Handles the Produce requests of one session. `report_unvalidated` logs the internal error because of which a
+    request is forwarded unvalidated.
     """
 
     def __init__(
@@ -84,20 +75,17 @@ class ProduceHandler:
         identity: ClientIdentity,
         client: Pausable,
         meter: QuotaMeter,
-        stored_times: StoredTimesSink,
-        plain_finish: Callable[[int], Finish | None],
+        stored_times: StoredTimes,
         report_unvalidated: Callable[[BaseException], None],
     ) -> None:
         self._shared = shared
         self._identity = identity
         self._meter = meter
-        self._stored_times = stored_times
-        self._plain_finish = plain_finish
         self._report_unvalidated = report_unvalidated
         self._proven = ProvenPartitions(shared.names, shared.now_ms)
         self._quarantining = Quarantining(identity, shared.validations, shared.now_ms, self._proven)
         self._log_starts = LogStartRequests(shared.names.by_id, shared.now_ms)
-        self._kept = _KeptRejections(client)
+        self._responses = AwaitedResponses(shared, identity, client, meter, stored_times, self._proven)
 
     def handle(
         self, frame: bytearray, version: int, correlation_id: int, body_at: int, of_client: QuotaDecision
@@ -135,21 +123,27 @@ class ProduceHandler:
             if shared.on_internal_error is OnInternalError.CLOSE or shared.rules.rulebook.in_file.has_sensitive_fields:
                 raise
             self._report_unvalidated(error)
-            in_flight = self._plain_in_flight(request, correlation_id)
-            yield ForwardAsItCame(frame, in_flight)
-            shared.clock.sent(_PRODUCE, came, in_flight)
-            return
+            dispatch = Dispatch(waived_request(request, Waiver.INTERNAL_ERROR), None, None)
         if dispatch is None:
             return
 
         if dispatch.dead_letters:
             yield from self._quarantining.keep(request, correlation_id, dispatch)
 
-        shared.validations.validated(self._identity, request, dispatch.validated)
-        awaited = yield from self._dispatch(request, correlation_id, dispatch)
+        batches = AwaitedBatches(
+            client_details(self._identity),
+            request,
+            dispatch.validated,
+            shared.names.by_id,
+            shared.now_ms(),
+            shared.clock.now() - came,
+        )
+        awaited = yield from self._dispatch(request, correlation_id, dispatch, batches)
         shared.clock.sent(_PRODUCE, came, awaited)
-        if shared.traces is not None:
-            shared.traces.sent(self._identity, request, dispatch.validated, came, shared.clock.now(), awaited)
+        if awaited is None:
+            shared.validations.settled(
+                batches.settled({} if dispatch.partly is None else dispatch.partly.client_errors, None)
+            )
         if request.acks == 0 and dispatch.partly is not None and dispatch.partly.rejects_anything:
             shared.counts.acks_0_closed += 1
             yield CloseInTurn("a rejection for which acks=0 leaves no response")
@@ -174,15 +168,19 @@ class ProduceHandler:
                 return dispatch
 
     def _dispatch(
-        self, request: ProduceRequest, correlation_id: int, dispatch: Dispatch
+        self, request: ProduceRequest, correlation_id: int, dispatch: Dispatch, batches: AwaitedBatches
     ) -> Steps[InFlightRequest | None]:
-        """Forward a request unchanged, fixed, or with stand-ins. Return the request in flight."""
+        """Forward a request unchanged, fixed, or with stand-ins. Return the request in flight; None: no response comes,
+        or the proxy itself has responded.
+        """
         partly = dispatch.partly
         if partly is None:
-            self._teach(request)
-            in_flight = self._plain_in_flight(request, correlation_id)
-            if in_flight is not None:
-                self._stored_times.expect(in_flight, request, dispatch.validated)
+            if Waiver.INTERNAL_ERROR not in dispatch.validated.waived.values():
+                self._teach(request)
+            if request.acks == 0:
+                in_flight = None
+            else:
+                in_flight = self._responses.expect(request, correlation_id, batches, dispatch)
             if dispatch.parts is None:
                 yield ForwardAsItCame(request.frame, in_flight)
             else:
@@ -197,31 +195,9 @@ class ProduceHandler:
             yield Respond(self._meter.with_throttle(InFlightRequest(response=alone), request.version))
             return None
         before = self._log_starts.about(partly)
-        in_flight = InFlightRequest(correlation_id, partial(self._merged, partly, request.version, request.acks))
-        in_flight = self._meter.with_throttle(in_flight, request.version)
-        self._stored_times.expect(in_flight, request, dispatch.validated)
-        self._kept.begins(partly)
+        in_flight = self._responses.expect(request, correlation_id, batches, dispatch)
         yield Forward(dispatch.parts(), (*before.in_flight, in_flight), before.frames)
         return in_flight
-
-    def _merged(self, partly: PartlyRejected, version: int, acks: int, frame: bytearray) -> Parts:
-        """Return the broker's response with the rejections instead of its entries for stand-ins."""
-        body_at = produce_body_at(frame, version)
-        response = partly.finish(frame, body_at, self._shared.rewriter, self._identity.client_id)
-        for code in partly.broker_codes:
-            self._shared.broker_errors.broker_error(self._identity, _PRODUCE, code)
-        self._proven.learn(partly, acks)
-        self._kept.ends(partly)
-        return response
-
-    def _plain_in_flight(self, request: ProduceRequest, correlation_id: int) -> InFlightRequest | None:
-        """Return the request in flight for a request without rejections; None: with acks=0 there is no response."""
-        if request.acks == 0:
-            return None
-        finish = self._plain_finish(request.version)
-        version = request.version if finish is not None else 0
-        in_flight = InFlightRequest(correlation_id, finish, None, False, version)
-        return self._meter.with_throttle(expect_code(in_flight, _PRODUCE, request.version), request.version)
 
     def _ids_without_a_name(self, request: ProduceRequest) -> list[bytes]:
         if request.version < TOPIC_ID_SINCE:
@@ -260,21 +236,3 @@ class ProduceHandler:
     def end(self) -> None:
         """Clean up at the end of the session."""
         self._log_starts.end()
-
-
-class _KeptRejections:
-    """Limits the bytes of rejections that are kept until the broker responds, by pausing the client."""
-
-    def __init__(self, client: Pausable) -> None:
-        self._client = client
-        self._bytes = 0
-
-    def begins(self, partly: PartlyRejected) -> None:
-        self._bytes += partly.kept_bytes
-        if self._bytes > _MOST_KEPT_BYTES:
-            self._client.pause(PauseReason.REJECTIONS)
-
-    def ends(self, partly: PartlyRejected) -> None:
-        self._bytes -= partly.kept_bytes
-        if self._bytes <= _MOST_KEPT_BYTES:
-            self._client.resume(PauseReason.REJECTIONS)

@@ -10,6 +10,7 @@ from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.headers import HEAD_BYTES, parse_request_header
 from sluicegate.proxy.fastpath.paths import FALL_BACK, GOOD
+from sluicegate.proxy.session.client.client_details import holder_of
 from sluicegate.proxy.session.client.client_text import client_text
 from sluicegate.proxy.session.client.identity import ClientIdentity, read_header
 from sluicegate.proxy.session.connection import Connection
@@ -19,13 +20,14 @@ from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.produce.effect_performer import ProduceEffects
 from sluicegate.proxy.session.produce.handler import NO_QUOTA, ProduceHandler
 from sluicegate.proxy.session.quotas.metering import Metering, QuotaDecision
-from sluicegate.proxy.session.reports import Lines, Validations
+from sluicegate.proxy.session.reports import Lines
 from sluicegate.proxy.session.request_clock import RequestClock
 from sluicegate.proxy.session.request_runner import RequestRunner
 from sluicegate.validation.in_force import RulesInForce
 
 if TYPE_CHECKING:
     from sluicegate.proxy.fastpath.fast_path import FastRequests
+    from sluicegate.validation.ordinary import OrdinaryRequests
 
 _PRODUCE = APIS[ApiKey.PRODUCE]
 # Enough for a client id; longer headers are parsed each time, so that no connection keeps more.
@@ -50,7 +52,7 @@ class ProduceIntake:
         rules: RulesInForce,
         clock: RequestClock,
         log: Lines,
-        validations: Validations,
+        ordinary: "OrdinaryRequests | None",
         fast: "FastRequests | None",
         known_client_buffer: memoryview | None,
     ) -> None:
@@ -66,7 +68,7 @@ class ProduceIntake:
         self._rules = rules
         self._clock = clock
         self._log = log
-        self._validations = validations
+        self._ordinary = ordinary
         self._fast = fast
         self._known_client_buffer = known_client_buffer
         self._version = 0
@@ -117,7 +119,6 @@ class ProduceIntake:
         if self._knows_header_of(version, frame):
             self._identity.client_id = self._header_client_id
         else:
-            self.settle_batches()
             body_at = read_header(self._identity, _PRODUCE, version, frame).body_at
             decision = self._metering.admit(self._identity.for_rules())
             self._reads_more()
@@ -130,21 +131,13 @@ class ProduceIntake:
         """Forget the header after an accepted token, because quotas and exemptions depend on the principal."""
         self._header_version = -1
         if self._fast is not None:
-            self._fast.remember(-1, b"")
+            self._fast.forget()
         doubt = self._identity.doubt
         if doubt is not None and self._rules.rulebook.in_file.names_principals:
             self._log.unverified_principal(self._identity, doubt)
 
-    def settle_batches(self) -> None:
-        """Count the batches that the fast path has forwarded since the last call, for the known header's client id."""
-        if self._fast is not None:
-            traffic = self._fast.take_traffic()
-            if traffic[0]:
-                self._validations.forwarded(self._identity, self._header_client_id, traffic)
-
     def end(self) -> None:
         """Clean up at the end of the session."""
-        self.settle_batches()
         self._handler.end()
 
     def _passes(self, fast: "FastRequests", frame: bytearray, came: float) -> bool:
@@ -174,8 +167,9 @@ class ProduceIntake:
         self._header_generation = self._rules.generation
         self._header_rest = rest
         self._header_client_id = self._identity.client_id
-        if self._fast is not None and not self._is_exempt:
-            self._fast.remember(self._header_version, rest)
+        if self._fast is not None and self._ordinary is not None and not self._is_exempt:
+            sender = self._ordinary.sender(self._identity.client_id, holder_of(self._identity))
+            self._fast.remember(self._header_version, rest, sender)
             self._fast.meter(self._metering.passed if self._metering.is_on else None)
 
     @property

@@ -5,19 +5,16 @@ acks=0 get no response, so they set none either.
 """
 
 from collections import Counter
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Mapping
 
 from sluicegate.protocol.errors import ErrorCode
-from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.produce_request import ProduceRequest
-from sluicegate.protocol.produce_response import produce_body_at, walk_produce_response
-from sluicegate.proxy.responses.produce_responses import Spot, key_of
-from sluicegate.proxy.session.in_flight import Finish, InFlightRequest
+from sluicegate.proxy.responses.produce_responses import ClientError, Spot, key_of
 from sluicegate.validation.previous_times import Partition, PreviousTimes, PreviousTimesInOrder
 from sluicegate.validation.validated_request import ValidatedRequest
 
-_Times = dict[Spot, tuple[Partition, int]]
+ExpectedTimes = Mapping[Spot, tuple[Partition, int]]
+"""The times (ms) of the batches of one request."""
 
 
 class StoredTimes:
@@ -29,17 +26,14 @@ class StoredTimes:
         self._settled: Callable[[None], None] | None = None
         self.previous = PreviousTimesInOrder(known, self._under_way)
 
-    def expect(self, in_flight: InFlightRequest, request: ProduceRequest, validated: ValidatedRequest) -> None:
-        """Learn times from the response to `in_flight`; its `finish` still applies."""
-        if not validated.times:
-            return
-        times: _Times = {}
+    def expect(self, request: ProduceRequest, validated: ValidatedRequest) -> ExpectedTimes:
+        """Return the times of a request that is forwarded now, for `responded`."""
+        times: dict[Spot, tuple[Partition, int]] = {}
         for (t, p), (partition, time) in validated.times.items():
             topic = request.topics[t]
             times[Spot(key_of(topic), topic.partitions[p].index)] = partition, time
         self._under_way.update(partition for partition, _ in times.values())
-        most = 2 * sum(1 + len(topic.partitions) for topic in request.topics)
-        in_flight.finish_with(partial(self._responded, times, request.version, most, in_flight.finish))
+        return times
 
     def when_settled(self, callback: Callable[[None], None]) -> None:
         """Call `callback` when the broker has responded to all requests in flight."""
@@ -48,21 +42,16 @@ class StoredTimes:
         else:
             callback(None)
 
-    def _responded(
-        self, times: _Times, version: int, most: int, finish: Finish | None, frame: bytearray
-    ) -> Parts | None:
-        """Store the times of successful batches and finish the response. Raises MalformedMessage."""
-        for entry in walk_produce_response(frame, version, produce_body_at(frame, version), most).entries:
-            expected = times.get(Spot(entry.topic, entry.index))
-            if expected is not None and entry.code == ErrorCode.NONE:
-                (topic, index), time = expected
+    def responded(self, times: ExpectedTimes, client_errors: Mapping[Spot, ClientError]) -> None:
+        """Store the times of the batches that the broker has stored."""
+        for spot, ((topic, index), time) in times.items():
+            error = client_errors.get(spot)
+            if error is not None and error.code == ErrorCode.NONE:
                 self._known.stored(topic, index, time)
         for partition, _ in times.values():
             self._under_way[partition] -= 1
             if not self._under_way[partition]:
                 del self._under_way[partition]
-        made = (frame,) if finish is None else finish(frame)
         if not self._under_way and self._settled is not None:
             settled, self._settled = self._settled, None
             settled(None)
-        return made

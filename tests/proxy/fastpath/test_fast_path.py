@@ -144,7 +144,6 @@ def test_both_paths_together_equal_the_slow_path(seed: int) -> None:
     assert len(with_it.playbook.session.queue) == len(without.playbook.session.queue) == 0
     ordinary = with_it.playbook.parts.ordinary
     assert ordinary is not None and ordinary.requests > 5
-    with_it.playbook.session.requests.settle_batches()
     with_it.playbook.parts.observer.settle_traffic()
     with_fast_path, without_fast_path = (each.playbook.parts.observer.counted() for each in (with_it, without))
     assert in_all(with_fast_path) == in_all(without_fast_path)

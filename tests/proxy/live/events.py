@@ -1,7 +1,10 @@
-"""Violations as the observer reports them."""
+"""Violations as the proxy reports them."""
 
 from sluicegate.protocol.errors import ErrorCode
-from sluicegate.proxy.reporting.events.violation_event import ClientDetails, EventNumbering, Violation, violation
+from sluicegate.proxy.reporting.events.violation_event import EventNumbering, Violation, violation
+from sluicegate.proxy.session.client.client_details import ClientDetails
+from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome, Finding
+from sluicegate.validation.outcome import Change, Copies, Outcome
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.validated_request import ValidationBasis
@@ -9,6 +12,8 @@ from sluicegate.validation.verdict import BadRecord, Beginning, Reason, RecordSa
 
 NOW = 1_800_000_000_000
 SECRET = b"what-a-record-holds"
+_CHANGES = {Mode.FIX: (Change.FIXED,), Mode.MARK: (Change.MARKED,)}
+_COPIES = {Mode.QUARANTINE: Copies.QUARANTINED, Mode.COPY: Copies.COPIED}
 
 
 def rejected(
@@ -25,14 +30,16 @@ def rejected(
     bad = BadRecord(3, timestamp, reason, "its text", contents=shown)
     verdict = Rejected(ErrorCode.INVALID_TIMESTAMP, reason, "its message", (bad,) * 5, 5, 8)
     who = ClientDetails(peer, client_id, "lib", "1.0", None)
-    return violation(
-        mode,
-        who,
+    is_kept_out = mode in (Mode.REJECT, Mode.QUARANTINE)
+    batch = BatchOutcome(
         topic,
         None,
         0,
-        verdict,
-        ValidationBasis(TopicPolicy(), now_ms),
-        EventNumbering("proxy:9092").next(),
-        10,
+        8,
+        100,
+        Outcome.REJECTED if is_kept_out else Outcome.ACCEPTED,
+        ErrorCode.INVALID_TIMESTAMP if is_kept_out else ErrorCode.NONE,
+        changes=_CHANGES.get(mode, ()),
+        basis=ValidationBasis(TopicPolicy(), now_ms),
     )
+    return violation(who, batch, Finding(mode, verdict, _COPIES.get(mode)), EventNumbering("proxy:9092").next(), 10)

@@ -3,14 +3,14 @@
 import json
 
 from sluicegate.proxy.live.live_view import MAX_VIOLATIONS, LiveView
-from sluicegate.proxy.reporting.events.violation_event import EventNumbering, event_of
+from sluicegate.proxy.reporting.events.violation_event import event_of
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.validation.rules.rule import Mode
 from tests.proxy.live.events import NOW, SECRET, rejected
 
 
 def test_the_newest_violations_are_kept_with_one_record() -> None:
-    view = LiveView(Counters(), None, NOW, {}, EventNumbering("proxy:9092"))
+    view = LiveView(Counters(), None, NOW)
     for number in range(MAX_VIOLATIONS + 7):
         view.write(rejected(f"client-{number}"))
 
@@ -23,7 +23,7 @@ def test_the_newest_violations_are_kept_with_one_record() -> None:
 
 
 def test_observed_batches_do_not_count_as_rejected() -> None:
-    view = LiveView(Counters(), None, NOW, {}, EventNumbering("proxy:9092"))
+    view = LiveView(Counters(), None, NOW)
     for mode in Mode:
         view.write(rejected(mode=mode))
 

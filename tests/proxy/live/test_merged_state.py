@@ -11,7 +11,6 @@ from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.live.live_view import LiveView
 from sluicegate.proxy.live.merged_state import merged_state
 from sluicegate.proxy.live.traffic import MAX_TOPICS
-from sluicegate.proxy.reporting.events.violation_event import EventNumbering
 from sluicegate.proxy.reporting.metrics.broker_errors import BrokerErrorCounts
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.session.client.identity import ClientIdentity
@@ -70,7 +69,7 @@ def test_broker_errors_of_one_client_at_two_workers_are_added() -> None:
     for worker in (1, 2):
         errors = BrokerErrorCounts(Counters(), Lock(), lambda worker=worker: NOW + worker)
         errors.broker_error(ClientIdentity("192.0.2.1:5", "billing"), ApiKey.METADATA, 29)
-        states.append(seen(LiveView(Counters(), None, NOW, {}, EventNumbering("proxy:9092")), [], errors=errors))
+        states.append(seen(LiveView(Counters(), None, NOW), [], errors=errors))
 
     (error,) = merged_state(states)["broker_errors"]
 
@@ -84,7 +83,7 @@ def test_broker_errors_of_one_client_at_two_workers_are_added() -> None:
 
 
 def view_with(client_id: str, seconds: dict[int, int]) -> LiveView:
-    view = LiveView(Counters(), None, NOW, {}, EventNumbering("proxy:9092"))
+    view = LiveView(Counters(), None, NOW)
     view.write(rejected(client_id))
     total = 0
     for second, records in seconds.items():
@@ -119,7 +118,7 @@ def test_two_histories_are_added_second_by_second() -> None:
 
 def test_a_new_process_does_not_change_the_other_histories() -> None:
     one = seen(view_with("a", {100: 1, 101: 2}), [])
-    new = seen(LiveView(Counters(), None, NOW, {}, EventNumbering("proxy:9092")), [])
+    new = seen(LiveView(Counters(), None, NOW), [])
 
     assert merged_state([one, new])["history"] == one["history"]
     assert merged_state([new, new])["history"] == new["history"]
@@ -137,7 +136,7 @@ def test_different_clients_stay_apart_the_worst_first() -> None:
 def test_topics_of_two_workers_are_listed_once_and_the_oldest_make_room() -> None:
     states = []
     for worker in range(2):
-        view = LiveView(Counters(), None, NOW, {}, EventNumbering("proxy:9092"))
+        view = LiveView(Counters(), None, NOW)
         view.tick(NOW + worker)
         for name in ("orders", f"of-{worker}"):
             view.topics.seen(name)

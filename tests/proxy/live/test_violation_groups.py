@@ -2,14 +2,13 @@
 
 from sluicegate.proxy.live.live_view import LiveView
 from sluicegate.proxy.live.violation_groups import MAX_GROUPS
-from sluicegate.proxy.reporting.events.violation_event import EventNumbering
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.validation.verdict import Reason
 from tests.proxy.live.events import NOW, rejected
 
 
 def new_view() -> LiveView:
-    return LiveView(Counters(), None, NOW, {}, EventNumbering("proxy:9092"))
+    return LiveView(Counters(), None, NOW)
 
 
 def test_equal_violations_are_one_group_with_times_and_newest_example() -> None:

@@ -10,17 +10,22 @@ from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_request
 from sluicegate.proxy.live.live_view import LiveView
 from sluicegate.proxy.reporting.events.violation_event import EventNumbering, Violation, event_of
+from sluicegate.proxy.reporting.events.violation_events import ViolationEvents
 from sluicegate.proxy.reporting.logs.aggregation import LINES_A_SECOND, LINES_AT_ONCE
+from sluicegate.proxy.reporting.logs.session_log import SessionLog
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
 from sluicegate.proxy.reporting.metrics.validation_counts import ValidationCounts
 from sluicegate.proxy.reporting.observer import Observer
+from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.responses.topic_names import TopicNames
+from sluicegate.proxy.session.client.client_text import client_text
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.validated_request import ValidatedRequest, ValidationBasis
 from sluicegate.validation.verdict import BadRecord, Reason, Rejected
+from tests.proxy.session.outcomes import settled
 from tests.wire.raw_client import produce_body, topic_data
 
 NOW = 1_800_000_000_000
@@ -46,21 +51,18 @@ class Seen:
     def __init__(self, max_topics: int = 500) -> None:
         self.counters, self.kept, self.names = Counters(), Kept(), TopicNames()
         labels = TopicLabels(self.counters, self._is_known, [])
-        counts = ValidationCounts(
-            self.counters,
-            labels,
-            {},
-            LiveView(self.counters, None, 0, {}, EventNumbering("proxy:9092")),
-            max_topics=max_topics,
-        )
+        counts = ValidationCounts(self.counters, labels, LiveView(self.counters, None, 0), max_topics=max_topics)
+        events = ViolationEvents(self.kept, 2, EventNumbering("proxy:9092"))
         self.observer = Observer(
             labels,
-            {},
-            self.kept,
-            max_records=2,
-            counts=counts,
+            counts,
+            events,
+            (),
+            (),
+            WriteHealth(),
             later=lambda step: step(),
-            numbering=EventNumbering("proxy:9092"),
+            log=SessionLog(),
+            internal_errors=self.counters.internal_errors,
         )
 
     def _is_known(self, name: str) -> bool:
@@ -72,7 +74,8 @@ class Seen:
         places = [(t, p) for t, topic in enumerate(request.topics) for p in range(len(topic.partitions))]
         validated = ValidatedRequest(rejected=dict.fromkeys(places, rejected))
         validated.basis.update(dict.fromkeys(places, HELD_TO))
-        self.observer.validated(ClientIdentity("10.0.0.1:5", client_id), request, validated)
+        identity = ClientIdentity("10.0.0.1:5", client_text(client_id))
+        self.observer.settled(settled(identity, request, validated))
 
 
 def request_of(topics: dict[str, int]) -> ProduceRequest:
@@ -109,14 +112,14 @@ def test_a_batch_that_breaks_rejecting_and_observing_rules_is_one_observed_batch
     validated.reject((0, 0), keyed, ValidationBasis(TopicPolicy(mode=Mode.OBSERVE), NOW))
 
     with capture_logs():
-        seen.observer.validated(ClientIdentity("10.0.0.1:5", "billing"), request, validated)
+        seen.observer.settled(settled(ClientIdentity("10.0.0.1:5", "billing"), request, validated))
 
     counters = seen.counters
-    assert counters.validated_batches == {"forwarded": 1}
+    assert counters.validated_batches == {"accepted": 1}
     assert counters.batch_counts["sluicegate_observed_batches"] == {("known-payments", "INVALID_TIMESTAMP"): 1}
     assert counters.batch_counts["sluicegate_observed_records"] == {("known-payments", "INVALID_TIMESTAMP"): 3}
-    assert counters.rule_batches == {("keyed", "observe"): 1, ("text", "observe"): 1}
-    assert counters.rule_records == {("keyed", "observe"): 3, ("text", "observe"): 2}
+    assert counters.rule_batches == {("keyed", "accepted"): 1, ("text", "accepted"): 1}
+    assert counters.rule_records == {("keyed", "accepted"): 3, ("text", "accepted"): 2}
     assert {kind[1]: count for kind, count in counters.violations.items()} == {"keyed": 1, "text": 1}
     assert [event_of(kept)["rules"][0]["rule"] for kept in seen.kept.violations] == ["keyed", "text"]
 
@@ -169,10 +172,10 @@ def test_reporting_ten_thousand_rejections_takes_less_than_its_share_of_the_loop
     places = [(0, p) for p in range(10_000)]
     validated = ValidatedRequest(rejected=dict.fromkeys(places, rejection(bad=1000, listed=1000)))
     validated.basis.update(dict.fromkeys(places, HELD_TO))
-    identity = ClientIdentity("10.0.0.1:5", "c")
+    outcome = settled(ClientIdentity("10.0.0.1:5", "c"), request, validated)
 
     with capture_logs():
-        took = min(timed(seen.observer.validated, identity, request, validated) for _ in range(3))
+        took = min(timed(seen.observer.settled, outcome) for _ in range(3))
     made = min(timed(lambda: [event_of(kept) for kept in seen.kept.violations[:10_000]]) for _ in range(3))
 
     assert took < 1.3 * made, "the events are not made on the loop: else it were 1.7 times as long"

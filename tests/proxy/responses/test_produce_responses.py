@@ -8,6 +8,7 @@ from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from sluicegate.protocol.messages.schema import Value
 from sluicegate.protocol.produce_request import walk_produce_request
+from sluicegate.protocol.produce_response import walk_produce_response
 from sluicegate.proxy.responses.log_starts import LogStarts
 from sluicegate.proxy.responses.produce_responses import PartlyRejected, Spot
 from sluicegate.proxy.responses.rewriting import ResponseRewriter
@@ -40,7 +41,8 @@ def answered(request: PartlyRejected, *entries: tuple[int, int, int]) -> list[Va
     ]
     body = PRODUCE_RESPONSE.build({"responses": [{"name": "t", "partition_responses": said}]}, VERSION)
     rewriter: ResponseRewriter = None  # v8 has no addresses
-    frame = b"".join(request.finish(bytearray(bytes(4) + body), 4, rewriter, None))
+    response = walk_produce_response(bytearray(bytes(4) + body), VERSION, 4, 100)
+    frame = b"".join(request.merged(response, rewriter, None))
     value = PRODUCE_RESPONSE.parse(frame[4:], VERSION)
     found: list[Value] = value["responses"][0]["partition_responses"]
     return found
@@ -176,7 +178,7 @@ def test_a_request_that_is_rejected_whole_has_one_code_for_all_of_it() -> None:
         body = PRODUCE_RESPONSE.build(
             {"responses": [{"name": "t", "partition_responses": said}], "throttle_time_ms": 0}, 2
         )
-        parts = made.finish(bytearray(bytes(4) + body), 4, None, None)
+        parts = made.merged(walk_produce_response(bytearray(bytes(4) + body), 2, 4, 100), None, None)
         answer = b"".join(parts)
         found = PRODUCE_RESPONSE.parse(answer[4:], 2)["responses"][0]["partition_responses"]
         assert [entry["error_code"] for entry in found] == expected

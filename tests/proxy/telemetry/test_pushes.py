@@ -16,9 +16,9 @@ from structlog.testing import capture_logs
 
 from sluicegate.config.otel import Otel
 from sluicegate.config.tls import ServerTls
-from sluicegate.proxy.reporting.events.violation_event import ClientDetails
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.reporting.write_health import WriteHealth
+from sluicegate.proxy.session.client.client_details import ClientDetails
 from sluicegate.proxy.telemetry.metric_push import MetricPush
 from sluicegate.proxy.telemetry.receiver import Receiver
 from sluicegate.proxy.telemetry.request_traces import RequestSummary

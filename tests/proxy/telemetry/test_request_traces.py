@@ -7,13 +7,14 @@ from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.trace import StatusCode
 
+from sluicegate.proxy.session.client.client_text import client_text
 from sluicegate.proxy.session.client.identity import ClientIdentity
-from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.telemetry.request_traces import RequestSummary, RequestTraces
 from sluicegate.proxy.telemetry.span_push import span_of
 from sluicegate.validation.validated_request import ValidatedRequest
 from sluicegate.validation.verdict import Accepted
 from tests.proxy.reporting.test_observer import HELD_TO, NOW, rejection, request_of
+from tests.proxy.session.outcomes import settled
 
 RESOURCE = Resource({})
 CLIENT = ClientIdentity("[2001:db8::1]:5", "billing", "librdkafka", "2.6", "User:alice")
@@ -24,18 +25,15 @@ class Traced:
 
     def __init__(self, most: int = 10) -> None:
         self.kept: list[RequestSummary] = []
-        self.now_ms = NOW
-        self.traces = RequestTraces({}, most, self.kept.append, lambda: self.now_ms)
+        self.now = 0.0
+        self.traces = RequestTraces(most, self.kept.append, lambda: self.now)
 
-    def sends(
-        self,
-        validated: ValidatedRequest,
-        at: float = 100,
-        topics: dict[str, int] | None = None,
-        in_flight: InFlightRequest | None = None,
-    ) -> None:
-        request = request_of(topics or {"payments": 1})
-        self.traces.sent(CLIENT, request, validated, at - 0.25, at, in_flight)
+    def sends(self, validated: ValidatedRequest, at: float = 100, upstream_seconds: float | None = None) -> None:
+        self.now = at
+        request = request_of({"payments": 1})
+        self.traces.request_settled(
+            settled(CLIENT, request, validated, None, NOW, proxy_seconds=0.25, upstream_seconds=upstream_seconds)
+        )
 
 
 def good() -> ValidatedRequest:
@@ -65,7 +63,7 @@ def test_a_rejected_request_names_client_topic_verdict_and_what_was_wrong() -> N
         "network.peer.address": "2001:db8::1",
         "network.peer.port": 5,
         "error.type": "INVALID_TIMESTAMP",
-        "sluicegate.verdict": "rejected",
+        "sluicegate.outcome": "rejected",
         "sluicegate.client.software": "librdkafka 2.6",
         "sluicegate.client.principal": "User:alice",
         "sluicegate.problem.record": 0,
@@ -73,10 +71,12 @@ def test_a_rejected_request_names_client_topic_verdict_and_what_was_wrong() -> N
 
 
 def _quarantined(validated: ValidatedRequest) -> None:
+    validated.to_quarantine = {(0, 0): (validated.rejected[0, 0],)}
     validated.quarantined = frozenset({(0, 0)})
 
 
 def _not_kept(validated: ValidatedRequest) -> None:
+    validated.to_quarantine = {(0, 0): (validated.rejected[0, 0],)}
     validated.to_retry = {(0, 0): "unknown topic"}
 
 
@@ -85,18 +85,18 @@ def _observed(validated: ValidatedRequest) -> None:
 
 
 @pytest.mark.parametrize(
-    ("become", "verdict", "is_error"),
-    [(_quarantined, "quarantined", True), (_not_kept, "send_again", True), (_observed, "observed", False)],
+    ("become", "outcome", "is_error"),
+    [(_quarantined, "rejected", True), (_not_kept, "resend", True), (_observed, "accepted", False)],
 )
-def test_the_verdict_is_the_outcome(become: Callable[[ValidatedRequest], None], verdict: str, is_error: bool) -> None:
+def test_a_span_has_the_outcome(become: Callable[[ValidatedRequest], None], outcome: str, is_error: bool) -> None:
     traced, validated = Traced(), rejected()
     become(validated)
 
     traced.sends(validated)
 
     span = span_of(traced.kept[0], RESOURCE)
-    assert span.attributes["sluicegate.verdict"] == verdict
-    assert span.attributes[f"sluicegate.batches.{verdict}"] == 1
+    assert span.attributes["sluicegate.outcome"] == outcome
+    assert span.attributes[f"sluicegate.batches.{outcome}"] == 1
     assert (span.status.status_code is StatusCode.ERROR) is is_error
 
 
@@ -108,35 +108,27 @@ def test_valid_and_violating_requests_are_sampled_separately_and_skipped_ones_co
         traced.sends(rejected(), at)
     traced.sends(rejected(), 101.5)
 
-    assert [one.verdict for one in traced.kept] == ["forwarded", "rejected"] * 2 + ["rejected"]
+    assert [one.outcome for one in traced.kept] == ["accepted", "rejected"] * 2 + ["rejected"]
     assert [one.untraced for one in traced.kept] == [0, 0, 0, 0, 2]
 
 
-def test_a_span_ends_with_the_brokers_response_or_a_timeout() -> None:
-    traced, answered, never = Traced(), InFlightRequest(1), InFlightRequest(2)
-    traced.sends(good(), in_flight=answered)
-    traced.sends(good(), in_flight=never)
-    assert traced.kept == []
+def test_a_span_ends_with_the_brokers_response() -> None:
+    traced = Traced()
 
-    traced.traces.response_began(answered, 0.5)
-    traced.traces.response_began(InFlightRequest(3), 0.5)
-    traced.now_ms += 40_000
-    traced.traces.sweep()
+    traced.sends(good(), upstream_seconds=0.5)
 
-    assert [one.upstream_seconds for one in traced.kept] == [0.5, None]
     span = span_of(traced.kept[0], RESOURCE)
     assert span.end_time - span.start_time == 750_000_000
 
 
 def test_names_of_clients_are_cut_and_escaped() -> None:
     traced = Traced()
-    traced.traces.sent(
-        ClientIdentity("10.0.0.1:5", "c\x1b" + "x" * 20_000),
-        request_of({f"topic-{i}" + "y" * 1000: 1 for i in range(300)}),
-        rejected(),
-        0,
-        0,
-        None,
+    request = request_of({f"topic-{i}" + "y" * 1000: 1 for i in range(300)})
+    validated = ValidatedRequest(accepted={(t, 0): Accepted(3, 0) for t in range(1, 300)}, rejected=rejected().rejected)
+    validated.basis[0, 0] = HELD_TO
+
+    traced.traces.request_settled(
+        settled(ClientIdentity("10.0.0.1:5", client_text("c\x1b" + "x" * 20_000)), request, validated)
     )
 
     span = span_of(traced.kept[0], RESOURCE)
@@ -144,14 +136,3 @@ def test_names_of_clients_are_cut_and_escaped() -> None:
     assert values["messaging.client.id"].startswith("c\\x1bx")
     assert (len(values["sluicegate.topics"]), values["sluicegate.topics.count"]) == (10, 300)
     assert encode_spans([span]).ByteSize() < 8000
-
-
-def test_requests_waiting_for_brokers_are_bounded() -> None:
-    traced = Traced(most=2000)
-
-    for number in range(1001):
-        traced.sends(good(), in_flight=InFlightRequest(number))
-
-    assert len(traced.kept) == 1
-    traced.traces.close()
-    assert len(traced.kept) == 1001

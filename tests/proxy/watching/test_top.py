@@ -10,7 +10,6 @@ from rich.console import Console
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.live.flow_history import rates_of
 from sluicegate.proxy.live.live_view import LiveView
-from sluicegate.proxy.reporting.events.violation_event import EventNumbering
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.watching.admin_client import ProxyState, StateUnavailable, read_state, read_states
 from sluicegate.proxy.watching.top_screen import screen
@@ -49,7 +48,7 @@ def test_each_proxy_has_a_row_and_all_together_one() -> None:
 
 
 def test_topics_have_their_rates_and_what_was_rejected_and_observed() -> None:
-    view = LiveView(Counters(), None, NOW, {}, EventNumbering("proxy:9092"))
+    view = LiveView(Counters(), None, NOW)
     for topic, batches in (("busy", 50), ("quiet", 10), ("payments", 20)):
         view.sent_to(topic, batches, batches, 1000 * batches)
     for number in range(20):

@@ -8,7 +8,7 @@ import pytest
 from sluicegate.config.teams import Owner
 from sluicegate.proxy.live.live_state import ViolationGroupState
 from sluicegate.proxy.live.live_view import LiveView
-from sluicegate.proxy.reporting.events.violation_event import EventNumbering, Violation, event_of
+from sluicegate.proxy.reporting.events.violation_event import Violation, event_of
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.watching.topic_violations import EventsUnreadable, TopicViolations, lines_about
 from sluicegate.validation.policy import TopicPolicy
@@ -103,7 +103,7 @@ def test_names_do_nothing_to_a_terminal(tmp_path: Path) -> None:
 
 
 def _violation_groups(*events: Violation) -> list[ViolationGroupState]:
-    view = LiveView(Counters(), None, NOW, {}, EventNumbering("proxy:9092"))
+    view = LiveView(Counters(), None, NOW)
     for event in events:
         view.write(event)
     return view.violation_groups.state(10)

@@ -8,8 +8,8 @@ import pytest
 
 from sluicegate.protocol.records.columns import read_headers
 from sluicegate.protocol.records.contents import TakenRecord
-from sluicegate.proxy.reporting.events.violation_event import ClientDetails
 from sluicegate.proxy.responses.dispatch import DeadLetters
+from sluicegate.proxy.session.client.client_details import ClientDetails
 from sluicegate.proxy.writing.dead_letter_writer import headers_of
 from sluicegate.validation.dispositions.quarantine import DeadLetterHeader, Violated
 from sluicegate.validation.verdict import Reason

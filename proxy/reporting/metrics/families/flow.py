@@ -1,8 +1,8 @@
 """Declares the metrics of validated traffic, of requests, and of latencies."""
 
-from sluicegate.proxy.reporting.metrics.batch_events import OUTCOMES
 from sluicegate.proxy.reporting.metrics.family import Family, counter, gauge, histogram
 from sluicegate.validation.fallback_reason import FallbackReason
+from sluicegate.validation.outcome import Outcome
 
 _SAMPLED = (
     "On the fast path one of 128 requests of an API is timed and counts as 128 (for each worker); on the slow path "
@@ -36,9 +36,10 @@ TIME: tuple[Family, ...] = (
 )
 
 
+_OUTCOMES = tuple(outcome.value for outcome in Outcome)
 _BY_OUTCOME = (
-    "`forwarded` (valid, observed or marked), `fixed` (forwarded with corrected timestamps), `rejected`, `quarantined` "
-    "(rejected, and the bad records stored in the dead-letter topic)"
+    "`accepted` (the broker has stored it), `rejected` (by the proxy, or by the broker with an error that is final), "
+    "`resend` (the client was told to send it again), `unknown` (acks=0, or the connection ended before the response)"
 )
 _PATHS = (("Produce", "fast"), ("Produce", "slow"))
 
@@ -52,26 +53,22 @@ FLOW: tuple[Family, ...] = (
     counter(
         "sluicegate_validated_batches",
         "Validated batches, by outcome.",
-        f"Start here: the share that is not `forwarded`. Outcomes: {_BY_OUTCOME}. The sum is all validated batches.",
+        f"Start here: the share that is not `accepted`. Outcomes: {_BY_OUTCOME}. Counted when the outcome is known.",
         lambda s: s.counters.validated_batches,
         ("outcome",),
-        OUTCOMES,
+        _OUTCOMES,
     ),
     counter(
         "sluicegate_validated_records",
-        "Records of validated batches, by outcome of the batch; a batch that cannot be parsed counts none.",
-        "How much data is affected. One bad record rejects its whole batch, as on a broker.",
+        "Records of validated batches; a batch that cannot be parsed counts none.",
+        "The total for all ratios of records.",
         lambda s: s.counters.validated_records,
-        ("outcome",),
-        OUTCOMES,
     ),
     counter(
         "sluicegate_validated_bytes",
-        "Bytes of validated batches as received (compressed), by outcome of the batch.",
-        "For sizing, and for the traffic that rejections cost.",
+        "Bytes of validated batches as received (compressed).",
+        "For sizing.",
         lambda s: s.counters.validated_bytes,
-        ("outcome",),
-        OUTCOMES,
     ),
     counter(
         "sluicegate_accepted_batches",

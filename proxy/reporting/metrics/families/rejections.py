@@ -8,12 +8,12 @@ _TOPIC_ERROR = ("topic", "error")
 REJECTIONS: tuple[Family, ...] = (
     counter(
         "sluicegate_violations",
-        "Batches with violations, by topic, rule (its name, or a broker's reason such as timestamp_in_future), mode "
-        "(outcome), and client id. Bounded: 100 client ids, 1000 series for each process; the others count as `other`.",
+        "Batches with violations, by topic, rule (its name, or a broker's reason such as timestamp_in_future), outcome "
+        "of the batch, and client id. Bounded: 100 client ids, 1000 series for each process; the others count as `other`.",
         "To find the client. The event file has each violation with its record and address "
         "([violations](violations.md)).",
         lambda s: s.counters.violations,
-        ("topic", "rule", "mode", "client_id"),
+        ("topic", "rule", "outcome", "client_id"),
     ),
     gauge(
         "sluicegate_topic_owner_info",
@@ -25,8 +25,9 @@ REJECTIONS: tuple[Family, ...] = (
     ),
     batch_counter(
         "sluicegate_rejected_batches",
-        "Rejected batches.",
-        "The alert for failing producers: their clients get this error.",
+        "Batches that the proxy has rejected, quarantined ones included.",
+        "The alert for failing producers. `error`: what their clients got, a broker's own error if that came first; "
+        "`none`: they got no response (acks=0, or the connection ended).",
         BatchEvent.REJECTED,
         labels=_TOPIC_ERROR,
     ),
@@ -157,18 +158,18 @@ REJECTIONS: tuple[Family, ...] = (
     ),
     counter(
         "sluicegate_rule_batches",
-        "Batches that violate a rule of the configuration, or have fields that it masks, by rule and mode (outcome, or "
-        "`mask`).",
+        "Batches that violate a rule of the configuration, or have fields that it masks, by rule and "
+        "outcome of the batch.",
         "Which of your rules producers violate.",
         lambda s: s.counters.rule_batches,
-        ("rule", "mode"),
+        ("rule", "outcome"),
     ),
     counter(
         "sluicegate_rule_records",
         "Records that violate a rule of the configuration, or have fields that it masks.",
         "The same, in records.",
         lambda s: s.counters.rule_records,
-        ("rule", "mode"),
+        ("rule", "outcome"),
     ),
     batch_counter(
         "sluicegate_far_ahead_batches",

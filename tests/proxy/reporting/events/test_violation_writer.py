@@ -20,20 +20,21 @@ from sluicegate.config.teams import Owner
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.events.violation_event import (
-    ClientDetails,
     EventOrigin,
     Rehearsal,
     Violation,
-    client_details,
     event_of,
     violation,
 )
 from sluicegate.proxy.reporting.events.violation_writer import EventFile, ViolationFile
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.reporting.write_health import WriteHealth
+from sluicegate.proxy.session.client.client_details import ClientDetails, client_details
 from sluicegate.proxy.session.client.identity import ClientIdentity
+from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome, Finding
 from sluicegate.validation.cluster_settings import AFTER_MAX, BEFORE_MAX
 from sluicegate.validation.from_keys import rulebook_of
+from sluicegate.validation.outcome import Outcome
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.timestamps import RehearsedBound
@@ -48,10 +49,7 @@ UNBOUNDED = 1 << 40
 ORIGIN = EventOrigin("proxy:9092", "a-1")
 REHEARSAL = Rehearsal(
     client_details(ClientIdentity("p", "c")),
-    "payments",
-    None,
-    3,
-    9,
+    BatchOutcome("payments", None, 3, 9, 100, Outcome.ACCEPTED, 0),
     ((RehearsedBound(BEFORE_MAX, 10), 4), (RehearsedBound(AFTER_MAX, 60_000), 2)),
     NOW,
     ORIGIN,
@@ -63,9 +61,14 @@ def rejected(count: int) -> Rejected:
     return Rejected(ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_IN_FUTURE, "message", tuple(bad), count, records=99)
 
 
+def batch(topic: str, partition: int) -> BatchOutcome:
+    """A rejected batch."""
+    return BatchOutcome(topic, None, partition, 99, 500, Outcome.REJECTED, ErrorCode.INVALID_TIMESTAMP, basis=HELD_TO)
+
+
 def one(partition: int = 0, client_id: str = "c", topic: str = "t", bad: int = 1) -> Violation:
     client = client_details(ClientIdentity("127.0.0.1:5", client_id))
-    return violation(Mode.REJECT, client, topic, None, partition, rejected(bad), HELD_TO, ORIGIN, max_records=10)
+    return violation(client, batch(topic, partition), Finding(Mode.REJECT, rejected(bad)), ORIGIN, max_records=10)
 
 
 def file_at(
@@ -85,9 +88,8 @@ def partitions_in(path: Path) -> list[int]:
 
 def test_an_event_has_client_verdict_and_reason() -> None:
     identity = ClientIdentity("127.0.0.1:5", "billing", "apache-kafka-java", "4.3.1", "User:alice")
-    kept = violation(
-        Mode.REJECT, client_details(identity), "payments", None, 3, rejected(25), HELD_TO, ORIGIN, max_records=2
-    )
+    finding = Finding(Mode.REJECT, rejected(25))
+    kept = violation(client_details(identity), batch("payments", 3), finding, ORIGIN, max_records=2)
     identity.client_id = identity.principal = "what it says later"
 
     assert event_of(kept) == {
@@ -213,9 +215,8 @@ def test_a_rehearsal_has_the_count_of_each_bound() -> None:
 
 
 def test_only_so_many_bad_records_are_kept_and_all_are_counted() -> None:
-    kept = violation(
-        Mode.REJECT, client_details(ClientIdentity("p")), "t", None, 0, rejected(1000), HELD_TO, ORIGIN, max_records=10
-    )
+    finding = Finding(Mode.REJECT, rejected(1000))
+    kept = violation(client_details(ClientIdentity("p")), batch("t", 0), finding, ORIGIN, max_records=10)
 
     assert len(kept.bad_records) == 10
     assert event_of(kept)["bad_records"] == 1000

@@ -17,6 +17,7 @@ from sluicegate.proxy.reporting.metrics.violation_labels import MAX_CLIENTS, MAX
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.produce import validate_request
+from tests.proxy.session.outcomes import settled
 from tests.proxy.session.playbook import NOW, Playbook
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import produce_body, topic_data
@@ -67,7 +68,7 @@ def test_series_and_lines_do_not_grow_with_violating_clients() -> None:
                 DecompressionBudget(1 << 20, 1000, lambda: None),
                 client=client.for_rules(),
             )
-            play.parts.observer.validated(client, REQUEST, validated)
+            play.parts.observer.settled(settled(client, REQUEST, validated))
             play.loop.turns()
             if number + 1 in (EVERY_KIND, CLIENTS):
                 grown.append(series(play))
@@ -77,8 +78,10 @@ def test_series_and_lines_do_not_grow_with_violating_clients() -> None:
     assert len(named) == MAX_CLIENTS
     assert sum("sluicegate_violations_total" in each for each in grown[1]) <= MAX_KINDS
     told = [each for each in grown[1] if "sluicegate_rule_batches_total" in each]
-    rules = {("keyed", "reject"), ("idempotent", "reject"), ("text", "observe"), ("in-order", "observe")}
-    assert len(told) == len(rules | {("known-teams", "observe")})
-    assert all(any(f'mode="{mode}"' in each and f'rule="{rule}"' in each for each in told) for rule, mode in rules)
+    rules = {("keyed", "rejected"), ("idempotent", "rejected"), ("text", "accepted"), ("in-order", "accepted")}
+    assert len(told) == len(rules | {("known-teams", "accepted")})
+    assert all(
+        any(f'outcome="{outcome}"' in each and f'rule="{rule}"' in each for each in told) for rule, outcome in rules
+    )
     # Each kind has some lines at once and more with time, of which a slow machine takes more.
     assert len(lines) <= 5 * (LINES_AT_ONCE + LINES_A_SECOND * (monotonic() - began))

@@ -3,7 +3,7 @@
 from threading import Lock
 
 from sluicegate.protocol.errors import ErrorCode
-from sluicegate.proxy.reporting.events.violation_event import ClientDetails, EventOrigin, event_of, violation
+from sluicegate.proxy.reporting.events.violation_event import EventOrigin, event_of, violation
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters
 from sluicegate.proxy.reporting.metrics.violation_labels import (
     MAX_CLIENTS,
@@ -13,6 +13,9 @@ from sluicegate.proxy.reporting.metrics.violation_labels import (
     ViolationLabels,
     rules_of,
 )
+from sluicegate.proxy.session.client.client_details import ClientDetails
+from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome, Finding
+from sluicegate.validation.outcome import Outcome
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.validated_request import ValidationBasis
@@ -24,7 +27,7 @@ def test_the_first_clients_have_names_and_all_others_count_together() -> None:
     labels = ViolationLabels(counters, Lock(), max_clients=2)
 
     for client_id in ("a", "b", "c", "d", None):
-        labels.violated("orders", ("timestamp_in_future",), "reject", client_id, "10.0.0.1")
+        labels.violated("orders", ("timestamp_in_future",), "rejected", client_id, "10.0.0.1")
 
     by_client = {client: count for (_, _, _, client), count in counters.violations.items()}
     assert by_client == {"a": 1, "b": 1, OTHER: 3}
@@ -32,9 +35,9 @@ def test_the_first_clients_have_names_and_all_others_count_together() -> None:
 
 def test_a_client_without_an_id_has_its_own_label() -> None:
     counters = Counters()
-    ViolationLabels(counters, Lock()).violated("orders", ("null_key",), "observe", None, "10.0.0.1")
+    ViolationLabels(counters, Lock()).violated("orders", ("null_key",), "accepted", None, "10.0.0.1")
 
-    assert counters.violations == {("orders", "null_key", "observe", NO_CLIENT_ID): 1}
+    assert counters.violations == {("orders", "null_key", "accepted", NO_CLIENT_ID): 1}
 
 
 def test_beyond_the_bound_topic_and_client_are_lost_and_no_count_is() -> None:
@@ -42,11 +45,11 @@ def test_beyond_the_bound_topic_and_client_are_lost_and_no_count_is() -> None:
     labels = ViolationLabels(counters, Lock(), max_kinds=10)
 
     for i in range(1000):
-        labels.violated(f"topic-{i % 40}", ("crc",), "reject", f"client-{i % 50}", "10.0.0.1")
+        labels.violated(f"topic-{i % 40}", ("crc",), "rejected", f"client-{i % 50}", "10.0.0.1")
 
     assert len(counters.violations) == 11
     assert counters.violations.total() == 1000
-    assert counters.violations[OTHER, "crc", "reject", OTHER] > 900
+    assert counters.violations[OTHER, "crc", "rejected", OTHER] > 900
 
 
 def test_a_flood_of_topics_and_client_ids_leaves_the_series_of_others() -> None:
@@ -54,10 +57,10 @@ def test_a_flood_of_topics_and_client_ids_leaves_the_series_of_others() -> None:
     labels = ViolationLabels(counters, Lock())
     totals = []
     for i in range(20_000):
-        labels.violated(f"topic-{i}", ("crc",), "reject", f"invented-{i}", "10.0.0.1")
+        labels.violated(f"topic-{i}", ("crc",), "rejected", f"invented-{i}", "10.0.0.1")
         if i >= 5000 and i % 100 == 0:
-            labels.violated("payments", ("timestamp_in_future",), "reject", "shop", "10.0.0.2")
-            totals.append(counters.violations["payments", "timestamp_in_future", "reject", "shop"])
+            labels.violated("payments", ("timestamp_in_future",), "rejected", "shop", "10.0.0.2")
+            totals.append(counters.violations["payments", "timestamp_in_future", "rejected", "shop"])
 
     assert totals == list(range(1, 151))
     assert counters.violations.total() == 20_150
@@ -83,14 +86,14 @@ BROKEN = Rejected(
 def test_every_violated_rule_of_a_batch_counts() -> None:
     counters = Counters()
     labels = RuleLabels(counters)
-    for mode in ("reject", "reject", "observe"):
+    for mode in ("rejected", "rejected", "accepted"):
         labels.count(mode, BROKEN.rules)
 
     assert counters.rule_batches == {
-        ("keyed", "reject"): 2,
-        ("tenant", "reject"): 2,
-        ("keyed", "observe"): 1,
-        ("tenant", "observe"): 1,
+        ("keyed", "rejected"): 2,
+        ("tenant", "rejected"): 2,
+        ("keyed", "accepted"): 1,
+        ("tenant", "accepted"): 1,
     }
     assert counters.rule_records == counters.rule_batches
 
@@ -99,24 +102,16 @@ def test_rules_without_a_place_count_together() -> None:
     counters = Counters()
     labels = RuleLabels(counters, max_rules=2)
     for number in range(10):
-        labels.count("reject", ((f"r{number}", 0),))
+        labels.count("rejected", ((f"r{number}", 0),))
 
-    assert counters.rule_batches == {("r0", "reject"): 1, ("r1", "reject"): 1, ("other", "reject"): 8}
+    assert counters.rule_batches == {("r0", "rejected"): 1, ("r1", "rejected"): 1, ("other", "rejected"): 8}
 
 
 def test_events_name_the_rule_and_its_words() -> None:
     who = ClientDetails("a:1", "app", None, None, None)
-    kept = violation(
-        Mode.REJECT,
-        who,
-        "t",
-        None,
-        0,
-        BROKEN,
-        ValidationBasis(TopicPolicy(), 1_800_000_000_000),
-        EventOrigin("proxy:9092", "a-1"),
-        10,
-    )
+    basis = ValidationBasis(TopicPolicy(), 1_800_000_000_000)
+    batch = BatchOutcome("t", None, 0, 9, 500, Outcome.REJECTED, BROKEN.code, basis=basis)
+    kept = violation(who, batch, Finding(Mode.REJECT, BROKEN), EventOrigin("proxy:9092", "a-1"), 10)
 
     event = event_of(kept)
 

@@ -13,11 +13,11 @@ import sluicegate.proxy.scheduling.scheduler
 from sluicegate.protocol.errors import ErrorCode, MalformedMessage
 from sluicegate.protocol.headers import build_response_header
 from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
-from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.protocol.records.stand_in import stand_in
 from sluicegate.proxy.responses.dispatch import DeadLetters, Dispatch
 from sluicegate.proxy.session.dependencies import OnInternalError
 from sluicegate.proxy.session.in_flight import InFlightRequest
+from sluicegate.proxy.session.produce.batch_outcome import RequestOutcome
 from sluicegate.proxy.session.produce.effects import (
     AskBroker,
     CloseInTurn,
@@ -33,9 +33,11 @@ from sluicegate.proxy.session.produce.effects import (
     Validate,
 )
 from sluicegate.proxy.session.produce.handler import ProduceHandler
+from sluicegate.proxy.session.produce.stored_times import StoredTimes
 from sluicegate.proxy.session.quotas.metering import QuotaDecision
 from sluicegate.proxy.session.quotas.shares import TopicShares
 from sluicegate.proxy.session.request_runner import Steps
+from sluicegate.validation.outcome import Outcome
 from sluicegate.validation.previous_times import PreviousTimeInFlight
 from tests.bounds.frames import good_batch, produce
 from tests.proxy.session.playbook import NOW, Playbook
@@ -77,11 +79,6 @@ class Meter:
         self.taken_of_topics.append(shares)
 
 
-class StoredTimes:
-    def expect(self, *_: object) -> None:
-        """Do nothing."""
-
-
 class Client:
     def __init__(self) -> None:
         self.paused: set[object] = set()
@@ -97,14 +94,14 @@ class Validations:
     """Records all reports."""
 
     def __init__(self) -> None:
-        self.validated_requests: list[ProduceRequest] = []
+        self.outcomes: list[Outcome] = []
         self.not_kept: list[str] = []
 
-    def forwarded(self, *_: object) -> None:
-        """Do nothing."""
+    def settled(self, request: RequestOutcome) -> None:
+        self.outcomes += (batch.outcome for batch in request.batches)
 
-    def validated(self, _identity: object, request: ProduceRequest, _validated: object) -> None:
-        self.validated_requests.append(request)
+    def not_accepted(self, *_: object) -> None:
+        raise AssertionError("no fast path here")
 
     def not_quarantined(self, _identity: object, _letters: object, reason: str) -> None:
         self.not_kept.append(reason)
@@ -119,15 +116,14 @@ class Script:
         )
         play = Playbook(**quota)
         self.validations = Validations()
-        self.shared = replace(play.dependencies.requests.produce, validations=self.validations, traces=None, **changed)
+        self.shared = replace(play.dependencies.requests.produce, validations=self.validations, **changed)
         self.meter, self.client, self.reported = Meter(), Client(), list[BaseException]()
         self.handler = ProduceHandler(
             self.shared,
             play.session.identity,
             self.client,
             self.meter,
-            StoredTimes(),
-            lambda _version: None,
+            StoredTimes(self.shared.scheduler.previous),
             self.reported.append,
         )
 
@@ -171,7 +167,39 @@ def test_a_good_request_is_validated_and_forwarded_as_it_came() -> None:
     assert ended(steps)
 
     assert script.meter.taken == [len(sized) - 4]
-    assert len(script.validations.validated_requests) == 1
+    assert script.validations.outcomes == []
+
+
+@pytest.mark.parametrize(
+    ("code", "outcome"),
+    [
+        (ErrorCode.NONE, Outcome.ACCEPTED),
+        (ErrorCode.DUPLICATE_SEQUENCE_NUMBER, Outcome.ACCEPTED),
+        (ErrorCode.NOT_LEADER_OR_FOLLOWER, Outcome.RESEND),
+        (ErrorCode.TOPIC_AUTHORIZATION_FAILED, Outcome.REJECTED),
+    ],
+)
+def test_the_brokers_response_settles_a_good_batch(code: ErrorCode, outcome: Outcome) -> None:
+    script = Script()
+    steps = script.handle(produce(9, {b"t": [(0, GOOD)]}))
+    forward = steps.send(script.validated(next(steps)))
+    assert ended(steps)
+
+    response = names_response(code)
+    assert forward.in_flight.finish(bytearray(response)) is not None
+
+    assert script.validations.outcomes == [outcome]
+
+
+def test_a_good_batch_without_a_response_is_unknown() -> None:
+    script = Script()
+    steps = script.handle(produce(9, {b"t": [(0, GOOD)]}))
+    forward = steps.send(script.validated(next(steps)))
+    assert ended(steps)
+
+    forward.in_flight.ended()
+
+    assert script.validations.outcomes == [Outcome.UNKNOWN]
 
 
 def test_nothing_awaits_a_response_with_acks_0() -> None:
@@ -182,6 +210,7 @@ def test_nothing_awaits_a_response_with_acks_0() -> None:
 
     assert forward.in_flight is None
     assert ended(steps)
+    assert script.validations.outcomes == [Outcome.UNKNOWN]
 
 
 def test_topics_without_a_name_are_resolved_first() -> None:
@@ -280,7 +309,7 @@ def test_an_error_of_our_own_lets_it_pass_where_the_operator_wants_that() -> Non
     assert forward.frame == sized[4:]
     assert ended(steps)
     assert script.reported == [error]
-    assert script.validations.validated_requests == []
+    assert script.validations.outcomes == []
 
 
 @pytest.mark.parametrize("word", OnInternalError)
@@ -304,7 +333,7 @@ def test_a_validation_that_nobody_wants_any_more_ends_it() -> None:
     next(steps)
 
     assert ended(steps, None)
-    assert script.validations.validated_requests == []
+    assert script.validations.outcomes == []
 
 
 def test_a_rejected_batch_is_forwarded_as_a_stand_in_and_its_verdict_merged() -> None:
@@ -347,6 +376,7 @@ def test_a_rejection_that_acks_0_gets_no_response_for_closes_the_connection() ->
     assert forward.in_flight == ()
     assert isinstance(steps.send(None), CloseInTurn)
     assert ended(steps)
+    assert script.validations.outcomes == [Outcome.REJECTED]
 
 
 _LETTERS = DeadLetters((0, 0), "dead", "t", 0)
@@ -364,11 +394,11 @@ def test_bad_records_are_stored_after_the_brokers_word_and_before_the_rejection(
     assert isinstance(ask, AskBroker)
     assert ask.correlation_id == 7
     assert steps.send(ask.read(names_response(ErrorCode.CORRUPT_MESSAGE))) == Quarantined([_LETTERS])
-    assert script.validations.validated_requests == []
+    assert script.validations.outcomes == []
     effect = steps.send({})
     assert isinstance(effect, Respond)  # the broker has just responded
     assert ended(steps)
-    assert len(script.validations.validated_requests) == 1
+    assert script.validations.outcomes == [Outcome.REJECTED]
     assert script.validations.not_kept == []
 
 
@@ -393,7 +423,9 @@ def test_a_batch_that_is_not_stored_is_to_be_retried(lacking: str | None) -> Non
         effect = steps.send({(0, 0): "the disk is full"})
 
     assert isinstance(effect, Respond)
+    assert ended(steps)
     assert script.validations.not_kept == [lacking or "the disk is full"]
+    assert script.validations.outcomes == [Outcome.RESEND]
 
 
 def _codes(forward: Forward, response: bytearray) -> Sequence[int]:

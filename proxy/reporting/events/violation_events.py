@@ -1,0 +1,39 @@
+"""Makes an event of each finding about a batch, for a file, a topic and the live view."""
+
+from sluicegate.proxy.reporting.events.violation_event import EventNumbering, Rehearsal, violation
+from sluicegate.proxy.reporting.events.violation_writer import ViolationSink
+from sluicegate.proxy.session.client.client_details import ClientDetails
+from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome, Finding
+from sluicegate.validation.rules.rule import Mode
+from sluicegate.validation.timestamps import bounds_of
+
+
+class ViolationEvents:
+    """Gives `sink` an event for each finding, with at most `max_records` bad records."""
+
+    def __init__(self, sink: ViolationSink, max_records: int, numbering: EventNumbering) -> None:
+        self._sink = sink
+        self._max_records = max_records
+        self._numbering = numbering
+
+    def batch_settled(self, client: ClientDetails, batch: BatchOutcome) -> None:
+        """Write the events of a batch."""
+        if batch.basis is None:
+            return
+        for finding in batch.findings:
+            self._write(client, batch, finding)
+        if batch.rehearsed:
+            policy, now_ms = batch.basis
+            assert policy.rehearsed is not None  # else there are no counts
+            found = zip(bounds_of(policy.rehearsed), batch.rehearsed, strict=True)
+            exceeded = tuple((bound, count) for bound, count in found if count)
+            self._sink.write(Rehearsal(client, batch, exceeded, now_ms, self._numbering.next(), policy))
+        if batch.unreadable is not None:
+            self._write(client, batch, Finding(Mode.OBSERVE, batch.unreadable))
+
+    def _write(self, client: ClientDetails, batch: BatchOutcome, finding: Finding) -> None:
+        self._sink.write(violation(client, batch, finding, self._numbering.next(), self._max_records))
+
+    def close(self) -> None:
+        """Write all pending events, before shutdown."""
+        self._sink.close()

@@ -1,0 +1,208 @@
+"""The batches of a validated Produce request, until their outcome is known.
+
+Nothing here refers to the request's bytes, which may be many while the broker works.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from sluicegate.protocol.errors import RETRIABLE_CODES, ErrorCode
+from sluicegate.protocol.produce_request import ProduceRequest
+from sluicegate.protocol.records.record_batch import base_time_of
+from sluicegate.proxy.responses.produce_responses import ClientError, Spot, key_of
+from sluicegate.proxy.session.client.client_details import ClientDetails
+from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome, Finding, RequestOutcome, outcome_of
+from sluicegate.validation.outcome import Change, Copies, Outcome, Waiver
+from sluicegate.validation.rules.rule import Mode
+from sluicegate.validation.validated_request import Place, ValidatedRequest
+from sluicegate.validation.verdict import Rejected
+
+# The proxy's own errors after which the same batch may be accepted; the bytes of a corrupt one stay corrupt.
+_SENT_AGAIN = RETRIABLE_CODES - {ErrorCode.CORRUPT_MESSAGE}
+_BYTES_OF_A_FINDING = 600
+_BYTES_OF_A_RECORD = 450
+# Module constants: looking up an enum member takes longer than the comparison.
+_ACCEPTED, _REJECTED, _RESEND, _UNKNOWN = Outcome.ACCEPTED, Outcome.REJECTED, Outcome.RESEND, Outcome.UNKNOWN
+
+
+class _Awaited(NamedTuple):
+    """One batch. `is_withheld`: the broker gets a stand-in for it."""
+
+    spot: Spot
+    batch: BatchOutcome
+    is_withheld: bool
+
+
+class AwaitedBatches:
+    """The batches of one request. `kept_bytes`: the estimated memory of their findings."""
+
+    def __init__(
+        self,
+        client: ClientDetails,
+        request: ProduceRequest,
+        validated: ValidatedRequest,
+        names: Mapping[bytes, str],
+        sent_ms: int,
+        proxy_seconds: float,
+    ) -> None:
+        """`names`: topics by their ids; `sent_ms` and `proxy_seconds` as in `RequestOutcome`."""
+        self._client = client
+        self._acks = request.acks
+        self._version = request.version
+        self._size = len(request.frame)
+        self._topics = tuple(topic.name_by(names) for topic in request.topics)
+        self._sent_ms = sent_ms
+        self._proxy_seconds = proxy_seconds
+        self._awaited = [
+            _awaited(request, validated, (t, p), self._topics[t], sent_ms)
+            for t, topic in enumerate(request.topics)
+            for p in range(len(topic.partitions))
+        ]
+        self.kept_bytes = sum(_size_of(one.batch) for one in self._awaited if one.batch.findings)
+
+    def settled(self, errors: Mapping[Spot, ClientError], upstream_seconds: float | None) -> RequestOutcome:
+        """Return the outcome, by the errors that the client gets; a partition that is not in `errors` gets no response.
+
+        `upstream_seconds`: how long the broker took, None without a response.
+        """
+        return RequestOutcome(
+            self._client,
+            self._acks,
+            self._version,
+            self._size,
+            self._topics,
+            tuple(_settled(one, errors.get(one.spot)) for one in self._awaited),
+            self._sent_ms,
+            self._proxy_seconds,
+            upstream_seconds,
+        )
+
+
+def _settled(one: _Awaited, error: ClientError | None) -> BatchOutcome:
+    if error is None:
+        return one.batch._replace(outcome=_REJECTED if one.is_withheld else _UNKNOWN)
+    code = error.code
+    if error.is_ours:
+        outcome = _RESEND if code in _SENT_AGAIN else _REJECTED
+    else:
+        outcome = outcome_of(code)
+        if outcome is _ACCEPTED and one.is_withheld:  # another batch of this partition has the response
+            return one.batch._replace(outcome=_REJECTED)
+    return one.batch._replace(outcome=outcome, error=code)
+
+
+def _awaited(
+    request: ProduceRequest, validated: ValidatedRequest, place: Place, name: str | None, now_ms: int
+) -> _Awaited:
+    topic = request.topics[place[0]]
+    partition = topic.partitions[place[1]]
+    spot = Spot(key_of(topic), partition.index)
+    size = max(partition.records_end - partition.records_at, 0)
+    accepted, rejected = validated.accepted.get(place), validated.rejected.get(place)
+    is_withheld = rejected is not None or place in validated.to_retry
+    if accepted is not None and place not in validated.basis and place not in validated.masked:
+        batch = BatchOutcome(
+            name,
+            topic.topic_id,
+            partition.index,
+            accepted.records,
+            size,
+            ahead_ms=accepted.ahead_ms,
+            age_ms=_age(request, place, now_ms),
+        )
+        return _Awaited(spot, batch, is_withheld)
+    findings = _findings(validated, place)
+    basis = validated.basis.get(place)
+    masked = validated.masked.get(place)
+    batch = BatchOutcome(
+        name,
+        topic.topic_id,
+        partition.index,
+        0 if place in validated.waived else validated.records_of(place),
+        size,
+        findings=findings,
+        changes=_changes(validated, place),
+        waiver=_waiver(validated, place, findings),
+        basis=basis,
+        ahead_ms=None if accepted is None else accepted.ahead_ms,
+        age_ms=None if accepted is None else _age(request, place, now_ms),
+        masked=() if masked is None else masked.rules,
+        masked_records=0 if masked is None else masked.count,
+        rehearsed=validated.rehearsed.get(place, ()),
+        unreadable=validated.unreadable.get(place),
+    )
+    return _Awaited(spot, batch, is_withheld)
+
+
+def _age(request: ProduceRequest, place: Place, now_ms: int) -> int | None:
+    base = base_time_of(request.records(*place))
+    return None if base is None else now_ms - base
+
+
+def _findings(validated: ValidatedRequest, place: Place) -> tuple[Finding, ...]:
+    """Return the findings; the first is the one because of which a batch is rejected, or would be."""
+    findings: list[Finding] = []
+    rejected = validated.rejected.get(place)
+    if rejected is not None:
+        mode = Mode.QUARANTINE if place in validated.to_quarantine else Mode.REJECT
+        findings.append(_finding(validated, place, mode, rejected, Copies.QUARANTINED))
+    observed = validated.observed.get(place, ())
+    if observed:
+        is_copied = rejected is None and place in validated.to_quarantine
+        for position, found in enumerate(observed):
+            has_copies = is_copied and (position == 0 or bool(found.broken))
+            mode = Mode.COPY if has_copies else Mode.OBSERVE
+            one = _finding(validated, place, mode, found, Copies.COPIED)
+            findings.append(one._replace(is_further=position > 0 and not has_copies))
+    fixed = validated.fixed.get(place)
+    if fixed is not None:
+        findings.append(Finding(Mode.FIX, fixed.rejected))
+    marked = validated.marked.get(place)
+    if marked is not None:
+        findings += (Finding(Mode.MARK, found) for found in marked.found)
+    return tuple(findings)
+
+
+def _finding(validated: ValidatedRequest, place: Place, mode: Mode, found: Rejected, written: Copies) -> Finding:
+    if mode is Mode.REJECT or mode is Mode.OBSERVE:
+        return Finding(mode, _without_broken(found))
+    reason = validated.to_retry.get(place)
+    if reason is None:
+        return Finding(mode, _without_broken(found), written if place in validated.quarantined else None)
+    where = validated.basis[place].policy.dead_letters
+    message = f"its bad records cannot be stored in dead-letter topic {where}: {reason}"
+    return Finding(mode, replace(found, broken=None, message=message), Copies.NOT_STORED)
+
+
+def _without_broken(found: Rejected) -> Rejected:
+    """Return the verdict without what only dead letters need."""
+    return found if found.broken is None else replace(found, broken=None)
+
+
+def _changes(validated: ValidatedRequest, place: Place) -> tuple[Change, ...]:
+    changes = []
+    if place in validated.masked:
+        changes.append(Change.MASKED)
+    if place in validated.fixed:
+        changes.append(Change.FIXED)
+    if validated.is_marked(place):
+        changes.append(Change.MARKED)
+    return tuple(changes)
+
+
+def _waiver(validated: ValidatedRequest, place: Place, findings: tuple[Finding, ...]) -> Waiver | None:
+    waived = validated.waived.get(place)
+    if waived is not None or not findings:
+        return waived
+    if validated.basis[place].policy.origins.is_suspended:
+        return Waiver.SUSPENDED
+    exceeds = any(finding.found.limit is not None for finding in findings if finding.mode is Mode.OBSERVE)
+    return Waiver.OVER_BUDGET if exceeds else None
+
+
+def _size_of(batch: BatchOutcome) -> int:
+    return sum(
+        _BYTES_OF_A_FINDING + _BYTES_OF_A_RECORD * len(found.bad_records) + len(found.message or "")
+        for _, found, _, _ in batch.findings
+    )

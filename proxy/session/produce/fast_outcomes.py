@@ -1,0 +1,80 @@
+"""Settles the batches that the fast path has forwarded, if not all of a request are stored, or no response comes."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from sluicegate.protocol.api import ApiKey
+from sluicegate.protocol.errors import ErrorCode, MalformedMessage
+from sluicegate.protocol.produce_response import produce_body_at, walk_produce_response
+from sluicegate.proxy.session.client.identity import ClientIdentity
+from sluicegate.proxy.session.in_flight import InFlightRequest
+from sluicegate.proxy.session.produce.batch_outcome import outcome_of
+from sluicegate.proxy.session.reports import BrokerErrorSink, Validations
+from sluicegate.validation.outcome import Outcome
+
+if TYPE_CHECKING:
+    from sluicegate.validation.ordinary import BatchTally
+
+_PRODUCE = ApiKey.PRODUCE.value
+_MAX_ENTRIES = 10_000  # the fast path takes no request with more topics and partitions
+
+
+class FastOutcomes:
+    """The outcomes of one session's fast path. `names`: topics by their ids."""
+
+    def __init__(
+        self,
+        identity: ClientIdentity,
+        names: Mapping[bytes, str],
+        validations: Validations,
+        broker_errors: BrokerErrorSink,
+    ) -> None:
+        self._identity = identity
+        self._names = names
+        self._validations = validations
+        self._broker_errors = broker_errors
+
+    def settle(self, in_flight: InFlightRequest, frame: bytearray) -> None:
+        """Count the batches of a request by the broker's response. A malformed response tells nothing."""
+        version = in_flight.version
+        try:
+            response = walk_produce_response(frame, version, produce_body_at(frame, version), _MAX_ENTRIES)
+        except MalformedMessage:
+            self.unanswered(in_flight)
+            return
+        sender = in_flight.sender
+        tallies = {tally.name: tally for tally, _ in _shares_of(in_flight)}
+        left = Counter(dict.fromkeys(tallies, 0))
+        for tally, batches in _shares_of(in_flight):
+            left[tally.name] += batches
+        for entry in response.entries:
+            name = entry.topic if isinstance(entry.topic, str) else self._names.get(entry.topic)
+            if left[name] == 0:
+                continue  # of a topic that is not validated
+            left[name] -= 1
+            outcome = outcome_of(entry.code)
+            if outcome is Outcome.ACCEPTED:
+                sender.accept(1)
+                tallies[name].accept(1)
+            else:
+                self._validations.not_accepted(sender.name, sender.holder, name, outcome)
+        for name, batches in left.items():
+            if batches:
+                sender.leave_unknown(batches)
+                tallies[name].leave_unknown(batches)
+        for code in {entry.code for entry in response.entries} - {ErrorCode.NONE}:
+            self._broker_errors.broker_error(self._identity, _PRODUCE, code)
+
+    def unanswered(self, in_flight: InFlightRequest) -> None:
+        """Count the batches of a request to which no response comes."""
+        in_flight.sender.leave_unknown(in_flight.batches)
+        for tally, batches in _shares_of(in_flight):
+            tally.leave_unknown(batches)
+
+
+def _shares_of(in_flight: InFlightRequest) -> "list[tuple[BatchTally, int]]":
+    """Return the topics of a request, each with its number of batches."""
+    if isinstance(in_flight.topics, list):
+        return in_flight.topics
+    return [(in_flight.topics, in_flight.batches)]
