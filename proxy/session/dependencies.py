@@ -63,7 +63,8 @@ class DeadLetterSink(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProduceDependencies:
-    """The dependencies of all Produce handlers. `ordinary` None: there is no fast path; `clock` times requests; `from_thread` runs a function on the event loop; `now_ms` is the proxy's clock;
+    """The dependencies of all Produce handlers. `ordinary` None: there is no fast path; `clock` times requests;
+    `from_thread` runs a function on the event loop; `now_ms` is the proxy's clock;
     `settings` None: topic settings are not read; `dead_letters` None: there is no quarantine.
     """
 

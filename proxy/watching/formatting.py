@@ -10,6 +10,7 @@ from sluicegate.proxy.reporting.events.violation_event import REHEARSE
 from sluicegate.validation.outcome import Change, Copies, Outcome
 
 NOT_STORED = "cannot be stored, retrying"
+_RETRYING = "retrying"
 _IN_WORDS = {
     "quarantined": "rejected, bad records quarantined",
     "copied": "accepted, bad records copied",
@@ -53,10 +54,10 @@ def moment(ms: int) -> str:
 def outcome(event: Mapping[str, Any]) -> str:
     """Return what became of the batches of an event or a group, in one word."""
     copies, changes = event.get("copies"), event.get("changes") or ()
-    if copies == Copies.NOT_STORED:
-        return "retrying"
+    if event["outcome"] == Outcome.RESEND:
+        return _RETRYING if copies == Copies.NOT_STORED else Outcome.RESEND
     if event["outcome"] == Outcome.REJECTED:
-        return str(copies or Outcome.REJECTED)
+        return Copies.QUARANTINED if copies == Copies.QUARANTINED else Outcome.REJECTED
     if event["outcome"] == Outcome.ACCEPTED:
         done = [change for change in changes if change != Change.MASKED]
         return str(copies or (done[0] if done else Outcome.ACCEPTED))
@@ -66,7 +67,7 @@ def outcome(event: Mapping[str, Any]) -> str:
 def outcome_in_words(event: Mapping[str, Any]) -> str:
     """Return what became of the batches of an event or a group."""
     word = outcome(event)
-    if word == "retrying":
+    if word == _RETRYING:
         return NOT_STORED
     if word == Outcome.ACCEPTED and event.get("mode") == REHEARSE:
         return _IN_WORDS[REHEARSE]
@@ -75,9 +76,7 @@ def outcome_in_words(event: Mapping[str, Any]) -> str:
 
 def main_reason(groups: Sequence[ViolationGroupState], now_ms: int) -> str:
     """Return the reason of most batches; of those that cannot be stored, if a client retries them at this time."""
-    retried = [
-        each for each in groups if each["copies"] == Copies.NOT_STORED and now_ms - each["last_ms"] <= _RETRYING_MS
-    ]
+    retried = [each for each in groups if outcome(each) == _RETRYING and now_ms - each["last_ms"] <= _RETRYING_MS]
     most = max(retried or groups, key=lambda each: each["batches"], default=None)
     if most is None:
         return ""
@@ -109,7 +108,7 @@ def diagnosis(event: dict[str, Any]) -> str:
         return printable("; ".join(rehearsed))
     place = f"partition {event.get('partition')}"
     samples = event.get("samples") or ()
-    if not samples or event.get("copies") == Copies.NOT_STORED:
+    if not samples or outcome(event) == _RETRYING:
         return printable(f"{place}: {event.get('message') or event.get('reason')}")
     sample = samples[0]
     words = sample.get("diagnosis") or sample.get("reason")

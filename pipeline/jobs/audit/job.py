@@ -35,6 +35,7 @@ from sluicegate.pipeline.topic_ids import keep_topic_ids, topic_ids
 from sluicegate.pipeline.topics import Topics
 from sluicegate.pipeline.violation_events import event_of_line, is_of_this_version
 from sluicegate.validation.cluster_settings import KEYS, ClusterSettings, settings_from
+from sluicegate.validation.outcome import Outcome
 
 _ALL = "cells"
 _COLUMNS = {
@@ -167,28 +168,29 @@ def _split(columns: str) -> list[str]:
     return [column.strip() for column in columns.split(",")]
 
 
-_FORWARDED = ("observe", "fix", "copy", "mark")
-_KEYS = ("topic", "client_id", "mode", "reason", "rule")
+_KEYS = ("topic", "client_id", "mode", "outcome", "reason", "rule")
 
 
 def clients_of(spark: SparkSession, path: str, topics: tuple[str, ...]) -> dict[str, list[dict[str, Any]]]:
     """Return by topic, from files of events (a file, a folder or a glob), batches and bad records by client, mode,
     reason and rule, the largest first.
 
-    Clients' names are not stored with records, so only the proxy's violation events have them. Events of forwarded
-    batches (modes observe, copy, mark, fix, rehearse) describe stored records; events of rejected batches do not, and
-    are marked. Raises Spark's own exceptions if the files cannot be read.
+    Clients' names are not stored with records, so only the proxy's violation events have them. Events of accepted
+    batches describe stored records; events of rejected batches do not, and are marked; batches that were sent again
+    have another event. Raises Spark's own exceptions if the files cannot be read.
     """
     events = (
         spark.read.text(path)
         .select(event_of_line("value").alias("event"))
         .where(is_of_this_version("event") & f.col("event.topic").isin(*topics))
-        .where(f.col("event.mode").isin("reject", "quarantine", *_FORWARDED))
+        .where(f.col("event.mode") != "rehearse")
+        .where(f.col("event.outcome") != Outcome.RESEND.value)  # it comes again
     )
     by_rule = events.select("event.*", f.explode_outer("event.rules").alias("broken")).select(
         "topic",
         "client_id",
         "mode",
+        "outcome",
         "reason",
         f.col("broken.rule").alias("rule"),
         f.coalesce("broken.bad_records", "bad_records").alias("bad_records"),
@@ -198,9 +200,9 @@ def clients_of(spark: SparkSession, path: str, topics: tuple[str, ...]) -> dict[
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in topics}
     for row in by_rule.groupBy(*_KEYS).agg(*sums).collect():
         details = row.asDict()
-        found[details.pop("topic")].append(details | {"is_stored": details["mode"] in _FORWARDED})
+        found[details.pop("topic")].append(details | {"is_stored": details.pop("outcome") != Outcome.REJECTED.value})
     for its in found.values():
-        its.sort(key=lambda row: (-row["records"], *(str(row[key]) for key in _KEYS[1:])))
+        its.sort(key=lambda row: (-row["records"], *(str(row[key]) for key in _KEYS[1:] if key != "outcome")))
     return found
 
 

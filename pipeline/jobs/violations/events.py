@@ -9,6 +9,7 @@ from sluicegate.pipeline.results import Results, java_of
 from sluicegate.pipeline.source.options import Trigger
 from sluicegate.pipeline.topics import Topics
 from sluicegate.pipeline.violation_events import event_of_line, is_of_this_version
+from sluicegate.validation.outcome import Outcome
 
 
 def from_files(spark: SparkSession, path: str, files_a_batch: int) -> DataFrame:
@@ -31,17 +32,17 @@ def from_topic(spark: SparkSession, topics: Topics, offsets_a_batch: int) -> Dat
 def _events(lines: DataFrame) -> DataFrame:
     """Return the columns of an event, `time` as a timestamp, and `line` if it is not an event of this version.
 
-    Events of batches that were forwarded (modes observe, copy, mark, fix, rehearse) are dropped: only rejections count.
+    Only events of rejected batches are kept.
     """
     parsed = lines.select("line", event_of_line("line").alias("event"))
     moment = f.try_to_timestamp("event.time")
     known = is_of_this_version("event") & moment.isNotNull() & f.col("event.partition").isNotNull()
     is_event = f.coalesce(known, f.lit(False))
-    was_rejected = f.coalesce(f.col("event.mode"), f.lit("reject")).isin("reject", "quarantine")
+    was_rejected = f.coalesce(f.col("event.outcome") == Outcome.REJECTED.value, f.lit(True)) | ~is_event
     events = parsed.where(was_rejected).select(
         "event.*", moment.alias("at"), f.when(~is_event, f.col("line")).alias("line")
     )
-    return events.drop("time", "mode")
+    return events.drop("time", "outcome")
 
 
 _READ = "files.json"

@@ -68,8 +68,8 @@ class EventNumbering:
 class Violation(NamedTuple):
     """A violation of one batch, and what became of the batch.
 
-    `mode`: what the policy asks for; `outcome`, `client_error`, `changes` and `waiver` as in `BatchOutcome`; `copies` as
-    in `Finding`. `bad_records` are the listed ones; `bad_count` counts all. `rules` as in `Rejected`.
+    `mode`: what the policy asks for; `outcome`, `client_error`, `changes` and `waiver` as in `BatchOutcome`; `copies`
+    as in `Finding`. `bad_records` are the listed ones; `bad_count` counts all. `rules` as in `Rejected`.
     """
 
     mode: Mode

@@ -230,11 +230,10 @@ def _without_none(details: dict[str, Any]) -> dict[str, Any]:
 
 
 def _line_of(batch: BatchOutcome, finding: Finding) -> str:
-    match finding.copies:
-        case Copies.NOT_STORED:
-            return _NOT_STORED
-        case Copies.QUARANTINED:
-            return _QUARANTINED
-    if finding.mode in _LINES:
+    if finding.copies is Copies.QUARANTINED:
+        return _QUARANTINED
+    if finding.copies is not Copies.NOT_STORED and finding.mode in _LINES:
         return _LINES[finding.mode]
-    return _RESENT if batch.outcome is Outcome.RESEND else _REJECTED
+    if batch.outcome is not Outcome.RESEND:
+        return _REJECTED
+    return _RESENT if finding.copies is None else _NOT_STORED

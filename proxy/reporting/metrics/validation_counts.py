@@ -32,6 +32,7 @@ _EVENTS = {
     Mode.COPY: BatchEvent.COPIED,
     Mode.MARK: BatchEvent.MARKED,
 }
+_MODES = {mode: mode.value for mode in Mode}  # faster than Enum.value
 _ENFORCED = frozenset({Mode.REJECT, Mode.QUARANTINE})
 NO_RESPONSE = "none"
 """The label `error` of a rejected batch whose client got no response."""
@@ -151,7 +152,9 @@ class ValidationCounts:
         if batch.unreadable is not None:
             found, error = batch.unreadable, _NAME_OF[batch.unreadable.code]
             label = self._labels.count(BatchEvent.UNREADABLE, batch.topic, client.holder, error, found.bad_count, found)
-            self._violations.violated(label, rules_of(found), batch.outcome, client.client_id, client.holder)
+            self._violations.violated(
+                label, rules_of(found), Mode.OBSERVE.value, batch.outcome, client.client_id, client.holder
+            )
         if batch.rehearsed:
             assert policy.rehearsed is not None  # else there are no counts
             for bound, count in zip(bounds_of(policy.rehearsed), batch.rehearsed, strict=True):
@@ -174,7 +177,7 @@ class ValidationCounts:
         mode, found, _, is_further = finding
         holder = client.holder
         label = self._labels.label(batch.topic, holder)
-        self._violations.violated(label, rules_of(found), batch.outcome, client.client_id, holder)
+        self._violations.violated(label, rules_of(found), _MODES[mode], batch.outcome, client.client_id, holder)
         if found.rules:
             self._rules.count(batch.outcome, found.rules)
         if found.limit is not None:
@@ -235,7 +238,7 @@ def _events_of(batch: BatchOutcome, finding: Finding) -> Iterator[tuple[BatchEve
     """
     mode, found, copies, _ = finding
     if mode not in _ENFORCED:
-        if copies is not Copies.NOT_STORED:
+        if mode is not Mode.COPY or copies is Copies.COPIED:
             yield _EVENTS[mode], _NAME_OF[found.code]
         return
     error = NO_RESPONSE if batch.error is None else ERROR_NAMES.get(batch.error, OTHER)

@@ -1,4 +1,4 @@
-"""Bounds the label values of violations: client ids, rules, and their combinations with topic and outcome.
+"""Bounds the label values of violations: client ids, rules, and their combinations with topic, mode and outcome.
 
 At most 100 client ids and 500 rules have their own labels, and 1000 combinations their own series. Others count as
 `other`. A holder (`ClientDetails.holder`) with fewer names replaces one of the holder with the most, so
@@ -7,6 +7,7 @@ invented names do not displace others; the counts of a replaced label move to `o
 
 from collections.abc import Callable, Iterable
 from threading import Lock
+from typing import NamedTuple
 
 from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters
@@ -80,8 +81,16 @@ class RuleLabels:
 MAX_KINDS = 1000
 _NAMED_BY_RULES = frozenset({Reason.RULE_VIOLATED, Reason.REQUEST_RULE_VIOLATED})
 _REASONS = {reason: (reason.value,) for reason in Reason}
-Kind = tuple[str, str, str, str]
-"""Topic, rule, outcome, client id."""
+
+
+class Kind(NamedTuple):
+    """The labels of a series. `mode`: what the policy asks for."""
+
+    topic: str
+    rule: str
+    mode: str
+    outcome: str
+    client_id: str
 
 
 class ViolationLabels:
@@ -97,15 +106,17 @@ class ViolationLabels:
             max_kinds, self._fold, lambda kind: counters.violations[kind]
         )
 
-    def violated(self, topic: str, rules: tuple[str, ...], outcome: str, client_id: str | None, holder: str) -> None:
+    def violated(
+        self, topic: str, rules: tuple[str, ...], mode: str, outcome: str, client_id: str | None, holder: str
+    ) -> None:
         """Count the violated rules of a batch; `topic` is a label already."""
         client = self._clients.label(client_id, holder)
         for rule in rules:
-            kind = topic, rule, outcome, client
+            kind = Kind(topic, rule, mode, outcome, client)
             self._counters.violations[kind if self._slots.take(kind, holder) else _without_names(kind)] += 1
 
     def _fold_client(self, client: str) -> None:
-        for kind in [kind for kind in self._counters.violations if kind[3] == client and kind in self._slots]:
+        for kind in [kind for kind in self._counters.violations if kind.client_id == client and kind in self._slots]:
             self._slots.drop(kind)
             self._fold(kind)
 
@@ -115,7 +126,7 @@ class ViolationLabels:
 
 
 def _without_names(kind: Kind) -> Kind:
-    return OTHER, kind[1], kind[2], OTHER
+    return kind._replace(topic=OTHER, client_id=OTHER)
 
 
 def rules_of(rejected: Rejected) -> tuple[str, ...]:

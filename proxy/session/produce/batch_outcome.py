@@ -38,10 +38,11 @@ class BatchOutcome(NamedTuple):
     that the client got, None if it got none. `findings`: what validation found, also if the batch is forwarded.
     `waiver`: why it was not validated, or not enforced. `basis` None: it was not validated, or nothing was found.
 
-    Of a batch that validation accepts: `ahead_ms` is how far its latest time is after the proxy's clock, `age_ms` how far
-    its base timestamp is before it (None without one); both are None for other batches. `masked`: how many records each policy for sensitive fields has
-    changed, and `masked_records` together. `rehearsed`: how many records each rehearsed bound would reject, in the
-    policy's order. `unreadable`: the parts of a forwarded batch that some clients cannot read.
+    Of a batch that validation accepts: `ahead_ms` is how far its latest time is after the proxy's clock, `age_ms` how
+    far its base timestamp is before it (None without one); both are None for other batches. `masked`: how many records
+    each policy for sensitive fields has changed, and `masked_records` together. `rehearsed`: how many records each
+    rehearsed bound would reject, in the policy's order. `unreadable`: the parts of a forwarded batch that some clients
+    cannot read.
     """
 
     topic: str | None

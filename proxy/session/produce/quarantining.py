@@ -77,10 +77,11 @@ class Quarantining:
         if to_probe:
             probe = probe_request(request, partly.stand_ins)
             unproven = to_probe - (yield AskBroker(probe, correlation_id, partial(self._read, request, partly)))
-        letters = []
+        letters, unwritten = [], {}
         for each in dispatch.dead_letters:
             if spots[each.place] in unproven:
                 _quarantine_failed(partly, spots, each, _BROKER_FIRST)
+                unwritten[each.place] = _BROKER_FIRST
             else:
                 letters.append(each)
         failures = {each.place: each.lacking for each in letters if each.lacking is not None}
@@ -92,7 +93,7 @@ class Quarantining:
                 _quarantine_failed(partly, spots, each, failures[each.place])
                 self._validations.not_quarantined(self._identity, each, failures[each.place])
         dispatch.validated.quarantined = frozenset(each.place for each in letters) - failures.keys()
-        dispatch.validated.to_retry = failures
+        dispatch.validated.to_retry = failures | unwritten
         dispatch.dead_letters = ()  # frees their memory while the broker responds
 
     def _needs_probe(self, request: ProduceRequest, place: Place, spot: Spot) -> bool:

@@ -3,7 +3,7 @@
 import { BrokerErrors, connectionColumns } from "./connections.js";
 import { Example, groupColumns } from "./examples.js";
 import { Fix, libraryOf } from "./fixes.js";
-import { mainReason, named, ownerText, rate, size, softwareOf, whole } from "./format.js";
+import { mainReason, named, outcome, ownerText, rate, size, softwareOf, whole } from "./format.js";
 import { History } from "./history.js";
 import { html } from "./html.js";
 import { Choice, ClientLink, Facts, Search, Section, Table, When, figure, matches } from "./parts.js";
@@ -98,7 +98,7 @@ export function ClientPage({ store, route }) {
     <//>
     <${Section} id="client-history" title="Traffic"><${History} kind="client" name=${id} isPaused=${() => store.isPaused} /><//>
     <${Section} id="client-violations" title="Violations by topic and reason">
-      <${Table} id="groups" caption="Most batches first, since start" columns=${groupColumns(store, "topic")} rows=${groups} keyOf=${(one) => JSON.stringify([one.topic, one.mode, one.reason])} none="No violations." />
+      <${Table} id="groups" caption="Most batches first, since start" columns=${groupColumns(store, "topic")} rows=${groups} keyOf=${(one) => JSON.stringify([one.topic, outcome(one), one.mode, one.reason])} none="No violations." />
     <//>
     ${groups.length > 0 && html`<${Section} id="client-example" title="Example"><${Example} group=${newest(groups)} /><${Fix} library=${libraryOf(row.software, id)} reasons=${groups.map((one) => one.reason)} topic=${newest(groups).topic} /><//>`}
     <${Section} id="client-events" title="Latest violations">

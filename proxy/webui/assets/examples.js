@@ -7,11 +7,11 @@ import { ClientLink, Facts, TopicLink, When, figure } from "./parts.js";
 // `other`: what differs between the rows, "client" or "topic".
 export function groupColumns(store, other) {
   const now = store.state.time_ms;
-  const rateOf = (group) => store.violationRate((one) => one.client_id === group.client_id && one.topic === group.topic && one.mode === group.mode && one.reason === group.reason);
+  const rateOf = (group) => store.violationRate((one) => one.client_id === group.client_id && one.topic === group.topic && outcome(one) === outcome(group) && one.mode === group.mode && one.reason === group.reason);
   return [
     other === "client" ? { title: "Client", show: (row) => html`<${ClientLink} id=${row.client_id} />`, className: "id" } : { title: "Topic", show: (row) => html`<${TopicLink} name=${row.topic} />`, className: "id" },
     { title: "Reason", show: (row) => row.reason, className: "text" },
-    { title: "Outcome", show: (row) => outcome(row.mode), className: "nowrap" },
+    { title: "Outcome", show: (row) => outcome(row), className: "nowrap" },
     { title: "Batches", show: (row) => whole(row.batches), className: "number" },
     { title: "Batches/s", show: (row) => figure(rateOf(row), rate), className: "number" },
     { title: "Bad records", show: (row) => whole(row.bad_records), className: "number" },

@@ -45,18 +45,25 @@ export const named = (name) => (name === null || name === undefined ? "(none)" :
 // The team that owns a topic or a client, with its contact; empty without an owner.
 export const ownerText = (owner) => (!owner ? "" : owner.contact ? `${owner.team} (${owner.contact})` : owner.team);
 
-const OUTCOMES = { reject: "rejected", observe: "forwarded", fix: "fixed", mark: "marked", quarantine: "quarantined", copy: "forwarded, copied", rehearse: "forwarded", retry: "cannot be stored, retrying" };
-export const outcome = (mode) => OUTCOMES[mode] ?? mode;
+const NOT_STORED = "cannot be stored, retrying";
+const FORWARDED = { accepted: "accepted", unknown: "forwarded, outcome unknown" };
+
+// What became of the batches of an event or a group.
+export function outcome({ outcome: what, changes, copies }) {
+  if (what === "resend") return copies === "not_stored" ? NOT_STORED : "to be sent again";
+  if (what === "rejected") return copies === "quarantined" ? "quarantined" : "rejected";
+  return [FORWARDED[what] ?? what, ...changes, ...(copies === "copied" ? ["copied"] : [])].join(", ");
+}
 
 // A client that has not retried for this long has given up, or makes progress again.
 const RETRYING_MS = 60e3;
 
 // The reason of most batches; of those that cannot be stored, if a client retries them at this time.
 export function mainReason(groups, now) {
-  const retried = groups.filter((one) => one.mode === "retry" && now - one.last_ms <= RETRYING_MS);
+  const retried = groups.filter((one) => outcome(one) === NOT_STORED && now - one.last_ms <= RETRYING_MS);
   const most = (retried.length > 0 ? retried : groups).reduce((a, b) => (a === null || b.batches > a.batches ? b : a), null);
   if (most === null) return "";
-  return retried.length > 0 ? `${most.reason} (${outcome("retry")})` : most.reason;
+  return retried.length > 0 ? `${most.reason} (${NOT_STORED})` : most.reason;
 }
 
 export function softwareOf(event) {
@@ -68,7 +75,7 @@ export function diagnosisOf(event) {
   const sample = (event.samples ?? [])[0];
   const trial = (event.rehearsed ?? []).map((bound) => `${bound.key} of ${span(bound.max_ms)} would reject ${whole(bound.bad_records)}`);
   if (trial.length > 0) return trial.join("; ");
-  if (sample === undefined || event.mode === "retry") return event.message ? `${event.reason}: ${event.message}` : event.reason;
+  if (sample === undefined || outcome(event) === NOT_STORED) return event.message ? `${event.reason}: ${event.message}` : event.reason;
   const time = "diagnosis" in sample && !("rule" in sample) ? `timestamp ${sample.timestamp} ` : "";
   const why = sample.diagnosis ?? (sample.reason === event.reason ? "" : sample.reason);
   return `${event.reason}: record ${whole(sample.index)}${why && ", "}${time}${why}`;

@@ -10,7 +10,7 @@ const NOW_SECONDS = 5;
 const NO_TRAFFIC = { batches: 0, records: 0, size: 0, violations: 0 };
 const FLOWS = ["requests", "records", "size", "rejected", "rejected_records", "observed"];
 
-const keyOfGroup = (group) => JSON.stringify([group.mode, group.client_id, group.topic, group.reason]);
+const keyOfGroup = (group) => JSON.stringify([group.outcome, group.mode, group.changes, group.copies, group.client_id, group.topic, group.reason]);
 export const keyOfConnection = (one) => `${one.client_address} ${one.broker}`;
 
 export class Store {

@@ -3,7 +3,7 @@
 import { newest } from "./clients.js";
 import { Example, groupColumns } from "./examples.js";
 import { Fix, libraryOf } from "./fixes.js";
-import { mainReason, named, ownerText, rate, size, softwareOf, whole } from "./format.js";
+import { mainReason, named, outcome, ownerText, rate, size, softwareOf, whole } from "./format.js";
 import { History } from "./history.js";
 import { html } from "./html.js";
 import { Choice, Facts, Search, Section, Table, TopicLink, When, figure, matches } from "./parts.js";
@@ -88,7 +88,7 @@ export function TopicPage({ store, route }) {
     <//>
     <${Section} id="topic-history" title="Traffic"><${History} kind="topic" name=${name} isPaused=${() => store.isPaused} /><//>
     <${Section} id="topic-violations" title="Violations by client and reason">
-      <${Table} id="groups" caption="Most batches first, since start" columns=${groupColumns(store, "client")} rows=${groups} keyOf=${(one) => JSON.stringify([one.client_id, one.mode, one.reason])} none="No violations." />
+      <${Table} id="groups" caption="Most batches first, since start" columns=${groupColumns(store, "client")} rows=${groups} keyOf=${(one) => JSON.stringify([one.client_id, outcome(one), one.mode, one.reason])} none="No violations." />
     <//>
     ${example && html`<${Section} id="topic-example" title="Example"><${Example} group=${example} /><${Fix} library=${libraryOf(softwareOf(example.example), example.client_id)} reasons=${groups.map((one) => one.reason)} topic=${name} /><//>`}
     <${Section} id="topic-policy" title="Policy"><${PolicyOf} topic=${name ?? ""} /><//>

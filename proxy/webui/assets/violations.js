@@ -12,20 +12,20 @@ export const eventColumns = () => [
   { title: "Time", show: (row) => html`<time datetime=${row.time}>${moment(Date.parse(row.time))}</time>`, className: "nowrap", value: (row) => row.time },
   { title: "Client", show: (row) => html`<${ClientLink} id=${row.client_id} /> <small class="quiet">${clientDetails(row)}</small>`, className: "id", value: (row) => row.client_id },
   { title: "Topic", show: (row) => html`<${TopicLink} name=${row.topic} />${`, partition ${row.partition}`}`, className: "id", value: (row) => row.topic },
-  { title: "Outcome", show: (row) => outcome(row.mode), className: "nowrap", value: (row) => row.mode },
+  { title: "Outcome", show: outcome, className: "nowrap", value: outcome },
   { title: "Bad records", show: (row) => `${whole(row.bad_records)} of ${whole(row.records)}`, className: "number", value: (row) => row.bad_records },
   { title: "Diagnosis", show: diagnosisOf, className: "text" },
 ];
 
 export function Violations({ store, route }) {
   const all = store.violations;
-  const [mode, reason] = [route.params.get("outcome"), route.params.get("reason")];
+  const [wanted, reason] = [route.params.get("outcome"), route.params.get("reason")];
   const rows = all.filter((row) => matches(route, named(row.client_id), named(row.topic), row.principal, row.client_address, ownerText(row.owner), diagnosisOf(row)))
-    .filter((row) => (!mode || outcome(row.mode) === mode) && (!reason || row.reason === reason));
+    .filter((row) => (!wanted || outcome(row) === wanted) && (!reason || row.reason === reason));
   const values = (valueOf) => [...new Set(all.map(valueOf))].sort();
   return html`<${Section} id="violations-section" title="Latest violations">
     <${Search} route=${route} label="Search" placeholder="client, topic, owner, address or diagnosis">
-      <${Choice} route=${route} name="outcome" label="Outcome" options=${values((row) => outcome(row.mode))} />
+      <${Choice} route=${route} name="outcome" label="Outcome" options=${values(outcome)} />
       <${Choice} route=${route} name="reason" label="Reason" options=${values((row) => row.reason)} />
     <//>
     <${Table} id="violations" caption=${`${whole(rows.length)} of the newest ${whole(all.length)} violations. Of equal ones at most one in 100 ms is listed; event files have all.`} columns=${eventColumns(store)} rows=${rows} keyOf=${(row) => row.id} none="No violations." route=${route} />

@@ -65,6 +65,7 @@ def test_a_request_that_falls_back_counts_once(has_fast_path: bool) -> None:
     for number, parts in enumerate(([(0, TAUGHT)], [(0, good), (1, bad)])):
         play.from_client(produce(9, {b"orders": parts}, 1, number))
         play.loop.turns()
+    play.ends()
 
     found = play.parts.view.distances.state()
 

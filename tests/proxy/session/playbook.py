@@ -251,6 +251,11 @@ class Playbook:
             data = arrive(self.session.client, self.client, data)
         self._not_read = data
 
+    def ends(self) -> None:
+        """End the session: no further response comes."""
+        self.session.close_now()
+        self.loop.turns()
+
     def from_broker(self, data: bytes) -> None:
         """Send bytes from the broker."""
         arrive(self.session.broker, self.broker, data)

@@ -105,23 +105,24 @@ def test_a_protocol_error_of_the_client_is_no_internal_error() -> None:
 
 
 @pytest.mark.internal_error
-@pytest.mark.parametrize("which", ["observer", "view"])
+@pytest.mark.parametrize("which", ["request_settled", "batch_settled"])
 @pytest.mark.parametrize("bad", [False, True])
 def test_counting_and_telling_never_touch_the_wire(which: str, bad: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     def deliver(is_broken: bool) -> Playbook:
         play = Playbook(False)
         if is_broken:
-            monkeypatch.setattr(getattr(play.parts, which), "validated", fails)
+            monkeypatch.setattr(play.parts.view, which, fails)
         play.from_client(produce(9, {b"t": [(0, good_batch(NOW)[:-1] + b"\xff")]}) if bad else ONE)
         return play
 
     with capture_logs() as lines:
         play = deliver(True)
+        assert not play.client.is_closing()
+        play.ends()
 
     assert bytes(play.broker.sent) == bytes(deliver(False).broker.sent) != b""
     assert [line["event"] for line in lines].count(UNREPORTED) == 1
     assert play.parts.counters.internal_errors == {"unreported": 1}
-    assert not play.client.is_closing()
 
 
 @pytest.mark.internal_error

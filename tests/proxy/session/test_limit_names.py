@@ -22,6 +22,7 @@ def play_of(**limits: int) -> Playbook:
 
 
 def reached(play: Playbook) -> dict[str, int]:
+    play.ends()
     return dict(play.parts.counters.limits_reached)
 
 

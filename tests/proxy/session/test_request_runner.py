@@ -3,7 +3,7 @@
 import struct
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from structlog.testing import capture_logs
@@ -296,8 +296,12 @@ def _settings() -> Playbook:
     return play
 
 
+def _fails(*_: object) -> NoReturn:
+    raise ValueError("a bug")
+
+
 def _validation() -> Playbook:
-    play = Playbook(change=partial(with_produce, validations=Fails()))
+    play = Playbook(change=partial(with_produce, now_ms=_fails))
     play.from_client(
         produce(9, {b"t": [(n, good_batch(NOW)) for n in range(300)]})
     )  # more than the loop validates itself

@@ -32,7 +32,7 @@ PROTOBUF = "application/x-protobuf"
 NOW = 1_800_000_000_000
 RESOURCE = Resource({"service.name": "test"})
 SEEN = RequestSummary(
-    ClientDetails("10.0.0.1:5", "c", None, None, None), ("t",), 1, 1, 1, -1, 9, "forwarded", {}, None, 0, NOW, 0.1
+    ClientDetails("10.0.0.1:5", "c", None, None, None), ("t",), 1, 1, 1, -1, 9, "accepted", {}, None, 0, NOW, 0.1
 )
 
 
@@ -100,7 +100,7 @@ def test_spans_are_retried_when_the_receiver_asks_for_it(receiver: OtlpReceiver)
     push.close()
 
     (span,) = receiver.spans
-    assert values_of(span.attributes)["sluicegate.verdict"] == "forwarded"
+    assert values_of(span.attributes)["sluicegate.outcome"] == "accepted"
     assert (counters.otel_spans_failed, counters.otel_spans_dropped) == (0, 0)
 
 

@@ -41,7 +41,7 @@ def test_each_client_has_its_reasons_times_and_an_example(file: Path) -> None:
         "  timestamp_in_future: 2 batches, 10 bad records, 2027-01-15T08:00:00Z to 2027-01-15T08:00:05Z; rejected",
         "    example: partition 0, record 3, timestamp 1800000000000000000: looks like nanoseconds: as milliseconds it "
         "is 5.0 s ago",
-        "  null_key: 1 batch, 5 bad records, 2027-01-15T08:00:00Z to 2027-01-15T08:00:00Z; forwarded",
+        "  null_key: 1 batch, 5 bad records, 2027-01-15T08:00:00Z to 2027-01-15T08:00:00Z; accepted",
         "    example: partition 0, record 3: null_key",
         "(no client id) (lib 1.0, 192.0.2.1:5)",
         "  timestamp_too_old: 1 batch, 5 bad records, 2027-01-15T07:00:00Z to 2027-01-15T07:00:00Z; rejected",

@@ -8,12 +8,13 @@ _TOPIC_ERROR = ("topic", "error")
 REJECTIONS: tuple[Family, ...] = (
     counter(
         "sluicegate_violations",
-        "Batches with violations, by topic, rule (its name, or a broker's reason such as timestamp_in_future), outcome "
-        "of the batch, and client id. Bounded: 100 client ids, 1000 series for each process; the others count as `other`.",
+        "Batches with violations, by topic, rule (its name, or a broker's reason such as timestamp_in_future), mode "
+        "(what the policy asks for), outcome of the batch, and client id. Bounded: 100 client ids, 1000 series for "
+        "each process; the others count as `other`.",
         "To find the client. The event file has each violation with its record and address "
         "([violations](violations.md)).",
         lambda s: s.counters.violations,
-        ("topic", "rule", "outcome", "client_id"),
+        ("topic", "rule", "mode", "outcome", "client_id"),
     ),
     gauge(
         "sluicegate_topic_owner_info",

@@ -39,6 +39,7 @@ def test_the_proxy_counts_as_a_broker_does(seen: tuple[str, str]) -> None:
         frame_of(build_request_header(PRODUCE, VERSION, 1, "raw", 1) + produce_body(VERSION, topics, case.acks))
     )
 
+    play.ends()
     counters = play.parts.observer.counted()
     by_topic = counters.batch_counts["kafka_server_brokertopicmetrics_failedproducerequests"]
     failed = {FAILED: by_topic.total()} if by_topic else {}
@@ -52,5 +53,6 @@ def test_records_without_keys_count_in_a_batch_with_bad_timestamps() -> None:
     topics = [topic_data(f"t-{kind}", *partitions) for kind, partitions in case.topics(NOW)]
 
     play.from_client(frame_of(build_request_header(PRODUCE, 8, 1, "raw", 1) + produce_body(8, topics)))
+    play.ends()
 
     assert play.parts.observer.counted().broker_invalid == {BrokerMeter.NO_KEY: 2}

@@ -72,6 +72,7 @@ def state_of(play: Playbook) -> ServerState:
 async def validated_bytes(name: str, _folder: Path) -> tuple[float, float, float]:
     play, data = Playbook(), batch([Rec(NOW, b"k", b"v" * 1000)])
     play.from_client(produce(9, {b"t": [(0, data)]}))
+    play.ends()
     return counted(name, play.parts.observer.counted()), len(data), len(data)
 
 
@@ -192,6 +193,8 @@ def test_no_label_that_clients_choose_has_more_values_than_its_bound() -> None:
                 if not session.broker.is_open:
                     session.broker.connection_made(Outlet(session.broker))
                     play.loop.turns()
+            session.close_now()
+            play.loop.turns()
 
     counters, rulebook = play.parts.observer.counted(), play.parts.rules.rulebook
     snapshot = Snapshot(counters, 0, topic_owners=owners_of(counters, rulebook))

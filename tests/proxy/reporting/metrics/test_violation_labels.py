@@ -27,7 +27,7 @@ def test_the_first_clients_have_names_and_all_others_count_together() -> None:
     labels = ViolationLabels(counters, Lock(), max_clients=2)
 
     for client_id in ("a", "b", "c", "d", None):
-        labels.violated("orders", ("timestamp_in_future",), "rejected", client_id, "10.0.0.1")
+        labels.violated("orders", ("timestamp_in_future",), "reject", "rejected", client_id, "10.0.0.1")
 
     by_client = {client: count for (_, _, _, client), count in counters.violations.items()}
     assert by_client == {"a": 1, "b": 1, OTHER: 3}
@@ -35,7 +35,7 @@ def test_the_first_clients_have_names_and_all_others_count_together() -> None:
 
 def test_a_client_without_an_id_has_its_own_label() -> None:
     counters = Counters()
-    ViolationLabels(counters, Lock()).violated("orders", ("null_key",), "accepted", None, "10.0.0.1")
+    ViolationLabels(counters, Lock()).violated("orders", ("null_key",), "observe", "accepted", None, "10.0.0.1")
 
     assert counters.violations == {("orders", "null_key", "accepted", NO_CLIENT_ID): 1}
 
@@ -45,11 +45,11 @@ def test_beyond_the_bound_topic_and_client_are_lost_and_no_count_is() -> None:
     labels = ViolationLabels(counters, Lock(), max_kinds=10)
 
     for i in range(1000):
-        labels.violated(f"topic-{i % 40}", ("crc",), "rejected", f"client-{i % 50}", "10.0.0.1")
+        labels.violated(f"topic-{i % 40}", ("crc",), "reject", "rejected", f"client-{i % 50}", "10.0.0.1")
 
     assert len(counters.violations) == 11
     assert counters.violations.total() == 1000
-    assert counters.violations[OTHER, "crc", "rejected", OTHER] > 900
+    assert counters.violations[OTHER, "crc", "reject", "rejected", OTHER] > 900
 
 
 def test_a_flood_of_topics_and_client_ids_leaves_the_series_of_others() -> None:
@@ -57,10 +57,10 @@ def test_a_flood_of_topics_and_client_ids_leaves_the_series_of_others() -> None:
     labels = ViolationLabels(counters, Lock())
     totals = []
     for i in range(20_000):
-        labels.violated(f"topic-{i}", ("crc",), "rejected", f"invented-{i}", "10.0.0.1")
+        labels.violated(f"topic-{i}", ("crc",), "reject", "rejected", f"invented-{i}", "10.0.0.1")
         if i >= 5000 and i % 100 == 0:
-            labels.violated("payments", ("timestamp_in_future",), "rejected", "shop", "10.0.0.2")
-            totals.append(counters.violations["payments", "timestamp_in_future", "rejected", "shop"])
+            labels.violated("payments", ("timestamp_in_future",), "reject", "rejected", "shop", "10.0.0.2")
+            totals.append(counters.violations["payments", "timestamp_in_future", "reject", "rejected", "shop"])
 
     assert totals == list(range(1, 151))
     assert counters.violations.total() == 20_150

@@ -122,7 +122,7 @@ def test_the_broker_is_asked_then_records_are_kept_then_the_client_is_answered(
 
     assert script.answered(_OLD)["q"]["error_code"] == REJECTED
     assert script.parts.counters.batch_counts["sluicegate_quarantined_batches"].total() == 1
-    assert script.parts.counters.batch_counts["sluicegate_rejected_batches"].total() == 0
+    assert script.parts.counters.batch_counts["sluicegate_rejected_batches"].total() == 1
     assert script.client.is_read
 
 
@@ -309,7 +309,7 @@ def test_a_copied_batch_is_forwarded_as_it_is_after_its_bad_records_are_kept(
     names = ("copied_batches", "copied_records", "observed_batches", "quarantined_batches", "rejected_batches")
     counts = script.parts.counters.batch_counts
     assert [counts[f"sluicegate_{name}"].total() for name in names] == [1, 1, 1, 0, 0]
-    assert script.parts.counters.validated_batches == {"forwarded": 1}
+    assert script.parts.counters.validated_batches == {"accepted": 1}
 
 
 @pytest.mark.parametrize("code", [CORRUPT, FORBIDDEN])
