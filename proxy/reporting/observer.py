@@ -55,8 +55,8 @@ class Observer:
         log: _Lines,
         internal_errors: Counter[str],
     ) -> None:
-        """`counts`, log lines and `events` are reports, too, beside `requests` and `batches`. `quarantine`: where failed
-        writes are noted; `later` schedules the rest of a long report, after other work of the event loop.
+        """`counts`, log lines and `events` are reports, too, beside `requests` and `batches`. `quarantine`: where
+        failed writes are noted; `later` schedules the rest of a long report, after other work of the event loop.
         """
         self._labels = labels
         self._counts = counts

@@ -64,8 +64,8 @@ class DeadLetterSink(Protocol):
 @dataclass(frozen=True, slots=True)
 class ProduceDependencies:
     """The dependencies of all Produce handlers. `ordinary` None: there is no fast path; `clock` times requests;
-    `from_thread` runs a function on the event loop; `now_ms` is the proxy's clock;
-    `settings` None: topic settings are not read; `dead_letters` None: there is no quarantine.
+    `from_thread` runs a function on the event loop; `now_ms` is the proxy's clock; `settings` None: topic settings are
+    not read; `dead_letters` None: there is no quarantine; `max_event_records`: bad records listed in one event.
     """
 
     max_request_partitions: int
@@ -84,6 +84,7 @@ class ProduceDependencies:
     clock: RequestClock
     from_thread: Callable[..., Any]
     now_ms: Callable[[], int]
+    max_event_records: int
     on_internal_error: OnInternalError = OnInternalError.CLOSE
 
 

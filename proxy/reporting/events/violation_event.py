@@ -138,7 +138,7 @@ def violation(
     client: ClientDetails, batch: BatchOutcome, finding: Finding, origin: EventOrigin, max_records: int
 ) -> Violation:
     """Return the event of a finding, with at most `max_records` bad records."""
-    mode, found, copies, _ = finding
+    mode, found, copies = finding.mode, finding.found, finding.copies
     assert batch.basis is not None  # else nothing is found
     return Violation(
         mode,

@@ -138,7 +138,7 @@ class Counters:
     limits_reached: Counter[str] = field(default_factory=Counter)
     closed_by_limit: Counter[str] = field(default_factory=Counter)
     unsupported_versions: Counter[str] = field(default_factory=Counter)
-    violations: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
+    violations: Counter[tuple[str, str, str, str, str]] = field(default_factory=Counter)
     broker_invalid: Counter[str] = field(default_factory=Counter)
     validated_batches: Counter[str] = field(default_factory=Counter)
     validated_records: int = 0

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Protocol
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.errors import ERROR_NAMES, ErrorCode
 from sluicegate.proxy.reporting.metrics.batch_events import BatchEvent
-from sluicegate.proxy.reporting.metrics.broker_meters import marks_of
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters
 from sluicegate.proxy.reporting.metrics.topic_labels import MAX_TOPICS, TopicLabels
 from sluicegate.proxy.reporting.metrics.violation_labels import FairLabels, RuleLabels, ViolationLabels, rules_of
@@ -148,7 +147,7 @@ class ValidationCounts:
 
     def _count_findings(self, client: ClientDetails, batch: BatchOutcome, policy: TopicPolicy) -> None:
         for finding in batch.findings:
-            self._violated(client, batch, finding, policy)
+            self._violated(client, batch, finding)
         if batch.unreadable is not None:
             found, error = batch.unreadable, _NAME_OF[batch.unreadable.code]
             label = self._labels.count(BatchEvent.UNREADABLE, batch.topic, client.holder, error, found.bad_count, found)
@@ -173,8 +172,8 @@ class ValidationCounts:
             return OTHER
         return self._topics.label(topic, holder)
 
-    def _violated(self, client: ClientDetails, batch: BatchOutcome, finding: Finding, policy: TopicPolicy) -> None:
-        mode, found, _, is_further = finding
+    def _violated(self, client: ClientDetails, batch: BatchOutcome, finding: Finding) -> None:
+        mode, found = finding.mode, finding.found
         holder = client.holder
         label = self._labels.label(batch.topic, holder)
         self._violations.violated(label, rules_of(found), _MODES[mode], batch.outcome, client.client_id, holder)
@@ -182,15 +181,15 @@ class ValidationCounts:
             self._rules.count(batch.outcome, found.rules)
         if found.limit is not None:
             self.limit_reached(found.limit)
-        if is_further:
+        if finding.is_further:
             return
         for event, error in _events_of(batch, finding):
             self._labels.count(event, batch.topic, holder, error, found.bad_count, found)
         if mode in _ENFORCED and batch.outcome is Outcome.REJECTED:
             self._counters.request_errors[_PRODUCE, _NAME_OF[found.code]] += 1
-            for meter, marks in marks_of(found, policy).items():
+            for meter, marks in finding.marks.items():
                 self._counters.broker_invalid[meter] += marks
-            if len(found.bad_records) < found.bad_count:
+            if not finding.is_listed:
                 self.limit_reached(_RECORD_ERRORS)
 
     def not_quarantined(self, client: ClientDetails, letters: DeadLetters) -> None:
@@ -236,7 +235,7 @@ def _events_of(batch: BatchOutcome, finding: Finding) -> Iterator[tuple[BatchEve
     """Yield what metrics count of a batch because of a finding, each with the value of its label `error`: the error
     that the client got for a rejected batch, or that it would have got.
     """
-    mode, found, copies, _ = finding
+    mode, found, copies = finding.mode, finding.found, finding.copies
     if mode not in _ENFORCED:
         if mode is not Mode.COPY or copies is Copies.COPIED:
             yield _EVENTS[mode], _NAME_OF[found.code]

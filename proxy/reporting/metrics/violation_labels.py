@@ -116,7 +116,11 @@ class ViolationLabels:
             self._counters.violations[kind if self._slots.take(kind, holder) else _without_names(kind)] += 1
 
     def _fold_client(self, client: str) -> None:
-        for kind in [kind for kind in self._counters.violations if kind.client_id == client and kind in self._slots]:
+        for kind in [
+            kind
+            for kind in map(Kind._make, self._counters.violations)
+            if kind.client_id == client and kind in self._slots
+        ]:
             self._slots.drop(kind)
             self._fold(kind)
 

@@ -13,6 +13,7 @@ from sluicegate.protocol.records.record_batch import base_time_of
 from sluicegate.proxy.responses.produce_responses import ClientError, Spot, key_of
 from sluicegate.proxy.session.client.client_details import ClientDetails
 from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome, Finding, RequestOutcome, outcome_of
+from sluicegate.validation.broker_meters import marks_of
 from sluicegate.validation.outcome import Change, Copies, Outcome, Waiver
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.validated_request import Place, ValidatedRequest
@@ -20,8 +21,9 @@ from sluicegate.validation.verdict import Rejected
 
 # The proxy's own errors after which the same batch may be accepted; the bytes of a corrupt one stay corrupt.
 _SENT_AGAIN = RETRIABLE_CODES - {ErrorCode.CORRUPT_MESSAGE}
-_BYTES_OF_A_FINDING = 600
-_BYTES_OF_A_RECORD = 450
+_COPIES = {Mode.QUARANTINE: Copies.QUARANTINED, Mode.COPY: Copies.COPIED}
+_BYTES_OF_A_FINDING = 400
+_BYTES_OF_A_RECORD = 350
 # Module constants: looking up an enum member takes longer than the comparison.
 _ACCEPTED, _REJECTED, _RESEND, _UNKNOWN = Outcome.ACCEPTED, Outcome.REJECTED, Outcome.RESEND, Outcome.UNKNOWN
 
@@ -45,8 +47,11 @@ class AwaitedBatches:
         names: Mapping[bytes, str],
         sent_ms: int,
         proxy_seconds: float,
+        most_records: int,
     ) -> None:
-        """`names`: topics by their ids; `sent_ms` and `proxy_seconds` as in `RequestOutcome`."""
+        """`names`: topics by their ids; `sent_ms` and `proxy_seconds` as in `RequestOutcome`; `most_records`: how many
+        bad records of a batch events may show.
+        """
         self._client = client
         self._acks = request.acks
         self._version = request.version
@@ -55,7 +60,7 @@ class AwaitedBatches:
         self._sent_ms = sent_ms
         self._proxy_seconds = proxy_seconds
         self._awaited = [
-            _awaited(request, validated, (t, p), self._topics[t], sent_ms)
+            _awaited(request, validated, (t, p), self._topics[t], sent_ms, most_records)
             for t, topic in enumerate(request.topics)
             for p in range(len(topic.partitions))
         ]
@@ -93,7 +98,12 @@ def _settled(one: _Awaited, error: ClientError | None) -> BatchOutcome:
 
 
 def _awaited(
-    request: ProduceRequest, validated: ValidatedRequest, place: Place, name: str | None, now_ms: int
+    request: ProduceRequest,
+    validated: ValidatedRequest,
+    place: Place,
+    name: str | None,
+    now_ms: int,
+    most_records: int,
 ) -> _Awaited:
     topic = request.topics[place[0]]
     partition = topic.partitions[place[1]]
@@ -112,7 +122,7 @@ def _awaited(
             age_ms=_age(request, place, now_ms),
         )
         return _Awaited(spot, batch, is_withheld)
-    findings = _findings(validated, place)
+    findings = _findings(validated, place, most_records)
     basis = validated.basis.get(place)
     masked = validated.masked.get(place)
     batch = BatchOutcome(
@@ -140,44 +150,48 @@ def _age(request: ProduceRequest, place: Place, now_ms: int) -> int | None:
     return None if base is None else now_ms - base
 
 
-def _findings(validated: ValidatedRequest, place: Place) -> tuple[Finding, ...]:
+def _findings(validated: ValidatedRequest, place: Place, most_records: int) -> tuple[Finding, ...]:
     """Return the findings; the first is the one because of which a batch is rejected, or would be."""
     findings: list[Finding] = []
     rejected = validated.rejected.get(place)
     if rejected is not None:
+        policy = validated.basis[place].policy
         mode = Mode.QUARANTINE if place in validated.to_quarantine else Mode.REJECT
-        findings.append(_finding(validated, place, mode, rejected, Copies.QUARANTINED))
-    observed = validated.observed.get(place, ())
-    if observed:
-        is_copied = rejected is None and place in validated.to_quarantine
-        for position, found in enumerate(observed):
-            has_copies = is_copied and (position == 0 or bool(found.broken))
-            mode = Mode.COPY if has_copies else Mode.OBSERVE
-            one = _finding(validated, place, mode, found, Copies.COPIED)
-            findings.append(one._replace(is_further=position > 0 and not has_copies))
+        one = _finding(validated, place, mode, rejected, most_records)
+        is_listed = len(rejected.bad_records) >= rejected.bad_count
+        findings.append(one._replace(is_listed=is_listed, marks=marks_of(rejected, policy)))
+    is_copied = rejected is None and place in validated.to_quarantine
+    for position, found in enumerate(validated.observed.get(place, ())):
+        has_copies = is_copied and (position == 0 or bool(found.broken))
+        one = _finding(validated, place, Mode.COPY if has_copies else Mode.OBSERVE, found, most_records)
+        findings.append(one._replace(is_further=position > 0 and not has_copies))
     fixed = validated.fixed.get(place)
     if fixed is not None:
-        findings.append(Finding(Mode.FIX, fixed.rejected))
+        findings.append(Finding(Mode.FIX, _shortened(fixed.rejected, most_records)))
     marked = validated.marked.get(place)
     if marked is not None:
-        findings += (Finding(Mode.MARK, found) for found in marked.found)
+        findings += (Finding(Mode.MARK, _shortened(found, most_records)) for found in marked.found)
     return tuple(findings)
 
 
-def _finding(validated: ValidatedRequest, place: Place, mode: Mode, found: Rejected, written: Copies) -> Finding:
-    if mode is Mode.REJECT or mode is Mode.OBSERVE:
-        return Finding(mode, _without_broken(found))
+def _finding(validated: ValidatedRequest, place: Place, mode: Mode, found: Rejected, most_records: int) -> Finding:
+    found = _shortened(found, most_records)
+    copies = _COPIES.get(mode)
+    if copies is None:
+        return Finding(mode, found)
     reason = validated.to_retry.get(place)
     if reason is None:
-        return Finding(mode, _without_broken(found), written if place in validated.quarantined else None)
+        return Finding(mode, found, copies if place in validated.quarantined else None)
     where = validated.basis[place].policy.dead_letters
     message = f"its bad records cannot be stored in dead-letter topic {where}: {reason}"
-    return Finding(mode, replace(found, broken=None, message=message), Copies.NOT_STORED)
+    return Finding(mode, replace(found, message=message), Copies.NOT_STORED)
 
 
-def _without_broken(found: Rejected) -> Rejected:
-    """Return the verdict without what only dead letters need."""
-    return found if found.broken is None else replace(found, broken=None)
+def _shortened(found: Rejected, most_records: int) -> Rejected:
+    """Return the verdict without what only the response and dead letters need."""
+    if found.broken is None and len(found.bad_records) <= most_records:
+        return found
+    return replace(found, broken=None, bad_records=found.bad_records[:most_records])
 
 
 def _changes(validated: ValidatedRequest, place: Place) -> tuple[Change, ...]:
@@ -204,5 +218,5 @@ def _waiver(validated: ValidatedRequest, place: Place, findings: tuple[Finding, 
 def _size_of(batch: BatchOutcome) -> int:
     return sum(
         _BYTES_OF_A_FINDING + _BYTES_OF_A_RECORD * len(found.bad_records) + len(found.message or "")
-        for _, found, _, _ in batch.findings
+        for found in (finding.found for finding in batch.findings)
     )

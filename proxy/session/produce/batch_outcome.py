@@ -1,9 +1,12 @@
 """The outcome of a batch, and of its request: what all reports are made from."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from sluicegate.protocol.errors import RETRIABLE_CODES, ErrorCode
 from sluicegate.proxy.session.client.client_details import ClientDetails
+from sluicegate.validation.broker_meters import BrokerMeter
 from sluicegate.validation.outcome import Change, Copies, Outcome, Waiver
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.validated_request import ValidationBasis
@@ -20,15 +23,21 @@ def outcome_of(code: int) -> Outcome:
     return Outcome.RESEND if code in RETRIABLE_CODES else Outcome.REJECTED
 
 
+_NO_MARKS: Mapping[BrokerMeter, int] = MappingProxyType({})
+
+
 class Finding(NamedTuple):
-    """One fault of a batch. `mode`: what the policy asks for. `is_further`: another finding about the batch comes
-    before it.
+    """One fault of a batch. `mode`: what the policy asks for. `found` lists only the bad records that events may show.
+    `is_further`: another finding about the batch comes before it. `is_listed`: the client's response names each bad
+    record. `marks`: how a broker's own meters count the batch.
     """
 
     mode: Mode
     found: Rejected
     copies: Copies | None = None
     is_further: bool = False
+    is_listed: bool = True
+    marks: Mapping[BrokerMeter, int] = _NO_MARKS
 
 
 class BatchOutcome(NamedTuple):

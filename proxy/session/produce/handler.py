@@ -137,6 +137,7 @@ class ProduceHandler:
             shared.names.by_id,
             shared.now_ms(),
             shared.clock.now() - came,
+            shared.max_event_records,
         )
         awaited = yield from self._dispatch(request, correlation_id, dispatch, batches)
         shared.clock.sent(_PRODUCE, came, awaited)

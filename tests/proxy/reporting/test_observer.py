@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_request
 from sluicegate.proxy.live.live_view import LiveView
-from sluicegate.proxy.reporting.events.violation_event import EventNumbering, Violation, event_of
+from sluicegate.proxy.reporting.events.violation_event import Event, EventNumbering, Violation, event_of
 from sluicegate.proxy.reporting.events.violation_events import ViolationEvents
 from sluicegate.proxy.reporting.logs.aggregation import LINES_A_SECOND, LINES_AT_ONCE
 from sluicegate.proxy.reporting.logs.session_log import SessionLog
@@ -38,8 +38,9 @@ class Kept:
     def __init__(self) -> None:
         self.violations: list[Violation] = []
 
-    def write(self, violation: Violation) -> None:
-        self.violations.append(violation)
+    def write(self, event: Event) -> None:
+        assert isinstance(event, Violation)
+        self.violations.append(event)
 
     def close(self) -> None:
         pass

@@ -25,7 +25,7 @@ def settled(
     """Return the outcome: the client gets the proxy's errors, and success for the other batches, unless `errors` are
     given.
     """
-    batches = AwaitedBatches(client_details(identity), request, validated, names or {}, now_ms, proxy_seconds)
+    batches = AwaitedBatches(client_details(identity), request, validated, names or {}, now_ms, proxy_seconds, 10)
     return batches.settled(_errors(request, validated) if errors is None else errors, upstream_seconds)
 
 

@@ -83,7 +83,7 @@ def test_figures_are_those_of_the_scrape_and_a_rejected_request_names_client_top
         assert sum(v for (name, _), v in receiver.metrics.items() if name == "sluicegate_rejected_batches_total") == 1
         assert receiver.resource["service.name"] == "sluicegate"
         spans = [values_of(span.attributes) for span in receiver.spans]
-        (rejected,) = [span for span in spans if span["sluicegate.verdict"] == "rejected"]
+        (rejected,) = [span for span in spans if span["sluicegate.outcome"] == "rejected"]
         assert {
             "messaging.client.id": "in-nanoseconds",
             "messaging.destination.name": "payments",

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from sluicegate.proxy.reporting.metrics.batch_events import BatchEvent
-from sluicegate.proxy.reporting.metrics.broker_meters import BrokerMeter, has_failed
 from sluicegate.proxy.reporting.metrics.counters import Snapshot
 from sluicegate.proxy.reporting.metrics.family import Family, batch_counter, counter
+from sluicegate.validation.broker_meters import BrokerMeter, has_failed
 
 _PREFIX = "kafka_server_brokertopicmetrics_"
 

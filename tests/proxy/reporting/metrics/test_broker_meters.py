@@ -5,7 +5,7 @@ import yaml
 
 from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header
-from sluicegate.proxy.reporting.metrics.broker_meters import BrokerMeter
+from sluicegate.validation.broker_meters import BrokerMeter
 from tests.conformance.cases import CASES
 from tests.conformance.pair import proxy_settings
 from tests.proxy.session.playbook import NOW, Playbook

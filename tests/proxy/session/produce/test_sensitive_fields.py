@@ -43,6 +43,7 @@ def test_it_is_masked_for_every_client(client: str) -> None:
 
     assert b'{"mail": "***"}' in bytes(play.broker.sent)
     assert b"example.com" not in bytes(play.broker.sent)
+    play.ends()
     assert play.parts.counters.batch_counts["sluicegate_masked_records"].total() == 1
 
 
