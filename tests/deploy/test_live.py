@@ -171,9 +171,9 @@ def test_the_sums_are_consistent(proxy: ProxyProcess) -> None:
         eventually(lambda name=name: proxy.metric(f"sluicegate_{name}_total") > 0, what=name)
     text = proxy.get("/metrics")[1]
 
-    assert 'client_id="legacy-billing",mode="reject",rule="timestamp_in_future",topic="payments"' in text
-    assert 'client_id="wrong-times",mode="fix",rule="timestamp_too_old",topic="late"' in text
-    assert 'sluicegate_validated_batches_total{outcome="fixed"} 0.0' not in text
+    assert 'client_id="legacy-billing",mode="reject",outcome="rejected",rule="timestamp_in_future",topic="payments"' in text
+    assert 'client_id="wrong-times",mode="fix",outcome="accepted",rule="timestamp_too_old",topic="late"' in text
+    assert 'sluicegate_validated_batches_total{outcome="accepted"} 0.0' not in text
     by_reason = [line for line in text.splitlines() if line.startswith("sluicegate_fallbacks_total{")]
     assert sum(float(line.rpartition(" ")[2]) for line in by_reason) > 0
 

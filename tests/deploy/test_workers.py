@@ -46,10 +46,13 @@ def samples(process: ProxyProcess, name: str) -> dict[str, float]:
 def test_counts_match_the_clients_responses(told: tuple[ProxyProcess, Counter[str | None]]) -> None:
     process, outcomes = told
 
+    batches = samples(process, "sluicegate_validated_batches_total")
     records = samples(process, "sluicegate_validated_records_total")
 
-    assert records['{outcome="forwarded"}'] == outcomes[None]
-    assert records['{outcome="rejected"}'] == outcomes.total() - outcomes[None]
+    assert records[""] == outcomes.total()
+    assert batches['{outcome="accepted"}'] > 0
+    assert (batches['{outcome="rejected"}'] > 0) == (outcomes.total() > outcomes[None])
+    assert batches['{outcome="unknown"}'] == batches['{outcome="resend"}'] == 0
 
 
 def test_each_produce_request_uses_one_path_and_is_timed(told: tuple[ProxyProcess, Counter[str | None]]) -> None:

@@ -137,5 +137,5 @@ def test_forwarded_unreadable_batches_are_reported_and_counted(
     proxy.wait_for_line("unreadable batch forwarded")
     shown = f'sluicegate_unreadable_batches_total{{topic="{topic}"}} {len(UNREADABLE)}'
     eventually(lambda: shown in proxy.get("/metrics")[1], what=shown)
-    labels = f'client_id="raw",mode="observe",rule="unreadable_framing",topic="{topic}"'
+    labels = f'client_id="raw",mode="observe",outcome="accepted",rule="unreadable_framing",topic="{topic}"'
     assert f"sluicegate_violations_total{{{labels}}} {len(UNREADABLE)}" in proxy.get("/metrics")[1]

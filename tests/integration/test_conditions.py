@@ -168,7 +168,7 @@ def test_a_quarantine_that_cannot_be_written(strict_kafka: Kafka, tmp_path: Path
 def _is_shown_as_retrying(proxy: ProxyProcess, topic: str, dead: str, page: "Page | None") -> None:
     """Check what `who`, `top`, the API and the web UI say about a client that cannot get on."""
     retrying = "cannot be stored, retrying"
-    eventually(lambda: '"mode": "retry"' in proxy.get("/api/live")[1], 60, "a retry in the live view")
+    eventually(lambda: '"copies": "not_stored"' in proxy.get("/api/live")[1], 60, "a batch that is sent again in the live view")
     address = proxy.admin.removeprefix("http://")
     who, top = (
         subprocess.run([COMMAND, *view], capture_output=True, text=True, timeout=60, check=True).stdout

@@ -252,7 +252,7 @@ def test_an_observed_rule_forwards_violations(kafka_bootstrap: str, proxy: Proxy
 
     (event,) = proxy.wait_for_violations(topic, 1)
     assert (event["mode"], event["rule"]) == ("observe", "mild")
-    assert 'sluicegate_rule_batches_total{mode="observe",rule="mild"} 1' in proxy.get("/metrics")[1]
+    assert 'sluicegate_rule_batches_total{outcome="accepted",rule="mild"} 1' in proxy.get("/metrics")[1]
     assert "rule=mild" in proxy.wait_for_line("mild") or '"rule"' in proxy.wait_for_line("mild")
 
 

@@ -12,6 +12,7 @@ def event(number: int, minute: int, client: str = "billing", **more: Any) -> dic
         "client_id": client,
         "topic": "orders",
         "partition": number % 3,
+        "outcome": "rejected",
         "code": 32,
         "error": "INVALID_TIMESTAMP",
         "reason": "timestamp_in_future",

@@ -176,7 +176,7 @@ def test_clients_come_from_the_events(spark: SparkSession, observed: tuple[str, 
     topic, proxy = observed
     events, _ = violations_by(proxy.violations_of(topic))
     file = tmp_path / "events.jsonl"
-    rejected = {**proxy.violations_of(topic)[0], "mode": "reject", "client_id": "elsewhere"}
+    rejected = {**proxy.violations_of(topic)[0], "mode": "reject", "outcome": "rejected", "client_id": "elsewhere"}
     file.write_text(Path(proxy.config["violations"]["file"]).read_text() + json.dumps(rejected) + "\nno event\n")
 
     found = clients_of(spark, str(file), (topic,))[topic]

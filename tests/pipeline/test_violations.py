@@ -117,8 +117,8 @@ def test_rejections_are_read_in_both_formats_with_all_fields(spark: SparkSession
     bound = {"key": "message.timestamp.after.max.ms", "value": 3_600_000, "source": "configuration"}
     rules = [{"rule": "keyed", "bad_records": 2}]
     rejected = event(0, 1, owner={"team": "payments", "contact": None}, bound=bound, rules=rules)
-    forwarded = [event(n, 1, mode=mode) for n, mode in enumerate(("observe", "fix", "rehearse"), 2)]
-    events = [{"specversion": "1.0", "id": "a-1", "data": rejected}, event(1, 1, mode="reject"), *forwarded]
+    others = [event(n, 1, outcome=outcome) for n, outcome in enumerate(("accepted", "resend", "unknown"), 2)]
+    events = [{"specversion": "1.0", "id": "a-1", "data": rejected}, event(1, 1), *others]
     (source / "a").write_text("".join(json.dumps(each) + "\n" for each in events))
 
     run("violations", "--events", str(source), "--out", str(out), "--window", "10 minutes")
