@@ -1,8 +1,8 @@
 """Handles what a client sends about itself: ApiVersions (its software) and SASL logins (its principal)."""
 
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
 
 from sluicegate.protocol.api import APIS, Api, ApiKey
 from sluicegate.protocol.before_login import software_in
@@ -14,18 +14,20 @@ from sluicegate.proxy.session.broker_errors import expect_code
 from sluicegate.proxy.session.client.client_text import client_text
 from sluicegate.proxy.session.client.identity import ClientIdentity, LoginAttempt, SaslTracker, read_header
 from sluicegate.proxy.session.delivery import Delivery
+from sluicegate.proxy.session.effect import Effect, Steps
 from sluicegate.proxy.session.forwarding import Forwarding
 from sluicegate.proxy.session.in_flight import ANY_CORRELATION_ID, Finish, InFlightRequest
 from sluicegate.proxy.session.produce.intake import ProduceIntake
 from sluicegate.proxy.session.reports import Counts, Lines
 from sluicegate.proxy.session.request_clock import RequestClock
-from sluicegate.proxy.session.request_runner import AwaitedResponse, RequestRunner, Steps
+from sluicegate.proxy.session.request_runner import AwaitedResponse, RequestRunner
 
 _SASL_AUTHENTICATE = APIS[ApiKey.SASL_AUTHENTICATE]  # also for raw tokens, which have no header
 _LOGIN_REJECTED = "SASL_AUTHENTICATION_FAILED"
 
 
-class LoginForwarded(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class LoginForwarded(Effect[bytearray]):
     """Forward the current login request. Results in the broker's response."""
 
 
@@ -87,7 +89,7 @@ class LoginHandler:
         self._run(self._send_token(login), _SASL_AUTHENTICATE, frame, InFlightRequest(ANY_CORRELATION_ID))
 
     def _authenticate(self, login: LoginAttempt, api: Api, version: int) -> Steps[Parts]:
-        response: bytearray = yield LoginForwarded()
+        response = yield from LoginForwarded()
         at = response_body_at(response, api.response_header_version(version))
         failure = self._sasl.on_authenticate_response(login, version, response, at)
         if failure is not None:
@@ -98,7 +100,7 @@ class LoginHandler:
         return (response,)
 
     def _send_token(self, login: LoginAttempt) -> Steps[Parts]:
-        response: bytearray = yield LoginForwarded()
+        response = yield from LoginForwarded()
         self._sasl.on_token_accepted(login, bytes(response))
         self._produce.principal_may_change()
         return (response,)

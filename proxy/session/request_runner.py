@@ -5,19 +5,16 @@ with the result. An internal error closes the connection and is logged, so that 
 connection's deadline limits the wait (`sluicegate.proxy.session.deadlines`, by `busy_with`).
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.framing import Parts
+from sluicegate.proxy.session.effect import Effect, Steps
 from sluicegate.proxy.session.in_flight import Finish
 from sluicegate.proxy.session.pause_reason import Pausable, PauseReason
-
-T = TypeVar("T")
-Steps = Generator[Any, Any, T]
-"""A handler: it yields effects and receives their results."""
 
 
 class Resume(Protocol):
@@ -48,7 +45,7 @@ class AwaitedResponse:
         self.forward = forward
 
 
-Perform = Callable[[Any], Any]
+Perform = Callable[[Effect[Any]], object]
 """Performs an effect. Returns the result, a Wait or an AwaitedResponse; errors are raised in the handler."""
 
 

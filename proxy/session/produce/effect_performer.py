@@ -4,11 +4,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
 
+from sluicegate.proxy.responses.dispatch import Dispatch
 from sluicegate.proxy.responses.topic_names import metadata_request, names_in
 from sluicegate.proxy.scheduling.fair_sharing import Account
 from sluicegate.proxy.scheduling.validation_thread import Job, Validation
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.dependencies import ProduceDependencies
+from sluicegate.proxy.session.effect import Effect
 from sluicegate.proxy.session.forwarding import Forwarding
 from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.session.pause_reason import PauseReason
@@ -70,7 +72,7 @@ class ProduceEffects:
         self._responses = responses
         self._stored_times = stored_times
 
-    def perform(self, effect: Any) -> Any:
+    def perform(self, effect: Effect[Any]) -> object:
         """See `sluicegate.proxy.session.request_runner.Perform`."""
         return _PERFORM[type(effect)](self, effect)
 
@@ -104,7 +106,7 @@ class ProduceEffects:
         reached = None if settings is None else settings.known_soon(effect.topics)
         return None if reached is None else Wait(PauseReason.SETTINGS, reached.add_done_callback)
 
-    def _validate(self, effect: Validate) -> Any:
+    def _validate(self, effect: Validate) -> Dispatch | Wait:
         dispatch = self._shared.scheduler.validate(effect.request, effect.client, self._stored_times.previous)
         if dispatch is not None:
             return dispatch
@@ -114,14 +116,12 @@ class ProduceEffects:
     def _earlier_responses(self, _effect: EarlierResponses) -> Wait:
         return Wait(PauseReason.STORED_TIMES, self._stored_times.when_settled)
 
-    def _ask_broker(self, effect: AskBroker) -> Wait:
-        parts, correlation_id, read = effect
-
+    def _ask_broker(self, effect: AskBroker[Any]) -> Wait:
         def ask(resume: Resume) -> None:
             def responded(frame: bytearray) -> None:
-                resume(read(frame))
+                resume(effect.read(frame))
 
-            self._forwarding.parts(parts, (InFlightRequest(correlation_id, responded),))
+            self._forwarding.parts(effect.parts, (InFlightRequest(effect.correlation_id, responded),))
 
         return Wait(PauseReason.QUARANTINING, ask)
 
@@ -143,7 +143,7 @@ class ProduceEffects:
         self._responses.close_in_turn(effect.reason)
 
 
-_PERFORM: dict[type, Callable[[ProduceEffects, Any], Any]] = {
+_PERFORM: dict[type, Callable[[ProduceEffects, Any], object]] = {
     QuotaTurn: ProduceEffects._wait_for_turn,
     TopicQuotaTurn: ProduceEffects._wait_for_topics,
     ResolveNames: ProduceEffects._resolve_names,
@@ -173,7 +173,7 @@ class _ValidationInThread:
 
     def ask(self, resume: Resume) -> None:
         """Submit the request, and call `resume` with the result."""
-        request, client = self._effect
+        request, client = self._effect.request, self._effect.client
         self._job = self._shared.scheduler.submit(request, self._account, client, self._previous)
         self._job.future.add_done_callback(partial(self._shared.from_thread, partial(self._done, resume)))
 

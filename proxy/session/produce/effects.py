@@ -4,44 +4,52 @@
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import TypeVar
 
 from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.produce_request import ProduceRequest
-from sluicegate.proxy.responses.dispatch import DeadLetters
+from sluicegate.proxy.responses.dispatch import DeadLetters, Dispatch
+from sluicegate.proxy.session.effect import Effect
 from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.session.quotas.shares import TopicShares
 from sluicegate.validation.rules.rule import Client
 from sluicegate.validation.validated_request import Place
 
+T = TypeVar("T")
 Failures = Mapping[Place, str]
 """The batches with bad records that were not stored, each with the reason."""
 
 
-class QuotaTurn(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class QuotaTurn(Effect[None]):
     """Wait for this connection's turn in its client's quota."""
 
 
-class TopicQuotaTurn(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class TopicQuotaTurn(Effect[None]):
     """Wait until the topics of a request of `size` bytes are within their quotas."""
 
     shares: TopicShares
     size: int
 
 
-class ResolveNames(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ResolveNames(Effect[None]):
     """Ask the broker, on this connection, for the names of unknown topic ids."""
 
     topic_ids: list[bytes]
 
 
-class SettingsKnown(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class SettingsKnown(Effect[None]):
     """Wait until the cluster's settings of these topics are known, if they are read."""
 
     topics: Sequence[str]
 
 
-class Validate(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Validate(Effect[Dispatch | None]):
     """Validate a request on the event loop or in a thread. Results in a Dispatch; None if it was abandoned. Raises
     PreviousTimeInFlight and internal errors.
     """
@@ -50,34 +58,39 @@ class Validate(NamedTuple):
     client: Client | None
 
 
-class EarlierResponses(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class EarlierResponses(Effect[None]):
     """Wait for the broker's responses to earlier requests, because this one needs their stored times."""
 
 
-class AskBroker(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class AskBroker(Effect[T]):
     """Ask the broker about the partitions of bad records; `read` makes the result from its response. A malformed
     response is a protocol error of the broker.
     """
 
     parts: Parts
     correlation_id: int
-    read: Callable[[bytearray], Any]
+    read: Callable[[bytearray], T]
 
 
-class Quarantined(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Quarantined(Effect[Failures]):
     """Store bad records. Results in the batches that were not completely stored, each with the reason."""
 
     letters: Sequence[DeadLetters]
 
 
-class ForwardAsItCame(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ForwardAsItCame(Effect[None]):
     """Send the broker a request unchanged; `in_flight` None: it gets no response (acks=0)."""
 
     frame: bytearray
     in_flight: InFlightRequest | None
 
 
-class Forward(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Forward(Effect[None]):
     """Send the broker a changed request after `before` (complete frames), and await the responses to `in_flight`."""
 
     parts: Parts
@@ -85,13 +98,15 @@ class Forward(NamedTuple):
     before: Parts = ()
 
 
-class Respond(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Respond(Effect[None]):
     """Send the client the proxy's own response in its turn."""
 
     in_flight: InFlightRequest
 
 
-class CloseInTurn(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class CloseInTurn(Effect[None]):
     """Close the connection after the responses to all earlier requests; `reason` is for the trace."""
 
     reason: str

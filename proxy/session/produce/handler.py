@@ -16,6 +16,7 @@ from sluicegate.proxy.responses.dispatch import Dispatch
 from sluicegate.proxy.session.client.client_details import client_details
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.dependencies import OnInternalError, ProduceDependencies
+from sluicegate.proxy.session.effect import Steps
 from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.session.pause_reason import Pausable
 from sluicegate.proxy.session.produce.awaited_batches import AwaitedBatches
@@ -37,7 +38,6 @@ from sluicegate.proxy.session.produce.quarantining import ProvenPartitions, Quar
 from sluicegate.proxy.session.produce.stored_times import StoredTimes
 from sluicegate.proxy.session.quotas.metering import QuotaDecision
 from sluicegate.proxy.session.quotas.shares import TopicShares
-from sluicegate.proxy.session.request_runner import Steps
 from sluicegate.validation.outcome import Waiver
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.previous_times import PreviousTimeInFlight
@@ -105,9 +105,9 @@ class ProduceHandler:
         check_record_count(request, shared.max_request_records)
 
         if missing := self._ids_without_a_name(request):
-            yield ResolveNames(missing)
+            yield from ResolveNames(missing)
         if shared.settings is not None:
-            yield SettingsKnown(tuple(name for name in self._names(request) if name is not None))
+            yield from SettingsKnown(tuple(name for name in self._names(request) if name is not None))
 
         shares = self._shares_of_topics(request)
         decision = self._meter.must_wait_for_topics(shares, len(frame)) if shares else QuotaDecision.PROCEED
@@ -147,24 +147,24 @@ class ProduceHandler:
             )
         if request.acks == 0 and dispatch.partly is not None and dispatch.partly.rejects_anything:
             shared.counts.acks_0_closed += 1
-            yield CloseInTurn("a rejection for which acks=0 leaves no response")
+            yield from CloseInTurn("a rejection for which acks=0 leaves no response")
 
     def _within_quota(self, decision: QuotaDecision, turn: QuotaTurn | TopicQuotaTurn) -> Steps[bool]:
         """Wait for a request's turn under a quota, or close the connection. Return whether to continue."""
         if decision is QuotaDecision.REJECT:
-            yield CloseInTurn(NO_QUOTA)
+            yield from CloseInTurn(NO_QUOTA)
             return False
         if decision is QuotaDecision.WAIT:
-            yield turn
+            yield from turn
         return True
 
     def _validated(self, request: ProduceRequest) -> Steps[Dispatch | None]:
         """Validate a request, after the broker's responses to earlier requests if its times depend on their batches."""
         while True:
             try:
-                dispatch: Dispatch | None = yield Validate(request, self._known_client())
+                dispatch = yield from Validate(request, self._known_client())
             except PreviousTimeInFlight:
-                yield EarlierResponses()
+                yield from EarlierResponses()
             else:
                 return dispatch
 
@@ -183,21 +183,21 @@ class ProduceHandler:
             else:
                 in_flight = self._responses.expect(request, correlation_id, batches, dispatch)
             if dispatch.parts is None:
-                yield ForwardAsItCame(request.frame, in_flight)
+                yield from ForwardAsItCame(request.frame, in_flight)
             else:
-                yield Forward(dispatch.parts(), () if in_flight is None else (in_flight,))
+                yield from Forward(dispatch.parts(), () if in_flight is None else (in_flight,))
             return in_flight
         assert dispatch.parts is not None
         if request.acks == 0:
-            yield Forward(dispatch.parts(), ())
+            yield from Forward(dispatch.parts(), ())
             return None
         alone = partly.response_alone(self._proven.since, correlation_id, self._shared.now_ms())
         if alone is not None:
-            yield Respond(self._meter.with_throttle(InFlightRequest(response=alone), request.version))
+            yield from Respond(self._meter.with_throttle(InFlightRequest(response=alone), request.version))
             return None
         before = self._log_starts.about(partly)
         in_flight = self._responses.expect(request, correlation_id, batches, dispatch)
-        yield Forward(dispatch.parts(), (*before.in_flight, in_flight), before.frames)
+        yield from Forward(dispatch.parts(), (*before.in_flight, in_flight), before.frames)
         return in_flight
 
     def _ids_without_a_name(self, request: ProduceRequest) -> list[bytes]:

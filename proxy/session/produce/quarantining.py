@@ -23,9 +23,9 @@ from sluicegate.proxy.responses.produce_responses import (
 from sluicegate.proxy.responses.stand_ins import probe_request
 from sluicegate.proxy.responses.topic_names import TopicNames
 from sluicegate.proxy.session.client.identity import ClientIdentity
+from sluicegate.proxy.session.effect import Steps
 from sluicegate.proxy.session.produce.effects import AskBroker, Quarantined
 from sluicegate.proxy.session.reports import Validations
-from sluicegate.proxy.session.request_runner import Steps
 from sluicegate.validation.validated_request import Place
 
 _BROKER_FIRST = "the broker has a reason of its own to reject the batch"
@@ -76,7 +76,7 @@ class Quarantining:
         unproven: set[Spot] = set()
         if to_probe:
             probe = probe_request(request, partly.stand_ins)
-            unproven = to_probe - (yield AskBroker(probe, correlation_id, partial(self._read, request, partly)))
+            unproven = to_probe - (yield from AskBroker(probe, correlation_id, partial(self._read, request, partly)))
         letters, unwritten = [], {}
         for each in dispatch.dead_letters:
             if spots[each.place] in unproven:
@@ -87,7 +87,7 @@ class Quarantining:
         failures = {each.place: each.lacking for each in letters if each.lacking is not None}
         whole = [each for each in letters if each.lacking is None]
         if whole:
-            failures.update((yield Quarantined(whole)))
+            failures.update((yield from Quarantined(whole)))
         for each in letters:
             if each.place in failures:
                 _quarantine_failed(partly, spots, each, failures[each.place])

@@ -1,7 +1,7 @@
 """The runner of handlers: a failure after a wait ends the session with a log line, and no client waits forever."""
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from functools import partial
 from typing import Any, NoReturn
 
@@ -13,9 +13,10 @@ from sluicegate.protocol.framing import Parts, frame_of
 from sluicegate.protocol.messages.cluster import METADATA_RESPONSE
 from sluicegate.proxy.scheduling.scheduler import Scheduler
 from sluicegate.proxy.session.dependencies import SessionDependencies
+from sluicegate.proxy.session.effect import Steps
 from sluicegate.proxy.session.in_flight import Finish
 from sluicegate.proxy.session.pause_reason import PauseReason
-from sluicegate.proxy.session.request_runner import AwaitedResponse, RequestRunner, Resume, Steps, Wait
+from sluicegate.proxy.session.request_runner import AwaitedResponse, RequestRunner, Resume, Wait
 from sluicegate.validation.policy import ValidationLimits
 from tests.bounds.frames import good_batch, produce
 from tests.proxy.session.playbook import NOW, Playbook, with_produce
@@ -70,7 +71,7 @@ class _Run:
         self.runner.run(steps, self.perform)
 
 
-def _steps(found: list[object], *effects: object) -> Steps[None]:
+def _steps(found: list[object], *effects: object) -> Generator[Any, Any, None]:
     for effect in effects:
         found.append((yield effect))  # each result is sent before the next effect is yielded
 
@@ -140,7 +141,7 @@ def test_nothing_is_continued_when_the_broker_has_gone() -> None:
 def test_an_error_of_an_effect_is_raised_in_the_handler() -> None:
     run, caught = _Run(), list[Exception]()
 
-    def steps() -> Steps[None]:
+    def steps() -> Generator[Any, Any, None]:
         for effect in (ValueError("now"), PauseReason.VALIDATING):
             try:
                 yield effect
@@ -169,7 +170,7 @@ def test_an_error_after_a_wait_ends_the_session(error: Exception) -> None:
 def test_a_request_that_turns_out_malformed_after_a_wait_is_the_clients_fault() -> None:
     run, malformed = _Run(), MalformedMessage("no batch")
 
-    def steps() -> Steps[None]:
+    def steps() -> Generator[Any, Any, None]:
         yield PauseReason.QUOTA_QUEUE
         raise malformed
 
@@ -192,7 +193,7 @@ def test_an_error_before_any_wait_is_the_callers() -> None:
 def test_exceptions_that_end_the_process_are_raised_on() -> None:
     run = _Run()
 
-    def stop() -> Steps[None]:
+    def stop() -> Generator[Any, Any, None]:
         yield PauseReason.TOPIC_NAMES
         raise SystemExit
 
@@ -239,7 +240,7 @@ def test_nothing_is_continued_after_the_end() -> None:
 def test_a_response_that_is_awaited_pauses_nobody_and_becomes_what_the_handler_returns() -> None:
     run, sent = _Run(), list[Finish]()
 
-    def login() -> Steps[Parts]:
+    def login() -> Generator[Any, Any, Parts]:
         response: bytearray = yield "forward"
         return (response, b"!")
 

@@ -16,6 +16,7 @@ from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from sluicegate.protocol.records.stand_in import stand_in
 from sluicegate.proxy.responses.dispatch import DeadLetters, Dispatch
 from sluicegate.proxy.session.dependencies import OnInternalError
+from sluicegate.proxy.session.effect import Steps
 from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.session.produce.batch_outcome import RequestOutcome
 from sluicegate.proxy.session.produce.effects import (
@@ -36,7 +37,6 @@ from sluicegate.proxy.session.produce.handler import ProduceHandler
 from sluicegate.proxy.session.produce.stored_times import StoredTimes
 from sluicegate.proxy.session.quotas.metering import QuotaDecision
 from sluicegate.proxy.session.quotas.shares import TopicShares
-from sluicegate.proxy.session.request_runner import Steps
 from sluicegate.validation.outcome import Outcome
 from sluicegate.validation.previous_times import PreviousTimeInFlight
 from tests.bounds.frames import good_batch, produce
@@ -182,7 +182,7 @@ def test_a_good_request_is_validated_and_forwarded_as_it_came() -> None:
 def test_the_brokers_response_settles_a_good_batch(code: ErrorCode, outcome: Outcome) -> None:
     script = Script()
     steps = script.handle(produce(9, {b"t": [(0, GOOD)]}))
-    forward = steps.send(script.validated(next(steps)))
+    forward: Any = steps.send(script.validated(next(steps)))
     assert ended(steps)
 
     response = names_response(code)
@@ -194,7 +194,7 @@ def test_the_brokers_response_settles_a_good_batch(code: ErrorCode, outcome: Out
 def test_a_good_batch_without_a_response_is_unknown() -> None:
     script = Script()
     steps = script.handle(produce(9, {b"t": [(0, GOOD)]}))
-    forward = steps.send(script.validated(next(steps)))
+    forward: Any = steps.send(script.validated(next(steps)))
     assert ended(steps)
 
     forward.in_flight.ended()
@@ -206,7 +206,7 @@ def test_nothing_awaits_a_response_with_acks_0() -> None:
     script = Script()
     steps = script.handle(produce(9, {b"t": [(0, GOOD)]}, acks=0))
 
-    forward = steps.send(script.validated(next(steps)))
+    forward: Any = steps.send(script.validated(next(steps)))
 
     assert forward.in_flight is None
     assert ended(steps)
@@ -340,7 +340,7 @@ def test_a_rejected_batch_is_forwarded_as_a_stand_in_and_its_verdict_merged() ->
     script = Script()
     steps = script.handle(produce(9, {b"t": [(0, DAMAGED)]}))
 
-    forward = steps.send(script.validated(next(steps)))
+    forward: Any = steps.send(script.validated(next(steps)))
     assert isinstance(forward, Forward)
     assert stand_in(memoryview(DAMAGED)) in b"".join(forward.parts)
     assert ended(steps)
@@ -355,7 +355,7 @@ def test_a_rejected_batch_is_forwarded_as_a_stand_in_and_its_verdict_merged() ->
 def test_a_recent_complaint_of_the_broker_is_reused() -> None:
     script, sized = Script(), produce(9, {b"t": [(0, DAMAGED)]})
     steps = script.handle(sized)
-    forward = steps.send(script.validated(next(steps)))
+    forward: Any = steps.send(script.validated(next(steps)))
     assert ended(steps)
     _codes(forward, names_response(ErrorCode.CORRUPT_MESSAGE))
 
@@ -371,7 +371,7 @@ def test_a_rejection_that_acks_0_gets_no_response_for_closes_the_connection() ->
     script = Script()
     steps = script.handle(produce(9, {b"t": [(0, DAMAGED)]}, acks=0))
 
-    forward = steps.send(script.validated(next(steps)))
+    forward: Any = steps.send(script.validated(next(steps)))
     assert isinstance(forward, Forward)
     assert forward.in_flight == ()
     assert isinstance(steps.send(None), CloseInTurn)
