@@ -65,9 +65,11 @@ class ExtendedValidation:
         self._fixed: dict[Place, FixedBatch] = {}
         self._marked: dict[Place, MarkedBatch] = {}
         self._masked: dict[Place, MaskedBatch] = {}
+        self._recompressed: dict[Place, bytes] = {}
         self._rehearsed: dict[Place, tuple[int, ...]] = {}
         validated.marked = self._marked
         validated.masked = self._masked
+        validated.recompressed = self._recompressed
         validated.fixed = self._fixed
         validated.rehearsed = self._rehearsed
 
@@ -151,12 +153,16 @@ class ExtendedValidation:
             where = (submission.topic, submission.partition, self._client)
             found: MaskedBatch | Rejected | None
             try:
-                found = mask(batch, where, sensitive, self._most_bytes(batch, policy), *known)
+                is_ours = changed is not None
+                found = mask(batch, where, sensitive, self._most_bytes(batch, policy), *known, is_ours=is_ours)
             except OverLimit as over:
                 found = over_limit(submission.topic, submission.partition, over, verdict.records)
             if isinstance(found, MaskedBatch):
                 self._growth.spend(len(batch), len(found.records))
-                self._masked[place] = found
+                if found.count:
+                    self._masked[place] = found
+                else:
+                    self._recompressed[place] = found.records
             rejection = found if isinstance(found, Rejected) else None
         if rejection is None:
             return False

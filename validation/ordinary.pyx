@@ -23,7 +23,7 @@ from crc32c import crc32c
 
 from sluicegate.protocol import produce_versions
 from sluicegate.protocol.records.codecs.decompression_budget import OverLimit
-from sluicegate.protocol.records.codecs.codec import Codec, Oddity
+from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.scan import NULL_KEY, OUT_OF_WINDOW, WHOLE
 from sluicegate.validation.fallback_reason import FallbackReason
 from sluicegate.validation.policy import Framing, TimestampType
@@ -63,7 +63,6 @@ cdef Py_ssize_t _PLAIN_BYTES = 1 << 20
 cdef Py_ssize_t _CAREFULLY_READ_BYTES = 128 * 1024
 # As on the slow path: times further ahead than this are good, but logged.
 cdef uint64_t _FAR_AHEAD_MS = FAR_AHEAD_MS
-cdef object _UNREAD = Oddity.UNREAD
 cdef uint64_t _SIGN = <uint64_t>1 << 63
 cdef Py_ssize_t _UNBOUNDED = <Py_ssize_t>1 << 62
 cdef bint _HAS_NATIVE_CRC32C = has_native_crc32c()
@@ -583,7 +582,7 @@ cdef class OrdinaryRequests:
             while True:
                 found = pieces.more()
                 if found is None:
-                    return -1 if pieces.failure is not None or (strictly and _is_odd(pieces)) else filled
+                    return -1 if pieces.failure is not None or (strictly and pieces.oddity is not None) else filled
                 piece = found
                 size = len(found)
                 if size > _PLAIN_BYTES - filled:
@@ -617,7 +616,7 @@ cdef class OrdinaryRequests:
                 return False
             plain = first
             good = self._scan(plain, 0, len(first), False, pieces, count, topic, earliest, window, no_time)
-            return good and pieces.failure is None and not (topic.is_strict and _is_odd(pieces))
+            return good and pieces.failure is None and not (topic.is_strict and pieces.oddity is not None)
         except OverLimit:
             return False
         finally:
@@ -645,11 +644,6 @@ cdef class OrdinaryRequests:
             return False
         self._latest = latest = last
         return not topic.is_timed or latest <= topic.before_max_ms + _FAR_AHEAD_MS
-
-
-cdef bint _is_odd(DecompressedStream pieces):
-    # Bytes that nobody reads only matter on topics with sensitive fields, which the slow path validates.
-    return pieces.oddity is not None and pieces.oddity is not _UNREAD
 
 
 def _go_on():

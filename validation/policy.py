@@ -6,7 +6,6 @@ from enum import Enum
 
 from sluicegate.config.teams import Owner
 from sluicegate.protocol.integers import LONG_MAX
-from sluicegate.protocol.records.codecs.codec import Oddity
 from sluicegate.validation.origins import UNKNOWN_ORIGINS, PolicyOrigins
 from sluicegate.validation.requests.name_pattern import EnforcedClients, Exemption, OwnedClients
 from sluicegate.validation.requests.quota import QuotaLimits
@@ -143,10 +142,6 @@ class TopicPolicy:
             return replace(policy, sensitive=self.sensitive)
         alone = TopicPolicy(mode=Mode.OBSERVE, sensitive=self.sensitive)
         return replace(alone, owner=self.owner, client_owners=self.client_owners, origins=self.origins)
-
-    def looks_for(self, oddity: Oddity) -> bool:
-        """Return whether an oddity of a payload is reported or rejected. UNREAD only matters for sensitive fields."""
-        return self.sensitive is not None if oddity is Oddity.UNREAD else self.framing is not Framing.BROKER
 
     @property
     def lists_all_bad_records(self) -> bool:

@@ -154,7 +154,6 @@ _FRAMING_ADVICE = "The proxy in front of the cluster rejects it (framing: safe):
 _ENDS = {
     Oddity.HIDDEN_DATA: "has an empty raw block, which ends the data for brokers and not for all clients",
     Oddity.TRAILING_BYTES: "has bytes after its {codec} data, which brokers ignore and some clients cannot read",
-    Oddity.UNREAD: "has {codec} data with bytes that are stored and that nobody reads (a skippable frame, a name)",
     Oddity.UNVERIFIED: "has {codec} data whose header or checksum brokers do not verify, and some clients cannot read",
 }
 

@@ -45,6 +45,7 @@ class ValidatedRequest:
     - `fixed`: batches with corrected times, which are accepted after the correction.
     - `marked`: batches whose bad records have marks, or whose producers' own headers have other names.
     - `masked`: batches whose sensitive fields are masked or hashed.
+    - `recompressed`: batches of topics with sensitive fields in which nothing was masked, compressed by the proxy.
 
     Dead letters:
 
@@ -72,6 +73,7 @@ class ValidatedRequest:
         self.fixed: Mapping[Place, FixedBatch] = _NONE
         self.marked: Mapping[Place, MarkedBatch] = _NONE
         self.masked: Mapping[Place, MaskedBatch] = _NONE
+        self.recompressed: Mapping[Place, bytes] = _NONE
         self.rehearsed: Mapping[Place, tuple[int, ...]] = _NONE
         self.times: dict[Place, tuple[Partition, int]] = _NONE
         self.basis: dict[Place, ValidationBasis] = {}
@@ -125,7 +127,8 @@ class ValidatedRequest:
         """Return the batches that replace the original ones."""
         fixed = {place: each.records for place, each in self.fixed.items()}
         marked = {place: each.records for place, each in self.marked.items()}
-        return fixed | marked | {place: each.records for place, each in self.masked.items()}
+        masked = {place: each.records for place, each in self.masked.items()}
+        return fixed | marked | dict(self.recompressed) | masked
 
     def is_marked(self, place: Place) -> bool:
         """Return whether a batch is forwarded with marks on its bad records."""

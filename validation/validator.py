@@ -199,7 +199,7 @@ def _scan(
         if broken is not None:
             return Rejected(*broken, records=batch.record_count)
     found = None
-    if pieces is not None and pieces.oddity is not None and policy.looks_for(pieces.oddity):
+    if pieces is not None and pieces.oddity is not None and policy.framing is not Framing.BROKER:
         found = odd_payload(submission.topic, submission.partition, batch.codec_id, pieces.oddity, batch.record_count)
         if policy.framing is Framing.STRICT or found.reason is Reason.AMBIGUOUS_FRAMING:
             return found

@@ -11,7 +11,7 @@ from tests.framing.cases import AMBIGUOUS, UNREADABLE
 from tests.framing.consumers import CONSUMERS, LAST
 from tests.framing.test_consumers import produced
 from tests.integration.topics import UNVALIDATED, create_topic
-from tests.validation.sensitive.test_stored_bytes import UNREAD
+from tests.validation.sensitive.test_stored_bytes import ATTRIBUTES, UNREAD
 from tests.wire.batches import CODECS, Rec, batch
 from tests.wire.raw_client import RawClient
 
@@ -72,16 +72,20 @@ def test_every_consumer_reads_masked_batches_of_each_codec(kafka_bootstrap: str,
 @pytest.mark.long
 def test_no_consumer_reads_what_was_not_validated(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, 1, prefix="masked")
-    hostile = {**AMBIGUOUS, **UNREADABLE, **UNREAD}
+    hostile = {**AMBIGUOUS, **UNREADABLE, **ATTRIBUTES}
     with RawClient(of_node(proxy, topic)) as client:
         for case, make in hostile.items():
             assert produced(client, topic, make(now_ms()))["error_code"] == 87, case
         assert produced(client, topic, batch([Rec(now_ms(), value=LAST.encode())]))["error_code"] == 87, "no JSON"
+        for case, make in UNREAD.items():
+            assert produced(client, topic, make(now_ms()))["error_code"] == 0, case
+    count = 2 * len(UNREAD)
     with RawClient(kafka_bootstrap) as direct:
-        assert produced(direct, topic, batch([Rec(now_ms(), value=LAST.encode())]))["base_offset"] == 0
+        assert produced(direct, topic, batch([Rec(now_ms(), value=LAST.encode())]))["base_offset"] == count
 
+    expected = (*((offset, "{}") for offset in range(count)), (count, LAST))
     for name, consume in CONSUMERS.items():
-        assert consume(kafka_bootstrap, [topic])[topic].records == ((0, LAST),), name
+        assert consume(kafka_bootstrap, [topic])[topic].records == expected, name
 
 
 @pytest.mark.long

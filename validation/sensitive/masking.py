@@ -2,6 +2,10 @@
 
 Never stores a value in clear: a value that cannot be parsed, a message of magic 0 or 1, a payload that cannot be
 rewritten, and a batch that is too large after masking are all rejected, whatever the mode of the topic is.
+
+Formats of compressed data have bytes that a client chooses and that no consumer reads as records: the time, a name and
+a comment in a gzip header (RFC 1952), skippable frames and empty blocks of zstd (RFC 8878). So the proxy compresses
+every compressed batch again, also if no field in it was masked.
 """
 
 from collections import Counter
@@ -9,6 +13,7 @@ from dataclasses import dataclass
 
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.records.batch_output import BatchTooLarge
+from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.protocol.records.contents import MOST_HEADERS
@@ -24,13 +29,16 @@ from sluicegate.validation.verdict import Reason, Rejected
 
 _RECORD_WORK = 1024
 _TOKEN_WORK = 512
+_NO_CHANGE = RecordChange()
 OF_READABLE_BATCHES = frozenset({Reason.REQUEST_RULE_VIOLATED, Reason.DEPENDENCY_UNAVAILABLE, Reason.SCHEMA_UNUSABLE})
 """Reasons for rejecting batches without bad records whose records can be read all the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class MaskedBatch:
-    """A batch with masked fields: `records` replaces the original, of which `count` records were changed.
+    """A batch without sensitive values: `records` replaces the original, of which `count` records were changed.
+
+    `count` is 0 if the batch was only compressed again.
 
     `rules`: the policies by name, and how many records each of them changed.
     """
@@ -49,12 +57,13 @@ def mask(
     decompressor: Decompressor,
     again: DecompressionBudget,
     budget: DecompressionBudget,
+    is_ours: bool,
 ) -> MaskedBatch | Rejected | None:
-    """Return a batch without sensitive values in clear, a rejection, or None if there are no such values.
+    """Return a batch without sensitive values in clear, a rejection, or None if the batch can stay as it is.
 
     `where`: the topic, the partition and the client. `most_bytes`: of the masked batch. `again`: a budget for reading
-    the payload again; `budget`: that of the request, for record errors. Raises OverLimit for a record that is too
-    large, and the errors of both budgets.
+    the payload again; `budget`: that of the request, for record errors. `is_ours`: the proxy has compressed the batch
+    itself. Raises OverLimit for a record that is too large, and the errors of both budgets.
     """
     try:
         end = next_batch_end(records, 0)
@@ -65,14 +74,13 @@ def mask(
     batch = RecordBatch(records, 0, end)
     rewriting = Rewriting(records, batch, most_bytes, limits, decompressor, again)
     found = RuleFindings(budget.record_errors)
-    masks = _Masks(where, sensitive, found, limits.max_decompression_window_bytes, again)
+    is_recompressed = batch.codec_id != Codec.NONE.value and not is_ours
+    masks = _Masks(where, sensitive, found, limits.max_decompression_window_bytes, again, is_recompressed)
     try:
         changed = rewriting.changed(masks)
         rejection = found.rejection(batch.record_count, budget)
         if rejection is not None:
             return rejection
-        if changed is None and rewriting.oddity is not None:
-            raise CannotRewrite(f"it has {rewriting.oddity.value}")
         if changed is None:
             return None
         made = rewriting.finished(batch.base_timestamp, batch.max_timestamp)
@@ -86,7 +94,8 @@ def mask(
 class _Masks:
     """Returns the masked value of each record; notes records that cannot be masked in `found`.
 
-    `count`: the changed records; `rules`: how many of them each policy changed.
+    `count`: the changed records; `rules`: how many of them each policy changed. `is_rewritten`: the first record always
+    gets a change, perhaps an empty one, so the whole batch is written anew.
     """
 
     def __init__(
@@ -96,6 +105,7 @@ class _Masks:
         found: RuleFindings,
         most_bytes: int,
         budget: DecompressionBudget,
+        is_rewritten: bool,
     ) -> None:
         self.count = 0
         self.rules: Counter[str] = Counter()
@@ -103,6 +113,7 @@ class _Masks:
         self._found = found
         self._most_bytes = most_bytes
         self._budget = budget
+        self._is_rewritten = is_rewritten
         self._finder = sensitive.rule
         self._reads_headers = self._finder is not None and Part.HEADERS in self._finder.rule.parts
         topic, partition, client = where
@@ -132,7 +143,7 @@ class _Masks:
                 self.count += 1
                 self.rules.update(masked.names)
                 return RecordChange(value=masked.data)
-        return None
+        return _NO_CHANGE if self._is_rewritten and index == 0 else None
 
     def _headers(self, read: RecordReader) -> tuple[Header, ...]:
         """Return the headers, of which one may name the schema. Raises Unmaskable if there are too many."""

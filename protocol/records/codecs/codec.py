@@ -25,12 +25,11 @@ class Failure(Enum):
 
 
 class Oddity(Enum):
-    """What a broker ignores in a payload. Some consumers do not ignore it; UNREAD is ignored by all."""
+    """What a broker ignores in a payload, and some consumers do not."""
 
     HIDDEN_DATA = "data that brokers skip and some clients read"
     TRAILING_BYTES = "bytes after the end of the compressed data"
     UNVERIFIED = "a form or checksum that brokers do not verify"
-    UNREAD = "bytes that are stored with the data, and that nobody reads"
 
 
 class DamagedPayload(Exception):

@@ -149,13 +149,9 @@ def _flags_of(data: memoryview, start: int) -> int:
 
 
 def _check_flags(flags: int) -> None:
-    """Raise Odd for reserved flags, which zlib rejects and Java ignores, and for a name, a comment or other bytes in a
-    header, which nobody reads.
-    """
+    """Raise OddPayload for reserved flags, which zlib rejects and Java ignores."""
     if flags > _LARGEST_FLAGS:
         raise OddPayload(Oddity.UNVERIFIED)
-    if flags & (_EXTRA | _NAME | _COMMENT):
-        raise OddPayload(Oddity.UNREAD)
 
 
 def _deflate_at(data: memoryview, start: int) -> int | None:

@@ -43,7 +43,6 @@ def zstd_pieces(
     Raises DamagedPayload, OddPayload, and OverLimit for a window that is used and too large.
     """
     position = 0
-    has_skippable_frames = False
     while position < len(data):
         frame = frame_at(data, position, bounds.budget)
         if frame is None:
@@ -54,7 +53,6 @@ def zstd_pieces(
         if frame.window_bytes > bounds.window_bytes:
             most = bounds.window_bytes
         if frame.is_skippable:
-            has_skippable_frames = True
             yield memoryview(b"")
         else:
             out = 0
@@ -68,8 +66,6 @@ def zstd_pieces(
             is_the_end = missing < _LEAST_HINT_TAKEN_FOR_AN_ERROR and _is_taken_for_the_end(position, len(data))
             raise OddPayload(Oddity.TRAILING_BYTES) if is_the_end else DamagedPayload
         position = frame.end
-    if has_skippable_frames:
-        raise OddPayload(Oddity.UNREAD)
 
 
 def _opens_a_frame(data: memoryview, position: int) -> bool:

@@ -16,7 +16,7 @@ from sluicegate.validation.validated_request import ValidatedRequest
 from tests.framing.cases import AMBIGUOUS, HONEST, UNREADABLE, stored
 from tests.validation.sensitive.test_masking import MODES, NOW, SECRET, read, validated_by
 from tests.validation.sensitive.test_masking import policy_of as policy_with
-from tests.wire.batches import CODECS, GZIP, XERIAL, ZSTD, Rec, compress, record
+from tests.wire.batches import CODECS, GZIP, XERIAL, ZSTD, Rec, batch, compress, record
 
 _TWO = record(Rec(0, value=b"{}"), 0, 0) + record(Rec(0, value=b"{}"), 1, 0)
 _SKIPPABLE = struct.pack("<II", 0x184D_2A50, len(SECRET)) + SECRET
@@ -31,11 +31,26 @@ def _gzip_head(flags: int, *fields: bytes) -> bytes:
 _EXTRA = struct.pack("<H", len(SECRET)) + SECRET
 _WITH_CRC = _gzip_head(0x0A, SECRET + b"\0")
 _WITH_ATTRIBUTES = _TWO[:1] + b"s" + _TWO[2:]
+_CHOSEN = b"\xde\xad\xbe\xef"
+"""A gzip header's time, as a client may choose it."""
+_EMPTY = gzip.compress(b"", mtime=0)
+_EMPTY_MEMBERS = b"".join(_EMPTY[:4] + SECRET[at : at + 4].ljust(4) + _EMPTY[8:] for at in range(0, len(SECRET), 4))
+
+
+def _zstd_block(kind: int, size: int, data: bytes, *, is_last: bool = False) -> bytes:
+    """Return a block (RFC 8878, section 3.1.1.2): 0 is raw, 1 repeats a byte `size` times."""
+    return struct.pack("<I", size << 3 | kind << 1 | is_last)[:3] + data
+
+
+_EMPTY_BLOCKS = b"".join(_zstd_block(1, 0, bytes([byte])) for byte in SECRET)
 UNREAD: Mapping[str, Callable[[int], bytes]] = {
     "a skippable frame before it, zstd": stored(ZSTD, _SKIPPABLE + zstandard.compress(_TWO)),
     "a skippable frame after it, zstd": stored(ZSTD, zstandard.compress(_TWO) + _SKIPPABLE),
     "a skippable frame between two, zstd": stored(
         ZSTD, zstandard.compress(_TWO[:5]) + _SKIPPABLE + zstandard.compress(_TWO[5:])
+    ),
+    "blocks that repeat a byte no times, zstd": stored(
+        ZSTD, b"\x28\xb5\x2f\xfd\0\x58" + _EMPTY_BLOCKS + _zstd_block(0, len(_TWO), _TWO, is_last=True)
     ),
     "extra bytes, gzip": stored(GZIP, _gzip_head(0x04, _EXTRA) + _DEFLATED),
     "a name, gzip": stored(GZIP, _gzip_head(0x08, SECRET + b"\0") + _DEFLATED),
@@ -46,13 +61,17 @@ UNREAD: Mapping[str, Callable[[int], bytes]] = {
     "a comment in an empty second member, gzip": stored(
         GZIP, gzip.compress(_TWO) + _gzip_head(0x10, SECRET + b"\0") + gzip.compress(b"", mtime=0)[10:]
     ),
-    **{
-        f"attributes of a record, {name}": stored(codec, compress(codec, _WITH_ATTRIBUTES))
-        for name, codec in CODECS.items()
-        if codec != XERIAL  # whose id is Snappy's
-    },
+    "a time, gzip": stored(GZIP, b"\x1f\x8b\x08\0" + _CHOSEN + b"ab" + _DEFLATED),
+    "times of empty further members, gzip": stored(GZIP, gzip.compress(_TWO, mtime=0) + _EMPTY_MEMBERS),
 }
 """Batches with bytes that are stored, and that no consumer reads as records."""
+
+ATTRIBUTES: Mapping[str, Callable[[int], bytes]] = {
+    f"attributes of a record, {name}": stored(codec, compress(codec, _WITH_ATTRIBUTES))
+    for name, codec in CODECS.items()
+    if codec != XERIAL  # whose id is Snappy's
+}
+"""Batches with bytes within a record that no consumer reads."""
 
 
 def validated(data: bytes, kind: str) -> ValidatedRequest:
@@ -60,9 +79,9 @@ def validated(data: bytes, kind: str) -> ValidatedRequest:
 
 
 @pytest.mark.parametrize("kind", MODES)
-@pytest.mark.parametrize("case", {**AMBIGUOUS, **UNREADABLE, **UNREAD})
+@pytest.mark.parametrize("case", {**AMBIGUOUS, **UNREADABLE, **ATTRIBUTES})
 def test_bytes_that_are_not_validated_are_never_stored(case: str, kind: str) -> None:
-    found = validated({**AMBIGUOUS, **UNREADABLE, **UNREAD}[case](NOW), kind)
+    found = validated({**AMBIGUOUS, **UNREADABLE, **ATTRIBUTES}[case](NOW), kind)
 
     assert (0, 0) in found.rejected
     assert not found.replacements()
@@ -77,11 +96,50 @@ def test_a_correct_batch_is_still_accepted(case: str, kind: str) -> None:
     assert [bad.index for bad in found.bad_records] == [0, 1]
 
 
-def test_a_batch_with_unread_bytes_is_otherwise_what_brokers_and_consumers_read() -> None:
-    """An independent reader finds the two records, so it is only the sensitive fields that reject such a batch."""
+def parts_of(case: str) -> list[bytes]:
+    """Return the bytes of a case that are no data: four of a time, or single bytes between block headers."""
+    if case == "a time, gzip":
+        return [_CHOSEN]
+    if case == "times of empty further members, gzip":
+        return [SECRET[at : at + 4] for at in range(0, 16, 4)]
+    return [_EMPTY_BLOCKS] if "repeat" in case else [SECRET]
+
+
+@pytest.mark.parametrize("kind", MODES)
+@pytest.mark.parametrize("case", UNREAD)
+def test_bytes_that_no_consumer_reads_are_not_stored(case: str, kind: str) -> None:
+    """kafka-python reads the same records of the batch that replaces it; nothing was masked in it."""
+    data = UNREAD[case](NOW)
+    assert all(part in data for part in parts_of(case))
+
+    found = validated(data, kind)
+
+    made = found.replacements()[0, 0]
+    assert not found.rejected and not found.masked
+    assert [value for _, _, value, _ in read(made)] == [b"{}", b"{}"]
+    assert not any(part in made for part in parts_of(case))
+    assert made[21:61] == data[21:61]
+
+
+def test_an_independent_reader_finds_the_records_of_a_batch_with_unread_bytes() -> None:
     for case, make in UNREAD.items():
-        if ("gzip" in case and "second member" not in case) or "attributes" in case:
+        if "skippable" not in case:
             assert [value for _, _, value, _ in read(make(NOW))] == [b"{}", b"{}"], case
+
+
+@pytest.mark.parametrize("library", [gzip.compress, lambda data: zlib.compress(data, wbits=31)])
+def test_the_gzip_header_of_a_forwarded_batch_states_no_time(library: Callable[[bytes], bytes]) -> None:
+    """Python's gzip writes the time, which kafka-python and aiokafka send. RFC 1952: MTIME 0 is no time."""
+    made = validated(stored(GZIP, library(_TWO))(NOW), "reject").replacements()[0, 0]
+
+    assert made[61:65] + made[65:69] == b"\x1f\x8b\x08\0" + bytes(4)
+
+
+@pytest.mark.parametrize("kind", MODES)
+def test_an_uncompressed_batch_without_sensitive_values_stays_as_it_came(kind: str) -> None:
+    found = validated(batch([Rec(NOW, b"k", b"{}")]), kind)
+
+    assert not found.rejected and not found.replacements()
 
 
 def test_the_framing_of_a_topic_with_sensitive_fields_is_strict_for_each_client() -> None:
