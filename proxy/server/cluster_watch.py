@@ -57,6 +57,7 @@ class ClusterWatch:
         self._parts = parts
         self._status = status
         self._counters = counters
+        self._responds = False
         self._is_login_rejected = False
         self._log = structlog.get_logger("sluicegate")
 
@@ -93,9 +94,8 @@ class ClusterWatch:
             self._listeners.look_again()
         for node_id, address in (found.brokers or {}).items():
             self._book.advertise(node_id, address.host, address.port)
-        was_ready = self._counters.ready
-        self._counters.ready = found.answered_by is not None
-        self._counters.cluster_probes["success" if self._counters.ready else "failure"] += 1
+        responded, self._responds = self._responds, found.answered_by is not None
+        self._counters.cluster_probes["success" if self._responds else "failure"] += 1
         if found.login_rejected is None and self._is_login_rejected:
             self._parts.log.proxy_login_accepted()
         self._is_login_rejected = found.login_rejected is not None
@@ -109,7 +109,7 @@ class ClusterWatch:
             self._counters.upstream_logins_rejected += 1
             self._parts.log.proxy_login_rejected(found.login_rejected)
         unreachable = no_broker = none_listed = None
-        if not self._counters.ready:
+        if not self._responds:
             reason = self.leads_back or str(found.reason)
             if found.is_no_broker and self.leads_back is None:
                 no_broker = f"upstream is not a Kafka broker: {reason}"
@@ -118,16 +118,16 @@ class ClusterWatch:
             self._parts.log.no_broker_reachable(reason)
         elif found.brokers == {}:
             none_listed = f"{found.answered_by} responds, but lists no broker: look at the cluster's controllers"
-        if self._counters.ready and not was_ready:
+        if self._responds and not responded:
             self._parts.log.upstream_responds()
             self._log.info("upstream responds", address=str(found.answered_by), brokers=self._book.node_ids)
         addresses = ", ".join(map(str, self._config.upstream.bootstrap))
-        for condition, detail in (
-            (Condition.UPSTREAM_UNREACHABLE, unreachable),
-            (Condition.UPSTREAM_NOT_A_BROKER, no_broker),
-            (Condition.NO_BROKER_LISTED, none_listed),
-        ):
-            self._status.set_all(condition, {} if detail is None else {addresses: detail})
+        details = {
+            Condition.UPSTREAM_UNREACHABLE: unreachable,
+            Condition.UPSTREAM_NOT_A_BROKER: no_broker,
+            Condition.NO_BROKER_LISTED: none_listed,
+        }
+        self._status.exchange({each: {} if words is None else {addresses: words} for each, words in details.items()})
         self._closed_ports(self._book.node_ids if found.brokers is None else sorted(found.brokers))
         self._status.set(Condition.ROUTING_LOOP, self._a_broker_leads_back())
         self._status.set(Condition.CERTIFICATE_EXPIRED, expiries.expired)
@@ -142,8 +142,12 @@ class ClusterWatch:
         if details and len(details) == len(node_ids):
             first, *others = details.values()
             all_closed = f"no broker has a port for clients: {first}" + (f", and {len(others)} more" if others else "")
-        self._status.set(Condition.LISTENER_CLOSED, all_closed)
-        self._status.set_all(Condition.BROKER_PORT_CLOSED, {} if all_closed else details)
+        self._status.exchange(
+            {
+                Condition.LISTENER_CLOSED: {} if all_closed is None else {"": all_closed},
+                Condition.BROKER_PORT_CLOSED: {} if all_closed else details,
+            }
+        )
 
     @property
     def _lacks_login(self) -> bool:

@@ -16,7 +16,8 @@ from sluicegate.proxy.server.broker_watch import Probes
 from sluicegate.proxy.server.clock import now_ms
 from sluicegate.proxy.server.clock_watch import ClockWatch
 from sluicegate.proxy.server.open_sessions import ConnectionStats
-from sluicegate.proxy.status.status import Status
+from sluicegate.proxy.status.condition import State
+from sluicegate.proxy.status.status import Status, gauges_of, state_of
 
 
 class ServerState:
@@ -56,13 +57,14 @@ class ServerState:
         counters = self._parts.observer.counted()
         counters.log_lines_dropped = log_lines_dropped()
         counters.cpu_seconds = process_time()
-        counters.ready = self._status.not_ready() is None
+        active = self._status.active()
+        counters.ready = state_of(active) is not State.NOT_SERVING
         return Snapshot(
             counters,
             self._parts.sessions.requests_in_flight(),
             config_generation=self.config_generation,
             gauges=self.connection_stats.gauges(),
-            conditions=self._status.gauges(),
+            conditions=gauges_of(active),
             clock_offset_seconds=None if self.clock_watch is None else self.clock_watch.offset_seconds,
             topic_owners=owners_of(counters, self._parts.rules.rulebook),
             client_owners=self._parts.observer.client_owners(self._parts.rules.rulebook.in_file.client_owners),

@@ -62,6 +62,13 @@ def state_of(active: Sequence[ActiveCondition]) -> State:
     return next((state for state in (State.NOT_SERVING, State.NEEDS_ATTENTION) if state in states), State.SERVING)
 
 
+def gauges_of(active: Sequence[ActiveCondition]) -> dict[tuple[str, str], int]:
+    """Return 1 for each of these conditions and its subject, and 0 for each other condition, without a subject."""
+    ones = {(each.condition.value, each.subject): 1 for each in active}
+    inactive = {condition.value for condition in Condition} - {condition for condition, _ in ones}
+    return ones | {(condition, ""): 0 for condition in inactive}
+
+
 class Status:
     """Thread-safe: the event loop writes, the admin endpoint's thread reads. Begins as `starting`."""
 
@@ -129,9 +136,15 @@ class Status:
 
     def set_all(self, condition: Condition, details: Mapping[str, str]) -> None:
         """Begin the condition for each of these subjects, with its detail, and end it for every other subject."""
-        for subject, detail in details.items():
-            self.begin(condition, detail, subject)
-        self.end_others(condition, details)
+        self.exchange({condition: details})
+
+    def exchange(self, conditions: Mapping[Condition, Mapping[str, str]]) -> None:
+        """Set each condition as `set_all` does. All begin before any ends: a reader never sees the time between."""
+        for condition, details in conditions.items():
+            for subject, detail in details.items():
+                self.begin(condition, detail, subject)
+        for condition, details in conditions.items():
+            self.end_others(condition, details)
 
     def end_others(self, condition: Condition, subjects: Iterable[str]) -> None:
         """End the condition for all subjects but these."""
@@ -164,12 +177,6 @@ class Status:
         return sorted(
             found, key=lambda each: (each.state is not State.NOT_SERVING, _ORDER[each.condition], each.subject)
         )
-
-    def gauges(self) -> dict[tuple[str, str], int]:
-        """Return 1 for each active condition and its subject, and 0 for each other condition, without a subject."""
-        active = {(each.condition.value, each.subject): 1 for each in self.active()}
-        inactive = {condition.value for condition in Condition} - {condition for condition, _ in active}
-        return active | {(condition, ""): 0 for condition in inactive}
 
     def not_ready(self) -> str | None:
         """Return why clients cannot be served, or None."""

@@ -15,8 +15,8 @@ from sluicegate.proxy.reporting.logs.setup import log_lines_dropped
 from sluicegate.proxy.reporting.metrics.counters import Counters, Snapshot, total_gauges, total_of
 from sluicegate.proxy.reporting.metrics.topic_labels import with_few_topics
 from sluicegate.proxy.server.process_resources import resident_bytes
-from sluicegate.proxy.status.condition import Condition
-from sluicegate.proxy.status.status import ActiveCondition, Status, not_refuted, of_workers
+from sluicegate.proxy.status.condition import Condition, State
+from sluicegate.proxy.status.status import ActiveCondition, Status, gauges_of, not_refuted, of_workers, state_of
 from sluicegate.proxy.workers.messages import Command, Report, WorkerSnapshot
 from sluicegate.proxy.workers.worker_process import WorkerProcess, Workers
 from sluicegate.proxy.workers.worker_snapshots import WorkerSnapshots
@@ -91,13 +91,13 @@ class WorkerReports:
             for worker in self._workers
             if worker.report is not None and worker.index not in silent
         }
-        if reports:
-            self._status.end(Condition.STARTING)
         conditions = []
         for index, report in reports.items():
             others = [each.successes for each in reports.values() if each is not report]
             conditions.append((index, not_refuted(report.conditions, others, now)))
         self._status.adopt(of_workers(conditions))
+        if reports:
+            self._status.end(Condition.STARTING)
         self._status.set_all(
             Condition.WORKER_UNRESPONSIVE,
             {f"worker {worker.index}": _silence_of(worker) for worker in started if worker.index in silent},
@@ -116,7 +116,8 @@ class WorkerReports:
         gauges = total_gauges(report.snapshot for report in reports)
         gauges.resident_bytes += resident_bytes()
         counters = total_of([own, *self._of_the_ended, *(report.snapshot.counters for report in reports)])
-        counters.ready = self._status.not_ready() is None
+        active = self._status.active()
+        counters.ready = state_of(active) is not State.NOT_SERVING
         return Snapshot(
             counters,
             sum(report.snapshot.in_flight for report in reports),
@@ -124,7 +125,7 @@ class WorkerReports:
             self._restarts,
             1 + min((worker.adopted for worker in workers), default=0),
             gauges,
-            self._status.gauges(),
+            gauges_of(active),
             next((offset for offset in _clock_offsets(reports) if offset is not None), None),
             {topic: owner for report in reports for topic, owner in report.snapshot.topic_owners.items()},
             {client: owner for report in reports for client, owner in report.snapshot.client_owners.items()},

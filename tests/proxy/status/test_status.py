@@ -1,12 +1,13 @@
 """Conditions begin and end, the state follows, and workers' conditions are those of one process."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from sluicegate.proxy.reporting.waiting_clients import Waiting
 from sluicegate.proxy.status.condition import TYPES, Condition, State
-from sluicegate.proxy.status.status import ActiveCondition, Status, not_refuted, of_workers, state_of
+from sluicegate.proxy.status.status import ActiveCondition, Status, gauges_of, not_refuted, of_workers, state_of
 from tests.clock import Clock
 
 
@@ -83,6 +84,47 @@ def test_a_restart_ends_a_minute_after_its_last_report(status: Status, clock: Cl
     clock.now += 2
     status.beat()
     assert names(status) == []
+
+
+class Watched(dict[str, str]):
+    """Details by subject, which note the state whenever they are read."""
+
+    def __init__(self, status: Status, seen: list[State], **details: str) -> None:
+        super().__init__(details)
+        self._read = lambda: seen.append(state_of(status.active()))
+
+    def items(self) -> Any:
+        self._read()
+        return super().items()
+
+    def __iter__(self) -> Any:
+        self._read()
+        return super().__iter__()
+
+
+def test_nobody_sees_the_time_between_the_end_of_one_condition_and_the_begin_of_another(status: Status) -> None:
+    """Kubernetes sends clients to a replica whose readiness is 200 once."""
+    status.begin(Condition.UPSTREAM_UNREACHABLE, "no broker responds", "kafka:9092")
+    seen: list[State] = []
+
+    status.exchange(
+        {
+            Condition.UPSTREAM_UNREACHABLE: Watched(status, seen),
+            Condition.NO_BROKER_LISTED: Watched(status, seen, kafka="kafka responds, but lists no broker"),
+        }
+    )
+
+    assert len(seen) == 4 and set(seen) == {State.NOT_SERVING}
+    assert names(status) == ["no_broker_listed: kafka responds, but lists no broker"]
+
+
+def test_the_metric_of_conditions_has_each_condition(status: Status) -> None:
+    status.begin(Condition.NO_BROKER_LISTED, "no broker", "kafka")
+
+    gauges = gauges_of(status.active())
+
+    assert {key for key, value in gauges.items() if value} == {("no_broker_listed", "kafka")}
+    assert {condition for condition, _ in gauges} == {each.value for each in Condition}
 
 
 def test_the_worst_condition_comes_first(status: Status) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -49,6 +50,32 @@ SILENT = (
     "worker_unresponsive: worker 2 (process 102) has not reported for more than 5 s: its clients may wait, and its "
     "figures are missing or old"
 )
+
+
+class WatchedStatus(Status):
+    """A status that notes its state after each change, as a reader in another thread may see it."""
+
+    def __init__(self) -> None:
+        self.seen: list[State] = []
+        super().__init__()
+
+    def end(self, condition: Condition, subject: str | None = None) -> None:
+        super().end(condition, subject)
+        self.seen.append(state_of(self.active()))
+
+    def adopt(self, workers: Sequence[ActiveCondition]) -> None:
+        super().adopt(workers)
+        self.seen.append(state_of(self.active()))
+
+
+async def test_a_proxy_whose_first_worker_cannot_serve_is_never_ready(proxy: Proxy) -> None:
+    proxy.status = status = WatchedStatus()
+    proxy.reports = WorkerReports(proxy.workers, status, Counters())
+    none_listed = ActiveCondition(Condition.NO_BROKER_LISTED, State.NOT_SERVING, "kafka", "lists no broker", 1)
+    proxy.add(1, 0, none_listed)
+
+    assert proxy.active == ["no_broker_listed: lists no broker"]
+    assert set(status.seen) == {State.NOT_SERVING}
 
 
 async def test_one_silent_worker_of_three_needs_attention_and_no_restart(proxy: Proxy) -> None:
