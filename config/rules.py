@@ -75,8 +75,9 @@ class Rule:
         formerly="on.outage",
     )
     on_schema_error: Literal["reject", "retriable", "forward"] = described(
-        "handling of a record if its schema exists and cannot be compiled or applied: the record is rejected with "
-        "a fatal error (`reject`), or its batch with a retriable one (`retriable`), or it is forwarded (`forward`)",
+        "handling of a record if its schema exists and cannot be compiled or applied, or if a custom rule fails on it: "
+        "the record is rejected with a fatal error (`reject`), or its batch with a retriable one (`retriable`), or it "
+        "is forwarded (`forward`)",
         default="reject",
         formerly="on.schema.error",
     )

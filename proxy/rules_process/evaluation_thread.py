@@ -373,8 +373,7 @@ class EvaluationThread:
 
 
 def _is_permanent(evaluation: Evaluation) -> bool:
-    """Return whether a failure is that of a library with this schema and these data. A failure to compile is one of the
-    folder for temporary files; that of a custom rule is an outage (docs/policies.md).
+    """Return whether a failure is that of a library or a custom rule with these data. A failure to compile is one of
+    the folder for temporary files.
     """
-    is_own = evaluation.specification.kind is EvaluatorKind.CUSTOM_RULE
-    return evaluation.request.operation is not RulesOperation.COMPILE and not is_own
+    return evaluation.request.operation is not RulesOperation.COMPILE

@@ -6,10 +6,19 @@ An entry point names a callable that takes the options of the configuration and 
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from sluicegate.validation.rules.rule import CONSTANT_STEPS, UNBOUNDED, Outage, Part, RuledRecord, RuleUnusable
+from sluicegate.validation.rules.rule import (
+    CONSTANT_STEPS,
+    UNBOUNDED,
+    Outage,
+    Part,
+    RuledRecord,
+    RuleUnusable,
+    SchemaError,
+)
 
 GROUP = "sluicegate.rules"
 _MOST_WORDS = 500
+_RENAMED = {"needs": "parts", "steps": "cost", "complaint": "fault", "explanation": "description"}
 
 
 class CustomRuleUnusable(RuleUnusable):
@@ -28,11 +37,15 @@ class EntryPointRule(Protocol):
         """Whether a record may take more than about ten microseconds."""
 
     def fault(self, record: RuledRecord) -> str | None:
-        """Return the fault of a record, or None. Raises Outage."""
+        """Return the fault of a record, or None. Raises Outage if something that it looks up does not respond."""
 
 
 class CustomRule:
-    """Wraps an operator's rule: its exceptions become an Outage with their position, and nothing from the record."""
+    """Wraps an operator's rule: its exceptions become a SchemaError with their position, and nothing from the record.
+
+    A rule that fails on a record fails on it again, so this is permanent, as for built-in rules: `on_schema_error`
+    decides. Only the rule itself can raise an Outage.
+    """
 
     def __init__(self, entry_point: str, rule: EntryPointRule) -> None:
         self.parts = rule.parts
@@ -47,15 +60,22 @@ class CustomRule:
     def fault(self, record: RuledRecord) -> str | None:
         try:
             words = self._rule.fault(record)
-        except Outage:
+        except (Outage, MemoryError):  # not a fault of the rule
             raise
-        except Exception as error:
-            raise Outage(f"the rule {self._entry_point} failed: {type(error).__name__} at {place_of(error)}") from error
+        except (Exception, SystemExit) as error:  # sys.exit() in a rule would end the proxy
+            what = f"failed ({type(error).__name__} at {place_of(error)})"
+            raise SchemaError(self._words(what, record)) from error
         if words is None:
             return None
         if not isinstance(words, str):
-            raise Outage(f"the rule {self._entry_point} gave {type(words).__name__} instead of words or None")
+            raise SchemaError(self._words(f"returned {type(words).__name__} instead of a text or None", record))
         return words[:_MOST_WORDS]
+
+    def _words(self, what: str, record: RuledRecord) -> str:
+        return (
+            f"the custom rule {self._entry_point} {what} on a record of {record.topic}: the rule is at fault, not the "
+            "record, and its author has to correct it"
+        )
 
     def description(self, _record: RuledRecord) -> str | None:
         """Return None: there are no more details."""
@@ -75,6 +95,8 @@ def custom_rule(entry_point: str, options: Mapping[str, Any]) -> CustomRule:
         rule = found[entry_point].load()(options)
     except Exception as error:
         raise CustomRuleUnusable(f"{entry_point} cannot be made: {type(error).__name__}: {str(error)[:300]}") from error
+    if old_names := old_names_of(rule):
+        raise CustomRuleUnusable(f"{entry_point} {old_names}")
     if not isinstance(getattr(rule, "parts", None), Part):
         raise CustomRuleUnusable(f"{entry_point} has no attribute parts of the type Part")
     if not isinstance(getattr(rule, "is_slow", None), bool):
@@ -82,6 +104,16 @@ def custom_rule(entry_point: str, options: Mapping[str, Any]) -> CustomRule:
     if not callable(getattr(rule, "fault", None)):
         raise CustomRuleUnusable(f"{entry_point} has no method fault(record)")
     return CustomRule(entry_point, rule)
+
+
+def old_names_of(rule: object) -> str | None:
+    """Return how to rename what a rule still calls by a name of earlier versions; None if there is nothing."""
+    wrong = [
+        f"{old}, which is now {new}"
+        for old, new in _RENAMED.items()
+        if not hasattr(rule, new) and (isinstance(getattr(rule, old, None), Part) or callable(getattr(rule, old, None)))
+    ]
+    return f"has {', '.join(wrong)}: rename it" if wrong else None
 
 
 def place_of(error: BaseException) -> str:

@@ -11,6 +11,7 @@ from typing import Protocol
 from sluicegate.protocol.records.record_batch import HEADER_BYTES
 from sluicegate.protocol.records.scan import is_compiled
 from sluicegate.protocol.records.writing import NewRecord, write_batch
+from sluicegate.validation.rules.custom_rule import old_names_of
 from sluicegate.validation.rules.native.questions import HasOrdinary, ordinary_questions
 from sluicegate.validation.rules.rule import Client, Header, Outage, Part, RuledRecord, SchemaError
 
@@ -67,6 +68,8 @@ def check_rule(rule: CheckedRule, examples: Sequence[bytes | None] = (), seed: i
     rejects a record that its `ordinary()` accepts. Returns the number of records that `ordinary()` accepted; 0 if the
     rule has none or no native code was compiled.
     """
+    if old_names := old_names_of(rule):
+        raise AssertionError(f"{type(rule).__name__} {old_names}")
     accepts = _native_check(rule)
     accepted = 0
     for batch in _batches(examples, Random(seed)):  # noqa: S311  # the same records in every run
@@ -119,7 +122,8 @@ def _fault(rule: CheckedRule, record: NewRecord, at: int) -> str | None:
         return f"no verdict: {error}"
     except Exception as error:
         raise AssertionError(
-            f"{where} raised {type(error).__name__}: {error}; clients can send any bytes, and each would be an outage"
+            f"{where} raised {type(error).__name__}: {error}; clients can send any bytes, and the proxy "
+            "rejects each such record"
         ) from error
     if fault is not None and not isinstance(fault, str):
         raise AssertionError(f"{where} returned {type(fault).__name__}, not a text or None")

@@ -205,7 +205,7 @@ def test_an_idle_process_that_is_killed_is_reported_and_replaced_without_an_outa
 def test_outages_and_faults_of_custom_rules_are_no_verdicts(process: RulesProcess) -> None:
     with pytest.raises(Outage, match="the other side is away"):
         do(process, "out")
-    with pytest.raises(Outage, match="ValueError at slow_rules_of_a_test") as raised:
+    with pytest.raises(SchemaUnusable, match=r"failed \(ValueError at slow_rules_of_a_test") as raised:
         do(process, "fail")
     assert "secret" not in str(raised.value)
 

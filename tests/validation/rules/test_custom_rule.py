@@ -2,12 +2,24 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from sluicegate.config.files.yaml_source import read_yaml
+from sluicegate.config.loading import load
+from sluicegate.protocol.produce_request import walk_produce_request
+from sluicegate.protocol.records.codecs.decompression import Decompressor
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
+from sluicegate.validation.from_keys import limits_of, rulebook_of
+from sluicegate.validation.produce import validate_request
 from sluicegate.validation.rules.custom_rule import CustomRuleUnusable, custom_rule
-from sluicegate.validation.rules.rule import Outage
+from sluicegate.validation.rules.rule import Outage, Part, RuledRecord, SchemaError
+from sluicegate.validation.rules.rule_check import check_rule
+from sluicegate.validation.validated_request import ValidatedRequest
 from tests.validation.rules.records import record
+from tests.wire.batches import Rec, batch
+from tests.wire.raw_client import produce_body, topic_data
 
 SOURCE = """
 from sluicegate.validation.rules.rule import Outage, Part
@@ -20,13 +32,42 @@ class Begins:
         if record.value == b"divide": return 1 / 0
         if record.value == b"out": raise Outage("the other side is away")
         if record.value == b"odd": return 7
+        if record.value == b"exit": raise SystemExit(record.value)
         return None if record.value.startswith(self.begins) else "it begins with something else " + "x" * 1000
+
+class Old:
+    needs = Part.VALUE
+    is_slow = False
+    def __init__(self, options): pass
+    def complaint(self, record): return None
+
+class HalfRenamed(Begins):
+    def __init__(self, options): pass
+    def steps(self, record): return 1
+    def explanation(self, record): return None
+
+class WithItsOwnWords(Begins):
+    # Its own attributes may have any name.
+    def __init__(self, options): self.needs, self.steps = "money", 3
 
 def no_parts(options): return object()
 """
-ENTRY_POINTS = (
-    "[sluicegate.rules]\nbegins = begins_rule:Begins\nbare = begins_rule:no_parts\ngone = begins_rule:nothing\n"
-)
+ENTRY_POINTS = """[sluicegate.rules]
+begins = begins_rule:Begins
+bare = begins_rule:no_parts
+gone = begins_rule:nothing
+half = begins_rule:HalfRenamed
+old = begins_rule:Old
+words = begins_rule:WithItsOwnWords
+"""
+FILE = """
+upstream: {bootstrap: ["127.0.0.1:9"]}
+listen: {bootstrap: "127.0.0.1:9"}
+topics:
+  - match: t
+    rules: [{name: ours, entry_point: begins, options: {begins: a}, on_outage: forward MORE}]
+"""
+_NOW = 1_800_000_000_000
 
 
 @pytest.fixture
@@ -56,23 +97,76 @@ def test_it_is_made_with_its_options_and_asked() -> None:
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        (b"divide", r"the rule begins failed: ZeroDivisionError at begins_rule\.py:9"),
-        (b"out", "the other side is away"),
-        (b"odd", "the rule begins gave int instead of words or None"),
+        (b"divide", r"the custom rule begins failed \(ZeroDivisionError at begins_rule\.py:9\) on a record of orders"),
+        (b"exit", r"the custom rule begins failed \(SystemExit at begins_rule\.py:12\) on a record of orders"),
+        (b"odd", "the custom rule begins returned int instead of a text or None on a record of orders"),
     ],
 )
-def test_an_exception_in_a_custom_rule_is_no_verdict(value: bytes, said: str) -> None:
-    with pytest.raises(Outage, match=said):
+def test_a_custom_rule_that_fails_is_a_permanent_fault(value: bytes, said: str) -> None:
+    with pytest.raises(SchemaError, match=said) as raised:
         custom_rule("begins", {"begins": "a"}).fault(record(value))
+    assert value.decode() not in str(raised.value)
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_custom_rule_may_report_an_outage_of_its_dependency() -> None:
+    with pytest.raises(Outage, match="the other side is away"):
+        custom_rule("begins", {"begins": "a"}).fault(record(b"out"))
+
+
+def validated(value: bytes, more: str = "") -> ValidatedRequest:
+    """Validate a batch of two records: one with `value`, and a correct one."""
+    config = load(read_yaml(FILE.replace("MORE", more), "f"), {}).config
+    policy = rulebook_of(config).of("t")
+    data = batch([Rec(_NOW, b"k", value), Rec(_NOW, b"k", b"abc")])
+    request = walk_produce_request(bytearray(produce_body(9, [topic_data("t", (0, data))])), 9, 0, 100)
+    budget = DecompressionBudget(1 << 24, 100, lambda: None)
+    return validate_request(request, {}, lambda _: policy, limits_of(config), lambda: _NOW, Decompressor(), budget)
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_custom_rule_that_fails_is_no_outage_that_forwards_the_batch() -> None:
+    """KIP-467: a record is rejected with INVALID_RECORD (87), a fatal error that names it."""
+    found = validated(b"divide").rejected[0, 0]
+
+    assert (found.code, [bad.index for bad in found.bad_records]) == (87, [0])
+    assert "ZeroDivisionError" in found.bad_records[0].message
+    assert not validated(b"out").rejected
+    assert not validated(b"divide", ", on_schema_error: forward").rejected
+    assert validated(b"divide", ", on_schema_error: retriable").rejected[0, 0].code == 7
+    assert not validated(b"divide", ", mode: observe").rejected
+
+
+@pytest.mark.usefixtures("installed")
+def test_attributes_of_a_rule_may_have_any_other_meaning() -> None:
+    assert custom_rule("words", {}).parts
+
+
+def test_the_check_for_authors_names_old_names_too() -> None:
+    class Old:
+        parts = Part.VALUE
+        is_slow = False
+
+        def complaint(self, _record: RuledRecord) -> str | None:
+            return None
+
+    old: Any = Old()
+    with pytest.raises(AssertionError, match="Old has complaint, which is now fault: rename it"):
+        check_rule(old)
 
 
 @pytest.mark.usefixtures("installed")
 @pytest.mark.parametrize(
     ("entry_point", "said"),
     [
-        ("other", "no entry point other of sluicegate.rules is installed here; there is bare, begins, gone"),
+        (
+            "other",
+            "no entry point other of sluicegate.rules is installed here; there is bare, begins, gone, half, old, words",
+        ),
         ("begins", "begins cannot be made: KeyError"),
         ("gone", "gone cannot be made: AttributeError"),
+        ("old", "old has needs, which is now parts, complaint, which is now fault: rename it"),
+        ("half", "half has steps, which is now cost, explanation, which is now description: rename it"),
         ("bare", "bare has no attribute parts of the type Part"),
     ],
 )
