@@ -28,7 +28,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class SchemaFile:
-    """A schema as it was read from a file: its text, or a Protobuf descriptor set.
+    """A schema, or the key of sensitive fields, as it was read from a file: its text, or a Protobuf descriptor set.
 
     `files`: the file, and its imports from the same folder.
     """
@@ -51,8 +51,8 @@ class Source:
     item of another file, its path there. `contracts`: by topic. `content`: of its own file. `included`: the content of
     each file of `topic_files` and `contracts`. `previous`: the same of the configuration in force before, from which
     missing files are read. `missing`: those files, each with the patterns of the topics whose policies are kept.
-    `schemas`: those of files that rules name, by the file, as they were compiled. `previous_schemas`: the same of the
-    configuration in force before.
+    `schemas`: schemas and keys of files that policies name, by the file, as they were compiled. `previous_schemas`: the
+    same of the configuration in force before.
     """
 
     name: str

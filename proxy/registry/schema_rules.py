@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sluicegate.config.content_keys import Schema
+from sluicegate.config.values.password import Password
 from sluicegate.proxy.registry.compile_cost import held_seconds
 from sluicegate.proxy.registry.schema_files import SchemaFiles
 from sluicegate.proxy.rules_process.evaluation_thread import TooCostly
@@ -82,6 +83,10 @@ class SchemaRules(InlineRules):
                     raise
                 raise SchemaUnusable(f"{Path(schema.file).absolute()}: {error}") from error
         return content
+
+    def secret(self, password: Password) -> str:
+        """Return a secret, as `SchemaFiles` reads it. Raises PasswordUnreadable."""
+        return self._files.secret_of(password)
 
     def of_content(self, key: str, side: Side, options: Mapping[str, Any]) -> RecordRule:
         """Make a content rule; a costly one runs in the rules process."""

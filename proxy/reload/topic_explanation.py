@@ -10,7 +10,7 @@ from sluicegate.config.section import is_section
 from sluicegate.config.source import Path
 from sluicegate.config.topics import Topic
 from sluicegate.config.values.glob_cover import misses_dashes
-from sluicegate.config.values.password import SecretText
+from sluicegate.config.values.password import Password, SecretText
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.cluster.topics import SETTINGS_OFF, SettingsRead
@@ -28,6 +28,7 @@ from sluicegate.validation.topic_patterns import TopicPatterns
 _KEYS = [key.name for key in each_key_of(Topic) if key.name not in ("match", DIFFERENCE_MAX)]
 _MOST_LATER = 5
 _NEVER_IN_A_FLOOR = frozenset({"enforce", "rehearse", "fix", "quarantine", "sensitive", "rules", "requests", "checks"})
+_NO_SECRET = "no file with a secret is read"  # noqa: S105  # not a password
 NO_TOPIC = "no topic can have this name, and a broker rejects it (letters, digits, . _ - and at most 249)"
 NOT_ASKED = SettingsRead(reason="the cluster was not asked")
 
@@ -40,6 +41,9 @@ class NamesOnly:
 
     def of_schema(self, _schema: Schema, side: Side) -> RecordRule:
         return Required(side)
+
+    def secret(self, _password: Password) -> str:
+        return _NO_SECRET
 
     def of_content(self, _key: str, side: Side, _options: Mapping[str, Any]) -> RecordRule:
         return Required(side)

@@ -226,15 +226,15 @@ TYPES = {
         "Restore the file, or the mount that it lies in.",
     ),
     Condition.POLICY_FILE_MISSING: _needs_attention(
-        "A file of `topic_files` or `contracts`, or a file with a schema that a rule names, is gone (deleted, renamed "
-        "without its topics, or its volume is not mounted). Its last policies, or the schema, stay in force, because "
-        "its topics would be without them; a restart reads the files as they are then.",
+        "A file of `topic_files` or `contracts`, or a file with a schema or a key that a policy names, is gone "
+        "(deleted, renamed without its topics, or its volume is not mounted). Its last policies, the schema or the "
+        "key stay in force, because its topics would be without them; a restart reads the files as they are then.",
         "within 10 s",
-        "within 10 s after the file, or another file with its topics, is there, or no rule names the schema; a "
-        "policy file: also with `sluicegate reload --accept-removed`; or a restart",
+        "within 10 s after the file, or another file with its topics, is there, or no policy names the schema or the "
+        "key; a policy file: also with `sluicegate reload --accept-removed`; or a restart",
         "Restore the file or the mount, or accept the removal: `sluicegate reload --accept-removed`. A file with "
-        "`topics: []` removes its policies at once. If a schema is to end, remove the rule that names its file: a "
-        "restart without the file is rejected.",
+        "`topics: []` removes its policies at once. If a schema or a key is to end, remove the policy that names its "
+        "file: a restart without the file is rejected.",
     ),
     Condition.SCHEMA_UNUSABLE: _needs_attention(
         "The newest schema of a subject that rules or sensitive fields can meet cannot be used. Records written with "

@@ -25,6 +25,7 @@ class Stage:
 
     def __init__(self, proxy: ProxyProcess, bootstrap: str) -> None:
         self.proxy = proxy
+        self.bootstrap = bootstrap
         self.topic = create_topic(bootstrap, UNVALIDATED)
         self.teams = proxy.folder / "teams"
         self.teams.mkdir()
@@ -92,16 +93,20 @@ def test_a_vanished_file_is_kept_until_it_is_back_or_its_removal_is_accepted(sta
 
 
 def test_a_vanished_folder_is_kept_and_a_restarted_worker_has_its_policies(stage: Stage) -> None:
-    """The folder has the schema of a rule too, which a restarted worker could not read."""
+    """The folder has the schema of a rule and a key too, which a restarted worker could not read."""
     schema = stage.teams / "schema.json"
     schema.write_text('{"type": "object"}')
     rule = {"name": "r", "key": {"schema": {"format": "json", "file": "schema.json"}}}
-    stage.team.write_text(yaml.safe_dump({"topics": [{"match": stage.topic, AFTER: HOUR, "rules": [rule]}]}))
+    key = stage.teams / "hashes.key"
+    key.write_text("0123456789abcdef")
+    hashed = {"name": "h", "action": "hash", "fields": ["mail"], "key_file": "hashes.key"}
+    own = {"match": stage.topic, AFTER: HOUR, "rules": [rule]}
+    stage.team.write_text(yaml.safe_dump({"topics": [own, {"match": "hashed-*", "sensitive": [hashed]}]}))
     assert stage.reload().returncode == 0
     stage.teams.rename(stage.teams.with_name("elsewhere"))
     eventually(lambda: "policy_file_missing" in conditions(stage.proxy), what="the condition")
     metrics = stage.proxy.get("/metrics")[1]
-    for file in (stage.team, schema):
+    for file in (stage.team, schema, key):
         assert f'sluicegate_condition{{condition="policy_file_missing",subject="{file}"}} 1.0' in metrics
     assert codes(stage.proxy, stage.topic) == {32}
     if stage.proxy.config["workers"] > 1:
@@ -110,6 +115,7 @@ def test_a_vanished_folder_is_kept_and_a_restarted_worker_has_its_policies(stage
         eventually(lambda: stage.proxy.metric("sluicegate_worker_restarts_total") == 2)
         eventually(lambda: stage.proxy.metric("sluicegate_workers") == 2)
         assert codes(stage.proxy, stage.topic) == {32}
+    assert codes(stage.proxy, create_topic(stage.bootstrap, UNVALIDATED, prefix="hashed")) == {87}, "no JSON"
 
     stage.proxy.stop()
     stage.proxy.start()

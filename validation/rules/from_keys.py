@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from sluicegate.config import rules as keys
 from sluicegate.config.content_keys import ContentKeys, Schema
+from sluicegate.config.values.password import Password
 from sluicegate.validation.rules.built_in import MonotonicTime, MostRecords, Required, Size, Utf8
 from sluicegate.validation.rules.cel.rule import IsTrue
 from sluicegate.validation.rules.content_rules import CONTENT_RULES, content_rule
@@ -21,6 +22,9 @@ class RuleMaker(Protocol):
 
     def of_schema(self, schema: Schema, side: Side) -> RecordRule:
         """Return a rule about a schema in a file or registry. Raises SchemaUnusable."""
+
+    def secret(self, password: Password) -> str:
+        """Return a secret that a policy names, from its file. Raises PasswordUnreadable."""
 
     def of_content(self, key: str, side: Side, options: Mapping[str, Any]) -> RecordRule:
         """Return the rule that CONTENT_RULES has for this key."""
@@ -50,6 +54,10 @@ class InlineRules:
     def of_schema(self, _schema: Schema, _side: Side) -> RecordRule:
         """Raise SchemaUnusable."""
         raise SchemaUnusable("no schema can be read here")
+
+    def secret(self, password: Password) -> str:
+        """Return the secret as it is now. Raises PasswordUnreadable."""
+        return password.get()
 
     def of_content(self, key: str, side: Side, options: Mapping[str, Any]) -> RecordRule:
         """Return the rule that CONTENT_RULES has for this key."""

@@ -47,7 +47,7 @@ def sensitive_of(keys: Sequence[Keys] | None, maker: RuleMaker) -> Sensitive | N
     """Return the sensitive fields of a topic; None if there are none. Raises SensitiveUnusable."""
     if not keys:
         return None
-    policies = [_compiled(each, i) for i, each in enumerate(keys)]
+    policies = [_compiled(each, i, maker) for i, each in enumerate(keys)]
     schemas = list(dict.fromkeys(each.schema_ for each in keys if each.schema_ is not None))
     root = (tree_of(policies),)
     if not schemas:
@@ -73,13 +73,13 @@ def sensitive_of(keys: Sequence[Keys] | None, maker: RuleMaker) -> Sensitive | N
     return Sensitive(policies, SchemaValues(policies, root, rule), NamedRule(policies[0].name, rule))
 
 
-def _compiled(keys: Keys, place: int) -> FieldPolicy:
+def _compiled(keys: Keys, place: int, maker: RuleMaker) -> FieldPolicy:
     """Return one item; `place`: its position in the list. Raises SensitiveUnusable."""
     key = b""
     where = (place, "key_file")
     if keys.action == "hash":
         try:
-            key = keys.key.get().encode()
+            key = maker.secret(keys.key).encode()
         except PasswordUnreadable as error:
             raise SensitiveUnusable(f"sensitive fields {keys.name}: {error.message}", where) from error
         if len(key) < _LEAST_KEY_BYTES:

@@ -309,15 +309,21 @@ OF_FILE = {
             "schema.json",
             "orders",
         ),
+        (
+            "topics: [{match: orders, sensitive: [{name: s, action: hash, fields: [a], key_file: hashes.key}]}]",
+            "hashes.key",
+            "orders",
+        ),
     ],
-    ids=["rule", "key", "defaults", "floor", "protobuf", "import", "sensitive"],
+    ids=["rule", "key", "defaults", "floor", "protobuf", "import", "sensitive", "the key of hashes"],
 )
-async def test_a_schema_whose_file_vanished_is_applied_until_the_file_is_back(
+async def test_a_schema_or_key_whose_file_vanished_is_applied_until_the_file_is_back(
     stage: Stage, keys: str, file: str, topics: str
 ) -> None:
     folder = stage.path.parent
     (folder / "person.proto").write_text(PERSON)
     (folder / "order.proto").write_text(ORDER)
+    (folder / "hashes.key").write_text("0123456789abcdef\n")
     fields = '[{"name": "a", "type": "string"}]'
     (folder / "schema.json").write_text(f'{{"type": "record", "name": "R", "fields": {fields}}}')
     if "format: json" in keys:
