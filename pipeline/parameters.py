@@ -1,6 +1,7 @@
 """Declares what each parameter of the jobs' functions takes (see `argument_checks`)."""
 
 from collections.abc import Callable, Mapping, Sequence, Set
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -11,6 +12,7 @@ from sluicegate.pipeline.jobs.repair.correction import BY_NAME_ONLY, DAMAGES
 from sluicegate.pipeline.jobs.repair.settings import Retention
 from sluicegate.pipeline.jobs.replay.request import FixTimes
 from sluicegate.pipeline.jobs.replay.writing import Headers
+from sluicegate.pipeline.kafka.addresses import parse_addresses
 from sluicegate.pipeline.moments import APPEND, BadEpoch, BadMoment, epoch_ms_from, is_epoch, moment_from
 from sluicegate.pipeline.running import now_in_ms
 from sluicegate.pipeline.tables import TableFormat
@@ -116,11 +118,10 @@ def _topics(value: Any) -> tuple[str, ...]:
 
 
 def _bootstrap(value: Any) -> str:
-    parts = value.split(",") if isinstance(value, str) else ()
-    addresses = [part.strip().rpartition(":") for part in parts if part.strip()]
-    if not addresses or not all(host and port.isascii() and port.isdigit() for host, _, port in addresses):
-        raise Unfit("host:port of one or several brokers, separated by commas")
-    return str(value)
+    with suppress(ValueError):
+        if isinstance(value, str) and parse_addresses(value):
+            return value
+    raise Unfit("host:port of one or several brokers, separated by commas; the port is 1 to 65535")
 
 
 def _settings(value: Any) -> dict[str, str]:

@@ -92,8 +92,10 @@ class Scheduler:
         call_soon: Callable[[Callable[[], None]], Any],
         room: QuarantineMemory | None = None,
         wait_budget: WaitBudget | None = None,
+        seconds: Callable[[], float] = monotonic,
     ) -> None:
         self._names = names
+        self._seconds = seconds
         self._rules = rules
         self._limits = limits
         self._now_ms = now_ms
@@ -126,7 +128,7 @@ class Scheduler:
         if self._loop_left < size or is_heavy(request):
             return None
         most = min(self._loop_left - size, self._loop_most)
-        until = _Until(monotonic() + _LOOP_REQUEST_SECONDS)
+        until = _Until(self._seconds, _LOOP_REQUEST_SECONDS)
         limits = self._limits
         budget = DecompressionBudget(
             most,
@@ -158,7 +160,7 @@ class Scheduler:
         if validated.to_quarantine:
             return None
         with suppress(OutOfTime):
-            return self._dispatch(request, validated, _Until(monotonic() + _LOOP_MAKING_SECONDS))
+            return self._dispatch(request, validated, _Until(self._seconds, _LOOP_MAKING_SECONDS))
         return None
 
     def submit(
@@ -263,9 +265,10 @@ class Scheduler:
 class _Until:
     """Ends a validation on the loop after its time limit; it starts again in a thread."""
 
-    def __init__(self, end: float) -> None:
-        self._end = end
+    def __init__(self, seconds: Callable[[], float], limit: float) -> None:
+        self._seconds = seconds
+        self._end = seconds() + limit
 
     def __call__(self) -> None:
-        if monotonic() > self._end:
+        if self._seconds() > self._end:
             raise OutOfTime

@@ -2,8 +2,9 @@
 
 A thread of its own exports them after a bounded queue, so the event loop never waits for a receiver. Spans that find no
 room in the queue are dropped and counted, spans that the receiver does not take are counted too, and one log line a
-minute has the reason. The SDK's own BatchSpanProcessor is not used: it does not report how many spans it drops, bounds
-no bytes, and logs each drop on the event loop.
+minute has the reason. The SDK's own BatchSpanProcessor is not used: its queue is bounded in spans, not in bytes, it
+takes finished spans, which the event loop would have to create, and it logs each drop there. Older releases, which
+`otel` accepts, do not count what they drop.
 """
 
 import contextvars

@@ -7,7 +7,6 @@ from concurrent.futures import Future
 
 import pytest
 
-import sluicegate.proxy.scheduling.scheduler
 from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_request
 from sluicegate.proxy.responses.dispatch import Dispatch, dispatch_of
 from sluicegate.proxy.responses.log_starts import LogStarts
@@ -52,7 +51,8 @@ def scheduler(steps: list[Callable[[], None]]) -> Iterator[Scheduler]:
         return dispatch_of(request, validated, LogStarts(), NOW, give_way)
 
     rules = RulesInForce(Rulebook(FilePolicies(TopicPolicy(), ())))
-    made = Scheduler({}, rules, ValidationLimits(), lambda: NOW, prepare, steps.append)
+    # No time passes for the limit of the loop, even on a busy machine.
+    made = Scheduler({}, rules, ValidationLimits(), lambda: NOW, prepare, steps.append, seconds=lambda: 0.0)
     yield made
     made.close()
 
@@ -82,9 +82,8 @@ def test_many_partitions_are_for_a_thread(scheduler: Scheduler) -> None:
 
 
 def test_the_loop_validates_so_much_before_it_looks_at_its_sockets_again(
-    scheduler: Scheduler, steps: list[Callable[[], None]], monkeypatch: pytest.MonkeyPatch
+    scheduler: Scheduler, steps: list[Callable[[], None]]
 ) -> None:
-    monkeypatch.setattr(sluicegate.proxy.scheduling.scheduler, "_LOOP_REQUEST_SECONDS", 60.0)  # even on a busy machine
     request = request_of(large(3 * MIB, ZSTD))
     at_once = 0
     while scheduler.validate(request) is not None:
@@ -97,11 +96,8 @@ def test_the_loop_validates_so_much_before_it_looks_at_its_sockets_again(
     assert scheduler.validate(request) is not None
 
 
-def test_making_the_dispatch_of_a_verdict_leaves_the_loop_if_it_takes_long(
-    steps: list[Callable[[], None]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_making_the_dispatch_of_a_verdict_leaves_the_loop_if_it_takes_long(steps: list[Callable[[], None]]) -> None:
     now = 0.0
-    monkeypatch.setattr(sluicegate.proxy.scheduling.scheduler, "monotonic", lambda: now)
 
     def prepare(request: ProduceRequest, validated: ValidatedRequest, give_way: Callable[[], None]) -> Dispatch:
         nonlocal now
@@ -112,7 +108,8 @@ def test_making_the_dispatch_of_a_verdict_leaves_the_loop_if_it_takes_long(
     damaged = bytearray(batch([Rec(NOW)]))
     damaged[-1] ^= 1
     rules = RulesInForce(Rulebook(FilePolicies(TopicPolicy(), ())))
-    scheduler = Scheduler({}, rules, ValidationLimits(), lambda: NOW, prepare, steps.append)
+    limits = ValidationLimits()
+    scheduler = Scheduler({}, rules, limits, lambda: NOW, prepare, steps.append, seconds=lambda: now)
 
     assert scheduler.validate(request_of(bytes(damaged))) is None
     job = scheduler.submit(request_of(bytes(damaged)), Account())
