@@ -269,7 +269,7 @@ APIS = by_key(
         Api(77, "ShareGroupDescribe", 1, 0),
         rewritten(
             Api(78, "ShareFetch", 2, 0, code=_AFTER_THROTTLE),
-            *(INT32, INT16, STRING, INT32),  # throttle time, error code and message, the lock's timeout
+            *(INT32, INT16, STRING, since(1, INT32)),  # throttle time, error code and message, the lock's timeout
             array(
                 UUID,
                 array(

@@ -1,17 +1,20 @@
 """Compares every message schema, in every version, with Kafka's Java classes: both directions, byte for byte."""
 
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 import pytest
 
-from sluicegate.protocol.messages import cluster, fetch, handshake, produce
+from sluicegate.protocol import messages
+from sluicegate.protocol.messages import cluster, fetch, handshake, produce, transactions
 from sluicegate.protocol.messages.schema import MessageSchema
 from tests.oracle.definitions import RandomMessage, definition, versions
 from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD
 from tests.oracle.kafka_messages import ask_kafka
 from tests.wire import fetch_response, share_messages
 
-MODULES = (cluster, fetch, handshake, produce, fetch_response, share_messages)
+MODULES = (cluster, fetch, handshake, produce, transactions, fetch_response, share_messages)
 SEEDS = range(12)
 
 
@@ -57,6 +60,15 @@ def test_kafka_reads_what_we_write_and_we_read_what_kafka_writes(release: str) -
         assert theirs == ours, f"{where}: Kafka writes other bytes"
         assert understood == message.kafka, f"{where}: Kafka understands something else"
         assert says(schema.parse(theirs, version), message.ours), f"{where}: we understand something else"
+
+
+def test_every_module_with_messages_is_compared() -> None:
+    compared = {module.__name__ for module in MODULES}
+
+    for found in iter_modules(messages.__path__, f"{messages.__name__}."):
+        module = import_module(found.name)
+        has_messages = any(isinstance(value, MessageSchema) for value in vars(module).values())
+        assert not has_messages or found.name in compared, f"add {found.name} to MODULES"
 
 
 def test_every_version_is_covered() -> None:

@@ -1,0 +1,113 @@
+"""Every layout of a response names the fields that Kafka's own definitions have, in each version, in this order."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pytest
+
+from sluicegate.protocol.api import APIS
+from sluicegate.protocol.layout import REST, LayoutField, Step
+from tests.oracle.definitions import definition, versions
+from tests.protocol.messages.test_against_kafka import release_of
+
+_SIZES = {"bool": 1, "int8": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4, "int64": 8, "float64": 8, "uuid": 16}
+_KINDS = {"string": "string", "bytes": "bytes", "records": "bytes"}
+
+
+class Shape(NamedTuple):
+    """A field on the wire. `kind`: its bytes, or its type; `name`: Kafka's name, or the end that it has to have."""
+
+    kind: int | str
+    name: str
+    inner: tuple["Shape", ...] = ()
+
+
+def of_kafka(spec: dict[str, Any], version: int) -> tuple[Shape, ...]:
+    """Return the untagged fields of a message."""
+    structs = {each["name"]: each["fields"] for each in spec.get("commonStructs", ())}
+
+    def shapes(fields: list[dict[str, Any]]) -> Iterator[Shape]:
+        for field in fields:
+            if version not in versions(field["versions"]) or version in versions(field.get("taggedVersions")):
+                continue
+            kind = field["type"].removeprefix("[]")
+            inner = field.get("fields") or structs.get(kind)
+            items = tuple(shapes(inner)) if inner else (one(kind, field["name"]),)
+            if field["type"].startswith("[]"):
+                yield Shape("array", field["name"], items)
+            else:
+                yield from items
+
+    def one(kind: str, name: str) -> Shape:
+        return Shape(_SIZES[kind] if kind in _SIZES else _KINDS[kind], name)
+
+    return tuple(shapes(spec["fields"]))
+
+
+def of_layout(fields: tuple[LayoutField, ...], version: int) -> tuple[Shape, ...]:
+    """Return the fields before REST."""
+
+    def shapes() -> Iterator[Shape]:
+        for field in fields:
+            if field is REST:
+                return
+            if not field.since <= version <= field.until:
+                continue
+            inner = of_layout(field.fields, version)
+            match field.step:
+                case None:
+                    yield from inner
+                case Step.FIXED:
+                    yield Shape(field.size, "")
+                case Step.ERROR:
+                    yield Shape(2, "ErrorCode")
+                case Step.ADDRESS:
+                    yield from (Shape(4, "Id"), Shape("string", "Host"), Shape(4, "Port"))
+                case Step.ARRAY | Step.NODES:
+                    yield Shape("array", "", inner)
+                case step:
+                    yield Shape(step.name.lower(), "")
+
+    return tuple(shapes())
+
+
+def difference(ours: tuple[Shape, ...], kafkas: tuple[Shape, ...], is_prefix: bool) -> str | None:
+    """Return where a layout leaves Kafka's definition; None if it does not."""
+    for at, one in enumerate(ours):
+        if at >= len(kafkas):
+            return f"field {at + 1} ({one.kind}) does not exist"
+        theirs = kafkas[at]
+        if one.kind != theirs.kind or not theirs.name.endswith(one.name):
+            stated = f"{one.kind} ({one.name})" if one.name else one.kind
+            return f"field {at + 1} is {stated}, and Kafka's {theirs.name} is {theirs.kind}"
+        inner = difference(one.inner, theirs.inner, is_prefix=False)
+        if inner is not None:
+            return f"{theirs.name}: {inner}"
+    return None if is_prefix or len(ours) == len(kafkas) else f"{kafkas[len(ours)].name} is missing"
+
+
+@pytest.mark.parametrize("key", [key for key, api in APIS.items() if api.layout or api.codes])
+def test_a_layout_is_that_of_kafkas_definition_in_each_version(key: int) -> None:
+    api = APIS[key]
+    name = f"{api.name}Response"
+    compared = 0
+    for version in range(api.max_version + 1):
+        spec = definition(release_of(name, version), name)
+        if version not in versions(spec["validVersions"]):
+            continue  # neither release has it
+        for layout in filter(None, (api.layout, api.codes)):
+            found = difference(of_layout(layout, version), of_kafka(spec, version), REST in layout)
+            assert found is None, f"the layout of {name} v{version} is none of Kafka's: {found}"
+            compared += 1
+    assert compared
+
+
+def test_an_invented_field_is_found() -> None:
+    kafkas = of_kafka(definition(release_of("MetadataResponse", 13), "MetadataResponse"), 13)
+    layout = APIS[3].layout
+
+    assert difference(of_layout(layout, 13), kafkas, is_prefix=True) is None
+    invented = (layout[0], LayoutField(Step.FIXED, 2), *layout[1:])
+    found = difference(of_layout(invented, 13), kafkas, is_prefix=True)
+    assert found is not None
+    assert "Kafka's Brokers is array" in found
