@@ -14,6 +14,7 @@ import pytest
 
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
+from tests.framing.consumers import CONSUMERS, LAST
 from tests.integration.clients import CLIENTS, IDEMPOTENT, TRANSACTIONAL, Client, Sent
 from tests.integration.strict_broker import Kept, kept_in, topic_on
 from tests.integration.topics import DEFAULTS
@@ -222,6 +223,31 @@ def test_sensitive_fields_are_masked_and_read_back(
     assert (stored[1][:5], json.loads(stored[1][5:]), stored[2]) == (framed[:5].encode(), expected, b"{}")
     assert all(b"example.com" not in (value or b"") for _, value, _ in kept_in(strict_kafka, topic, 3))
     assert proxy.metric("sluicegate_masked_records_total") > 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("library", ["franz", "sarama"])
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_go_clients_read_what_a_masked_topic_stores(
+    codec: str, library: str, strict_kafka: Kafka, proxy: ProxyProcess
+) -> None:
+    if library not in CONSUMERS:
+        pytest.skip(f"requires {library}, which `make clients` builds with Go")
+    topic = new_topic(strict_kafka, "masked")
+    orders = [{"customer": {"mail": f"{n}@example.com"}, "cards": [{"number": str(n)}], "n": n} for n in range(500)]
+    sent = [Sent(json.dumps(order), now_ms()) for order in orders]
+
+    assert CLIENTS[0].send(proxy.bootstrap, topic, sent, codec, IDEMPOTENT) == [OK] * len(sent)
+    with RawClient(strict_kafka.nodes[0].address) as direct:  # the reader's last record, which is no JSON
+        direct.produce(9, [topic_data(topic, (0, batch([Rec(now_ms(), value=LAST.encode())])))])
+    found = CONSUMERS[library](proxy.bootstrap, [topic])[topic]
+
+    assert found.error is None
+    assert [value for _, value in found.records[-1:]] == [LAST]
+    digests = [hmac.new(KEY.encode(), str(n).encode(), "sha256").hexdigest() for n in range(500)]
+    assert [json.loads(value) for _, value in found.records[:-1]] == [
+        {"customer": {"mail": "***"}, "cards": [{"number": digest}], "n": n} for n, digest in enumerate(digests)
+    ]
 
 
 def test_tagged_fields_of_avro_are_hashed_and_read_back(strict_kafka: Kafka, proxy: ProxyProcess) -> None:
