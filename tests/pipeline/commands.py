@@ -8,8 +8,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -17,13 +18,17 @@ from typing import Any, ClassVar
 from tests.broker.child_processes import ending_with_tests
 from tests.broker.eventually import eventually
 from tests.pipeline import java_options
+from tests.pipeline.repeated_command import MASTER, status_of
+from tests.pipeline.session import SharedSession
 
 ENVIRONMENT = {**os.environ, **java_options.ENVIRONMENT}
 COMMAND = str(Path(sys.executable).with_name("sluicegate-spark"))
 
 
 class RepeatedCommand:
-    """See `kept_command`: one for each process that runs tests. It begins with the first command."""
+    """Commands in a process of their own, whose session other commands share (see `repeated_command`). It starts with
+    the first command.
+    """
 
     started: ClassVar[list["RepeatedCommand"]] = []
 
@@ -74,19 +79,47 @@ def end_kept() -> None:
 atexit.register(end_kept)
 
 
-@cache
-def _kept() -> RepeatedCommand:
-    return RepeatedCommand(ENVIRONMENT)
-
-
 def run(*arguments: str, status: int = 0) -> str:
-    """Return the command's output, errors included. Its session is kept for the next: half of the time."""
-    return _kept().run(arguments, status)
+    """Return the command's output, standard output first. It runs in this process, in the session of the tests:
+    starting Java and warming it up takes longer than most jobs.
+    """
+    SharedSession.get()
+    with tempfile.TemporaryDirectory(prefix="sluicegate-spark-") as folder:
+        files = [Path(folder) / "output.txt", Path(folder) / "errors.txt"]
+        with _printing_to(files), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # as the command's entry point does
+            ended = status_of([*arguments, "--master", MASTER])
+        reported = "".join(file.read_text() for file in files)
+    assert ended == status, reported
+    return reported
+
+
+@contextmanager
+def _printing_to(files: Sequence[Path]) -> Iterator[None]:
+    """Write to these files what this process prints: Python to its streams, and libraries to file descriptors 1 and
+    2.
+    """
+    kept = [os.dup(number) for number in (1, 2)]
+    try:
+        for number, file in enumerate(files, 1):
+            with file.open("wb") as opened:
+                os.dup2(opened.fileno(), number)
+        with (
+            open(1, "w", closefd=False) as output,
+            open(2, "w", closefd=False) as errors,
+            redirect_stdout(output),
+            redirect_stderr(errors),
+        ):
+            yield
+    finally:
+        for number, of_process in enumerate(kept, 1):
+            os.dup2(of_process, number)
+            os.close(of_process)
 
 
 def run_anew(*arguments: str, status: int = 0) -> str:
-    """The same, in a process of its own, as users start it."""
-    command = [COMMAND, *arguments, "--master", "local[2]"]
+    """The same in a process of its own, as users start it."""
+    command = [COMMAND, *arguments, "--master", MASTER]
     reported = subprocess.run(command, capture_output=True, text=True, timeout=800, check=False, env=ENVIRONMENT)
     assert reported.returncode == status, reported.stdout + reported.stderr
     return reported.stdout + reported.stderr
@@ -96,7 +129,7 @@ def kill_once(reached: Callable[[], bool], folder: Path, *arguments: str) -> Non
     """Start the command and kill it, and all that it has started, with SIGKILL as soon as `reached` is true."""
     with (folder / "killed.log").open("wb") as log:
         process = subprocess.Popen(
-            ending_with_tests([COMMAND, *arguments, "--master", "local[2]"]),
+            ending_with_tests([COMMAND, *arguments, "--master", MASTER]),
             stdout=log,
             stderr=log,
             start_new_session=True,

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.secure_brokers import guarded
 from tests.pipeline.commands import end_kept
-from tests.pipeline.session import spark_session
+from tests.pipeline.session import SharedSession
 
 __all__ = ["guarded"]  # a fixture
 
@@ -17,13 +17,12 @@ __all__ = ["guarded"]  # a fixture
 def _kept_until_here() -> Iterator[None]:
     yield
     end_kept()
+    SharedSession.stop()
 
 
 @pytest.fixture(scope="package")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    session = spark_session(tmp_path_factory.mktemp("spark"))
-    yield session
-    session.stop()
+def spark() -> SparkSession:
+    return SharedSession.get()
 
 
 @pytest.fixture(scope="package")

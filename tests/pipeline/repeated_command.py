@@ -8,6 +8,7 @@ has, in JSON, what the session begins with beside what it begins with for every 
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -19,9 +20,10 @@ from sluicegate.pipeline.spark import session
 MASTER = "local[2]"
 
 
-def _status_of(arguments: list[str]) -> int:
+def status_of(arguments: Sequence[str]) -> int:
+    """Run the command in this process and return its exit status."""
     try:
-        app(arguments, prog_name="sluicegate-spark")
+        app(list(arguments), prog_name="sluicegate-spark")
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else 0
     except click.exceptions.Exit as ended:
@@ -46,7 +48,7 @@ def main() -> None:
         if kept is None:
             kept = session("kept", MASTER, json.loads(sys.argv[3]))  # whose Java prints to these files as well
             _begin_files()
-        status = _status_of([*json.loads(line), "--master", MASTER])
+        status = status_of([*json.loads(line), "--master", MASTER])
         sys.stdout.flush()
         sys.stderr.flush()
         print(status, file=answers, flush=True)

@@ -1,11 +1,15 @@
 """A Spark session on two cores of this machine, with both Kafka sources: Spark's own, and ours."""
 
 import os
+import shutil
 import sys
+import tempfile
 from pathlib import Path
+from typing import ClassVar
 
 from pyspark.sql import SparkSession
 
+from sluicegate.pipeline.results import java_of
 from sluicegate.pipeline.source.datasource import TopicSource
 from tests.pipeline.java_options import SHORT_LIVED
 from tests.pipeline.spark_home import HOME, JARS
@@ -15,7 +19,7 @@ LONG_LIVED = ""
 
 
 def spark_session(folder: Path, java_options: str = SHORT_LIVED) -> SparkSession:
-    """`folder` is for what Spark keeps."""
+    """Start a session that keeps its files in `folder`."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_HOME"] = str(HOME)
     session = (
@@ -31,8 +35,36 @@ def spark_session(folder: Path, java_options: str = SHORT_LIVED) -> SparkSession
             "spark.sql.streaming.stateStore.providerClass",
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
         )
+        .config("spark.ui.showConsoleProgress", "false")
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")
     session.dataSource.register(TopicSource)
     return session
+
+
+class SharedSession:
+    """The session that the tests of one process share, in which commands run too. It starts with the first use."""
+
+    _started: ClassVar[tuple[SparkSession, Path] | None] = None
+
+    @classmethod
+    def get(cls) -> SparkSession:
+        """Return the session, as the active one of this thread: after an interrupted call py4j gives the thread
+        another one of Java's.
+        """
+        if cls._started is None:
+            folder = Path(tempfile.mkdtemp(prefix="sluicegate-spark-"))
+            cls._started = spark_session(folder), folder
+        session = cls._started[0]
+        java_of(session).SparkSession.setActiveSession(session._jsparkSession)
+        return session
+
+    @classmethod
+    def stop(cls) -> None:
+        """Stop the session, if there is one."""
+        if cls._started is not None:
+            session, folder = cls._started
+            cls._started = None
+            session.stop()
+            shutil.rmtree(folder, ignore_errors=True)
