@@ -1,6 +1,7 @@
 """A partition large enough to be cut in pieces: damage, transactions that were aborted, producers and codecs."""
 
 import struct
+from collections.abc import Iterable
 from typing import Any
 
 from confluent_kafka import Producer
@@ -13,19 +14,28 @@ from tests.wire.raw_client import RawClient, topic_data
 _A_BATCH = 5_000
 _CODECS = (LZ4, NONE, ZSTD)
 _EVERY = 9
+_TRANSACTIONS = 4
 
 
 def large_partition(
-    bootstrap: str, now_ms: int, batches: int = 150, topic: str | None = None, every: int = _EVERY
+    bootstrap: str,
+    now_ms: int,
+    batches: int = 150,
+    topic: str | None = None,
+    every: int = _EVERY,
+    order: Iterable[int] | None = None,
 ) -> str:
     """A topic of one partition with so many batches of 5,000 records, over the 20 hours before now; and, in their
-    midst, transactions. One batch in `every` is damaged.
+    midst, four transactions, of which the first and the third were aborted. One batch in `every` is damaged.
+
+    `order`: the numbers of the batches to write, if not each once.
     """
     name = topic or create_topic(bootstrap, UNLIMITED, 1)
     payloads = [_payload(n) for n in range(4)]
     address = bootstrap.split(",", maxsplit=1)[0]
+    places = [batches * (2 * i + 1) // (2 * _TRANSACTIONS) for i in range(_TRANSACTIONS)]
     with RawClient(address, timeout=60) as client:
-        for i in range(batches):
+        for i in range(batches) if order is None else order:
             time = now_ms - 20 * HOUR + 20 * HOUR * i // batches
             if i % every == every - 1:
                 time = spoilt(DAMAGES[i // every % len(DAMAGES)], time)
@@ -39,8 +49,8 @@ def large_partition(
             )
             answer: Any = client.produce(9, [topic_data(name, (0, data))])
             assert answer["responses"][0]["partition_responses"][0]["error_code"] == 0, answer
-            if i % 40 == 20:
-                _transaction(bootstrap, name, time, aborted=i % 80 == 20)
+            if i in places:
+                _transaction(bootstrap, name, time, aborted=places.index(i) % 2 == 0)
     return name
 
 
