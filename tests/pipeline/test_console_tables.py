@@ -32,13 +32,16 @@ def profile() -> ConsoleTable:
     return profile_report.console_table({"topics": {NAME: topic}})
 
 
-def repair() -> ConsoleTable:
-    row = {
+def repair_row() -> dict[str, Any]:
+    return {
         **{"topic": NAME, "producer_id": 9_007_199_254_740, "damage": "nanoseconds", "records": 4_635_120_000},
         **{"example_at": {"partition": 117, "offset": 123_456_789_012}, "example_before": NANOSECONDS},
         **{"example_after": TIME, "earliest_after": TIME - 1, "latest_after": TIME + 2, "reason": "", "solved": True},
     }
-    return repair_report.console_table([row], False)
+
+
+def repair() -> ConsoleTable:
+    return repair_report.console_table([repair_row()], False)
 
 
 def replay() -> ConsoleTable:
@@ -137,3 +140,15 @@ def test_the_section_of_a_topic_names_its_owner() -> None:
     assert owners_of(loaded(SMALLEST).config, ["orders"]) == {}
     assert audit_report._section("orders", topic | {"owner": owners["orders"]}).text == "Owner: a (#a)."
     assert audit_report._section("orders", topic).text == ""
+
+
+def test_a_repair_shows_producers_without_an_id_in_words() -> None:
+    row = {**repair_row(), "producer_id": -1}
+
+    (cells,) = repair_report.console_table([row], False).rows
+    plot = repair_report._by_producer([row, {**row, "producer_id": 7}])
+
+    assert cells[1] == "none"
+    assert "without a producer id" in plot.svg
+    assert "producer 7" in plot.svg
+    assert "producer -1" not in plot.svg

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass, field, replace
 from typing import Any
 
+from sluicegate.pipeline.errors import EarlierBuild
 from sluicegate.pipeline.jobs.extract.extractors import NO_TIME
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.results import Results
@@ -85,12 +86,15 @@ class ExtractProgress:
 
 
 def progress_in(results: Results) -> ExtractProgress:
-    """Return the progress of earlier runs."""
+    """Return the progress of earlier runs. Raises EarlierBuild."""
     numbers = [int(name.removesuffix(".json")) for name in results.names_in(_FOLDER) if name.endswith(".json")]
     if not numbers:
         return ExtractProgress()
-    content: Any = json.loads(results.read_text(f"{_FOLDER}/{max(numbers)}.json"))
+    name = f"{_FOLDER}/{max(numbers)}.json"
+    content: Any = json.loads(results.read_text(name))
     if isinstance(content, list):  # of an earlier release, which kept no ids
         content = {"partitions": content, "ids": {}, "missing": []}
+    if "missing" not in content:
+        raise EarlierBuild(results.path(name))
     reached = {TopicPartition(t, p): PartitionProgress(*numbers) for t, p, *numbers in content["partitions"]}
     return ExtractProgress(max(numbers), reached, content["ids"], tuple(content["missing"]))

@@ -90,7 +90,7 @@ def _rows(changes: Sequence[dict[str, Any]]) -> list[tuple[Any, ...]]:
     return [
         (
             row["topic"],
-            str(row["producer_id"]),
+            str(row["producer_id"]) if row["producer_id"] >= 0 else "none",
             row["damage"],
             row["records"],
             f"{row['example_at']['partition']}@{row['example_at']['offset']}",
@@ -159,8 +159,15 @@ def _by_producer(changes: list[dict[str, Any]]) -> Plot:
     series = {damage: [counts[producer][damage] for producer in worst] for damage in damages}
     of = f", the {len(worst)} producers with most of {len(counts):,}" if len(worst) < len(counts) else ""
     return bars(
-        [f"producer {producer}" for producer in worst], series, f"Damaged records, certainly or perhaps{of}", "records"
+        [_producer_name(producer) for producer in worst],
+        series,
+        f"Damaged records, certainly or perhaps{of}",
+        "records",
     )
+
+
+def _producer_name(producer_id: int) -> str:
+    return f"producer {producer_id}" if producer_id >= 0 else "without a producer id"
 
 
 def reason_unchanged(row: dict[str, Any], rules: Rules) -> str | None:

@@ -15,6 +15,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import DataFrame
 
+from sluicegate.pipeline.errors import EarlierBuild
 from sluicegate.pipeline.jobs.repair.settings import topic_id_of
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.results import Results
@@ -152,7 +153,9 @@ class Run:
         return [replace(r, start=max(r.start, min(r.end, end))) for r, end in zip(ranges, reached, strict=True)]
 
     def remaining_before(self, ranges: Sequence[OffsetRange], groups: dict[str, str]) -> DataFrame | None:
-        """Return what remains after earlier runs of this run's topics before these ranges; None if there is nothing."""
+        """Return what remains after earlier runs of this run's topics before these ranges; None if there is nothing.
+        Raises EarlierBuild.
+        """
         parts = []
         ends = {(groups[r.of.topic], r.of.partition): r.start for r in ranges}
         for number in reversed(range(self.number)):
@@ -160,7 +163,10 @@ class Run:
             its = {(group_id, partition): (topic, start) for group_id, topic, partition, start in begun}
             bounds = [(its[key][0], key[1], end) for key, end in ends.items() if key in its]
             if bounds:
-                rows = self.results.read_table(f"{_FOLDER}/{number}/{_REMAINING}")
+                name = f"{_FOLDER}/{number}/{_REMAINING}"
+                if not self.results.has(name):
+                    raise EarlierBuild(self.results.path(f"{_FOLDER}/{number}"))
+                rows = self.results.read_table(name)
                 known = rows.sparkSession.createDataFrame(bounds, "topic string, partition int, end bigint")
                 parts.append(rows.join(known, ["topic", "partition"]).where("offset < end").drop("end"))
             ends |= {key: start for key, (_, start) in its.items() if key in ends}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from secrets import token_hex
 from typing import Any
 
-from sluicegate.pipeline.errors import PipelineError
+from sluicegate.pipeline.errors import EarlierBuild, PipelineError
 from sluicegate.pipeline.jobs.watch.reading import WatchedOffset
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.results import Results
@@ -67,12 +67,14 @@ class WatchProgress:
 
 
 def progress_in(results: Results) -> WatchProgress:
-    """Return the progress of an earlier run."""
+    """Return the progress of an earlier run. Raises EarlierBuild."""
     numbers = [int(name.removesuffix(".json")) for name in results.names_in(_FOLDER) if name.endswith(".json")]
     if not numbers:
         return WatchProgress()
     number = max(numbers)
     content: dict[str, Any] = json.loads(results.read_text(_file(number)))
+    if any("missing" not in topic for topic in content["topics"].values()):
+        raise EarlierBuild(results.path(_file(number)))
     content["places"] = {
         TopicPartition(t, p): WatchedOffset(offset, after) for t, p, offset, after in content["places"]
     }

@@ -1,0 +1,53 @@
+"""Folders of results that an earlier build wrote, with its names: `gone` and `left` for `missing` and `remaining`."""
+
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from sluicegate.pipeline.errors import EarlierBuild
+from sluicegate.pipeline.jobs.extract import progress as extracting
+from sluicegate.pipeline.jobs.replay.progress import Run
+from sluicegate.pipeline.jobs.watch import progress as watching
+from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
+from sluicegate.pipeline.results import Results
+
+PLACE = TopicPartition("t", 0)
+
+
+def text_of(path: str) -> str:
+    return rf"{path} was written by an earlier build of sluicegate: run the job again with a new --out$"
+
+
+def written(folder: Path, name: str, content: object) -> str:
+    file = folder / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(content))
+    return str(file)
+
+
+def test_progress_of_an_extraction(spark: SparkSession, tmp_path: Path) -> None:
+    content = {"partitions": [["t", 0, 5, 3, 4, 1, 0]], "ids": {"t": "id"}, "gone": []}
+    file = written(tmp_path, "progress/0.json", content)
+
+    with pytest.raises(EarlierBuild, match=text_of(file)):
+        extracting.progress_in(Results(spark, str(tmp_path)))
+
+
+def test_progress_of_a_watch(spark: SparkSession, tmp_path: Path) -> None:
+    topics = {"t": {"records": 5, "damage": {}, "violations": {}, "gone": 0, "unreadable": 0}}
+    content = {"places": [["t", 0, 5, 1]], "producers": [], "owed": [], "recent": [], "topics": topics, "ids": {}}
+    file = written(tmp_path, "progress/0.json", content)
+
+    with pytest.raises(EarlierBuild, match=text_of(file)):
+        watching.progress_in(Results(spark, str(tmp_path)))
+
+
+def test_the_list_of_a_run_of_a_replay(spark: SparkSession, tmp_path: Path) -> None:
+    begun = written(tmp_path, "runs/0/begun.json", [["group", "t", 0, 2]])
+    (tmp_path / "runs" / "0" / "left").mkdir()
+    results = Results(spark, str(tmp_path))
+
+    with pytest.raises(EarlierBuild, match=text_of(str(Path(begun).parent))):
+        Run(results, 1).remaining_before([OffsetRange(PLACE, 5, 9)], {"t": "group"})
