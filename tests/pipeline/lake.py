@@ -6,7 +6,7 @@ import atexit
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
@@ -41,24 +41,26 @@ def _environment() -> dict[str, str]:
 
 
 @cache
-def _kept(form: TableFormat) -> RepeatedCommand:
-    """What tables of that format need of a session differs."""
-    return RepeatedCommand(_environment(), table_location("", form).settings())
+def _kept() -> RepeatedCommand:
+    return RepeatedCommand(_environment(), _settings())
+
+
+def _settings() -> Mapping[str, str]:
+    """Return what a session must start with for tables of every format: only Delta Lake requires something."""
+    has_delta = package_of(TableFormat.DELTA, pyspark.__version__) is not None
+    return table_location("", TableFormat.DELTA).settings() if has_delta else {}
 
 
 def run_in_lake(*arguments: str, status: int = 0) -> str:
     """As `tests.pipeline.commands.run`."""
-    asked = arguments[arguments.index("--format") + 1] if "--format" in arguments else TableFormat.PARQUET
-    return _kept(TableFormat(asked)).run(arguments, status)
+    return _kept().run(arguments, status)
 
 
 class _Reader:
     """A session of Spark's own that knows nothing of ours: see `lake_reader`."""
 
     def __init__(self) -> None:
-        has_delta = package_of(TableFormat.DELTA, pyspark.__version__) is not None
-        settings = table_location("", TableFormat.DELTA).settings() if has_delta else {}
-        command = [sys.executable, "-m", "tests.pipeline.lake_reader", json.dumps(dict(settings))]
+        command = [sys.executable, "-m", "tests.pipeline.lake_reader", json.dumps(dict(_settings()))]
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(
             ending_with_tests(command), stdin=pipe, stdout=pipe, text=True, env=_environment()

@@ -47,7 +47,7 @@ def test_profiles_of_two_topics_coexist_and_a_repeated_one_replaces_itself(
     other = Polluter(kafka_bootstrap, now_ms(), partitions=1)
     other.write(batches=10, span_ms=HOUR)
     tables = tmp_path / "lake"
-    for topic in (polluter.found.topic, other.found.topic, other.found.topic):
+    for topic in (polluter.found.topic, other.found.topic):
         about = ("--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(tmp_path / "out"))
         run_in_lake("profile", *about, "--tables", str(tables), "--format", form)
     other.write(batches=10, span_ms=HOUR)
