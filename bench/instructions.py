@@ -1,73 +1,79 @@
-"""`make bench-instructions`: how many instructions validation takes, which do not depend on the machine's load.
+"""`make bench-instructions`: instructions of validation and resident memory, which do not depend on the machine's load.
 
-Counted by callgrind for a fixed set of batches and for one request through a session, and held against
-bench/baseline.json. Run: python -m bench.instructions [--write]. A new baseline is written on purpose, with a reason.
+Compares both with bench/baseline.json, as tests/bench does in `.ci/run`. Callgrind counts a fixed set of batches and
+requests (bench/instruction_cases.py) in one process. Run: python -m bench.instructions [--write]. A new baseline is a
+commit of its own, with its reason.
 """
 
 import argparse
-import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
+from typing import IO
 
-_BASELINE = Path(__file__).with_name("baseline.json")
-_ALLOWED = 1.10
-_TOTAL = re.compile(r"Collected : (\d+)")
-# Two counts of repetitions each: the difference is free of imports and warm-up.
-_CASES: dict[str, tuple[str, str, int, int]] = {
-    **{
-        f"validate {codec}": ("bench.validate_batches", codec, 20, 60)
-        for codec in ("none", "gzip", "snappy", "lz4", "zstd")
-    },
-    "validate one record": ("bench.validate_batches", "one", 2000, 6000),
-    "validate one record, slow path": ("bench.validate_batches", "slow", 2000, 6000),
-    "request and answer": ("bench.one_session", "good", 2000, 6000),
-    "rejected request and answer": ("bench.one_session", "rejected", 500, 1500),
-}
+from bench import baseline, memory
+from bench.counters import Callgrind
+
+_REPETITIONS, _REPETITIONS_OF_CHEAP = 20, 200
+_CHEAP = ("validate one record", "request and answer", "request and answer, JSON rule")
 
 
-def instructions_of(module: str, argument: str, repetitions: int) -> int:
-    """Instructions of a whole run of a module. Raises RuntimeError when it fails."""
+def count() -> dict[str, float]:
+    """Return the instructions for one repetition of each case. Raises RuntimeError if a case fails."""
     with tempfile.TemporaryDirectory() as folder:
-        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out", sys.executable, "-m", module]
-        command += [argument, str(repetitions)]
-        environment = os.environ | {"PYTHONHASHSEED": "0", "PYTHONMALLOC": "pymalloc"}
-        completed = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-    found = _TOTAL.search(completed.stderr)
-    if completed.returncode != 0 or found is None:
-        raise RuntimeError(f"{module} failed under callgrind:\n{completed.stderr[-2000:]}")
-    return int(found[1])
+        callgrind = Callgrind(Path(folder))
+        # Hashes and small allocations are the same in each run.
+        environment = os.environ | callgrind.environment | {"PYTHONHASHSEED": "0", "PYTHONMALLOC": "pymalloc"}
+        command = [*callgrind.prefix, sys.executable, "-m", "bench.instruction_cases"]
+        pipe = subprocess.PIPE
+        with subprocess.Popen(command, env=environment, text=True, stdin=pipe, stdout=pipe) as process:
+            assert process.stdin is not None and process.stdout is not None
+            try:
+                return _count(callgrind, process.pid, process.stdin, process.stdout)
+            finally:
+                process.kill()
 
 
-def count() -> dict[str, int]:
-    """Instructions for one repetition of each case."""
+def _count(callgrind: Callgrind, pid: int, requests: IO[str], answers: IO[str]) -> dict[str, float]:
+    def repeat(name: str, repetitions: int) -> None:
+        requests.write(f"{name}\t{repetitions}\n")
+        requests.flush()
+        _wait_for("done", answers)
+
     counted = {}
-    for name, (module, argument, few, many) in _CASES.items():
-        difference = instructions_of(module, argument, many) - instructions_of(module, argument, few)
-        counted[name] = round(difference / (many - few))
-        print(f"{name}: {counted[name]:,} instructions", file=sys.stderr)
+    for name in _wait_for("cases:", answers).split("\t")[1:]:
+        repetitions = _REPETITIONS_OF_CHEAP if name in _CHEAP else _REPETITIONS
+        few = callgrind.count(pid, partial(repeat, name, repetitions))
+        many = callgrind.count(pid, partial(repeat, name, 3 * repetitions))
+        counted[name] = (many - few) / (2 * repetitions)  # without what a case prepares
+        print(f"{name}: {counted[name]:,.0f} instructions", file=sys.stderr)
     return counted
+
+
+def _wait_for(start: str, answers: IO[str]) -> str:
+    """Return the next line with this start; others are the proxy's log."""
+    for line in answers:
+        if line.startswith(start):
+            return line.rstrip("\n")
+    raise RuntimeError("bench.instruction_cases ended before its work was done")
 
 
 def main() -> None:
     """Compare with the baseline, or write it."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="make these counts the baseline")
+    parser.add_argument("--write", action="store_true", help="make these counts and sizes the baseline")
     arguments = parser.parse_args()
-    counted = count()
+    counted, held = count(), memory.measure()
     if arguments.write:
-        _BASELINE.write_text(json.dumps(counted, indent=1) + "\n")
+        baseline.write(counted, held.above_python_mb)
         return
-    baseline = json.loads(_BASELINE.read_text())
-    worse = {name: counted[name] / baseline[name] for name in counted if counted[name] > _ALLOWED * baseline[name]}
-    for name, ratio in worse.items():
-        print(f"{name}: {ratio:.2f} times the baseline of {baseline[name]:,} instructions")
-    if worse:
-        raise SystemExit("More instructions than bench/baseline.json allows (10 %). If that is meant: --write.")
-    print("within 10 % of bench/baseline.json")
+    before = baseline.read()
+    if more := [*before.more_instructions(counted), *before.more_memory(held.above_python_mb)]:
+        raise SystemExit("\n".join([*more, "More than bench/baseline.json allows. If that is meant: --write."]))
+    print("within the margins of bench/baseline.json")
 
 
 if __name__ == "__main__":

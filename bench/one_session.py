@@ -1,13 +1,9 @@
-"""A session without sockets: what one Produce request and its answer cost between two read calls.
-
-Run under callgrind by `bench.instructions`: python -m bench.one_session good|rejected REQUESTS.
-"""
+"""A session without sockets: what one Produce request and its answer cost between two read calls."""
 
 import asyncio
 import struct
-import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 from unittest.mock import patch
@@ -44,6 +40,9 @@ _CONFIG = {
     "SLUICEGATE__DEFAULTS__MESSAGE_TIMESTAMP_BEFORE_MAX_MS": "86400000",
 }
 
+_VALUE = b'{"order":1234567,"customer":"somebody","lines":[{"sku":"a-1","count":2.5},{"sku":"b-2","count":1}]}'
+_NO_DEFAULTS: Mapping[str, str] = {}
+
 
 class _Transport(asyncio.Transport):
     """Takes everything at once."""
@@ -72,7 +71,8 @@ class _Transport(asyncio.Transport):
 class OneSession:
     """Feeds one request and its answer again and again."""
 
-    def __init__(self) -> None:
+    def __init__(self, defaults: Mapping[str, str] = _NO_DEFAULTS) -> None:
+        """`defaults`: more keys of the section of this name, as in the environment."""
         runtime = Runtime(
             call_soon=_at_once,
             call_later=_never,
@@ -83,7 +83,8 @@ class OneSession:
             why_lost=lambda _: None,
         )
         book = AddressBook({}, lambda _node_id: _OURS)  # opens no port
-        config = load(Source("bench"), _CONFIG).config
+        own = {f"SLUICEGATE__DEFAULTS__{key}": value for key, value in defaults.items()}
+        config = load(Source("bench"), _CONFIG | own).config
         parts = assembled(config, runtime, rulebook_of(config), Counters(), book, LoopDetection(1), None)
         parts.names.learn([(_TOPIC_ID, "bench")])
         self._session = Session(parts.dependencies, lambda _name: Route("bench", lambda _: ()))
@@ -109,10 +110,17 @@ class OneSession:
 
     def run(self, requests: int) -> None:
         """Raises AssertionError unless every request and every answer went on whole."""
+        self._run(self._request, requests)
+
+    def run_observed(self, requests: int) -> None:
+        """One record a request that violates a policy in the mode `observe`."""
+        self._run(produce_request(timestamp_ms=1), requests)
+
+    def _run(self, request: bytes, requests: int) -> None:
         before = self._to_broker.taken, self._to_client.taken
         for _ in range(requests):
-            self.pass_one(self._request, self._response)
-        assert self._to_broker.taken - before[0] == requests * len(self._request)
+            self.pass_one(request, self._response)
+        assert self._to_broker.taken - before[0] == requests * len(request)
         assert self._to_client.taken - before[1] == requests * len(self._response)
 
     def run_rejected(self, requests: int) -> None:
@@ -186,7 +194,7 @@ def _arrive(connection: Connection, data: bytes) -> None:
 
 def produce_request(timestamp_ms: int, flags: int = 0) -> bytes:
     """One record at `timestamp_ms`, with its size prefix."""
-    records = batch([Rec(timestamp_ms, b"key", b"v" * 100)], flags=flags)
+    records = batch([Rec(timestamp_ms, b"key", _VALUE)], flags=flags)
     topic = {"topic_id": _TOPIC_ID, "partition_data": [{"index": 0, "records": records}]}
     body = {"transactional_id": None, "acks": -1, "timeout_ms": 30_000, "topic_data": [topic]}
     return frame_of(build_request_header(0, _VERSION, 7, "bench", 2), PRODUCE_REQUEST.build(body, _VERSION))
@@ -206,12 +214,3 @@ def log_start_response() -> bytes:
     partition = {"partition_index": 0, "error_code": 0, "timestamp": -1, "offset": 0}
     body = LIST_OFFSETS_RESPONSE.build({"topics": [{"name": "bench", "partitions": [partition]}]}, 1)
     return frame_of(struct.pack(">i", -1), body)
-
-
-async def _main(what: str, requests: int) -> None:
-    session = OneSession()
-    (session.run_rejected if what == "rejected" else session.run)(requests)
-
-
-if __name__ == "__main__":
-    asyncio.run(_main(sys.argv[1], int(sys.argv[2])))

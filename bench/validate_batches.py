@@ -1,10 +1,5 @@
-"""Validates one fixed request again and again; run under callgrind by `bench.instructions`.
+"""Validates one fixed request again and again, for `bench.instructions`."""
 
-Run: python -m bench.validate_batches CODEC|one|slow REPETITIONS. `one`: of one record; `slow`: that one on the slow
-path.
-"""
-
-import sys
 from collections.abc import Callable
 
 from sluicegate.config.loading import read_section
@@ -28,16 +23,22 @@ _TOPIC_ID = b"sixteen bytes id"
 _KEYS = {"message.timestamp.before.max.ms": 86_400_000, "message.timestamp.after.max.ms": 3_600_000}
 
 
-def main(what: str, repetitions: int) -> None:
-    """Raises AssertionError unless the request is good."""
+def repeating(what: str) -> Callable[[int], None]:
+    """Return what validates the request of `what` this often, and raises AssertionError unless it is good. A codec: 600
+    records; `one`: one record; `slow`: that record on the slow path.
+    """
     records = [
         Rec(_NOW_MS + i % 50, b"key%d" % i, (b'{"order":%d,' % i + b"abcdefghij" * 10)[:100]) for i in range(_RECORDS)
     ]
     data = batch(records[:1] if what in ("one", "slow") else records, CODECS.get(what, NONE))
     frame = bytearray(produce(_VERSION, {_TOPIC_ID: [(0, data)]})[4:])
     validate = _on_the_slow_path(frame) if what == "slow" else _on_the_fast_path(frame)
-    for _ in range(repetitions):
-        assert validate()
+
+    def repeat(repetitions: int) -> None:
+        for _ in range(repetitions):
+            assert validate()
+
+    return repeat
 
 
 def _rules() -> RulesInForce:
@@ -71,7 +72,3 @@ def _on_the_slow_path(frame: bytearray) -> Callable[[], bool]:
 
 def _go_on() -> None:
     """Nobody else waits."""
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))

@@ -1,0 +1,46 @@
+"""The fixed work that `bench.instructions` counts: batches, requests through a session, and a yardstick.
+
+A program that runs under callgrind: it writes the names of the cases in one line, separated by tabs, reads lines of a
+name and a number of repetitions, and writes `done` after each.
+"""
+
+import asyncio
+import sys
+from collections.abc import Callable
+
+from bench import validate_batches
+from bench.baseline import YARDSTICK
+from bench.one_session import OneSession
+from bench.python_yardstick import interpret
+
+Repeat = Callable[[int], None]
+
+
+def cases() -> dict[str, Repeat]:
+    """Return what repeats each case; bench/baseline.json has their names."""
+    codecs = ("none", "gzip", "snappy", "lz4", "zstd")
+    return {
+        YARDSTICK: interpret,
+        **{f"validate {codec}": validate_batches.repeating(codec) for codec in codecs},
+        "validate one record": validate_batches.repeating("one"),
+        "validate one record, slow path": validate_batches.repeating("slow"),
+        "request and answer": OneSession().run,
+        "request and answer, JSON rule": OneSession({"RULES": "[{name: body, value: {json: {}}}]"}).run,
+        "rejected request and answer": OneSession().run_rejected,
+        "observed request and answer": OneSession({"MODE": "observe"}).run_observed,
+    }
+
+
+async def _serve() -> None:
+    known = cases()
+    for name in known:
+        known[name](2)  # what is made once is not counted
+    print("cases:", *known, sep="\t", flush=True)
+    for line in sys.stdin:
+        name, _, repetitions = line.rstrip("\n").partition("\t")
+        known[name](int(repetitions))
+        print("done", flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(_serve())
