@@ -75,13 +75,17 @@ lanes conformance clients kafkas bounds load faults verifiable soak peers-suites
 .sparks/%/.complete: uv.lock | $(VENV)/.spark
 	scripts/another-spark $*
 
-# Measurements; each writes bench/results.
+# Measurements; each writes bench/results. A line for each part: make ends a command with itself, but not below a shell.
 bench: setup kafka .bench/kroxylicious/.complete ## the proxy against a broker, a relay and Kroxylicious
-	for part in bench bench.live_instructions bench.live_rules bench.encrypted; do $(BIN)/python -m $$part || exit 1; done
+	$(BIN)/python -m bench
+	$(BIN)/python -m bench.live_instructions
+	$(BIN)/python -m bench.live_rules
+	$(BIN)/python -m bench.encrypted
 bench-scan bench-rules bench-instructions: setup kafka # against Kafka's validator; of one value; against bench/baseline.json
 	$(BIN)/python -m bench.$(@:bench-%=%)
 bench-pipeline: $(VENV)/.spark kafka .spark/.complete ## the pipeline against Spark's own source; writes docs/pipeline.md
-	for part in bench.spark_sources bench.pipeline_speed; do $(BIN)/python -m $$part || exit 1; done
+	$(BIN)/python -m bench.spark_sources
+	$(BIN)/python -m bench.pipeline_speed
 
 # Libraries from Maven, one target at a time: two Mavens cannot share their cache. `brokers` has what `make test` starts.
 kafka: $(KAFKA_VERSIONS:%=.kafka/%/.complete) .kafka/jmx/.complete

@@ -16,6 +16,7 @@ from pathlib import Path
 from confluent_kafka.admin import AdminClient
 
 from bench import idle_connections, machine, memory, small_requests, streams, summary
+from bench.ending import end_on_sigterm
 from bench.figures import RESULTS
 from bench.streams import Run, Stream
 from bench.targets import BOUNDS, Target, broker, kroxylicious, relay, sluicegate
@@ -127,6 +128,7 @@ class Bench:
 
 def main() -> None:
     """Measure, write and print."""
+    end_on_sigterm()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--short", action="store_true", help="only see that it works; results go to --out")
     parser.add_argument("--out", type=Path, default=RESULTS)

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from bench import machine
 from bench.before_stand_in import HOST, SETTINGS, stand_in, started, upstream_of
+from bench.ending import end_on_sigterm
 from bench.figures import PAGE, RESULTS, Figure, fill_in, goals_table, write_json
 from bench.live_instructions import LOADS
 from bench.small_requests import connect, exchange
@@ -88,6 +89,7 @@ def figures_of(found: dict[str, list[float]]) -> list[Figure]:
 
 def main() -> None:
     """Measure, write and print."""
+    end_on_sigterm()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()

@@ -16,6 +16,7 @@ from typing import IO
 
 from bench import baseline, memory
 from bench.counters import Callgrind
+from bench.ending import end_on_sigterm
 
 _REPETITIONS, _REPETITIONS_OF_CHEAP = 20, 200
 _CHEAP = ("validate one record", "request and answer", "request and answer, JSON rule")
@@ -63,6 +64,7 @@ def _wait_for(start: str, answers: IO[str]) -> str:
 
 def main() -> None:
     """Compare with the baseline, or write it."""
+    end_on_sigterm()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="make these counts and sizes the baseline")
     arguments = parser.parse_args()

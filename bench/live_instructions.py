@@ -16,6 +16,7 @@ from pathlib import Path
 
 from bench.before_stand_in import HOST, SETTINGS, stand_in, started, upstream_of
 from bench.counters import Counter, counter
+from bench.ending import end_on_sigterm
 from bench.figures import PAGE, RESULTS, Figure, fill_in, goals_table, write_json
 from bench.small_requests import connect, exchange, request_of
 from bench.targets import Target, running
@@ -111,6 +112,7 @@ def _relay(with_counter: Counter, folder: Path, port: int) -> Iterator[Target]:
 
 def main() -> None:
     """Measure, write and print."""
+    end_on_sigterm()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--keep", type=Path, help="an empty folder for callgrind's profiles; writes no results")
     arguments = parser.parse_args()

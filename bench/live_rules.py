@@ -22,6 +22,7 @@ import fastavro
 from confluent_kafka.admin import AdminClient
 
 from bench import machine, streams
+from bench.ending import end_on_sigterm
 from bench.figures import PAGE, RESULTS, Figure, fill_in, goals_table, write_json
 from bench.rules import AVRO, JSON_SCHEMA, order
 from bench.streams import Stream
@@ -151,6 +152,7 @@ def table_of(figures: Sequence[Figure], found: dict[str, list[float]]) -> str:
 
 def main() -> None:
     """Measure, write and print."""
+    end_on_sigterm()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--megabytes", type=int, default=200)

@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bench.before_stand_in import HOST, SETTINGS, stand_in, started, upstream_of
+from bench.ending import end_on_sigterm
 from bench.machine import resident_of, share_of, with_children
 from bench.small_requests import connect, exchange, request_of
 from tests.broker.eventually import eventually
@@ -92,6 +93,7 @@ def _held(workers: int) -> int:
 
 
 if __name__ == "__main__":
+    end_on_sigterm()
     found = measure()
     one, loaded, bare = (size / _MB for size in (found.one_process, found.loaded, found.bare_python))
     print(f"one process {one:.1f} MB, after a load {loaded:.1f} MB, a bare Python {bare:.1f} MB")

@@ -22,6 +22,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from bench.ending import end_on_sigterm
 from bench.figures import RESULTS
 from bench.machine import confine, describe
 from bench.pipeline_speed import in_order
@@ -40,6 +41,7 @@ from sluicegate.pipeline.source.chunks import Chunk, cut
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.spark import session
 from sluicegate.pipeline.topics import Topics
+from tests.broker.child_processes import ending_with_tests
 
 _HOUR_MS = 3_600_000
 _FILE = RESULTS / "one_partition.json"
@@ -122,6 +124,7 @@ def _least(work: Callable[[], object]) -> float:
 
 def main() -> None:
     """Measure, check that results are the same, and write."""
+    end_on_sigterm()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--millions", type=float, default=20)
     parser.add_argument("--rounds", type=int, default=3)
@@ -143,7 +146,7 @@ def main() -> None:
                 confine(os.getpid(), cores)
                 command = [sys.executable, "-m", "bench.one_partition", "--jobs", asked.jobs, "--rounds", "2", "--run"]
                 outcome = subprocess.run(
-                    [*command, address, topic.name, str(cores), str(now_ms)],
+                    ending_with_tests([*command, address, topic.name, str(cores), str(now_ms)]),
                     stdout=subprocess.PIPE,
                     text=True,
                     check=True,

@@ -19,6 +19,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from bench.ending import end_on_sigterm
 from bench.figures import fill_in
 from bench.machine import Peaks, describe, peaks
 from bench.polluted_topic import PollutedTopic, polluted_topic
@@ -155,6 +156,7 @@ def table(cases: list[Scaled]) -> str:
 
 def main() -> None:
     """Measure all sizes with four partitions, and all counts of partitions with five million records."""
+    end_on_sigterm()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--millions", default="1,5,20,100")
     parser.add_argument("--partitions", default="1,4,16,64")

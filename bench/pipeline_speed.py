@@ -18,6 +18,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from bench import streams
+from bench.ending import end_on_sigterm
 from bench.figures import RESULTS, fill_in
 from bench.machine import describe
 from bench.odd_topics import disordered, many_partitions, many_producers
@@ -121,6 +122,7 @@ def _today() -> str:
 
 def main() -> None:
     """Measure, and write what was found where it is read."""
+    end_on_sigterm()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--records", type=int, default=3_000_000)
     parser.add_argument("--rounds", type=int, default=4, help="the first is for warming up")

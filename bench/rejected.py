@@ -16,6 +16,7 @@ from pathlib import Path
 
 from bench import machine
 from bench.before_stand_in import SETTINGS, started
+from bench.ending import end_on_sigterm
 from bench.small_requests import connect, exchange, request_of
 from bench.streams import new_topic
 from bench.targets import Target, broker
@@ -67,6 +68,7 @@ def _sluicegate(folder: Path, name: str, command: str, upstream: str) -> Iterato
 
 def main() -> None:
     """Measure and print."""
+    end_on_sigterm()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--older", help="the command of an older sluicegate")
     parser.add_argument("--rounds", type=int, default=7)

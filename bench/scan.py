@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from bench.ending import end_on_sigterm
 from bench.figures import PAGE, RESULTS, Figure, fill_in, goals_table, write_json
 from bench.targets import KAFKA_CLASS_PATH
 from sluicegate.config.loading import read_section
@@ -28,6 +29,7 @@ from sluicegate.validation.validator import Submission, validate_partition
 from sluicegate.validation.verdict import Accepted
 from tests.bounds.frames import header as request_header
 from tests.bounds.frames import produce
+from tests.broker.child_processes import ending_with_tests
 
 _SOURCE = Path(__file__).with_name("LogValidatorBench.java")
 _UNCOMPRESSED_GOAL, _COMPRESSED_GOAL = 0.5, 0.7
@@ -109,13 +111,14 @@ def _on_the_fast_path(data: memoryview, now_ms: int) -> Callable[[], object] | N
 
 def main() -> None:
     """Measure, write scan.json and scan.md, print the table."""
+    end_on_sigterm()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=2.5, help="for each batch and side")
     parser.add_argument("--out", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="sluicegate-scan-") as folder:
         command = ["java", "-cp", KAFKA_CLASS_PATH, str(_SOURCE), folder, str(arguments.seconds)]
-        completed = subprocess.run(command, capture_output=True, text=True, check=False)
+        completed = subprocess.run(ending_with_tests(command), capture_output=True, text=True, check=False)
         if completed.returncode != 0:
             raise SystemExit(f"Kafka's validator could not be timed:\n{completed.stderr[-2000:]}")
         times = dict(line.split() for line in completed.stdout.splitlines() if ".batch " in line)

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from bench.ending import end_on_sigterm
 from bench.figures import RESULTS, fill_in
 from bench.machine import describe, with_children
 from bench.odd_topics import sound_partitions
@@ -128,6 +129,7 @@ def table(rows: list[Compared], rounds: int) -> str:
 
 def main() -> None:
     """Measure, and write what was found where it is read."""
+    end_on_sigterm()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--topics", default="1000x280,4x750000,12x250000")
