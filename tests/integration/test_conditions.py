@@ -8,7 +8,6 @@ import re
 import signal
 import socket
 import struct
-import subprocess
 import sys
 import threading
 import time
@@ -26,7 +25,7 @@ from sluicegate.protocol.headers import build_request_header
 from tests.broker.certificates import Authority
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
-from tests.broker.proxy_process import COMMAND, ProxyProcess
+from tests.broker.proxy_process import ProxyProcess
 from tests.integration.secure_brokers import Guarded, proxy_for
 from tests.integration.strict_broker import topic_on
 from tests.integration.test_produce import leader_of
@@ -34,6 +33,7 @@ from tests.integration.test_quarantine import client_of, patient
 from tests.integration.test_workers import children_of, workers_of
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.oracle.kafka_java import KAFKA_NEW, ROOT
+from tests.proxy.cli.test_commands import sluicegate, sluicegate_process
 from tests.webui.browser import CHROMIUM
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
@@ -98,7 +98,7 @@ def begins(proxy: ProxyProcess, condition: str, web_ui: "Page | None") -> str:
     shown = {"/readyz": f"{status}\n{readiness}", "metric": metric[0]}
     address = proxy.admin.removeprefix("http://")
     for view in (["top", "--once", address], ["who", "a-topic", "--admin", address]):
-        said = subprocess.run([COMMAND, *view], capture_output=True, text=True, timeout=60, check=False)
+        said = sluicegate(*view)
         shown[view[0]] = said.stdout + said.stderr
         assert detail[:20] in " ".join(shown[view[0]].split()), said
     _PICTURES.mkdir(parents=True, exist_ok=True)
@@ -171,8 +171,7 @@ def _is_shown_as_retrying(proxy: ProxyProcess, topic: str, dead: str, page: "Pag
     eventually(lambda: '"copies": "not_stored"' in proxy.get("/api/live")[1], 60, "a batch that is sent again in the live view")
     address = proxy.admin.removeprefix("http://")
     who, top = (
-        subprocess.run([COMMAND, *view], capture_output=True, text=True, timeout=60, check=True).stdout
-        for view in (["who", topic, "--admin", address], ["top", "--once", address])
+        sluicegate_process(*view).stdout for view in (["who", topic, "--admin", address], ["top", "--once", address])
     )
     assert retrying in who
     assert f"its bad records cannot be stored in dead-letter topic {dead}: " in who
@@ -251,8 +250,8 @@ def test_a_controller_as_upstream(strict_kafka: Kafka, tmp_path: Path, web_ui: "
         assert text.startswith(f"not serving\nupstream_not_a_broker: upstream is not a Kafka broker: {controller}: ")
         assert "is a KRaft controller, not a broker" in text
         file = tmp_path / "sluicegate.yaml"
-        command = [COMMAND, "doctor", "--config", str(file)]
-        examined = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        command = ["doctor", "--config", str(file)]
+        examined = sluicegate_process(*command)
         assert examined.returncode == 2
         assert "is a KRaft controller, not a broker" in examined.stdout
     finally:
@@ -385,8 +384,7 @@ def test_a_cluster_that_lists_no_broker(tmp_path: Path, web_ui: "Page | None") -
         assert detail.startswith(f"{kafka.bootstrap} responds, but lists no broker")
         assert proxy.get("/readyz")[0] == 503
         assert proxy.metric("sluicegate_ready") == 0
-        command = [COMMAND, "doctor", "--config", str(proxy.folder / "sluicegate.yaml")]
-        examined = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        examined = sluicegate_process("doctor", "--config", str(proxy.folder / "sluicegate.yaml"))
         assert examined.returncode == 1
         assert "responds, but lists no broker" in " ".join(examined.stdout.split())
 

@@ -6,6 +6,7 @@ import socket
 import struct
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +28,7 @@ from tests.wire.raw_client import CLOSED, PRODUCE, RawClient, produce_body, topi
 _SECONDS = 120
 """Timeout (s). A cluster needs up to forty to replace an active controller that is suspended."""
 _MOST_WAITING = 10_000
+_PACE_SECONDS = 0.05
 PARTITIONS = 3
 INVALID_TIMESTAMP = 32
 
@@ -40,7 +42,9 @@ def own_proxy(kafka_bootstrap: str, tmp_path: Path) -> Iterator[ProxyProcess]:
 
 
 class Stream:
-    """An idempotent producer that numbers its records and remembers acknowledged ones."""
+    """An idempotent producer that numbers its records and remembers acknowledged ones: 400 a second, which is enough
+    for several batches in flight at the moment of a fault, and not more than an audit can read.
+    """
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         self.acknowledged: set[int] = set()
@@ -80,7 +84,9 @@ class Stream:
                     on_delivery=lambda error, message: error or self.acknowledged.add(int(message.value())),
                 )
                 number += 1
-            self._producer.poll(0.005)
+            end = time.monotonic() + _PACE_SECONDS
+            while (left := end - time.monotonic()) > 0:
+                self._producer.poll(left)
         assert self._producer.flush(_SECONDS) == 0
 
 

@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,9 +14,10 @@ import pytest
 import yaml
 
 from tests.broker.eventually import eventually
-from tests.broker.proxy_process import COMMAND, ProxyProcess
+from tests.broker.proxy_process import ProxyProcess
 from tests.integration.test_workers import workers_of
 from tests.integration.topics import UNVALIDATED, create_topic
+from tests.proxy.cli.test_commands import sluicegate, sluicegate_process
 from tests.wire.batches import LZ4, Rec, batch
 from tests.wire.raw_client import PRODUCE, RawClient, produce_body, topic_data
 
@@ -206,7 +206,8 @@ def test_reloads_under_load_drop_no_connection_and_lose_no_record(kafka_bootstra
                 (errors if error else delivered).append(error or value)
 
             producer.produce(topic, value, partition=0, on_delivery=on_delivery)
-            producer.poll(0.001)
+            producer.poll(0)
+            ended.wait(0.002)  # 500 a second: several batches are in flight at each reload
             number += 1
         assert producer.flush(30) == 0
 
@@ -214,11 +215,12 @@ def test_reloads_under_load_drop_no_connection_and_lose_no_record(kafka_bootstra
         """Send requests, ten on each connection to reach both workers."""
         while not ended.is_set():
             with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
+                data = batch([Rec(time.time_ns() // 1_000_000 + 2 * HOUR)] * records, LZ4)
                 for _ in range(10):
-                    data = batch([Rec(time.time_ns() // 1_000_000 + 2 * HOUR)] * records, LZ4)
                     response = client.produce(9, [topic_data(each, (1, data)) for each in (topic, other)])
                     assert isinstance(response, dict)
                     pairs.append(tuple(e["partition_responses"][0]["error_code"] for e in response["responses"]))
+                    ended.wait(0.005)
 
     def taking(which: int) -> None:
         """Write the file that accepts it for one topic, and wait for all workers."""
@@ -268,10 +270,6 @@ def test_connected_clients_are_exempt_while_the_file_exempts_them(kafka_bootstra
     assert exempt == [0, 5, 5]
 
 
-def sluicegate(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run([COMMAND, *arguments], capture_output=True, text=True, timeout=60, check=False)
-
-
 @pytest.mark.long
 def test_suspended_enforcement_takes_effect_at_once_survives_a_bad_file_and_a_reload_and_ends(
     kafka_bootstrap: str, proxy: ProxyProcess
@@ -280,7 +278,7 @@ def test_suspended_enforcement_takes_effect_at_once_survives_a_bad_file_and_a_re
     admin = f"127.0.0.1:{proxy.config['admin']['listen'].rpartition(':')[2]}"
     assert codes(proxy, topic) == {32}
 
-    not_allowed = sluicegate("suspend", topic, "--reason", "incident", "--admin", admin)
+    not_allowed = sluicegate_process("suspend", topic, "--reason", "incident", "--admin", admin)
     assert (not_allowed.returncode, "403" in not_allowed.stderr) == (1, True)
     proxy.stop()
     token = proxy.folder / "token"

@@ -15,8 +15,9 @@ from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 from tests.faults.load import PARTITIONS, TIMEOUT_SECONDS, Records
 from tests.faults.reader import stored
-from tests.integration.test_reload import AFTER, HOUR, sluicegate
+from tests.integration.test_reload import AFTER, HOUR
 from tests.integration.topics import UNVALIDATED, create_topic
+from tests.proxy.cli.test_commands import sluicegate
 
 pytestmark = pytest.mark.long
 

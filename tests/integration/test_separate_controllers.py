@@ -15,13 +15,14 @@ from tests.broker.child_processes import ending_with_tests
 from tests.broker.eventually import eventually
 from tests.broker.kafka import _SETTINGS, _START_SECONDS
 from tests.broker.ports import free_ports
-from tests.broker.proxy_process import COMMAND, ProxyProcess
+from tests.broker.proxy_process import ProxyProcess
 from tests.broker.storage import an_id, format_storage
 from tests.integration.test_conditions import conditions
 from tests.integration.test_reload import codes
 from tests.integration.topics import UNVALIDATED, create_topic
 from tests.oracle.java_program import SHORT_LIVED, java_command
 from tests.oracle.kafka_java import KAFKA_NEW, kafka_folder
+from tests.proxy.cli.test_commands import sluicegate
 from tests.wire.raw_client import RawClient
 
 pytestmark = pytest.mark.long
@@ -140,10 +141,11 @@ class Cluster:
             self.processes[node].wait()
 
 
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """One cluster, which each test leaves with fewer controllers than the previous one."""
     with ExitStack() as stack:
-        yield Cluster(tmp_path / "cluster", stack)
+        yield Cluster(tmp_path_factory.mktemp("separate") / "cluster", stack)
 
 
 Start = Callable[[], ProxyProcess]
@@ -169,8 +171,7 @@ def test_no_broker_is_listed_when_the_controllers_fence_all_of_them(cluster: Clu
     assert "responds, but lists no broker" in detail
     assert proxy.get("/readyz")[0] == 503
     assert proxy.metric("sluicegate_ready") == 0
-    command = [COMMAND, "doctor", "--config", str(proxy.folder / "sluicegate.yaml")]
-    examined = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    examined = sluicegate("doctor", "--config", str(proxy.folder / "sluicegate.yaml"))
     assert (examined.returncode, "lists no broker" in examined.stdout) == (1, True), examined.stdout
 
     for relay in cluster.relays:
