@@ -446,10 +446,15 @@ def test_one_worker_of_three_is_stopped(kafka_bootstrap: str, tmp_path: Path, we
         eventually(lambda: proxy.get("/readyz") == (200, "serving\n"), 30, "no other condition")
 
         _is_started_again(proxy)
-        for worker in workers_of(proxy):
-            os.kill(worker, signal.SIGSTOP)
-        eventually(lambda: proxy.get("/livez")[0] == 503, 30, "a proxy that is to be restarted")
-        assert "event_loop_stuck" in conditions(proxy)
+        workers = workers_of(proxy)
+        try:
+            for worker in workers:
+                os.kill(worker, signal.SIGSTOP)
+            eventually(lambda: proxy.get("/livez")[0] == 503, 30, "a proxy that is to be restarted")
+            assert "event_loop_stuck" in conditions(proxy)
+        finally:
+            for worker in workers:
+                os.kill(worker, signal.SIGKILL)  # a stopped process does not notice the end of its parent
     finally:
         proxy.stop()
 
