@@ -54,11 +54,11 @@ def at_fixed_rate(target: Target, topic: str, connections: int, per_second: int,
             sent += 1
         pause = max(0.0, started + sent / per_second - time.perf_counter()) if sent < total else 1.0
         for key, _ in selector.select(pause):
-            each = key.fileobj
-            assert isinstance(each, socket.socket)
-            answers, unread[each] = _responses_in(unread[each] + each.recv(65536), 0)
+            ready = key.fileobj
+            assert isinstance(ready, socket.socket)
+            answers, unread[ready] = _responses_in(unread[ready] + ready.recv(65536), 0)
             now = time.perf_counter()
-            latencies += [(now - waiting[each].popleft()) * 1000 for _ in range(answers)]
+            latencies += [(now - waiting[ready].popleft()) * 1000 for _ in range(answers)]
     elapsed = time.perf_counter() - started
     selector.close()
     for each in sockets:
@@ -88,13 +88,13 @@ def exchange(sockets: Sequence[socket.socket], request: bytes, count: int, error
             sent += 1
     while done < count:
         for key, _ in selector.select(10):
-            each = key.fileobj
-            assert isinstance(each, socket.socket)
-            answers, unread[each] = _responses_in(unread[each] + each.recv(65536), error_code)
+            ready = key.fileobj
+            assert isinstance(ready, socket.socket)
+            answers, unread[ready] = _responses_in(unread[ready] + ready.recv(65536), error_code)
             for _ in range(answers):
                 done += 1
                 if sent < count:
-                    each.sendall(request)
+                    ready.sendall(request)
                     sent += 1
     selector.close()
 

@@ -115,7 +115,7 @@ def at_fixed_rate(target: Target, topic: str, stream: Stream, mb_per_second: flo
     def delivered(error: KafkaError | None, message: Message) -> None:
         if error is not None:
             raise _Failed(f"{target.name}: {error}")
-        latencies.append(message.latency() * 1000)
+        latencies.append((message.latency() or 0.0) * 1000)
 
     tick = 0.005
     per_tick = max(1, round(mb_per_second * MB * tick / stream.size))
