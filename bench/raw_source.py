@@ -9,7 +9,7 @@ from itertools import count
 
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from sluicegate.pipeline.jobs.extract.built_in import BuiltIn
+from sluicegate.pipeline.jobs.extract.built_in import BuiltInExtractor
 from sluicegate.pipeline.jobs.extract.job import run
 from sluicegate.pipeline.jobs.profile.job import cells, profile
 from sluicegate.pipeline.results import Results
@@ -62,7 +62,7 @@ def extraction(spark: SparkSession, bootstrap: str, topic: str, out: str) -> Cal
 
     def extract() -> None:
         results = Results(spark, f"{out}/{next(number)}")
-        run(spark, Topics(bootstrap, (topic,)), results, BuiltIn("skip"), 4_000_000)
+        run(spark, Topics(bootstrap, (topic,)), results, BuiltInExtractor("skip"), 4_000_000)
 
     return extract
 

@@ -8,7 +8,7 @@ Mistake = tuple[Path, str]
 """The path from the section that is checked, and the message."""
 
 
-class Mistakes(ValueError):
+class SectionMistakes(ValueError):
     """Everything that is wrong with a section as a whole. `found` has each mistake."""
 
     def __init__(self, found: Iterable[Mistake]) -> None:
@@ -20,4 +20,4 @@ def raise_all(found: Iterable[Mistake]) -> None:
     """Raise Mistakes if there are any."""
     mistakes = list(found)
     if mistakes:
-        raise Mistakes(mistakes)
+        raise SectionMistakes(mistakes)

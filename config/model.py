@@ -42,7 +42,7 @@ from sluicegate.config.values.kinds import (
     Workers,
     WrittenFileName,
 )
-from sluicegate.config.values.password import Password, check_one
+from sluicegate.config.values.password import Password, check_one_source
 
 # The keys that take effect on a reload; all others need a restart.
 POLICIES = frozenset(
@@ -81,7 +81,7 @@ class Admin:
     )
 
     def __post_init__(self) -> None:
-        check_one("admin.token", self.token, self.token_file)
+        check_one_source("admin.token", self.token, self.token_file)
 
     @property
     def web_ui_token(self) -> Password | None:
@@ -121,7 +121,7 @@ class Violations:
     )
 
     @property
-    def is_anywhere(self) -> bool:
+    def has_destination(self) -> bool:
         """Whether events are written anywhere."""
         return self.file is not None or self.topic is not None
 

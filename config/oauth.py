@@ -9,7 +9,7 @@ from sluicegate.config.section import described, section
 from sluicegate.config.tls import ServerTls
 from sluicegate.config.values.http import is_https, url_like
 from sluicegate.config.values.kinds import FileName, Secret, Text
-from sluicegate.config.values.password import Password, check_one
+from sluicegate.config.values.password import Password, check_one_source
 
 
 def _client_id(text: str) -> str:
@@ -37,7 +37,7 @@ class OauthClient:
     tls: ServerTls | None = described("TLS towards the token endpoint. Default: the system's CAs.", default=None)
 
     def __post_init__(self) -> None:
-        check_one("client_secret", self.client_secret, self.client_secret_file)
+        check_one_source("client_secret", self.client_secret, self.client_secret_file)
         if self.client_secret is None and self.client_secret_file is None:
             raise ValueError("client_secret or client_secret_file is required")
         if self.tls is not None and not is_https(self.token_url):

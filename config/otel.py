@@ -9,7 +9,7 @@ from sluicegate.config.section import described, section
 from sluicegate.config.tls import ServerTls
 from sluicegate.config.values.http import headers_in, is_https, url_like
 from sluicegate.config.values.kinds import FileName, Flag, NoneOrMore, Seconds, Secret, Text
-from sluicegate.config.values.password import Password, check_one
+from sluicegate.config.values.password import Password, check_one_source
 
 
 @section
@@ -40,7 +40,7 @@ class Otel:
     )
 
     def __post_init__(self) -> None:
-        check_one("headers", self.headers, self.headers_file)
+        check_one_source("headers", self.headers, self.headers_file)
         if self.headers is not None:
             headers_in(self.headers.get_secret_value())
         if self.tls is not None and not is_https(self.endpoint):

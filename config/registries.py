@@ -10,7 +10,7 @@ from sluicegate.config.section import described, section
 from sluicegate.config.tls import ServerTls
 from sluicegate.config.values.http import is_https, url_like
 from sluicegate.config.values.kinds import FileName, Seconds, Secret, Text
-from sluicegate.config.values.password import Password, check_one
+from sluicegate.config.values.password import Password, check_one_source
 
 
 def _context(name: str) -> str:
@@ -77,10 +77,10 @@ class Registry:
     )
 
     def __post_init__(self) -> None:
-        check_one("password", self.password, self.password_file)
+        check_one_source("password", self.password, self.password_file)
         if (self.username is None) != (self.password is None and self.password_file is None):
             raise ValueError("username and password (or password_file) belong together")
-        check_one("token", self.token, self.token_file)
+        check_one_source("token", self.token, self.token_file)
         if (self.username is not None) + self.has_token + (self.oauth is not None) > 1:
             raise ValueError("a registry has one login: username, token (or token_file) or oauth")
         if self.type == "glue":

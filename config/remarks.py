@@ -51,7 +51,7 @@ def warnings_of(config: Config, source: Source) -> Iterator[str]:
         inert = [name for name in ("fix", "enforce") if getattr(keys, name) is not None]
         for name in inert if _is_observed(config, path, keys) else ():
             yield _message(source, (*path, name), f"{_WITHOUT_EFFECT} {_section_to_enforce(path, source)}")
-        if keys.samples and not config.violations.is_anywhere:
+        if keys.samples and not config.violations.has_destination:
             yield _message(
                 source, (*path, "samples"), "has no effect: neither violations.file nor violations.topic is set"
             )

@@ -93,9 +93,9 @@ class Source:
 
     def key_of(self, path: Path) -> str:
         """Return the key of `path` in its own file, as `topics[0].match`."""
-        return dotted(self.own_path(path))
+        return dotted(self.path_in_file(path))
 
-    def own_path(self, path: Path) -> Path:
+    def path_in_file(self, path: Path) -> Path:
         """Return `path` as it is in its own file."""
         for length in range(len(path), 0, -1):
             if path[:length] in self.elsewhere:

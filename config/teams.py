@@ -117,8 +117,8 @@ class ContractFile:
     )
 
 
-ContractFiles = Annotated[tuple[ContractFile, ...], BeforeValidator(_items), schema.OrTexts()]
-TopicFiles = Annotated[tuple[TopicFile, ...], BeforeValidator(_items), schema.OrTexts()]
+ContractFiles = Annotated[tuple[ContractFile, ...], BeforeValidator(_items), schema.SectionsOrTexts()]
+TopicFiles = Annotated[tuple[TopicFile, ...], BeforeValidator(_items), schema.SectionsOrTexts()]
 
 
 @section

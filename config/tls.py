@@ -4,7 +4,7 @@ from typing import Literal
 
 from sluicegate.config.section import described, section
 from sluicegate.config.values.kinds import OFF, ON, FileName, Flag, Patterns, Secret
-from sluicegate.config.values.password import Password, check_one
+from sluicegate.config.values.password import Password, check_one_source
 
 _OF_CA = dict.fromkeys(("ca", "truststore", "ca_certificate"), "ca_file: {value}")
 
@@ -43,7 +43,7 @@ class ListenTls:
             raise ValueError(f"client_auth {self.client_auth} needs client_ca_file, the CAs of client certificates")
         if self.allowed_names and self.client_auth != "required":
             raise ValueError("allowed_names needs client_auth: required, because names come from client certificates")
-        check_one("key_password", self.key_password, self.key_password_file)
+        check_one_source("key_password", self.key_password, self.key_password_file)
 
     @property
     def password_of_key(self) -> Password:
@@ -69,7 +69,7 @@ class UpstreamTls:
     def __post_init__(self) -> None:
         if (self.certificate_file is None) != (self.key_file is None):
             raise ValueError("certificate_file and key_file belong together")
-        check_one("key_password", self.key_password, self.key_password_file)
+        check_one_source("key_password", self.key_password, self.key_password_file)
 
     @property
     def password_of_key(self) -> Password:
@@ -92,7 +92,7 @@ class ServerTls:
     def __post_init__(self) -> None:
         if (self.certificate_file is None) != (self.key_file is None):
             raise ValueError("certificate_file and key_file belong together")
-        check_one("key_password", self.key_password, self.key_password_file)
+        check_one_source("key_password", self.key_password, self.key_password_file)
 
     def password_of_key(self, section: str) -> Password:
         """The password of the private key. `section` is the dotted path of this section, for messages."""

@@ -10,7 +10,7 @@ from sluicegate.config.reference.json_schema_kinds import Takes
 from sluicegate.config.section import described, section
 from sluicegate.config.tls import UpstreamTls
 from sluicegate.config.values.kinds import Addresses, BrokerAddress, FileName, Flag, NodeId, Seconds, Secret, Text
-from sluicegate.config.values.password import Password, check_one
+from sluicegate.config.values.password import Password, check_one_source
 
 _WITH_PASSWORD = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 _EXTENSION_NAME = re.compile(r"[A-Za-z]+")
@@ -57,7 +57,7 @@ class Sasl:
     )
 
     def __post_init__(self) -> None:
-        check_one("password", self.password, self.password_file)
+        check_one_source("password", self.password, self.password_file)
         has_password = self.password is not None or self.password_file is not None
         if self.mechanism in _WITH_PASSWORD:
             if self.token_file is not None or self.oauth is not None or self.extensions:

@@ -5,7 +5,7 @@ from typing import Any
 
 from sluicegate.config.corrections import correction_of, misnomer_of
 from sluicegate.config.keys import annotation_at, each_key_of, holds_secret, item_of, keys_of, renamed, section_of
-from sluicegate.config.mistakes import Mistakes
+from sluicegate.config.mistakes import SectionMistakes
 from sluicegate.config.source import Path, Problem, Source
 from sluicegate.config.values.near_names import nearest
 from sluicegate.config.values.quantity import shown
@@ -39,7 +39,7 @@ def _meant(path: Path, root: type[Any]) -> Path | None:
 def _problems_of(detail: Any, source: Source, root: type[Any]) -> list[Problem]:
     """Return what one error reports; several mistakes of a section are an error each."""
     error = detail.get("ctx", {}).get("error")
-    if isinstance(error, Mistakes):
+    if isinstance(error, SectionMistakes):
         path = _path_of(detail)
         return [Problem(source.key_of(path + at), source.place_of(path + at), text) for at, text in error.found]
     return [_problem_of(detail, source, root)]

@@ -137,10 +137,10 @@ def plan_repair(
     assume_ms: int | None = None,
     skip_unreadable: bool = False,
 ) -> Repair:
-    """Propose corrections of damaged timestamps, as `sluicegate-spark repair` does without --apply. Writes no topic.
+    """Propose corrections of invalid timestamps, as `sluicegate-spark repair` does without --apply. Writes no topic.
 
     `to`: name of the clean topic; {topic} stands for the source. `keep`: damages that stay. `rewrite`: `future` or
-    `implausible`, rewritten although such times may be sound. `assume_ms`: append time (ms since 1970) for partitions
+    `implausible`, rewritten although such times may be valid. `assume_ms`: append time (ms since 1970) for partitions
     without any usable time. `skip_unreadable`: leave unreadable batches out of the clean topic; the table `unreadable`
     keeps their bytes. `after_max_ms` and `epoch_ms`: see `profile`. Raises CannotWriteTopic for an invalid
     name of a clean topic, and RepairBegun if a repair was begun in `out`.
@@ -240,7 +240,7 @@ def verify(
     """Compare two topics, ignoring the repairs that `target` declares.
 
     `plan`: folder of the repair that wrote `target`; the comparison ends where its plan ends and applies its rules.
-    `skip_unreadable`: skip batches that cannot be read. Raises NotThePlan
+    `skip_unreadable`: skip batches that cannot be read. Raises PlanMismatch
     if `plan` is about other topics or missing.
     """
     if source == target:
@@ -277,7 +277,8 @@ def watch(
     `policies`: the proxy's configuration file, by which new records are validated. `quiet_hours`: a damage has ended
     when its producer has written for so long without it. `webhook`: address that findings are posted to. `tables`:
     where tables are kept; None: in `out`. Other arguments: see `profile`. Raises BadWebhook, the errors of `audit` for
-    `policies`, OtherWatch if `out` belongs to another watch, and TopicChanged if a topic lost records that were read.
+    `policies`, DifferentWatch if `out` belongs to another watch, and TopicChanged if a topic lost records that were
+    read.
     """
     config = load_file(Path(policies), os.environ).config if policies is not None else None
     address = webhook_at(webhook) if webhook is not None else None

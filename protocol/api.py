@@ -301,7 +301,7 @@ APIS = by_key(
 )
 
 
-def understands(key: int, version: int) -> bool:
+def is_supported(key: int, version: int) -> bool:
     """Return whether the proxy knows the API `key` in `version`."""
     api = APIS.get(key)
     return api is not None and 0 <= version <= api.max_version

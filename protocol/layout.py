@@ -16,7 +16,7 @@ MAX_COORDINATORS = 20_000
 """The most coordinators in one response: one for each group in an admin client's request."""
 
 
-class Step(IntEnum):
+class LayoutStep(IntEnum):
     """A step of the walk."""
 
     FIXED = auto()
@@ -34,26 +34,26 @@ class Step(IntEnum):
 class LayoutField:
     """One field in versions `since` to `until`. `size`: bytes, or the most items; `fields`: of a struct or an item."""
 
-    step: Step | None
+    step: LayoutStep | None
     size: int = 0
     fields: tuple["LayoutField", ...] = ()
     since: int = 0
     until: int = _NEWEST
 
 
-INT8, INT16, INT32, INT64, UUID = (LayoutField(Step.FIXED, size) for size in (1, 2, 4, 8, 16))
-STRING, BYTES = LayoutField(Step.STRING), LayoutField(Step.BYTES)
-ADDRESS = LayoutField(Step.ADDRESS)
+INT8, INT16, INT32, INT64, UUID = (LayoutField(LayoutStep.FIXED, size) for size in (1, 2, 4, 8, 16))
+STRING, BYTES = LayoutField(LayoutStep.STRING), LayoutField(LayoutStep.BYTES)
+ADDRESS = LayoutField(LayoutStep.ADDRESS)
 """A broker's id (int32), host (string) and port (int32)."""
-ERROR = LayoutField(Step.ERROR)
+ERROR = LayoutField(LayoutStep.ERROR)
 """An int16 error code. If it belongs to an address: COORDINATOR_NOT_AVAILABLE if the broker has no listener."""
-REST = LayoutField(Step.END)
+REST = LayoutField(LayoutStep.END)
 """The rest is not read."""
 
 
 def array(*fields: LayoutField) -> LayoutField:
     """Return an array of structs with these fields."""
-    return LayoutField(Step.ARRAY, fields=fields)
+    return LayoutField(LayoutStep.ARRAY, fields=fields)
 
 
 def struct(*fields: LayoutField) -> LayoutField:
@@ -63,7 +63,7 @@ def struct(*fields: LayoutField) -> LayoutField:
 
 def nodes(*fields: LayoutField, most: int = MAX_NODES) -> LayoutField:
     """Return an array of items with an ADDRESS. Without an ERROR, brokers without a listener are left out."""
-    return LayoutField(Step.NODES, most, fields)
+    return LayoutField(LayoutStep.NODES, most, fields)
 
 
 def since(version: int, field: LayoutField) -> LayoutField:
@@ -85,36 +85,36 @@ Program = tuple[tuple[int, int, "Program"], ...]
 
 def program_of(fields: tuple[LayoutField, ...], version: int) -> Program:
     """Return the steps for a whole response, or up to REST."""
-    end = () if REST in fields else ((int(Step.TAGS), 0, ()), (int(Step.END), 0, ()))
+    end = () if REST in fields else ((int(LayoutStep.TAGS), 0, ()), (int(LayoutStep.END), 0, ()))
     return (*_merged(_steps(fields, version)), *end)
 
 
 def flaw_in(fields: tuple[LayoutField, ...]) -> str | None:
     """Return why addresses in a response of this layout cannot be rewritten; None: they can."""
-    lists = [field.fields for field in fields if field.step is Step.NODES]
+    lists = [field.fields for field in fields if field.step is LayoutStep.NODES]
     steps = {field.step for field in fields}
-    if any(_names_brokers(field) for each in fields if each.step is not Step.NODES for field in each.fields):
+    if any(_names_brokers(field) for each in fields if each.step is not LayoutStep.NODES for field in each.fields):
         return "an address within an array or a struct is not found: put it into nodes(...), or by itself"
     if len(lists) > 1:
         return "it has more than one nodes(...), and only one can be rewritten"
-    if any(Step.ADDRESS not in {field.step for field in items} for items in lists):
+    if any(LayoutStep.ADDRESS not in {field.step for field in items} for items in lists):
         return "its nodes(...) have no ADDRESS"
-    if Step.ADDRESS in steps and Step.ERROR not in steps:
+    if LayoutStep.ADDRESS in steps and LayoutStep.ERROR not in steps:
         return "an ADDRESS by itself needs an ERROR beside it, for a broker without a listener"
-    if not lists and Step.ADDRESS not in steps:
+    if not lists and LayoutStep.ADDRESS not in steps:
         return "it has no ADDRESS, so there is nothing to rewrite"
     return None
 
 
 def _names_brokers(field: LayoutField) -> bool:
-    return field.step in (Step.ADDRESS, Step.NODES) or any(map(_names_brokers, field.fields))
+    return field.step in (LayoutStep.ADDRESS, LayoutStep.NODES) or any(map(_names_brokers, field.fields))
 
 
 def _steps(fields: tuple[LayoutField, ...], version: int) -> Iterator[tuple[int, int, Program]]:
     for field in fields:
         if field is REST or not field.since <= version <= field.until:
             continue
-        inner = (*_merged(_steps(field.fields, version)), (int(Step.TAGS), 0, ())) if field.fields else ()
+        inner = (*_merged(_steps(field.fields, version)), (int(LayoutStep.TAGS), 0, ())) if field.fields else ()
         if field.step is None:
             yield from inner
         else:
@@ -125,12 +125,12 @@ def _merged(steps: Iterator[tuple[int, int, Program]]) -> Iterator[tuple[int, in
     """Merge adjacent fields of fixed size into one step."""
     fixed = 0
     for step in steps:
-        if step[0] == Step.FIXED:
+        if step[0] == LayoutStep.FIXED:
             fixed += step[1]
             continue
         if fixed:
-            yield int(Step.FIXED), fixed, ()
+            yield int(LayoutStep.FIXED), fixed, ()
             fixed = 0
         yield step
     if fixed:
-        yield int(Step.FIXED), fixed, ()
+        yield int(LayoutStep.FIXED), fixed, ()

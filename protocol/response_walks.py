@@ -14,20 +14,20 @@ from struct import Struct
 
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.errors import MalformedMessage
-from sluicegate.protocol.layout import NODE_ENDPOINTS, Program, Step, program_of
+from sluicegate.protocol.layout import NODE_ENDPOINTS, LayoutStep, Program, program_of
 from sluicegate.protocol.walk import MAX_TAGGED_FIELDS, Walk
 
 _MAX_ELEMENTS = 200_000
 
 # Plain ints, because an enum member is an object.
-_FIXED = int(Step.FIXED)
-_STRING = int(Step.STRING)
-_BYTES = int(Step.BYTES)
-_TAGS = int(Step.TAGS)
-_ARRAY = int(Step.ARRAY)
-_NODES = int(Step.NODES)
-_ADDRESS = int(Step.ADDRESS)
-_ERROR = int(Step.ERROR)
+_FIXED = int(LayoutStep.FIXED)
+_STRING = int(LayoutStep.STRING)
+_BYTES = int(LayoutStep.BYTES)
+_TAGS = int(LayoutStep.TAGS)
+_ARRAY = int(LayoutStep.ARRAY)
+_NODES = int(LayoutStep.NODES)
+_ADDRESS = int(LayoutStep.ADDRESS)
+_ERROR = int(LayoutStep.ERROR)
 
 
 class NodeAddress:

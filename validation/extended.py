@@ -80,7 +80,7 @@ class ExtendedValidation:
             return self._validated_by(policy, place, submission, now_ms)
         if self._is_rejected_by_floor(place, submission, floor, now_ms):
             return None
-        budget, self._budget = self._budget, self._budget.to_read_again()  # the floor's validation counted all bytes
+        budget, self._budget = self._budget, self._budget.for_rereading()  # the floor's validation counted all bytes
         try:
             return self._validated_by(policy, place, submission, now_ms)
         finally:
@@ -149,7 +149,7 @@ class ExtendedValidation:
             changed = self._validated.replacements().get(place)
             batch = records if changed is None else memoryview(changed)
             budget = self._budget
-            known = (self._limits_of(place), self._decompressor, budget.to_read_again(), budget)
+            known = (self._limits_of(place), self._decompressor, budget.for_rereading(), budget)
             where = (submission.topic, submission.partition, self._client)
             found: MaskedBatch | Rejected | None
             try:
@@ -207,7 +207,7 @@ class ExtendedValidation:
         found = tuple(each for each in (by_broker, by_rules) if isinstance(each, Rejected))
         if not all(each.bad_count for each in found):
             return found[0]
-        known = (self._most_bytes(records, policy), self._limits, self._decompressor, self._budget.to_read_again())
+        known = (self._most_bytes(records, policy), self._limits, self._decompressor, self._budget.for_rereading())
         marked: MarkedBatch | Rejected | None
         try:
             marked = mark(records, found, policy, now_ms, *known)
@@ -292,7 +292,7 @@ class ExtendedValidation:
         if records is None or submission.version < ONE_BATCH_SINCE:
             return rejected
         where = (submission.topic, submission.partition)
-        budget = self._budget.to_read_again()  # all bytes were counted in the first validation
+        budget = self._budget.for_rereading()  # all bytes were counted in the first validation
         known = (self._limits, now_ms, self._previous, self._most_bytes(records, policy), self._decompressor, budget)
         fixed = fix_times(where, records, rejected, policy, *known)
         if fixed is None:

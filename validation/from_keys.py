@@ -124,7 +124,7 @@ def limits_of(config: Config) -> ValidationLimits:
         limits.max_decompression_ratio,
         max_decompression_window_bytes=limits.max_decompression_window_bytes,
         max_record_errors=limits.max_record_errors,
-        max_samples=config.violations.max_records if config.violations.is_anywhere else 0,
+        max_samples=config.violations.max_records if config.violations.has_destination else 0,
         max_request_records=limits.max_request_records,
         max_request_headers=limits.max_request_headers,
     )

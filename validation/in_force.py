@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.policy import TopicPolicy
-from sluicegate.validation.rulebook import FilePolicies, Rulebook, Suspended
+from sluicegate.validation.rulebook import FilePolicies, Rulebook, SuspendedTopics
 
 # The size of each half of the cache. Names that are not looked up while one half fills are dropped.
 _HALF = 2_000
@@ -31,7 +31,7 @@ class RulesInForce:
         """Replace the policies of the configuration file."""
         self._replace(self.rulebook.with_file(file))
 
-    def suspend(self, suspended: Suspended) -> None:
+    def suspend(self, suspended: SuspendedTopics) -> None:
         """Suspend enforcement for these topics, and for no others."""
         self._replace(self.rulebook.with_suspended(suspended))
 

@@ -565,7 +565,7 @@ cdef class OrdinaryRequests:
         if not topic.has_rules:
             return True
         contents = self._contents[topic - self._topics]
-        if contents.are_good(&plain[0] + start, &plain[0] + end, count):
+        if contents.accepts_records(&plain[0] + start, &plain[0] + end, count):
             return True
         self._why = _BY_RULES
         return False

@@ -14,7 +14,7 @@ from sluicegate.protocol.records.message_set import Message
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME, NO_TIMESTAMP, RecordBatch
 from sluicegate.protocol.records.scan import NEGATIVE_SIZE, OTHER_LENGTH, OTHER_OFFSET, TOO_MANY_BITS, Ambiguity
 from sluicegate.validation import wording
-from sluicegate.validation.timestamps import TimeWindow, as_long
+from sluicegate.validation.timestamps import TimeWindow, wrapped_int64
 from sluicegate.validation.verdict import BadRecord, Reason, Rejected
 
 NULL_KEY, OUT_OF_WINDOW, APPEND_TIME, OTHER_MAGIC = 1, 2, 3, 4
@@ -114,7 +114,7 @@ class RecordErrors:
         """Return the bad record of a finding."""
         index, reason, delta, offset_delta, key_size, value_size = finding
         claimed = _time_of_all(self.batch)
-        timestamp = claimed if claimed is not None else as_long(self.batch.base_timestamp + delta)
+        timestamp = claimed if claimed is not None else wrapped_int64(self.batch.base_timestamp + delta)
         offset = self.batch.base_offset + offset_delta
         if reason == scan.NULL_KEY:
             text = wording.key_missing(self.topic, self.partition)

@@ -102,7 +102,7 @@ class FilePolicies:
         if self._requests:
             asked = tuple(rule for pattern, rule in self._requests if pattern is None or pattern.matches(topic))
             policy = _with_requests(policy, asked) if asked else policy
-        exemptions = tuple(exemption for exemption in self._exempt_from_topics if exemption.is_for(topic))
+        exemptions = tuple(exemption for exemption in self._exempt_from_topics if exemption.applies_to_topic(topic))
         return self._with_exempt(topic, policy, exemptions) if exemptions else policy
 
     def _with_exempt(self, topic: str, policy: TopicPolicy, exemptions: tuple[Exemption, ...]) -> TopicPolicy:
@@ -130,7 +130,7 @@ def _with_requests(policy: TopicPolicy, requests: tuple[RequestCheck, ...]) -> T
 
 
 @dataclass(frozen=True, slots=True)
-class Suspended:
+class SuspendedTopics:
     """The topics without enforcement for now: their violations are only reported. `everywhere`: all topics."""
 
     everywhere: bool = False
@@ -141,7 +141,7 @@ class Suspended:
         return self.everywhere or topic in self.topics
 
 
-NOTHING_SUSPENDED = Suspended()
+NOTHING_SUSPENDED = SuspendedTopics()
 
 
 class Rulebook:
@@ -158,7 +158,7 @@ class Rulebook:
         file: FilePolicies,
         from_cluster: Mapping[str, ClusterSettings] = _NO_SETTINGS,
         generation: int = 0,
-        suspended: Suspended = NOTHING_SUSPENDED,
+        suspended: SuspendedTopics = NOTHING_SUSPENDED,
     ) -> None:
         self.generation = generation
         self._file = file
@@ -189,7 +189,7 @@ class Rulebook:
         return self._from_cluster.get(topic)
 
     @property
-    def suspended(self) -> Suspended:
+    def suspended(self) -> SuspendedTopics:
         """The topics without enforcement for now."""
         return self._suspended
 
@@ -223,6 +223,6 @@ class Rulebook:
         """Return the next generation with other configured policies; the rest stays."""
         return Rulebook(file, self._from_cluster, self.generation + 1, self._suspended)
 
-    def with_suspended(self, suspended: Suspended) -> "Rulebook":
+    def with_suspended(self, suspended: SuspendedTopics) -> "Rulebook":
         """Return the next generation with enforcement suspended for these topics, and for no others."""
         return Rulebook(self._file, self._from_cluster, self.generation + 1, suspended)

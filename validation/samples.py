@@ -60,7 +60,7 @@ class Sampling:
     def _with_contents(self, asked: Sequence[BadRecord], batch: Batch) -> list[BadRecord]:
         shown = []
         try:
-            with self._reader.beginnings(batch, SHOWN_BYTES, self._limits, self._budget.to_read_again()) as found:
+            with self._reader.beginnings(batch, SHOWN_BYTES, self._limits, self._budget.for_rereading()) as found:
                 for bad in asked:
                     found.skip_to(bad.index)
                     found.read_next()

@@ -14,7 +14,7 @@ FAR_AHEAD_MS = 3_600_000
 """Valid times further ahead than this (ms) are logged. KIP-937 announced one hour as the bound; Kafka 4.0 set it."""
 
 
-def as_long(value: int) -> int:
+def wrapped_int64(value: int) -> int:
     """Return `value` wrapped into an int64."""
     return ((value + SIGN_64) & ALL_64) - SIGN_64
 
@@ -30,12 +30,12 @@ class TimeWindow:
     @property
     def earliest(self) -> int:
         """The earliest accepted time (ms), wrapped."""
-        return as_long(self.now_ms - self.before_max_ms)
+        return wrapped_int64(self.now_ms - self.before_max_ms)
 
     @property
     def latest(self) -> int:
         """The latest accepted time (ms), wrapped."""
-        return as_long(self.now_ms + self.after_max_ms)
+        return wrapped_int64(self.now_ms + self.after_max_ms)
 
     def as_scanned(self, base_timestamp: int) -> tuple[int, int, int, int]:
         """Return the arguments of `scan_records` for a batch: earliest delta, window, exempt delta, overflow."""
@@ -50,10 +50,10 @@ class TimeWindow:
         """Return which bound a time breaks; None for a good time, and for -1, which means no time."""
         if timestamp == NO_TIMESTAMP:
             return None
-        behind = as_long(self.now_ms - timestamp)
+        behind = wrapped_int64(self.now_ms - timestamp)
         if behind > self.before_max_ms:
             return Reason.TIMESTAMP_TOO_OLD
-        if as_long(-behind) > self.after_max_ms:
+        if wrapped_int64(-behind) > self.after_max_ms:
             return Reason.TIMESTAMP_IN_FUTURE
         return None
 

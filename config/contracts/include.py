@@ -179,7 +179,7 @@ class _Entries:
     def _refer(self, to: Path, section: Path, key: Path) -> None:
         """Give the value at `to` the places and the key of the one at `key` of a section, of which it is a copy."""
         source = self._source
-        source.elsewhere[to] = source.own_path((*section, *key))
+        source.elsewhere[to] = source.path_in_file((*section, *key))
         for path, place in self._places[section]:
             if path[: len(key)] == key:
                 source.places[(*to, *path[len(key) :])] = place

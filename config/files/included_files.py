@@ -37,7 +37,7 @@ class ItemIdentities:
 NO_ITEMS = ItemIdentities({})
 
 
-def vanished(previous: Iterable[FilePath], pattern: str, present: Iterable[FilePath]) -> list[FilePath]:
+def vanished_files(previous: Iterable[FilePath], pattern: str, present: Iterable[FilePath]) -> list[FilePath]:
     """Return the files of `previous` that the absolute `pattern` would lead to if they were there.
 
     `present` are those that it leads to. A link without a target counts as vanished. Without a deadline.

@@ -64,7 +64,7 @@ def not_granted(source: Source, items: Sequence[Path], key: str) -> str:
     return f"{where} does not allow it: add allow: [{key}] there, or move it to {source.name}"
 
 
-def beyond(source: Source, scope: Scope, included: Mapping[str, range]) -> Iterator[Problem]:
+def problems_beyond_scope(source: Source, scope: Scope, included: Mapping[str, range]) -> Iterator[Problem]:
     """Yield a problem for each included item, by list and positions, that reaches beyond the scope."""
     for path, pattern in _named_topics(source, included):
         if _is_valid(pattern) and not is_within(pattern, scope.patterns):

@@ -18,7 +18,7 @@ from sluicegate.config.files.included_files import (
     forget,
     items_elsewhere,
     read_included,
-    vanished,
+    vanished_files,
 )
 from sluicegate.config.files.patterns import (
     KEY,
@@ -35,11 +35,11 @@ from sluicegate.config.files.scopes import (
     GRANTED,
     MOST_GRANTED,
     TOPICS,
-    beyond,
     is_granted,
     item_at,
     not_granted,
     problem_at,
+    problems_beyond_scope,
     scopes_of,
     without_topics,
 )
@@ -59,7 +59,7 @@ def include_topics(source: Source, folder: FilePath) -> None:
     for file, items in files.items():
         held, included = _include(source, file, items, elsewhere)
         for scope in (scope for scope in map(scopes.get, items) if scope is not None):
-            source.problems += beyond(source, scope, included)
+            source.problems += problems_beyond_scope(source, scope, included)
         source.problems += without_topics(source, included)
         _give_owners(source, held, items, included.get(TOPICS, range(0)))
 
@@ -91,7 +91,7 @@ def _files_and_size(source: Source, folder: FilePath, key: str) -> tuple[dict[Fi
     found: dict[FilePath, list[Path]] = {}
     for path, pattern in items_in(source.data, key):
         files = topic_files([pattern], folder, main)
-        if missing := vanished(source.previous, str(folder / pattern), files):
+        if missing := vanished_files(source.previous, str(folder / pattern), files):
             source.missing |= {file: [] for file in missing}
             files = sorted({*files, *missing})
         if has_wildcards(pattern) and not files:

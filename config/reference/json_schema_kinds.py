@@ -40,7 +40,7 @@ class SchemaNote:
 
 
 @dataclass(frozen=True, slots=True)
-class OrTexts:
+class SectionsOrTexts:
     """A type annotation: a list of sections, each of which may also be a text, as may the list."""
 
     def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> Schema:

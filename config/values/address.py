@@ -89,7 +89,7 @@ def parse_addresses(value: Any) -> Any:
     return value
 
 
-def at_least_one(addresses: tuple[HostPort, ...]) -> tuple[HostPort, ...]:
+def require_address(addresses: tuple[HostPort, ...]) -> tuple[HostPort, ...]:
     """Raises ValueError if there is none."""
     if not addresses:
         raise ValueError('expected at least one address, as ["127.0.0.1:9092"]')

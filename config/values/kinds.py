@@ -8,7 +8,13 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator
 
 from sluicegate.config.reference import json_schema_kinds as schema
-from sluicegate.config.values.address import AdvertisedHost, BrokerAddress, ListenAddress, at_least_one, parse_addresses
+from sluicegate.config.values.address import (
+    AdvertisedHost,
+    BrokerAddress,
+    ListenAddress,
+    parse_addresses,
+    require_address,
+)
 from sluicegate.config.values.password import SecretText
 from sluicegate.config.values.quantity import MILLISECONDS, SECONDS, Quantity, byte_size, shown, whole_number
 from sluicegate.config.values.topic_pattern import regular_expression_of
@@ -150,7 +156,7 @@ Workers = Annotated[int, BeforeValidator(_WORKERS.read), _WORKERS]
 Addresses = Annotated[
     tuple[BrokerAddress, ...],
     BeforeValidator(parse_addresses),
-    AfterValidator(at_least_one),
+    AfterValidator(require_address),
     schema.schema_note(schema.one_or_more(schema.ADDRESS)),
 ]
 
@@ -189,7 +195,7 @@ TopicPattern = Annotated[str, AfterValidator(_text), AfterValidator(topic_patter
 TopicPatternList = Annotated[
     tuple[TopicPattern, ...],
     BeforeValidator(_one_or_more),
-    AfterValidator(at_least_one),
+    AfterValidator(require_address),
     schema.schema_note(schema.one_or_more(schema.TEXT)),
     schema.Takes("a name, a glob, a regular expression between slashes, or a list of them"),
 ]

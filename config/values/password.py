@@ -62,7 +62,7 @@ class Password:
         return password
 
 
-def check_one(key: str, value: SecretText | None, file: str | None) -> None:
+def check_one_source(key: str, value: SecretText | None, file: str | None) -> None:
     """Raises ValueError if both are given."""
     if value is not None and file is not None:
         raise ValueError(f"{key} and {key}_file exclude each other")

@@ -33,7 +33,7 @@ from sluicegate.protocol.records.record_batch import (
 _TIMEOUT_SECONDS = 60.0
 
 
-class RemoteSilence(TopicTrouble):
+class RemoteRecordsMissing(TopicTrouble):
     """Records in remote storage do not arrive; the text names them and a fix."""
 
 
@@ -48,7 +48,7 @@ class DataLoss(Exception):
 
 
 class EmptyResponses:
-    """Consecutive empty responses at one offset: call `is_the_end` for each, and `end` after records arrive."""
+    """Consecutive empty responses at one offset: call `is_range_complete` for each, and `end` after records arrive."""
 
     def __init__(self, cluster: KafkaCluster, wanted: OffsetRange, committed: bool) -> None:
         self._cluster = cluster
@@ -61,10 +61,10 @@ class EmptyResponses:
         """Records arrived."""
         self._since, self._held_here = None, False
 
-    def is_the_end(self, offset: int, high_watermark: int) -> bool:
+    def is_range_complete(self, offset: int, high_watermark: int) -> bool:
         """Return whether no record is left between `offset` and the end of the range; if not, fetch again.
 
-        Raises DataLoss if the log was truncated, and RemoteSilence after the timeout.
+        Raises DataLoss if the log was truncated, and RemoteRecordsMissing after the timeout.
         """
         begun = self._since is None
         now = time.monotonic()
@@ -78,7 +78,7 @@ class EmptyResponses:
             return False
         if not is_readable:
             raise DataLoss(self._wanted, offset, self._wanted.end)
-        raise RemoteSilence(
+        raise RemoteRecordsMissing(
             f"{self._wanted.of}: the broker returned no records at offset {offset} for {_TIMEOUT_SECONDS:.0f} s, and "
             f"the log has more; offsets below {local} are in remote storage, whose reads probably outlast the "
             "broker's remote.fetch.max.wait.ms: raise it or fix the remote storage, and start again"
@@ -165,7 +165,7 @@ def stored_batches(cluster: KafkaCluster, wanted: OffsetRange, committed: bool) 
     ones.
 
     Batches that the log cleaner emptied (kept for the producer's sequence or the end of the cleaned range) are skipped.
-    Damaged batches are included, because only decoding detects them. Offsets removed by compaction are skipped. Raises
+    Corrupt batches are included, because only decoding detects them. Offsets removed by compaction are skipped. Raises
     DataLoss, TopicTrouble and BrokerUnreachable.
     """
     offset, size, empty = wanted.start, _FETCH_BYTES, EmptyResponses(cluster, wanted, committed)
@@ -197,14 +197,14 @@ def stored_batches(cluster: KafkaCluster, wanted: OffsetRange, committed: bool) 
             elif len(records) > 0:
                 # A batch exceeds the requested size, or a damaged one precedes the next.
                 size = min(size * 4, _LARGEST_FETCH_BYTES)
-            elif empty.is_the_end(offset, response.high_watermark):
+            elif empty.is_range_complete(offset, response.high_watermark):
                 return
     finally:
         read_offsets.end(wanted.end - offset)
 
 
 def _is_left_out(batch: StoredBatch, aborted: AbortedTransactions) -> bool:
-    """Return whether the batch is an intact marker, aborted or empty; headers of damaged batches are not trusted."""
+    """Return whether the batch is an intact marker, aborted or empty; headers of corrupt batches are not trusted."""
     header = batch.header
     if header is None or batch.flaw is not None:
         return False
@@ -268,7 +268,7 @@ def _end_of(of: TopicPartition, records: memoryview, start: int, offset: int) ->
 def _endless(of: TopicPartition, records: memoryview, start: int, offset: int) -> TopicTrouble:
     (length,) = _INT32.unpack_from(records, start + _LENGTH_AT)
     return TopicTrouble(
-        f"{of}: the batch at offset {offset} is damaged: it states a length of {length} bytes, so the start of the "
+        f"{of}: the batch at offset {offset} is corrupt: it states a length of {length} bytes, so the start of the "
         "next one is unknown. Restore the partition from a replica, or read up to this offset (endingOffsets of the "
         "raw source)"
     )

@@ -1,7 +1,7 @@
-"""Finds the rights that a login lacks before anything is written.
+"""Finds the ACLs that a login lacks before anything is written.
 
-A broker checks rights before the rest of a request. So each right is tested by a request that the broker rejects for
-another reason if the right exists: none of them writes, creates or commits anything.
+A broker checks ACLs before the rest of a request. So each ACL is tested by a request that the broker rejects for
+another reason if the ACL exists: none of them writes, creates or commits anything.
 """
 
 from collections.abc import Callable, Iterable
@@ -22,10 +22,10 @@ _TOPIC_RESOURCE = 2
 _DENIED = frozenset({29, 30, 31, 53})
 """TOPIC, GROUP, CLUSTER and TRANSACTIONAL_ID_AUTHORIZATION_FAILED."""
 _INT16, _INT32 = Struct(">h"), Struct(">i")
-_NO_TIME_MS = -1  # rejected as a transaction timeout after the rights are checked
+_NO_TIME_MS = -1  # rejected as a transaction timeout after the ACLs are checked
 
 
-class RightOperation(Enum):
+class BrokerOperation(Enum):
     """Operations by their names in `kafka-acls`."""
 
     READ = "Read"
@@ -43,14 +43,14 @@ class Resource(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Right:
-    """A right to an operation on a resource. `prefix`: prefix of the name if the whole name is not known yet,
+class RequiredAcl:
+    """An ACL for an operation on a resource. `prefix`: prefix of the name if the whole name is not known yet,
     else "".
     """
 
     resource: Resource
     name: str
-    operation: RightOperation
+    operation: BrokerOperation
     prefix: str = ""
 
     def in_words(self, principal: str) -> str:
@@ -63,12 +63,12 @@ class Right:
         )
 
 
-def missing(cluster: KafkaCluster, rights: Iterable[Right]) -> list[Right]:
-    """Return the rights that the login lacks, in order. Raises BrokerUnreachable."""
+def missing(cluster: KafkaCluster, rights: Iterable[RequiredAcl]) -> list[RequiredAcl]:
+    """Return the ACLs that the login lacks, in order. Raises BrokerUnreachable."""
     return [right for right in rights if _code(cluster, right) in _DENIED]
 
 
-def _code(cluster: KafkaCluster, right: Right) -> int:
+def _code(cluster: KafkaCluster, right: RequiredAcl) -> int:
     probe = _PROBES[right.resource, right.operation]
     return cluster.ask_any(lambda broker: probe(broker, right.name))
 
@@ -131,11 +131,11 @@ def _text(text: str) -> bytes:
     return _INT16.pack(len(encoded)) + encoded
 
 
-_PROBES: dict[tuple[Resource, RightOperation], Callable[[BrokerConnection, str], int]] = {
-    (Resource.GROUP, RightOperation.READ): _read_group,
-    (Resource.TRANSACTIONAL_ID, RightOperation.WRITE): _write_transactional_id,
-    (Resource.TOPIC, RightOperation.CREATE): _create_topic,
-    (Resource.TOPIC, RightOperation.WRITE): _write_topic,
-    (Resource.TOPIC, RightOperation.READ): _read_topic,
-    (Resource.TOPIC, RightOperation.DESCRIBE_CONFIGS): _describe_configs,
+_PROBES: dict[tuple[Resource, BrokerOperation], Callable[[BrokerConnection, str], int]] = {
+    (Resource.GROUP, BrokerOperation.READ): _read_group,
+    (Resource.TRANSACTIONAL_ID, BrokerOperation.WRITE): _write_transactional_id,
+    (Resource.TOPIC, BrokerOperation.CREATE): _create_topic,
+    (Resource.TOPIC, BrokerOperation.WRITE): _write_topic,
+    (Resource.TOPIC, BrokerOperation.READ): _read_topic,
+    (Resource.TOPIC, BrokerOperation.DESCRIBE_CONFIGS): _describe_configs,
 }

@@ -29,10 +29,10 @@ class ConsoleTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Render within the available width."""
-        yield laid_out(self, options.max_width)
+        yield rich_table(self, options.max_width)
 
 
-def laid_out(table: ConsoleTable, width: int) -> Table:
+def rich_table(table: ConsoleTable, width: int) -> Table:
     """Return rich's table, at most `width` characters wide."""
     for each in (table, _without_zeros(table)):
         widths = _widths(each, width)

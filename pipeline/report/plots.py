@@ -38,7 +38,7 @@ SERIES = {
     "maybe_past": ("#6aa9c4", "#3d86a8"),
     "maybe_either": ("#8f9bb5", "#7482a3"),
 }
-"""Colours of damages; `none` is for sound records."""
+"""Colours of damages; `none` is for valid records."""
 OTHERS = (
     ("#0b6e99", "#5db8e0"),
     ("#b85c00", "#ff9c40"),
@@ -68,7 +68,7 @@ def variable(series: str, number: int) -> str:
     return f"var(--series-{series if series in SERIES else number % len(OTHERS)})"
 
 
-SHOWN = {"none": "sound", "maybe_future": "perhaps future", "maybe_past": "perhaps past", "maybe_either": "either"}
+SHOWN = {"none": "valid", "maybe_future": "perhaps future", "maybe_past": "perhaps past", "maybe_either": "either"}
 _MOST_NAMED = 3
 
 
@@ -128,10 +128,10 @@ class Plot:
     description: str
 
 
-def over_time(times_ms: Sequence[int], series: Mapping[str, Sequence[int]], title: str, unit_ms: int) -> Plot:
-    """Plot a point for each span of `unit_ms` and a colour for each series; sound records are bars behind them.
+def time_plot(times_ms: Sequence[int], series: Mapping[str, Sequence[int]], title: str, unit_ms: int) -> Plot:
+    """Plot a point for each span of `unit_ms` and a colour for each series; valid records are bars behind them.
 
-    The scale is logarithmic, because damaged records are few compared with sound ones.
+    The scale is logarithmic, because records with invalid timestamps are few compared with valid ones.
     """
     drawing = _Drawing(title)
     axes = drawing.axes

@@ -58,7 +58,7 @@ def cut(rows: Sequence[T], where: str) -> tuple[Sequence[T], str]:
     return rows[:MOST_ROWS], f"The first {MOST_ROWS} of {len(rows):,}; all are in {where}."
 
 
-def folded(rows: Sequence[T]) -> tuple[Sequence[T], Sequence[T]]:
+def worst_and_others(rows: Sequence[T]) -> tuple[Sequence[T], Sequence[T]]:
     """Split sorted rows into the worst and the others, which a table shows as one row; a single other row stays."""
     return (rows, ()) if len(rows) <= WORST + 1 else (rows[:WORST], rows[WORST:])
 

@@ -232,7 +232,7 @@ def unreadable(batch: StoredBatch, error: BrokenRecords) -> Unreadable:
     return Unreadable(batch.first_offset, batch.last_offset, 1, batch.end - batch.start, str(error))
 
 
-def in_stretches(found: Iterable[Unreadable]) -> tuple[Unreadable, ...]:
+def join_adjacent(found: Iterable[Unreadable]) -> tuple[Unreadable, ...]:
     """Join adjacent entries."""
     stretches = UnreadableRanges()
     for each in found:

@@ -90,7 +90,7 @@ _TUNING = (
 )
 
 
-def instead_of(name: str) -> str | None:
+def advice_instead_of(name: str) -> str | None:
     """Return what to write instead of an option, by its lower-case name; None for an option that Spark's own source
     does not have either.
     """

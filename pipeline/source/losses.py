@@ -92,7 +92,7 @@ def log_states(cluster: KafkaCluster, subscription: Subscription, *, must_exist:
     return LogStates(starts, ends, ids)
 
 
-def is_another(known: Mapping[str, str], now: Mapping[str, str], topic: str) -> bool:
+def is_recreated(known: Mapping[str, str], now: Mapping[str, str], topic: str) -> bool:
     """Return whether the topic was created again since its id was `known`."""
     return bool(known.get(topic) and now.get(topic) and known[topic] != now[topic])
 
@@ -113,7 +113,7 @@ def _planned(
     of: TopicPartition, start: Position, end: Position, now: LogStates
 ) -> tuple[OffsetRange | None, str | None]:
     begun, until = start.offsets.get(of), end.offsets.get(of)
-    if of not in now.ends or until is None or is_another(end.ids, now.ids, of.topic):
+    if of not in now.ends or until is None or is_recreated(end.ids, now.ids, of.topic):
         return None, _no_longer(of, begun, until, now)
     first, last = now.starts[of], now.ends[of]
     sentence = None
@@ -121,7 +121,7 @@ def _planned(
         begun = first
         if first > 0:
             sentence = f"the partition is new and begins at offset {first}, not 0: earlier records were deleted unread"
-    elif is_another(start.ids, now.ids, of.topic):
+    elif is_recreated(start.ids, now.ids, of.topic):
         sentence = (
             f"was read up to offset {begun}, and the topic was created again since (its id changed) and has offsets "
             f"{first} to {last - 1}: records of the deleted topic from offset {begun} on are gone"

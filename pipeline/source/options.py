@@ -14,7 +14,7 @@ from sluicegate.pipeline.kafka.connection import Address
 from sluicegate.pipeline.kafka.settings import ClientSettings, client_settings
 from sluicegate.pipeline.source.arrow import Column, columns_named
 from sluicegate.pipeline.source.bounds import BadOption, ReadBound, bound_of, check_order
-from sluicegate.pipeline.source.foreign_options import instead_of
+from sluicegate.pipeline.source.foreign_options import advice_instead_of
 from sluicegate.pipeline.source.subscription import Subscription, subscription_of
 from sluicegate.protocol.messages.fetch import EARLIEST, LATEST
 
@@ -72,7 +72,7 @@ def source_options(given: Mapping[str, str], *, is_stream: bool = False) -> Sour
     for name, value in options.items():
         if name in _SHOWN or name == _OUTSIDE:
             continue
-        advice = instead_of(name)
+        advice = advice_instead_of(name)
         if advice is not None:
             raise BadOption(f"the option {name} does not apply to this source: {advice}")
         if not name.startswith(_CLIENT_PREFIX):

@@ -19,7 +19,7 @@ from sluicegate.pipeline.source.losses import (
     Position,
     StoredOffsets,
     existing_partitions,
-    is_another,
+    is_recreated,
     log_states,
     report_losses,
     surviving_ranges,
@@ -92,7 +92,7 @@ class TopicStream(DataSourceStreamReader):
         partition has left, as Spark's own source does.
         """
         options = self._options
-        known = {of: at for of, at in begun.offsets.items() if not is_another(begun.ids, end.ids, of.topic)}
+        known = {of: at for of, at in begun.offsets.items() if not is_recreated(begun.ids, end.ids, of.topic)}
         with pooled_cluster(options.bootstrap, options.settings) as cluster:
             ends = {**end.offsets, **_still_there(cluster, known, end.offsets)}
             new = [of for of in ends if of not in known]

@@ -66,7 +66,7 @@ cdef class TakenRecord:
 
 
 @cython.final
-cdef class Taken:
+cdef class TakenRecords:
     cdef readonly list records
     cdef readonly int64_t size
 

@@ -38,7 +38,7 @@ None: it is not taken.
 """
 
 
-class Wanted:
+class WantedParts:
     """Which parts of records to extract. `window_bytes`: the largest part that may span several pieces.
 
     `most_bytes`: only the beginning of longer parts is extracted. `header_names`: of the wanted headers; None: all.
@@ -77,7 +77,7 @@ class RecordContents:
         pieces: DecompressedStream | None,
         count: int,
         base_timestamp: int,
-        wanted: Wanted,
+        wanted: WantedParts,
         budget: DecompressionBudget,
     ) -> None:
         self._cursor = Cursor(data, start, end, pieces, budget)
@@ -222,7 +222,7 @@ class TakenRecord:
         self.headers = headers
 
 
-class Taken:
+class TakenRecords:
     """The taken records, in the batch's order, and their approximate memory (bytes)."""
 
     def __init__(self, records: list[TakenRecord], size: int) -> None:
@@ -241,7 +241,7 @@ def take_records(
     wanted: WhyTaken,
     most_bytes: int,
     time_of_all: int | None = None,
-) -> Taken | None:
+) -> TakenRecords | None:
     """Return the wanted ones of `count` records of data[start:end] and of the `pieces` that follow, if any.
 
     `time_of_all`: the time (ms) of all records, if their batch sets one. Returns None if they do not follow the format.
@@ -294,7 +294,7 @@ def take_records(
             return None
         budget.worked(_RECORD_WORK)
         index += 1
-    return Taken(records, held)
+    return TakenRecords(records, held)
 
 
 def _checked(size: int, held: int, most_bytes: int) -> int:

@@ -6,7 +6,7 @@ has no time (-1).
 
 from sluicegate.protocol.records.codecs.decompression import DecompressedStream
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
-from sluicegate.protocol.records.contents import Wanted
+from sluicegate.protocol.records.contents import WantedParts
 from sluicegate.protocol.records.message_set import Message, MessageStream
 from sluicegate.protocol.records.record_batch import next_batch_end
 
@@ -18,7 +18,7 @@ class MessageContents:
     """Walks over the messages of a plain set, or of a wrapper's `pieces`; attributes are those of the current one."""
 
     def __init__(
-        self, records: memoryview, pieces: DecompressedStream | None, wanted: Wanted, budget: DecompressionBudget
+        self, records: memoryview, pieces: DecompressedStream | None, wanted: WantedParts, budget: DecompressionBudget
     ) -> None:
         self._records = records
         self._stream = MessageStream(pieces, wanted.window_bytes, budget) if pieces is not None else None

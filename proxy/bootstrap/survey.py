@@ -69,15 +69,14 @@ def _login_of(upstream: Upstream) -> str | None:
     return None if upstream.tls is None else upstream.tls.certificate_file
 
 
-def listed(brokers: Mapping[int, HostPort]) -> str:
+def broker_list(brokers: Mapping[int, HostPort]) -> str:
     """Return the brokers as text."""
     return ", ".join(f"{node_id} at {address}" for node_id, address in sorted(brokers.items()))
 
 
 def _sees_nothing(login: str, brokers: Mapping[int, HostPort]) -> str:
-    return (
-        f"found brokers {listed(brokers)}, but {login} sees no topic: allow it DESCRIBE and DESCRIBE_CONFIGS on topics"
-    )
+    advice = "allow it DESCRIBE and DESCRIBE_CONFIGS on topics"
+    return f"found brokers {broker_list(brokers)}, but {login} sees no topic: {advice}"
 
 
 def _not_readable(reason: str) -> str:

@@ -36,11 +36,11 @@ def doctor(
 
     from sluicegate.proxy.doctor import report
     from sluicegate.proxy.doctor.examination import examine
-    from sluicegate.proxy.reload.config_check import flaws_in, with_place
+    from sluicegate.proxy.reload.config_check import flaws_in, with_file_position
 
     loaded = read_file(config, _NOT_CHECKED)
     asked = loaded.config if client_config is None else _with_login_in(client_config, loaded.config)
-    flaws = [with_place(flaw, loaded.source) for flaw in flaws_in(loaded.config)]
+    flaws = [with_file_position(flaw, loaded.source) for flaw in flaws_in(loaded.config)]
     examined = uvloop.run(examine(asked, flaws, loaded.source))
     if as_json:
         typer.echo(report.json_of(examined))
@@ -70,7 +70,7 @@ def bootstrap(
     import uvloop
 
     from sluicegate.proxy.bootstrap.first_file import lines_of
-    from sluicegate.proxy.bootstrap.survey import SurveyFailed, listed, survey
+    from sluicegate.proxy.bootstrap.survey import SurveyFailed, broker_list, survey
 
     if output is not None and output.exists():
         end([f"{output} already exists: choose another file name"], _NOT_CHECKED)
@@ -87,7 +87,7 @@ def bootstrap(
             typer.echo(line)
     else:
         output.write_text("\n".join(lines) + "\n")
-        counts = f"brokers {listed(found.brokers)}; {len(found.topics)} topics"
+        counts = f"brokers {broker_list(found.brokers)}; {len(found.topics)} topics"
         print_line(f"{output}: {counts}; check it with: sluicegate doctor --config {output}")
 
 

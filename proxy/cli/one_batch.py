@@ -19,7 +19,7 @@ PLACE = (0, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Sending:
+class BatchSettings:
     """How a batch is sent; the defaults are those of the Java producer. `producer`: id, epoch and first sequence."""
 
     producer: tuple[int, int, int] = (0, 0, 0)
@@ -34,7 +34,7 @@ def validate_batch(
     limits: ValidationLimits,
     now_ms: int,
     client: Client,
-    sending: Sending = Sending(),  # immutable
+    sending: BatchSettings = BatchSettings(),  # immutable
 ) -> ValidatedRequest:
     """Return the verdict on a request with one batch, which is at PLACE."""
     data = bytearray(write_batch(records, sending.producer, sending.codec.value))

@@ -14,7 +14,7 @@ from sluicegate.protocol.errors import error_name
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.record_batch import NO_PRODUCER_ID
 from sluicegate.protocol.records.writing import NewRecord
-from sluicegate.proxy.cli.one_batch import PLACE, Sending, validate_batch
+from sluicegate.proxy.cli.one_batch import PLACE, BatchSettings, validate_batch
 from sluicegate.proxy.cli.policy_cases import CaseFile, CaseRecord, Expected, Outcome, PolicyCase
 from sluicegate.proxy.cli.record_input import BadGivenRecord, time_of
 from sluicegate.proxy.registry.registries import Registries
@@ -154,7 +154,7 @@ def _validated(
     """Return the verdict, and whether the client is exempt."""
     sender = case.producer
     producer = (0, 0, 0) if sender.idempotent else (NO_PRODUCER_ID, -1, -1)
-    sending = Sending(producer, _ACKS[sender.acks], Codec[sender.codec.upper()])
+    sending = BatchSettings(producer, _ACKS[sender.acks], Codec[sender.codec.upper()])
     client = Client(_ADDRESS, sender.client_id, sender.software_name, sender.software_version, sender.principal)
     policy = policies.rulebook.of(case.topic)
     is_exempt = policies.rulebook.exempts(client) or policy.exempts(client)

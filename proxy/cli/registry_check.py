@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from sluicegate.config.model import Config
 from sluicegate.proxy.cli.console import end, print_line
-from sluicegate.proxy.registry.survey import Surveyed, Surveys
+from sluicegate.proxy.registry.survey import SurveyResult, Surveys
 
 
 def end_if_unusable(config: Config) -> None:
@@ -19,7 +19,7 @@ def end_if_unusable(config: Config) -> None:
         end([f"{len(problems)} {'problem' if len(problems) == 1 else 'problems'} in registries (--registry)"])
 
 
-def _problems_of(surveyed: Surveyed) -> Iterator[str]:
+def _problems_of(surveyed: SurveyResult) -> Iterator[str]:
     for unusable in surveyed.unusable:
         yield f"registry {surveyed.registry}: {unusable}"
     for words in surveyed.missing_tags:

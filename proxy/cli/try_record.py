@@ -36,7 +36,7 @@ _NOT_EVALUATED = frozenset({Reason.DEPENDENCY_UNAVAILABLE, Reason.SCHEMA_UNUSABL
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class TrialResult:
     """The result: lines to print, and whether the record would be forwarded."""
 
     is_forwarded: bool
@@ -50,11 +50,11 @@ def validate_one(
     now_ms: int,
     read_settings: ReadSettings = lambda _topic: NOT_ASKED,
     client_id: str = "",
-) -> Trial:
+) -> TrialResult:
     """Validate a batch with this record at `now_ms`. `read_settings` reads the cluster's settings of the topic."""
     client = Client("", client_id)
     if not is_legal_topic_name(topic):
-        return Trial(False, (f"{topic}: {NO_TOPIC}",))
+        return TrialResult(False, (f"{topic}: {NO_TOPIC}",))
     read = read_settings(topic)
     maker = SchemaRules(Registries().by_name(loaded.config.registries))
     explanation = TopicExplanation(topic, loaded, read, maker=maker)
@@ -63,10 +63,10 @@ def validate_one(
     explained = _Explanation(validated, record, policy, now_ms, client)
     lines = [explanation.decides(), *explained.lines()]
     if policy.checked:
-        lines[2:2] = [f"  {explanation.about_cluster()}"]
+        lines[2:2] = [f"  {explanation.cluster_settings_text()}"]
         if read.settings is None and loaded.config.upstream.topic_settings:
             lines[3:3] = _by_create_time(topic, record, loaded, policy, now_ms, client)
-    return Trial(PLACE not in validated.rejected, tuple(lines))
+    return TrialResult(PLACE not in validated.rejected, tuple(lines))
 
 
 def _by_create_time(

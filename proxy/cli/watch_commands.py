@@ -109,7 +109,7 @@ def _state_of_all(admin: list[str] | None, token_file: Path | None) -> "LiveStat
     """Return the merged state of the proxies, and print their conditions; end the command if none responds."""
     from sluicegate.proxy.live.merged_state import merged_state
     from sluicegate.proxy.watching.admin_client import read_states
-    from sluicegate.proxy.watching.formatting import named
+    from sluicegate.proxy.watching.formatting import printable_name
 
     responses = read_states(addresses_of(admin), token_in(token_file))
     for response in responses:
@@ -117,7 +117,7 @@ def _state_of_all(admin: list[str] | None, token_file: Path | None) -> "LiveStat
             print_line(f"{response.address} does not respond: {response.reason}", err=True)
             continue
         for each in response.state["conditions"]:
-            print_line(f"{response.address} {each['state']}: {named(each['detail'])}", err=True)
+            print_line(f"{response.address} {each['state']}: {printable_name(each['detail'])}", err=True)
     states = [response.state for response in responses if response.state is not None]
     if not states:
         print_line("give a proxy's admin.listen as --admin, or a file of events as --events", err=True)

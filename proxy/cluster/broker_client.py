@@ -19,7 +19,7 @@ from sluicegate.protocol.messages.handshake import API_VERSIONS_RESPONSE
 from sluicegate.protocol.messages.schema import MessageSchema, Value
 from sluicegate.proxy.cluster.broker_login import LoginNotTried, log_in
 from sluicegate.proxy.cluster.response_bodies import BrokerResponse, read_response
-from sluicegate.proxy.network.happy_eyeballs import NEXT_BROKER_SECONDS, AllFailed, happy_eyeballs
+from sluicegate.proxy.network.happy_eyeballs import NEXT_BROKER_SECONDS, AllAttemptsFailed, happy_eyeballs
 from sluicegate.proxy.network.tls.contexts import TlsContext
 from sluicegate.proxy.network.upstream import HandshakeCutOff, check_address, failure_message, printable
 
@@ -164,7 +164,7 @@ async def ask_any_broker(
     attempts = [partial(ask_one, address) for address in upstream.bootstrap]
     try:
         return await happy_eyeballs(attempts, NEXT_BROKER_SECONDS, _forget)
-    except AllFailed as none:
+    except AllAttemptsFailed as none:
         raise _failure(upstream, none.errors) from none
 
 

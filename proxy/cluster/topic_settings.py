@@ -69,7 +69,7 @@ class TopicSettingsReader:
         self._quiet_until = 0.0
         self._log = structlog.get_logger("sluicegate.topic_settings")
 
-    def known_soon(self, topics: Iterable[str]) -> "asyncio.Future[Any] | None":
+    def settings_pending(self, topics: Iterable[str]) -> "asyncio.Future[Any] | None":
         """Return None if these topics can be validated now; otherwise a future that ends in time and never fails."""
         known = self._known
         rounds: dict[int, None] | None = None

@@ -10,7 +10,7 @@ from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, ask_any_broker
 from sluicegate.proxy.cluster.discovery import discover_cluster
-from sluicegate.proxy.doctor.finding import CheckResult, Level, first_names
+from sluicegate.proxy.doctor.finding import CheckResult, Level, names_shortened
 from sluicegate.proxy.doctor.names import resolved
 from sluicegate.proxy.network.tls.contexts import TlsContext
 from sluicegate.proxy.session.opening.loop_detection import new_mark
@@ -32,7 +32,7 @@ _ADVICE = (
 
 
 @dataclass(slots=True)
-class Seen:
+class SurveyedBrokers:
     """The brokers by node id. `answering`: addresses that respond; `let_in`: these accept the proxy's own requests."""
 
     findings: list[CheckResult] = field(default_factory=list)
@@ -41,9 +41,9 @@ class Seen:
     let_in: list[HostPort] = field(default_factory=list)
 
 
-async def look(upstream: Upstream, tls: TlsContext | None) -> Seen:
+async def survey_brokers(upstream: Upstream, tls: TlsContext | None) -> SurveyedBrokers:
     """Query each bootstrap address, and then each broker that they list."""
-    seen = Seen()
+    seen = SurveyedBrokers()
     for address in upstream.bootstrap:
         await _look_at(address, upstream, tls, seen)
     seen.brokers = {**seen.brokers, **upstream.brokers}
@@ -52,7 +52,7 @@ async def look(upstream: Upstream, tls: TlsContext | None) -> Seen:
     return seen
 
 
-async def _look_at(address: HostPort, upstream: Upstream, tls: TlsContext | None, seen: Seen) -> None:
+async def _look_at(address: HostPort, upstream: Upstream, tls: TlsContext | None, seen: SurveyedBrokers) -> None:
     about = f"broker at {address}"
     if await resolved(address.host) is None:  # which is a failure of its own
         seen.findings.append(CheckResult(about, Level.NOT_CHECKED, f"this machine does not resolve {address.host}"))
@@ -145,7 +145,7 @@ async def _versions(upstream: Upstream, tls: TlsContext | None, brokers: Mapping
     for node_id, offered in offers.items():
         groups.setdefault(repr(sorted(offered.items())), []).append(str(node_id))
     if len(groups) > 1:
-        differing = "; ".join(f"brokers {first_names(nodes)}" for nodes in groups.values())
+        differing = "; ".join(f"brokers {names_shortened(nodes)}" for nodes in groups.values())
         advice = "complete the brokers' upgrade"
         found.append(CheckResult("broker versions", Level.WARNING, f"differ: {differing}", advice))
     return found
@@ -159,5 +159,5 @@ def _read(address: HostPort, offered: Mapping[int, range]) -> tuple[Level, str, 
     found = f"{address} supports Produce up to v{produce.stop - 1}, as {release}"
     newer = [APIS[key].name for key, there in offered.items() if key in APIS and there.stop - 1 > APIS[key].max_version]
     if newer:
-        found += f"; the proxy offers clients lower versions of {first_names(newer)}"
+        found += f"; the proxy offers clients lower versions of {names_shortened(newer)}"
     return Level.OK, found, ""

@@ -12,7 +12,7 @@ from cryptography.x509.oid import NameOID
 
 from sluicegate.config.listen import NODE_ID
 from sluicegate.config.model import Config
-from sluicegate.proxy.doctor.finding import CheckResult, Level, first_names
+from sluicegate.proxy.doctor.finding import CheckResult, Level, names_shortened
 from sluicegate.proxy.network.tls.certificates import first_certificate
 
 _ABOUT = "certificate names"
@@ -40,9 +40,9 @@ def findings(config: Config, brokers: Iterable[int]) -> Iterator[CheckResult]:
 def _finding(certificate: x509.Certificate, key: str, hosts: list[str], level: Level) -> CheckResult:
     missing = [host for host in hosts if not covers(certificate, host)]
     if not missing:
-        return CheckResult(_ABOUT, Level.OK, f"covers {first_names(hosts)} ({key})")
-    covered = first_names(_names_of(certificate), 5) or "none"
-    found = f"does not cover {first_names(missing)} ({key}); names in the certificate: {covered}"
+        return CheckResult(_ABOUT, Level.OK, f"covers {names_shortened(hosts)} ({key})")
+    covered = names_shortened(_names_of(certificate), 5) or "none"
+    found = f"does not cover {names_shortened(missing)} ({key}); names in the certificate: {covered}"
     return CheckResult(_ABOUT, level, found, f"use a certificate with subject alternative names for {key}")
 
 

@@ -41,7 +41,7 @@ async def examine(config: Config, flaws: Iterable[Flaw] = (), source: Source = N
     except BadTlsFiles:
         found.append(CheckResult("cluster", Level.NOT_CHECKED, "upstream.tls cannot be used"))
         return Examination(tuple(found), saw_cluster=False)
-    seen = await brokers.look(config.upstream, tls)
+    seen = await brokers.survey_brokers(config.upstream, tls)
     found += await names.findings(config, seen.brokers.values())
     found += certificate_names.findings(config, seen.brokers)
     checked = await advertised.check(config, seen.brokers)

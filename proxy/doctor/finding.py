@@ -28,7 +28,7 @@ class CheckResult:
     advice: str = ""
 
 
-def first_names(names: list[str], most: int = 3) -> str:
+def names_shortened(names: list[str], most: int = 3) -> str:
     """Return the first names, and how many more there are."""
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

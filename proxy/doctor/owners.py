@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from sluicegate.config.model import Config
 from sluicegate.proxy.doctor.checks import MachineCheck
-from sluicegate.proxy.doctor.finding import CheckResult, Level, first_names
+from sluicegate.proxy.doctor.finding import CheckResult, Level, names_shortened
 
 _ABOUT = "owners"
 
@@ -17,10 +17,12 @@ def findings(config: Config) -> Iterator[CheckResult]:
         return
     without = [topic.match for topic, owner in zip(config.topics, owners, strict=True) if owner is None]
     if without:
-        found = f"entries of topics without an owner: {first_names(without)}"
+        found = f"entries of topics without an owner: {names_shortened(without)}"
         yield CheckResult(_ABOUT, Level.NOTE, found, "add owner to the entry, to its file, or to defaults")
     else:
-        yield CheckResult(_ABOUT, Level.OK, f"each entry of topics has an owner; teams: {first_names(sorted(teams))}")
+        yield CheckResult(
+            _ABOUT, Level.OK, f"each entry of topics has an owner; teams: {names_shortened(sorted(teams))}"
+        )
 
 
 CHECK = MachineCheck(60, findings)

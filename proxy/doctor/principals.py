@@ -13,7 +13,7 @@ from sluicegate.proxy.cluster.broker_client import NoBrokerResponses, ask_any_br
 from sluicegate.proxy.cluster.broker_settings import BrokerSettings, SettingsHidden, ask_for_settings
 from sluicegate.proxy.cluster.discovery import discover_cluster
 from sluicegate.proxy.doctor.checks import CheckedCluster, ClusterCheck
-from sluicegate.proxy.doctor.finding import CheckResult, Level, first_names
+from sluicegate.proxy.doctor.finding import CheckResult, Level, names_shortened
 from sluicegate.proxy.session.opening.loop_detection import new_mark
 
 _ABOUT = "broker principals"
@@ -105,7 +105,7 @@ async def _findings(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
             return  # the others are configured alike
         examined.append(str(node_id))
     if examined:
-        words = f"the default principal builder and Kafka's handlers of logins at brokers {first_names(examined)}"
+        words = f"the default principal builder and Kafka's handlers of logins at brokers {names_shortened(examined)}"
         yield CheckResult(_ABOUT, Level.OK, words)
 
 

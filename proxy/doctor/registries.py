@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from sluicegate.config.model import Config
 from sluicegate.proxy.doctor.checks import MachineCheck
 from sluicegate.proxy.doctor.finding import CheckResult, Level
-from sluicegate.proxy.registry.survey import Surveyed, Surveys
+from sluicegate.proxy.registry.survey import SurveyResult, Surveys
 
 _MOST_LISTED = 50
 _ADVICE = "register a corrected version, or choose the outcome of its records with on_schema_error"
@@ -17,7 +17,7 @@ def findings(config: Config) -> Iterator[CheckResult]:
         yield from _findings_of(surveyed)
 
 
-def _findings_of(surveyed: Surveyed) -> Iterator[CheckResult]:
+def _findings_of(surveyed: SurveyResult) -> Iterator[CheckResult]:
     about = f"registries.{surveyed.registry}"
     for unusable in surveyed.unusable[:_MOST_LISTED]:
         yield CheckResult(about, Level.WARNING, str(unusable), _ADVICE)

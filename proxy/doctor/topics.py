@@ -15,7 +15,7 @@ from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.proxy.cluster.broker_client import NoBrokerResponses
 from sluicegate.proxy.cluster.topics import MetadataTopic, RequestsFailed, all_topics, ask_many_topics
 from sluicegate.proxy.doctor.checks import CheckedCluster, ClusterCheck
-from sluicegate.proxy.doctor.finding import CheckResult, Level, first_names
+from sluicegate.proxy.doctor.finding import CheckResult, Level, names_shortened
 from sluicegate.proxy.network.tls.contexts import TlsContext
 from sluicegate.validation.cluster_settings import (
     AFTER_MAX,
@@ -51,7 +51,9 @@ def permissions(config: Config, topics: Sequence[MetadataTopic]) -> Iterator[Che
     if config.upstream.topic_settings:
         hidden = [topic.name for topic in topics if not _may(topic, _DESCRIBE_CONFIGS)]
         if hidden:
-            found = f"DESCRIBE_CONFIGS is not allowed on {first_names(hidden)}: only the file's limits apply to them"
+            found = (
+                f"DESCRIBE_CONFIGS is not allowed on {names_shortened(hidden)}: only the file's limits apply to them"
+            )
             yield CheckResult(about, Level.WARNING, found, _ALLOW)
         elif topics:
             yield CheckResult(about, Level.OK, f"may read the settings of all {len(topics)} topics")
@@ -140,7 +142,7 @@ def _unused(path: Path, pattern: str, found: str, names: Sequence[str], source: 
 
 
 def _called(names: list[str]) -> str:
-    return f"topic {names[0]}" if len(names) == 1 else f"{len(names)} topics: {first_names(names)}"
+    return f"topic {names[0]}" if len(names) == 1 else f"{len(names)} topics: {names_shortened(names)}"
 
 
 def _differences(file: TopicPolicy, cluster: ClusterSettings, read: bool) -> Iterator[tuple[Level, str, str]]:

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from sluicegate.config.model import Config
 from sluicegate.proxy.doctor.checks import CheckedCluster, ClusterCheck
-from sluicegate.proxy.doctor.finding import CheckResult, Level, first_names
+from sluicegate.proxy.doctor.finding import CheckResult, Level, names_shortened
 from sluicegate.proxy.doctor.running_proxy import local
 
 _ABOUT = "user names"
@@ -31,7 +31,7 @@ _ADVICE = (
 )
 
 
-def looks_like(user_name: str) -> str | None:
+def kind_of_secret(user_name: str) -> str | None:
     """Return what a user name looks like that is probably no principal; None for any other."""
     return next((kind for kind, pattern in _OTHER_NAMES.items() if pattern.fullmatch(user_name)), None)
 
@@ -44,9 +44,9 @@ async def _findings(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
     sasl = config.upstream.sasl
     names = [] if sasl is None or sasl.username is None else [sasl.username]
     names += await _connected(config)
-    odd = {kind: name for name in reversed(names) if (kind := looks_like(name)) is not None}
+    odd = {kind: name for name in reversed(names) if (kind := kind_of_secret(name)) is not None}
     if odd:
-        found = first_names([f"{name} looks like {kind}" for kind, name in odd.items()])
+        found = names_shortened([f"{name} looks like {kind}" for kind, name in odd.items()])
         words = f"{found}: the principal of such a login is usually another name"
         yield CheckResult(_ABOUT, Level.WARNING, words, _ADVICE)
 

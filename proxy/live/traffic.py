@@ -43,7 +43,7 @@ class _Counts:
             self._ring[at : at + len(COLUMNS)] = array("q", _ROW)
         self._newest = newest
 
-    def whole_bins(self, now_ms: int) -> range:
+    def complete_bins(self, now_ms: int) -> range:
         """Return the bins that are known and have ended, at most the newest 89."""
         now = max(now_ms // _BIN_MS, self._newest)
         return range(max(self._oldest, now - BINS + 1), now)
@@ -100,7 +100,7 @@ class Traffic:
         ]
 
     def _rates(self, counts: _Counts) -> TrafficRates | None:
-        bins = counts.whole_bins(self._now_ms)[-1:]
+        bins = counts.complete_bins(self._now_ms)[-1:]
         if not bins:
             return None
         batches, records, size, violations = (
@@ -113,7 +113,7 @@ class Traffic:
         counts = self._counts.get(None if name is None else cut(name))
         if counts is None:
             return None
-        bins = counts.whole_bins(self._now_ms)
+        bins = counts.complete_bins(self._now_ms)
         batches, records, size, violations = (counts.column(column, bins) for column in range(len(COLUMNS)))
         return {
             "begin": bins.start * BIN_SECONDS,

@@ -18,7 +18,7 @@ shorter than a first batch waits for its topic's settings.
 """
 
 
-class AllFailed(Exception):
+class AllAttemptsFailed(Exception):
     """Every attempt failed; `errors` are in the order of the attempts."""
 
     def __init__(self, errors: Sequence[Exception]) -> None:
@@ -29,7 +29,7 @@ class AllFailed(Exception):
 async def happy_eyeballs(
     attempts: Sequence[Callable[[], Coroutine[Any, Any, T]]], delay_seconds: float, drop: Callable[[T], object]
 ) -> T:
-    """Return the result of the first attempt that succeeds. Raises AllFailed.
+    """Return the result of the first attempt that succeeds. Raises AllAttemptsFailed.
 
     Each attempt starts `delay_seconds` after the one before, or as soon as that one fails. The others are cancelled;
     `drop` receives the result of an attempt that succeeds nevertheless.
@@ -38,7 +38,7 @@ async def happy_eyeballs(
         try:
             return await attempts[0]()
         except Exception as error:
-            raise AllFailed([error]) from error
+            raise AllAttemptsFailed([error]) from error
     started: list[asyncio.Task[T]] = []
     try:
         for left, attempt in zip(reversed(range(len(attempts))), attempts, strict=True):
@@ -47,7 +47,7 @@ async def happy_eyeballs(
             if succeeded is not None:
                 started.remove(succeeded)
                 return succeeded.result()
-        raise AllFailed([failed for each in started if isinstance(failed := each.exception(), Exception)])
+        raise AllAttemptsFailed([failed for each in started if isinstance(failed := each.exception(), Exception)])
     finally:
         for each in started:
             each.cancel()

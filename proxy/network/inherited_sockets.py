@@ -50,7 +50,7 @@ class InheritedSockets:
                 return duplicate
         return None
 
-    def or_bind(self, bind: Bind) -> Bind:
+    def inherited_or_bind(self, bind: Bind) -> Bind:
         """Return a function that takes the inherited socket of an address if there is one, and otherwise binds it."""
         return lambda address: self.at(address) or bind(address)
 

@@ -113,7 +113,7 @@ class Listeners:
             self._log.info("listening", address=str(self._open[node_id].address), role=f"broker {node_id}")
         return HostPort(self._listen.host_for_clients, self._open[node_id].address.port)
 
-    def look_again(self) -> None:
+    def repeat_look_ups(self) -> None:
         """Forget which brokers cannot have an address; `offer` notes again those that the cluster still lists."""
         self._unavailable.clear()
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from aiohappyeyeballs import start_connection
 
 from sluicegate.config.values.address import HostPort
-from sluicegate.proxy.network.happy_eyeballs import NEXT_BROKER_SECONDS, AllFailed, happy_eyeballs
+from sluicegate.proxy.network.happy_eyeballs import NEXT_BROKER_SECONDS, AllAttemptsFailed, happy_eyeballs
 from sluicegate.proxy.network.native_sockets import as_protocol
 from sluicegate.proxy.network.tls.contexts import TlsContext, tls_failure_message
 from sluicegate.proxy.network.tls.handshake import Handshake, handshake_with_broker
@@ -106,7 +106,7 @@ class Dialler:
         attempts = [partial(self._reach, address) for address in addresses]
         try:
             reached = await happy_eyeballs(attempts, NEXT_BROKER_SECONDS, _Reached.close)
-        except AllFailed as none:
+        except AllAttemptsFailed as none:
             reasons = map(self._reason, addresses, none.errors)
             raise UpstreamUnreachable("; ".join(reasons) or "no address is known") from None
         try:

@@ -44,7 +44,7 @@ class ApicurioApi:
         except (ResponseTooLarge, _BadSchema) as error:
             return str(error)
 
-    def is_under(self, http: RegistryClient, schema_id: SchemaId, subject: str) -> bool:
+    def is_registered_under(self, http: RegistryClient, schema_id: SchemaId, subject: str) -> bool:
         """Return whether a schema belongs to an artifact of this name. Raises RegistryFailed."""
         if not isinstance(schema_id, ApicurioId) or schema_id.number > _MOST_ID:
             return False

@@ -66,7 +66,7 @@ class Breaker:
         """The message of the last failure."""
 
     @property
-    def failed_last(self) -> bool:
+    def has_last_failed(self) -> bool:
         """Whether the last request failed, so that callers should not wait for the next one."""
         return self._blocked_until is not None
 

@@ -86,7 +86,7 @@ class SchemaApi(Protocol):
     def fetch_schema(self, http: RegistryClient, schema_id: SchemaId) -> SchemaText | str | None:
         """Return a schema with its references, or why it cannot be used; None: there is none. Raises RegistryFailed."""
 
-    def is_under(self, http: RegistryClient, schema_id: SchemaId, subject: str) -> bool:
+    def is_registered_under(self, http: RegistryClient, schema_id: SchemaId, subject: str) -> bool:
         """Return whether a schema is registered under a subject and not deleted there. Raises RegistryFailed."""
 
     def subjects(self, http: RegistryClient) -> list[str]:
@@ -129,7 +129,7 @@ class ConfluentApi:
         except (ResponseTooLarge, _BadSchema) as error:
             return str(error)
 
-    def is_under(self, http: RegistryClient, schema_id: SchemaId, subject: str) -> bool:
+    def is_registered_under(self, http: RegistryClient, schema_id: SchemaId, subject: str) -> bool:
         """Return whether a schema is registered under a subject and not deleted there. Raises RegistryFailed."""
         if isinstance(schema_id, int):
             versions = _listed(http.get(f"/schemas/ids/{schema_id}/versions{self._query}"))

@@ -48,7 +48,7 @@ class GlueApi:
             return str(error)
         return None if body is None else _text_in(body)
 
-    def is_under(self, http: RegistryClient, schema_id: SchemaId, subject: str) -> bool:
+    def is_registered_under(self, http: RegistryClient, schema_id: SchemaId, subject: str) -> bool:
         """Return whether a schema's name is the subject, or the subject's topic. Raises RegistryFailed."""
         body = _version(http, schema_id)
         if body is None:

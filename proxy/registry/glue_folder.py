@@ -52,7 +52,7 @@ class GlueFolder:
         self.subjects(http)  # a missing folder is an outage
         return None
 
-    def is_under(self, _http: RegistryClient, _schema_id: SchemaId, _subject: str) -> bool:
+    def is_registered_under(self, _http: RegistryClient, _schema_id: SchemaId, _subject: str) -> bool:
         """Return True."""
         return True
 

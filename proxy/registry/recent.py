@@ -8,7 +8,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class Recent(Generic[K, V]):
+class RecentCache(Generic[K, V]):
     """A cache of at most `most` entries and `most_bytes`, each with the time it was stored. Thread-safe."""
 
     def __init__(self, most: int, most_bytes: int | None = None) -> None:

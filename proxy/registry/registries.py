@@ -115,13 +115,13 @@ def _context_maker(name: str, tls: ServerTls) -> Callable[[], ssl.SSLContext]:
     """Return a function that reads the files at the first connection and checks them for changes at later ones."""
 
     @cache
-    def made() -> TlsContext:
+    def make_context() -> TlsContext:
         return context_for_server(f"registries.{name}.tls", tls)
 
     def current() -> ssl.SSLContext:
         try:
-            made().follow()
-            return made().current()
+            make_context().follow()
+            return make_context().current()
         except BadTlsFiles as error:
             raise RegistryFailed(str(error)) from error
 

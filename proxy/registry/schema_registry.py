@@ -20,7 +20,7 @@ from sluicegate.proxy.registry.breaker import Breaker, NoRegistryEvents, Registr
 from sluicegate.proxy.registry.confluent_api import ConfluentApi, RegistryClient, SchemaApi, SchemaText
 from sluicegate.proxy.registry.failed_look_ups import FailedLookUps, LookUp, Wanted
 from sluicegate.proxy.registry.http import RegistryFailed
-from sluicegate.proxy.registry.recent import Recent
+from sluicegate.proxy.registry.recent import RecentCache
 from sluicegate.proxy.registry.schema_compiler import SchemaCompiler, compile_inline
 from sluicegate.proxy.scheduling.fair_sharing import FairSlots
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget, WaitBudgetExceeded, WaitNotAllowed
@@ -77,8 +77,8 @@ class SchemaRegistry:
         self._compiler = compiler
         self._compiling: dict[SchemaId, Future[RegisteredSchema | str]] = {}
         # A compiled schema, a text not compiled yet, why a schema cannot be used, or None: it does not exist.
-        self._schemas: Recent[SchemaId, Found] = Recent(_MOST_SCHEMAS, _MOST_SCHEMA_BYTES)
-        self._subjects: Recent[tuple[SchemaId, str], bool] = Recent(_MOST_SUBJECTS)
+        self._schemas: RecentCache[SchemaId, Found] = RecentCache(_MOST_SCHEMAS, _MOST_SCHEMA_BYTES)
+        self._subjects: RecentCache[tuple[SchemaId, str], bool] = RecentCache(_MOST_SUBJECTS)
         self._reports = reports if reports is not None else NoRegistryEvents()
         self._breaker = Breaker(name, now, self._reports)
         self._failures = FailedLookUps(now)
@@ -99,7 +99,7 @@ class SchemaRegistry:
         except Exception as error:
             raise self._outage_of_ours(error) from error
 
-    def is_under(self, schema_id: SchemaId, subject: str) -> bool:
+    def is_registered_under(self, schema_id: SchemaId, subject: str) -> bool:
         """Return whether a schema is registered under `subject`; may wait. Raises Outage."""
         try:
             return self._is_under(schema_id, subject)
@@ -145,7 +145,7 @@ class SchemaRegistry:
 
     def _compiled(self, schema_id: SchemaId, text: SchemaText) -> RegisteredSchema | str:
         """Compile a schema, or wait for the thread that compiles it. Raises Outage and WaitNotAllowed."""
-        self._wait_budget.check_may_wait()
+        self._wait_budget.require_waiting_allowed()
         mine: Future[RegisteredSchema | str] = Future()
         under_way = self._compiling.setdefault(schema_id, mine)
         if under_way is not mine:
@@ -196,7 +196,7 @@ class SchemaRegistry:
         return found
 
     def _learn_subject(self, key: tuple[SchemaId, str]) -> bool:
-        result = self._api.is_under(self._http, *key)
+        result = self._api.is_registered_under(self._http, *key)
         self._subjects.learn(key, self._now(), result)
         return result
 
@@ -207,10 +207,10 @@ class SchemaRegistry:
                 self._fetch((LookUp.SUBJECT, key), lambda: self._learn_subject(key))
 
     def _wait_for(self, wanted: Wanted, look_up: Callable[[], T]) -> T:
-        if self._breaker.failed_last:
+        if self._breaker.has_last_failed:
             self._probe(wanted, look_up)
             raise self._unavailable(self._breaker.failure)
-        self._wait_budget.check_may_wait()  # otherwise a waiting thread makes the request in its client's turn
+        self._wait_budget.require_waiting_allowed()  # otherwise a waiting thread makes the request in its client's turn
         try:
             under_way: Future[T] = self._fetch(wanted, look_up)
             return self._wait_budget.wait(under_way, self._wait_seconds)

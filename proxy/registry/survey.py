@@ -50,7 +50,7 @@ class UnusableSchema:
 
 
 @dataclass(frozen=True, slots=True)
-class Surveyed:
+class SurveyResult:
     """The result for one registry.
 
     `unchecked`: subjects beyond a limit. `failure`: why the survey ended early; `unreachable`: the registry's part in
@@ -107,7 +107,7 @@ class RegistrySurvey:
         self._most_seconds = most_seconds
         self._known: dict[_Key, _Found] = {}
 
-    def look(self, compiler: SchemaCompiler) -> Surveyed:
+    def look(self, compiler: SchemaCompiler) -> SurveyResult:
         """Compile what is new. Sends two requests and more a subject; blocks for two minutes at most."""
         end = self._now() + self._most_seconds
         results: dict[_Key, _Found] = {}
@@ -136,7 +136,7 @@ class RegistrySurvey:
         unusable = tuple(UnusableSchema(*key, found.reason) for key, found in results.items() if found.reason)
         unchecked = len(subjects) - done
         is_complete = not unchecked and not failure
-        return Surveyed(
+        return SurveyResult(
             self._name,
             len(results) - len(unusable),
             unusable,
@@ -212,7 +212,7 @@ class Surveys:
             RegistrySurvey(name, config.registries[name], met) for name, met in met_subjects(config).items()
         ]
 
-    def look(self) -> list[Surveyed]:
+    def look(self) -> list[SurveyResult]:
         """Return the result for each registry. Blocks."""
         if not self._surveys:
             return []

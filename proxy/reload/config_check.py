@@ -108,14 +108,14 @@ def problem_of(flaw: Flaw, source: Source) -> Problem:
     return Problem(source.key_of(path), source.place_of(path), flaw.message)
 
 
-def with_place(flaw: Flaw, source: Source) -> Flaw:
+def with_file_position(flaw: Flaw, source: Source) -> Flaw:
     """Return a flaw with its key as the file spells it, and its place before its message."""
     problem = problem_of(flaw, source)
     return replace(flaw, key=problem.key, message=f"{problem.place}: {flaw.message}")
 
 
 def _flaws_in_otel(otel: Otel, now: datetime) -> Iterator[Flaw]:
-    """Yield flaws in `otel`. No requests are sent to receivers."""
+    """Yield flaws in `otel`. No requests are sent to collectors."""
     try:
         check_extra()
     except ExtraMissing as error:

@@ -14,7 +14,7 @@ import structlog
 from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
-from sluicegate.validation.rulebook import Suspended
+from sluicegate.validation.rulebook import SuspendedTopics
 
 ALL_TOPICS = "all topics"
 MAX_SECONDS = 7 * 86_400
@@ -48,7 +48,7 @@ class Enforcement:
     def __init__(
         self,
         status: Status,
-        apply: Callable[[Suspended], None],
+        apply: Callable[[SuspendedTopics], None],
         now_ms: Callable[[], int] = lambda: time.time_ns() // 10**6,
     ) -> None:
         self._status = status
@@ -106,7 +106,7 @@ class Enforcement:
         self._apply(self.in_force)
 
     @property
-    def in_force(self) -> Suspended:
+    def in_force(self) -> SuspendedTopics:
         """The topics without enforcement now. Thread-safe."""
         topics = {each.topic for each in self.suspensions}
-        return Suspended(None in topics, frozenset(topic for topic in topics if topic is not None))
+        return SuspendedTopics(None in topics, frozenset(topic for topic in topics if topic is not None))

@@ -19,7 +19,7 @@ from sluicegate.validation.cluster_settings import CLEANUP_POLICY, DIFFERENCE_MA
 from sluicegate.validation.effective import EffectiveValue, effective_policy
 from sluicegate.validation.from_keys import file_policies_of
 from sluicegate.validation.policy import TimestampType, TopicPolicy
-from sluicegate.validation.rulebook import NOTHING_SUSPENDED, Rulebook, Suspended
+from sluicegate.validation.rulebook import NOTHING_SUSPENDED, Rulebook, SuspendedTopics
 from sluicegate.validation.rules.built_in import Required
 from sluicegate.validation.rules.from_keys import RuleMaker
 from sluicegate.validation.rules.rule import Mode, RecordRule, Side
@@ -78,7 +78,7 @@ class TopicExplanation:
         topic: str,
         loaded: Loaded,
         read: SettingsRead = NOT_ASKED,
-        suspended: Suspended = NOTHING_SUSPENDED,
+        suspended: SuspendedTopics = NOTHING_SUSPENDED,
         maker: RuleMaker | None = None,
     ) -> None:
         self._topic = topic
@@ -101,7 +101,7 @@ class TopicExplanation:
         source = self._loaded.source
         return f"{self._topic}: {source.key_of(path)} decides (match: {match}, {source.place_of((*path, 'match'))})"
 
-    def about_cluster(self) -> str:
+    def cluster_settings_text(self) -> str:
         """Return whether the cluster's settings are included."""
         if self._read.settings is not None:
             return "the cluster's settings of this topic were read: the stricter value applies"
@@ -135,7 +135,7 @@ class TopicExplanation:
     def lines(self) -> Iterator[str]:
         """Yield a line for each key in force, and notes."""
         yield from self._near_misses() if self._place is None else self._later(self._place + 1)
-        yield f"  {self.about_cluster()}"
+        yield f"  {self.cluster_settings_text()}"
         width = max(map(len, _KEYS))
         known = {value.key: value for value in reversed(self.values)}
         for key in _KEYS:
@@ -235,7 +235,7 @@ class PolicyQuery:
     def __init__(self, loaded: Loaded, read_settings: ReadSettings = lambda _topic: NOT_ASKED) -> None:
         self.loaded = loaded
         self.read_settings = read_settings
-        self.suspended: Callable[[], Suspended] = lambda: NOTHING_SUSPENDED
+        self.suspended: Callable[[], SuspendedTopics] = lambda: NOTHING_SUSPENDED
         self.history = PolicyHistory()
 
     def __call__(self, topic: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from sluicegate.validation.validated_request import Place, ValidatedRequest
 _NOTHING = memoryview(b"")
 
 
-class Claim(Protocol):
+class ReleasableMemory(Protocol):
     """Claimed memory, which is released with the last reference."""
 
 
@@ -33,7 +33,7 @@ class DeadLetters:
     source: str
     partition: int
     records: Sequence[TakenRecord] = ()
-    claim: Claim | None = None
+    claim: ReleasableMemory | None = None
     lacking: str | None = None
     limit: str | None = None
     is_copy: bool = False

@@ -75,7 +75,7 @@ PROVEN_MS = 1000
 _USUAL_ACKS = (-1, 1)
 
 
-class Spot(NamedTuple):
+class PartitionKey(NamedTuple):
     """A partition; responses name its topic by name or id."""
 
     topic: TopicKey
@@ -107,7 +107,7 @@ class PartlyRejected:
     `kept_bytes`: the bytes kept until the response. `asked_log_starts`: partitions for which the broker is asked for
     the log start offset. `stand_ins`: those that differ from the result of `stand_in`. `withheld`: batches that are not
     rejected, and not forwarded either because copies of their bad records could not be stored. After the response,
-    `proven_topics` are known to exist, for `proven_spots` the broker has complained only of the stand-in, and
+    `proven_topics` are known to exist, for `proven_partitions` the broker has complained only of the stand-in, and
     `client_errors` has what the client gets.
     """
 
@@ -120,18 +120,20 @@ class PartlyRejected:
         give_way: Callable[[], None],
     ) -> None:
         self.kept_bytes = 0
-        self.client_errors: dict[Spot, ClientError] = {}
+        self.client_errors: dict[PartitionKey, ClientError] = {}
         self.proven_topics: set[str] = set()
-        self.proven_spots: list[Spot] = []
-        self.asked_log_starts: dict[Spot, None] = {}  # a broker ignores partitions that are named twice
+        self.proven_partitions: list[PartitionKey] = []
+        self.asked_log_starts: dict[PartitionKey, None] = {}  # a broker ignores partitions that are named twice
         self._acks = request.acks
-        self._known_log_starts: dict[Spot, int] = {}
+        self._known_log_starts: dict[PartitionKey, int] = {}
         self._may_respond_alone = True
         self._version = request.version
         self._log_starts = log_starts
-        self._entries: dict[Spot, _Entry] = {}
-        self._breaking: set[Spot] = set()
-        self._copied = {place: spot_at(request, place) for place in validated.to_quarantine.keys() - validated.rejected}
+        self._entries: dict[PartitionKey, _Entry] = {}
+        self._breaking: set[PartitionKey] = set()
+        self._copied = {
+            place: partition_at(request, place) for place in validated.to_quarantine.keys() - validated.rejected
+        }
         self.withheld: set[Place] = set()
         self.stand_ins: dict[Place, bytes] = {}
         named = 0
@@ -139,7 +141,14 @@ class PartlyRejected:
             key = key_of(topic)
             named += len(topic.partitions)
             for p, partition in enumerate(topic.partitions):
-                self._put(request, (t, p), Spot(key, partition.index), validated.rejected.get((t, p)), now_ms, give_way)
+                self._put(
+                    request,
+                    (t, p),
+                    PartitionKey(key, partition.index),
+                    validated.rejected.get((t, p)),
+                    now_ms,
+                    give_way,
+                )
                 give_way()
         self._max_entries = most_entries(request)
         if len(self._entries) != named or self._breaking or request.acks not in _USUAL_ACKS or named > MOST_ALONE:
@@ -164,7 +173,7 @@ class PartlyRejected:
         self,
         request: ProduceRequest,
         place: Place,
-        spot: Spot,
+        spot: PartitionKey,
         rejected: Rejected | None,
         now_ms: int,
         give_way: Callable[[], None],
@@ -207,7 +216,7 @@ class PartlyRejected:
         self.kept_bytes += len(encoded)
         return _Entry(rejected.stage, rejected.code, encoded, log_start_offset is None)
 
-    def quarantine_failed(self, place: Place, spot: Spot, message: str) -> None:
+    def quarantine_failed(self, place: Place, spot: PartitionKey, message: str) -> None:
         """Ask the client to retry a batch whose bad records were not stored."""
         entry = self._entries.get(spot)
         if place in self._copied:
@@ -219,7 +228,7 @@ class PartlyRejected:
             self._entries[spot] = _Entry(FaultStage.LOG, ErrorCode.REQUEST_TIMED_OUT, encoded, False)
             self.asked_log_starts.pop(spot, None)
 
-    def read_probe_response(self, frame: bytearray, body_at: int) -> set[Spot]:
+    def read_probe_response(self, frame: bytearray, body_at: int) -> set[PartitionKey]:
         """Return the partitions with bad records for which the broker complains only of the stand-in; none if it failed
         the whole request. Raises MalformedMessage.
         """
@@ -227,7 +236,7 @@ class PartlyRejected:
         response = walk_produce_response(frame, self._version, body_at, self._max_entries)
         found = set()
         for entry in response.entries:
-            spot = Spot(entry.topic, entry.index)
+            spot = PartitionKey(entry.topic, entry.index)
             if entry.code in _WHOLE_REQUEST_CODES and spot in self._breaking:
                 return set()
             if (spot in self._entries or spot in copied) and entry.code in _STAND_IN_CODES:
@@ -235,18 +244,20 @@ class PartlyRejected:
                 self._note_proven(spot, entry.code)
         return found
 
-    def _note_proven(self, spot: Spot, code: int) -> None:
+    def _note_proven(self, spot: PartitionKey, code: int) -> None:
         if code in _LOG_CODES:
-            self.proven_spots.append(spot)
+            self.proven_partitions.append(spot)
             if isinstance(spot.topic, str):
                 self.proven_topics.add(spot.topic)
 
-    def learn_log_start(self, spot: Spot, log_start_offset: int, now_ms: int) -> None:
+    def learn_log_start(self, spot: PartitionKey, log_start_offset: int, now_ms: int) -> None:
         """Store the offset from the broker."""
         self._known_log_starts[spot] = log_start_offset
         self._log_starts.learn(*spot, log_start_offset, now_ms)
 
-    def response_alone(self, proven: Mapping[tuple[Spot, int], int], correlation_id: int, now_ms: int) -> bytes | None:
+    def response_alone(
+        self, proven: Mapping[tuple[PartitionKey, int], int], correlation_id: int, now_ms: int
+    ) -> bytes | None:
         """Return the client's response, or None if the broker has to be asked.
 
         `proven`: when (ms) a broker last complained only of a stand-in, by partition and acks.
@@ -268,7 +279,7 @@ class PartlyRejected:
         fails = any(e.code in _WHOLE_REQUEST_CODES for e in response.entries if (e.topic, e.index) in self._breaking)
         replaced = {}
         for position, entry in enumerate(response.entries):
-            spot = Spot(entry.topic, entry.index)
+            spot = PartitionKey(entry.topic, entry.index)
             ours = self._entries.get(spot)
             if ours is None or entry.code not in _REPLACED[FaultStage.REQUEST if fails else ours.stage]:
                 self.client_errors[spot] = ClientError(entry.code, is_ours=False)
@@ -300,10 +311,10 @@ def is_transactional(records: memoryview) -> bool:
     return is_whole and bool(attributes_low_byte(records, 0) & TRANSACTIONAL)
 
 
-def spot_at(request: ProduceRequest, place: Place) -> Spot:
+def partition_at(request: ProduceRequest, place: Place) -> PartitionKey:
     """Return the partition at a place of a request."""
     topic = request.topics[place[0]]
-    return Spot(key_of(topic), topic.partitions[place[1]].index)
+    return PartitionKey(key_of(topic), topic.partitions[place[1]].index)
 
 
 def key_of(topic: TopicData) -> TopicKey:

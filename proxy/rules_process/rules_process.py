@@ -87,7 +87,7 @@ class RulesProcess:
 
     def ask(self, specification: Specification, operation: RulesOperation, subject: Subject) -> str | None:
         """Return what a schema says about data, or a rule about a record. Raises the errors of `compile`."""
-        self._wait_budget.check_may_wait()
+        self._wait_budget.require_waiting_allowed()
         spent = self._wait_budget.spent
         left = self.limits.seconds - spent.evaluating_seconds
         if left <= 0:
@@ -118,7 +118,7 @@ class RulesProcess:
 
         Raises WaitNotAllowed.
         """
-        self._wait_budget.check_may_wait()
+        self._wait_budget.require_waiting_allowed()
         spent = self._wait_budget.spent
         verdicts: dict[Hashable, VerdictAhead] = {}
         spent.ahead[specification.number, operation] = verdicts
@@ -165,7 +165,7 @@ class RulesProcess:
         return self._waited_for(self._queued(specification, request))
 
     def _queued(self, specification: Specification, request: EvaluationRequest) -> Evaluation:
-        self._wait_budget.check_may_wait()
+        self._wait_budget.require_waiting_allowed()
         cpu_time = self._wait_budget.cpu_time
         thread = self._costly if cpu_time is CpuTime.REST else self._thread
         return thread.add(self._wait_budget.on_behalf_of, specification, request, cpu_time is CpuTime.SLICE)

@@ -23,7 +23,7 @@ from sluicegate.validation.rules.schemas.content import (
     Content,
     ExpressionOfSchema,
     HasExpressions,
-    HasOrdinaryContent,
+    HasNativeContentCheck,
     ReadAsJson,
     SchemaUnusable,
 )
@@ -67,7 +67,7 @@ class StoppableContent:
     def ordinary(self, behind: int) -> BytesQuestion | None:
         """Return the native request, if there is one: those are cheap."""
         content = self._content
-        return content.ordinary(behind) if isinstance(content, HasOrdinaryContent) else None
+        return content.ordinary(behind) if isinstance(content, HasNativeContentCheck) else None
 
     def look_ahead(self, subjects: Sequence[bytes]) -> None:
         """Validate together what the rules process validates."""

@@ -13,7 +13,7 @@ from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.protocol.records.contents import TooMuch
 from sluicegate.proxy.responses.dispatch import DeadLetters
-from sluicegate.validation.dispositions.quarantine import NotFoundAgain, bad_records_of, can_be_quarantined
+from sluicegate.validation.dispositions.quarantine import QuarantineMismatch, bad_records_of, can_be_quarantined
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.validated_request import Place, ValidatedRequest, ValidationBasis
@@ -114,7 +114,7 @@ def _extracted(
         claim = memory.claim(taken.size)
     except TooMuch:
         claim = None
-    except NotFoundAgain as error:
+    except QuarantineMismatch as error:
         structlog.get_logger("sluicegate").error("internal error: bad records were not found again", reason=str(error))
         return DeadLetters(*where, lacking="internal error in the proxy, see its log", is_copy=is_copy)
     if claim is None:

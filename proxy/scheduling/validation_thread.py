@@ -183,7 +183,7 @@ class ValidationThread:
         decompressor = self._decompressor if level == 0 else Decompressor()
         turn = _Turn(self, job, level)
         try:
-            turn.let_others_go()
+            turn.run_shorter_jobs()
             validate = partial(
                 self._validate_whole, job, decompressor, self._memos[level], turn.give_way, _LEVELS[level].held_bytes
             )
@@ -221,9 +221,9 @@ class _Turn:
         self._short_turns.give_way()
         if self.seconds > self._limit_seconds:
             raise OutOfTime
-        self.let_others_go()
+        self.run_shorter_jobs()
 
-    def let_others_go(self) -> None:
+    def run_shorter_jobs(self) -> None:
         """Validate the shorter jobs whose time has come."""
         own = self.seconds
         for level, at in enumerate(self._others_at):

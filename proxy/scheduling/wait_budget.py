@@ -122,7 +122,7 @@ class WaitBudget:
         budget = self._of_thread.waits
         return budget.cpu_time if isinstance(budget, _RequestBudget) else CpuTime.WHOLE
 
-    def check_may_wait(self) -> None:
+    def require_waiting_allowed(self) -> None:
         """Raise WaitNotAllowed in a thread that never waits."""
         if self._of_thread.waits is _Waits.NEVER:
             raise WaitNotAllowed
@@ -138,7 +138,7 @@ class WaitBudget:
 
         Raises what the result raises, TimeoutError after `seconds`, and WaitNotAllowed.
         """
-        self.check_may_wait()
+        self.require_waiting_allowed()
         budget = self._of_thread.waits
         if not isinstance(budget, _RequestBudget):
             return future.result(seconds)
@@ -154,7 +154,7 @@ class WaitBudget:
         """
         if future.done():
             return future.result()
-        self.check_may_wait()
+        self.require_waiting_allowed()
         budget = self._of_thread.waits
         if not isinstance(budget, _RequestBudget):
             return future.result(seconds)

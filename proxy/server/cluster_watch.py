@@ -62,7 +62,7 @@ class ClusterWatch:
         self._log = structlog.get_logger("sluicegate")
 
     @property
-    def leads_back(self) -> str | None:
+    def loop_reason(self) -> str | None:
         """Return why the last check reached this proxy itself, and what to change; None if it did not."""
         listener = self._leading_back.listener
         return None if listener is None else f"{_LEADS_BACK} (listener {listener})"
@@ -91,7 +91,7 @@ class ClusterWatch:
 
     def _found(self, found: DiscoveryResult, expiries: OwnExpiries) -> None:
         if found.brokers is not None:
-            self._listeners.look_again()
+            self._listeners.repeat_look_ups()
         for node_id, address in (found.brokers or {}).items():
             self._book.advertise(node_id, address.host, address.port)
         responded, self._responds = self._responds, found.answered_by is not None
@@ -110,8 +110,8 @@ class ClusterWatch:
             self._parts.log.proxy_login_rejected(found.login_rejected)
         unreachable = no_broker = none_listed = None
         if not self._responds:
-            reason = self.leads_back or str(found.reason)
-            if found.is_no_broker and self.leads_back is None:
+            reason = self.loop_reason or str(found.reason)
+            if found.is_no_broker and self.loop_reason is None:
                 no_broker = f"upstream is not a Kafka broker: {reason}"
             else:
                 unreachable = f"no upstream broker responds: {reason}"

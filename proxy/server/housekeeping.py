@@ -36,7 +36,7 @@ Step = Callable[[], Awaitable[None]]
 """Periodic work that includes its own pause and is called again when it returns."""
 
 
-async def keep_on(step: Step) -> None:
+async def repeat_forever(step: Step) -> None:
     """Repeat `step` forever; log its errors and continue."""
     while True:
         try:

@@ -46,7 +46,7 @@ class OpenSessions:
         """Return the number of requests in flight of all sessions. Thread-safe."""
         return sum(len(session.queue) for session in self)
 
-    async def all_ended(self) -> None:
+    async def wait_until_all_ended(self) -> None:
         """Wait until no session is open."""
         while self._sessions:
             self._one_ended.clear()

@@ -24,7 +24,7 @@ class RegistryWatch:
         self._status = status
         self._schema_watch = schema_watch
 
-    async def look_again(self) -> None:
+    async def repeat_look_ups(self) -> None:
         """Wait, and look at all registries."""
         await asyncio.sleep(_EVERY_SECONDS)
         self.look()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from sluicegate.config.model import Config
 from sluicegate.proxy.network.daemon_thread import in_daemon_thread
-from sluicegate.proxy.registry.survey import Surveyed, Surveys
+from sluicegate.proxy.registry.survey import SurveyResult, Surveys
 from sluicegate.proxy.rules_process.reports import RulesProcessReports
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
@@ -32,12 +32,12 @@ class SchemaWatch:
         """Survey the registries of another configuration from the next look on."""
         self._surveys = Surveys(config, self._reports)
 
-    async def look_again(self) -> None:
+    async def repeat_look_ups(self) -> None:
         """Look at all registries, and wait."""
         self.learn(await in_daemon_thread(self._surveys.look))
         await asyncio.sleep(_RETRY_SECONDS if self.failures else _EVERY_SECONDS)
 
-    def learn(self, results: Sequence[Surveyed]) -> None:
+    def learn(self, results: Sequence[SurveyResult]) -> None:
         """Set the conditions by the results; a registry that could not be surveyed whole keeps its conditions."""
         self.failures = {each.registry: each.unreachable for each in results if each.unreachable}
         for surveyed in results:

@@ -40,7 +40,7 @@ from sluicegate.proxy.server.clock import now_ms
 from sluicegate.proxy.server.clock_watch import ClockWatch
 from sluicegate.proxy.server.cluster_watch import ClusterWatch
 from sluicegate.proxy.server.frontend import Frontend
-from sluicegate.proxy.server.housekeeping import Housekeeping, keep_on
+from sluicegate.proxy.server.housekeeping import Housekeeping, repeat_forever
 from sluicegate.proxy.server.registry_watch import RegistryWatch
 from sluicegate.proxy.server.schema_watch import SchemaWatch
 from sluicegate.proxy.server.server_state import ServerState
@@ -51,7 +51,7 @@ from sluicegate.proxy.status.status import Status, Successes
 from sluicegate.validation.from_keys import file_policies_of
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.origins import NOWHERE
-from sluicegate.validation.rulebook import FilePolicies, Rulebook, Suspended
+from sluicegate.validation.rulebook import FilePolicies, Rulebook, SuspendedTopics
 from sluicegate.validation.rules.rule import RuleUnusable
 
 if TYPE_CHECKING:
@@ -136,24 +136,24 @@ class Server:
 
     async def adopt(self, config: Config, source: Source = NOWHERE) -> None:
         """Put another configuration's policies in force; its other keys need a restart. Raises RuleUnusable."""
-        put_in_force = await self.compiled(config, source)
-        put_in_force()
+        activate_policies = await self.compiled(config, source)
+        activate_policies()
 
     async def compiled(self, config: Config, source: Source = NOWHERE) -> Callable[[], None]:
         """Compile another configuration's policies; the returned function puts them in force. Raises RuleUnusable."""
         parts, state = self._running.parts, self._running.state
         policies = await in_daemon_thread(lambda: self._policies_of(config, source))
 
-        def put_in_force() -> None:
+        def activate_policies() -> None:
             parts.rules.adopt(policies)
             if self._schema_watch is not None:
                 self._schema_watch.configure(config)
             state.config_generation += 1
             parts.observer.configure(exact_names(config))
 
-        return put_in_force
+        return activate_policies
 
-    def suspend(self, suspended: Suspended) -> None:
+    def suspend(self, suspended: SuspendedTopics) -> None:
         """Suspend enforcement for these topics, and for no others."""
         self._running.parts.rules.suspend(suspended)
 
@@ -232,10 +232,10 @@ class Server:
             self._probes,
         )
         await watch.probe()
-        if watch.leads_back is not None:
+        if watch.loop_reason is not None:
             await self._listeners.close()
             await self._close()
-            raise CannotStart(watch.leads_back)
+            raise CannotStart(watch.loop_reason)
         await self._listeners.started()
         outputs.push_metrics(config, state.snapshot)
         housekeeping = Housekeeping(
@@ -251,8 +251,8 @@ class Server:
         if self._probes_brokers:
             steps += self._steps_of_one_process(parts, state)
         registries = RegistryWatch(self._rule_makers.registries, self._waiting_records, self.status, self._schema_watch)
-        steps.append(registries.look_again)
-        self._tasks = [asyncio.get_running_loop().create_task(keep_on(step)) for step in steps]
+        steps.append(registries.repeat_look_ups)
+        self._tasks = [asyncio.get_running_loop().create_task(repeat_forever(step)) for step in steps]
         gc.collect()
         gc.freeze()  # these objects stay; the collector need not visit them again
         gc.set_threshold(*_COLLECTED_AFTER)
@@ -277,7 +277,7 @@ class Server:
         )
         state.clock_watch = ClockWatch(config.upstream, self._broker_tls, parts.login, self._mark, status, now_ms)
         self._schema_watch = SchemaWatch(config, status, SurveyReports(self.counters))
-        return [brokers.probe_again, state.clock_watch.measure_again, self._schema_watch.look_again]
+        return [brokers.probe_again, state.clock_watch.measure_again, self._schema_watch.repeat_look_ups]
 
     async def drain(self) -> None:
         """Stop accepting, wait at most `drain_timeout_seconds` for requests in flight, then close everything."""
@@ -291,7 +291,7 @@ class Server:
             session.drain()
         with suppress(TimeoutError):
             async with asyncio.timeout(self._config.drain_timeout_seconds):
-                await parts.sessions.all_ended()
+                await parts.sessions.wait_until_all_ended()
         left = len(parts.sessions)
         for session in parts.sessions:
             session.close_now()

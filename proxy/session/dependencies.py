@@ -46,7 +46,7 @@ class OnInternalError(Enum):
 class Settings(Protocol):
     """The topic settings of the cluster."""
 
-    def known_soon(self, topics: Iterable[str], /) -> CompletionFuture | None:
+    def settings_pending(self, topics: Iterable[str], /) -> CompletionFuture | None:
         """Return None if these topics can be validated now; otherwise a future that ends in time and never fails."""
 
 

@@ -1,4 +1,4 @@
-"""Exports metrics and request traces to an OpenTelemetry receiver (`otel`), by OTLP over HTTP.
+"""Exports metrics and request traces to an OpenTelemetry collector (`otel`), by OTLP over HTTP.
 
 OpenTelemetry's SDK is an extra: import the modules of this package only if `otel` is set.
 """

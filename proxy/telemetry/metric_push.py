@@ -1,7 +1,7 @@
 """Exports the families of /metrics every few seconds: the same names, labels, values and bounds.
 
 Counters are monotonic cumulative sums since the proxy's start. Their names have no `_total`: a store that follows
-Prometheus appends it. A thread of its own exports, so no client waits for a receiver. An export that fails is counted,
+Prometheus appends it. A thread of its own exports, so no client waits for a collector. An export that fails is counted,
 and one log line a minute has the reason. Nothing is kept for later: the next export has all of its figures.
 """
 
@@ -35,7 +35,7 @@ from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.reporting.metrics.collection import CollectMetrics
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.reporting.write_health import WriteHealth
-from sluicegate.proxy.telemetry.receiver import SCOPE, ExportFailed, Receiver
+from sluicegate.proxy.telemetry.receiver import SCOPE, Collector, ExportFailed
 
 _UNITS = {"seconds": "s", "bytes": "By"}
 _BOUND = "le"
@@ -111,7 +111,7 @@ class MetricPush:
     def __init__(
         self,
         collect: CollectMetrics,
-        receiver: Receiver,
+        collector: Collector,
         resource: Resource,
         every_seconds: float,
         counters: Counters,
@@ -120,8 +120,8 @@ class MetricPush:
         """`health`: where the results of exports are noted."""
         self._health = health
         self._collect = collect
-        self._receiver = receiver
-        self._exporter = receiver.metric_exporter()
+        self._collector = collector
+        self._exporter = collector.metric_exporter()
         self._resource = resource
         self._every_seconds = every_seconds
         self._counters = counters
@@ -135,7 +135,7 @@ class MetricPush:
 
     def close(self) -> None:
         """Export the last figures, for at most 2 s."""
-        self._receiver.end_at(time.monotonic() + _AT_THE_END_SECONDS)
+        self._collector.end_at(time.monotonic() + _AT_THE_END_SECONDS)
         self._ends.set()
         self._thread.join(_AT_THE_END_SECONDS)
         self._exporter.shutdown()
@@ -149,7 +149,7 @@ class MetricPush:
     def _push(self) -> None:
         try:
             data = metrics_data(self._resource, self._collect(), self._started_ns, time.time_ns())
-            rejected = self._rejected_of(self._receiver.response_to(lambda: self._exporter.export(data)))
+            rejected = self._rejected_of(self._collector.response_to(lambda: self._exporter.export(data)))
             if rejected:
                 self._failed(f"it rejected {rejected} of their points")
             else:
@@ -174,5 +174,5 @@ class MetricPush:
                 "metric export failed",
                 reason=reason,
                 failed_so_far=self._counters.otel_metrics_failed,
-                advice="check the receiver of otel.endpoint; the next export includes these values",
+                advice="check the collector of otel.endpoint; the next export includes these values",
             )

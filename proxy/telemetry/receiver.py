@@ -1,9 +1,9 @@
 """The OTLP exporters of OpenTelemetry's SDK, with the HTTP that they send by, and how the proxy describes itself.
 
 The exporters encode, and retry with a backoff. They send with `requests`, which bounds each read but not the whole
-request: a receiver that sends a byte at a time would occupy an exporter for ever. The transport adapter here bounds
+request: a collector that sends a byte at a time would occupy an exporter for ever. The transport adapter here bounds
 time and bytes of each request, reads the files of headers and certificates again for each one, and keeps the reason of
-a failure. A reason has no text from the receiver, so responses cannot write into the log.
+a failure. A reason has no text from the collector, so responses cannot write into the log.
 """
 
 import logging
@@ -66,18 +66,18 @@ _LATER = frozenset({429, 502, 503, 504})
 _PROTOBUF = "application/x-protobuf"
 _OWN_HEADERS = {"content-type": _PROTOBUF, "user-agent": "sluicegate"}
 
-# The SDK logs each attempt, with text of the receiver; the proxy logs one line a minute instead.
+# The SDK logs each attempt, with text of the collector; the proxy logs one line a minute instead.
 _sdk_log = logging.getLogger("opentelemetry")
 _sdk_log.addHandler(logging.NullHandler())
 _sdk_log.propagate = False
 
 
 class ExportFailed(Exception):
-    """The receiver did not accept an export; the text is the reason."""
+    """The collector did not accept an export; the text is the reason."""
 
 
-class Receiver:
-    """The receiver that `otel` names. For one thread; `end_at` may be called from another one."""
+class Collector:
+    """The collector that `otel` names. For one thread; `end_at` may be called from another one."""
 
     def __init__(self, keys: Otel) -> None:
         self._keys = keys

@@ -1,7 +1,7 @@
 """Creates spans of Produce requests by OpenTelemetry's semantic conventions for messaging and Kafka, and exports them.
 
-A thread of its own exports them after a bounded queue, so the event loop never waits for a receiver. Spans that find no
-room in the queue are dropped and counted, spans that the receiver does not take are counted too, and one log line a
+A thread of its own exports them after a bounded queue, so the event loop never waits for a collector. Spans that find
+no room in the queue are dropped and counted, spans that the collector does not take are counted too, and one log line a
 minute has the reason. The SDK's own BatchSpanProcessor is not used: its queue is bounded in spans, not in bytes, it
 takes finished spans, which the event loop would have to create, and it logs each drop there. Older releases, which
 `otel` accepts, do not count what they drop.
@@ -25,7 +25,7 @@ from sluicegate.proxy.reporting.bounded_text import printable
 from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.reporting.write_health import WriteHealth
-from sluicegate.proxy.telemetry.receiver import SCOPE, ExportFailed, Receiver
+from sluicegate.proxy.telemetry.receiver import SCOPE, Collector, ExportFailed
 from sluicegate.proxy.telemetry.request_traces import NOT_ACCEPTED, RequestSummary
 
 Value = str | int | float | bool | Sequence[str]
@@ -111,10 +111,10 @@ _TO_COUNT_SECONDS = 0.5
 class SpanPush:
     """Exports spans until `close`. `health`: where the results of exports are noted."""
 
-    def __init__(self, receiver: Receiver, resource: Resource, counters: Counters, health: WriteHealth) -> None:
+    def __init__(self, collector: Collector, resource: Resource, counters: Counters, health: WriteHealth) -> None:
         self._health = health
-        self._receiver = receiver
-        self._exporter = receiver.span_exporter()
+        self._collector = collector
+        self._exporter = collector.span_exporter()
         self._resource = resource
         self._counters = counters
         self._queue: BoundedQueue[RequestSummary] = BoundedQueue(_MAX_QUEUED, _MAX_QUEUED_BYTES)
@@ -135,7 +135,7 @@ class SpanPush:
     def close(self) -> None:
         """Export the queued spans, for at most 2 s; spans that are left are counted."""
         self._ends_at = time.monotonic() + _AT_THE_END_SECONDS
-        self._receiver.end_at(self._ends_at)
+        self._collector.end_at(self._ends_at)
         self._queue.close()
         self._ends.set()
         self._thread.join(_AT_THE_END_SECONDS)
@@ -165,7 +165,7 @@ class SpanPush:
 
     def _send(self, spans: list[ReadableSpan]) -> None:
         try:
-            response = self._receiver.response_to(lambda: self._exporter.export(spans))
+            response = self._collector.response_to(lambda: self._exporter.export(spans))
             rejected = min(self._rejected_of(response), len(spans))
         except ExportFailed as error:
             self._failed(len(spans), str(error))

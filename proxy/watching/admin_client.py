@@ -87,14 +87,14 @@ def read_states(
 ) -> list[ProxyState]:
     """Return the state of each proxy, in this order; they are read in parallel."""
 
-    def one(address: HostPort) -> ProxyState:
+    def read_proxy(address: HostPort) -> ProxyState:
         try:
             return ProxyState(address, read(address, token))
         except StateUnavailable as error:
             return ProxyState(address, None, str(error))
 
     with ThreadPoolExecutor(min(_AT_ONCE, len(addresses))) as threads:
-        return list(threads.map(one, addresses))
+        return list(threads.map(read_proxy, addresses))
 
 
 def suspend(address: HostPort, token: str | None, topic: str | None, reason: str, seconds: int) -> list[str]:

@@ -27,12 +27,12 @@ _UNITS = ("B", "kB", "MB", "GB", "TB")
 _THOUSAND = 1000
 
 
-def named(name: str | None) -> str:
+def printable_name(name: str | None) -> str:
     """Return a name without control characters."""
     return _NO_CLIENT_ID if name is None else printable(name) or "(empty)"
 
 
-def rate(number: float) -> str:
+def rate_text(number: float) -> str:
     """Return a rate with few digits: 0, 0.4, 12.5, 1,234."""
     return f"{number:,.0f}" if number >= 100 or number == 0 else f"{number:.1f}"
 
@@ -43,10 +43,10 @@ def size(number: float) -> str:
     while number >= _THOUSAND and unit < len(_UNITS) - 1:
         number /= _THOUSAND
         unit += 1
-    return f"{rate(number)} {_UNITS[unit]}"
+    return f"{rate_text(number)} {_UNITS[unit]}"
 
 
-def moment(ms: int) -> str:
+def iso_time(ms: int) -> str:
     """Return a time of the proxy's clock (Unix ms) in ISO 8601, UTC."""
     return datetime.fromtimestamp(ms / _THOUSAND, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
@@ -80,7 +80,7 @@ def main_reason(groups: Sequence[ViolationGroupState], now_ms: int) -> str:
     most = max(retried or groups, key=lambda each: each["batches"], default=None)
     if most is None:
         return ""
-    return f"{named(most['reason'])} ({NOT_STORED})" if retried else named(most["reason"])
+    return f"{printable_name(most['reason'])} ({NOT_STORED})" if retried else printable_name(most["reason"])
 
 
 def client_of(event: dict[str, Any]) -> str:

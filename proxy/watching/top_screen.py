@@ -11,7 +11,7 @@ from sluicegate.proxy.live.flow_history import rates_of
 from sluicegate.proxy.live.live_state import LiveState, ViolationGroupState
 from sluicegate.proxy.live.merged_state import merged_state
 from sluicegate.proxy.watching.admin_client import ProxyState
-from sluicegate.proxy.watching.formatting import diagnosis, main_reason, named, outcome, rate, size
+from sluicegate.proxy.watching.formatting import diagnosis, main_reason, outcome, printable_name, rate_text, size
 from sluicegate.validation.outcome import Outcome
 
 _WORST = 8
@@ -29,12 +29,12 @@ def screen(proxies: Sequence[ProxyState]) -> RenderableType:
     states = [proxy.state for proxy in proxies if proxy.state is not None]
     silent = [proxy for proxy in proxies if proxy.state is None]
     parts: list[RenderableType] = [_Proxies(proxies)]
-    parts += [Text(f"{proxy.address}: no response: {named(proxy.reason)}", "red") for proxy in silent]
+    parts += [Text(f"{proxy.address}: no response: {printable_name(proxy.reason)}", "red") for proxy in silent]
     if states:
         together = merged_state(states)
         parts += [
             Text(
-                f"{each['condition']}: {named(each['detail'])}\n  {each['advice']}",
+                f"{each['condition']}: {printable_name(each['detail'])}\n  {each['advice']}",
                 _STYLES.get(each["state"], "yellow"),
             )
             for each in together["conditions"]
@@ -86,11 +86,11 @@ class _Proxies:
 def _row(name: str, state: LiveState, columns: Sequence[str]) -> list[RenderableType]:
     flow = rates_of(state["history"])
     figures = {
-        "requests": rate(flow.requests),
-        "records": rate(flow.records),
+        "requests": rate_text(flow.requests),
+        "records": rate_text(flow.records),
         "produced": size(flow.size),
-        "rejected": rate(flow.rejected),
-        "observed": rate(flow.observed),
+        "rejected": rate_text(flow.rejected),
+        "observed": rate_text(flow.observed),
         "conns": f"{state['connections']['count']:,}",
     }
     return [name, *(figures[column] for column in columns), Text(state["state"], _STYLES.get(state["state"], "yellow"))]
@@ -137,7 +137,7 @@ def _topics(state: LiveState) -> Table:
 
     for name in sorted({*rates, *violated}, key=place)[:_WORST]:
         known, groups = rates.get(name), violated.get(name, [])
-        flow = ("-", "-") if known is None else (rate(known["batches"]), size(known["size"]))
+        flow = ("-", "-") if known is None else (rate_text(known["batches"]), size(known["size"]))
         rejected = sum(group["batches"] for group in groups if _is_rejected(group))
         observed = sum(group["batches"] for group in groups) - rejected
         topic = Text("unknown topic id") if name is None else _name(name)
@@ -167,4 +167,4 @@ def _last(state: LiveState) -> Table:
 
 def _name(name: str | None) -> Text:
     """Return the whole name; the table folds it."""
-    return Text(named(name))
+    return Text(printable_name(name))

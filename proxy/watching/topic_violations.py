@@ -7,7 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from sluicegate.proxy.live.live_state import ViolationGroupState
-from sluicegate.proxy.watching.formatting import client_of, client_owner_of, diagnosis, moment, named, outcome_in_words
+from sluicegate.proxy.watching.formatting import (
+    client_of,
+    client_owner_of,
+    diagnosis,
+    iso_time,
+    outcome_in_words,
+    printable_name,
+)
 from sluicegate.validation.event_schema import SCHEMA_VERSION, event_in
 
 _MAX_GROUPS = 10_000
@@ -92,11 +99,11 @@ def lines_about(topic: str, violation_groups: Sequence[ViolationGroupState]) -> 
     for group in violation_groups:
         by_client.setdefault(group["client_id"], []).append(group)
     if not by_client:
-        yield f"{named(topic)}: no violations recorded"
+        yield f"{printable_name(topic)}: no violations recorded"
         return
     since = min(group["first_ms"] for group in violation_groups)
     clients = "1 client" if len(by_client) == 1 else f"{len(by_client)} clients"
-    yield f"{named(topic)}: {clients} with violations since {moment(since)}"
+    yield f"{printable_name(topic)}: {clients} with violations since {iso_time(since)}"
     spared = [group for group in violation_groups if group["example"].get("enforced") is False]
     if spared:
         batches, of = sum(group["batches"] for group in spared), len({group["client_id"] for group in spared})
@@ -104,7 +111,7 @@ def lines_about(topic: str, violation_groups: Sequence[ViolationGroupState]) -> 
     for client_id, found in sorted(by_client.items(), key=lambda item: -sum(one["batches"] for one in item[1])):
         newest = max(found, key=lambda one: one["last_ms"])
         owner = client_owner_of(newest["example"])
-        yield f"{named(client_id)} ({client_of(newest['example'])}){f', owner: {owner}' if owner else ''}"
+        yield f"{printable_name(client_id)} ({client_of(newest['example'])}){f', owner: {owner}' if owner else ''}"
         for group in found:
             yield from _group_lines(group)
 
@@ -112,6 +119,6 @@ def lines_about(topic: str, violation_groups: Sequence[ViolationGroupState]) -> 
 def _group_lines(group: ViolationGroupState) -> Iterator[str]:
     batches = "1 batch" if group["batches"] == 1 else f"{group['batches']:,} batches"
     records = "1 bad record" if group["bad_records"] == 1 else f"{group['bad_records']:,} bad records"
-    times = f"{moment(group['first_ms'])} to {moment(group['last_ms'])}"
-    yield f"  {named(group['reason'])}: {batches}, {records}, {times}; {outcome_in_words(group)}"
+    times = f"{iso_time(group['first_ms'])} to {iso_time(group['last_ms'])}"
+    yield f"  {printable_name(group['reason'])}: {batches}, {records}, {times}; {outcome_in_words(group)}"
     yield f"    example: {diagnosis(group['example'])}"

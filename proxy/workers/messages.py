@@ -15,7 +15,7 @@ from sluicegate.proxy.live.live_snapshot import LiveQuery
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.reporting.metrics.counters import Snapshot
 from sluicegate.proxy.status.status import ActiveCondition, Successes
-from sluicegate.validation.rulebook import Suspended
+from sluicegate.validation.rulebook import SuspendedTopics
 
 _ENDS_WITHIN_SECONDS = 5.0
 
@@ -28,7 +28,7 @@ class Command(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class WorkerStarted:
     """The worker accepts connections."""
 
 
@@ -86,7 +86,7 @@ class Adopted:
 class Suspend:
     """A supervisor's request: suspend enforcement for these topics, and for no others."""
 
-    suspended: Suspended
+    suspended: SuspendedTopics
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class WorkerSnapshot:
 
 Request = Command | Compile | Adopt | Suspend | SnapshotRequest
 """What a supervisor sends."""
-Message = WorkerSnapshot | Started | CouldNotStart | Report | PoliciesCompiled | Adopted
+Message = WorkerSnapshot | WorkerStarted | CouldNotStart | Report | PoliciesCompiled | Adopted
 """What a worker sends."""
 
 

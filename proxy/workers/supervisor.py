@@ -41,15 +41,15 @@ from sluicegate.proxy.workers.messages import (
     Outbox,
     PoliciesCompiled,
     Report,
-    Started,
     Suspend,
     WorkerSnapshot,
+    WorkerStarted,
 )
 from sluicegate.proxy.workers.worker import run_worker
 from sluicegate.proxy.workers.worker_process import WorkerLauncher, WorkerProcess, Workers, choose_socket_folder
 from sluicegate.proxy.workers.worker_reports import WorkerReports
 from sluicegate.validation.origins import NOWHERE
-from sluicegate.validation.rulebook import Suspended
+from sluicegate.validation.rulebook import SuspendedTopics
 
 if TYPE_CHECKING:
     from sluicegate.proxy.admin.changes import Reload
@@ -175,7 +175,7 @@ class Supervisor:
         if late:
             self._log.error("workers still use the previous policies", workers=late, seconds=2 * _RELOAD_STEP_SECONDS)
 
-    def _suspend(self, suspended: Suspended) -> None:
+    def _suspend(self, suspended: SuspendedTopics) -> None:
         self._workers.send(Suspend(suspended))
 
     async def drain(self) -> None:
@@ -212,7 +212,7 @@ class Supervisor:
     def _on_message(self, worker: WorkerProcess, message: Message) -> None:
         worker.last_message_at, worker.unanswered = time.monotonic(), 0
         match message:
-            case Started():
+            case WorkerStarted():
                 worker.takes_connections = True
             case PoliciesCompiled(number, problem):
                 worker.compiled, worker.problem = number, problem

@@ -33,9 +33,9 @@ from sluicegate.proxy.workers.messages import (
     Report,
     Request,
     SnapshotRequest,
-    Started,
     Suspend,
     WorkerSnapshot,
+    WorkerStarted,
 )
 from sluicegate.validation.origins import NOWHERE
 from sluicegate.validation.rules.rule import RuleUnusable
@@ -71,7 +71,7 @@ class _Worker:
         probes_brokers: bool,
         source: Source,
     ) -> None:
-        bind = inherited.or_bind(bind_shared)
+        bind = inherited.inherited_or_bind(bind_shared)
         self._server = Server(config, bind=bind, mark=mark, probes_brokers=probes_brokers, source=source)
         self._supervisor = supervisor
         self._outbox = Outbox(supervisor, "to-supervisor")
@@ -95,7 +95,7 @@ class _Worker:
         loop = asyncio.get_running_loop()
         Inbox(self._supervisor, "from-supervisor", loop.call_soon_threadsafe, self._handle, self._ended.set)
         loop.add_signal_handler(signal.SIGTERM, self._ended.set)
-        self._outbox.send(Started())
+        self._outbox.send(WorkerStarted())
         await self._ended.wait()
         await self._server.drain()
         self._outbox.send(self._report())

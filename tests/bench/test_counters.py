@@ -49,18 +49,20 @@ def counted_with(tmp_path: Path) -> Iterator[tuple[Counter, subprocess.Popen[str
 
 
 @pytest.mark.long
-def test_twice_the_work_is_twice_the_instructions(counted_with: tuple[Counter, subprocess.Popen[str]]) -> None:
+def test_twice_the_work_takes_twice_the_counted_instructions(
+    counted_with: tuple[Counter, subprocess.Popen[str]],
+) -> None:
     with_counter, process = counted_with
     assert process.stdin is not None and process.stdout is not None
     to, answers = process.stdin, process.stdout
 
-    def work(size: int) -> None:
+    def request_work(size: int) -> None:
         to.write(f"{size}\n")
         to.flush()
         answers.readline()
 
-    work(1000)
-    once, twice = (with_counter.count(process.pid, lambda s=size: work(s)) for size in (100_000, 200_000))
+    request_work(1000)
+    once, twice = (with_counter.count(process.pid, lambda s=size: request_work(s)) for size in (100_000, 200_000))
 
     assert 1.8 < twice / once < 2.2
 

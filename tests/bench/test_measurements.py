@@ -16,7 +16,7 @@ from tests.oracle.kafka_java import KAFKA_NEW, kafka_folder
 ROOT = Path(__file__).parent.parent.parent
 
 
-async def test_no_schema_is_on_the_way_of_a_produce_request_or_its_answer() -> None:
+async def test_a_produce_request_and_its_response_use_no_construct_schema() -> None:
     assert await schemas_used(10) == 0
 
 
@@ -24,13 +24,13 @@ async def test_no_schema_is_on_the_way_of_a_produce_request_or_its_answer() -> N
     ("value", "at_least", "met"),
     [(0.9, False, True), (1.0, False, True), (1.1, False, False), (0.9, True, False), (1.0, True, True)],
 )
-def test_a_goal_is_a_bound(value: float, at_least: bool, met: bool) -> None:
+def test_a_figure_meets_its_goal_at_most_or_at_least_at_the_bound(value: float, at_least: bool, met: bool) -> None:
     assert Figure("f", "l", value, "", 1.0, at_least).met is met
 
 
 @pytest.mark.long
 @pytest.mark.timeout(600)
-def test_everything_is_measured_through_everything(tmp_path: Path) -> None:
+def test_the_short_benchmark_writes_every_figure_and_plot(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "bench", "--short", "--out", str(tmp_path)]
     # A JVM as the tests start it; this test does not check its speed.
     java = {"JAVA_TOOL_OPTIONS": " ".join([*from_archive(kafka_folder(KAFKA_NEW)), *SHORT_LIVED])}

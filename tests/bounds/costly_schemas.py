@@ -11,7 +11,7 @@ def enum_of(words: int) -> str:
     return json.dumps({"type": "array", "items": {"enum": MANY_WORDS[:words]}})
 
 
-def one_of(variants: int) -> str:
+def schema_with_variants(variants: int) -> str:
     made = [
         {"properties": {"kind": {"const": f"k{i}"}, "items": {"items": {"type": "integer", "minimum": i}}}}
         for i in range(variants)
@@ -28,7 +28,7 @@ def avro_chain(depth: int) -> str:
     return json.dumps(inner)
 
 
-def all_of_chain(depth: int) -> str:
+def all_of_chain_schema(depth: int) -> str:
     """Return a JSON Schema of definitions that refer twice to the next one, `depth` levels deep."""
     definitions: dict[str, Any] = {
         f"d{i}": {"allOf": [{"$ref": f"#/$defs/d{i + 1}"}, {"$ref": f"#/$defs/d{i + 1}"}]} for i in range(depth)
@@ -50,7 +50,7 @@ def messages(count: int) -> str:
 
 
 @cache
-def wide(salt: int) -> str:
+def wide_schema(salt: int) -> str:
     """Return a JSON Schema of 241 kB; different salts give different schemas."""
     names = {f"property-{salt}-{i:05d}": {"type": "string", "maxLength": i} for i in range(3_900)}
     return json.dumps({"type": "object", "properties": names})

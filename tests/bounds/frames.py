@@ -41,7 +41,7 @@ def compact_string(text: bytes) -> bytes:
     return uvarint(len(text) + 1) + text
 
 
-def head(key: int, version: int, correlation_id: int = 1) -> bytes:
+def request_head(key: int, version: int, correlation_id: int = 1) -> bytes:
     return struct.pack(">hhi", key, version, correlation_id)
 
 
@@ -51,7 +51,7 @@ def header(
     """Return a request's header; flexible versions get `tags`, by default none."""
     flexible = APIS[key].is_flexible(version) if key in APIS else True
     end = (b"\0" if tags is None else tags) if flexible else b""
-    return head(key, version, correlation_id) + short_string(client_id) + end
+    return request_head(key, version, correlation_id) + short_string(client_id) + end
 
 
 def request(key: int, version: int, body: bytes, correlation_id: int = 1, client_id: bytes = b"hostile") -> bytes:

@@ -129,14 +129,14 @@ def _record(**fields: bytes) -> bytes:
     return b"".join(fields.get(name, b"\0") for name in names)
 
 
-def long(value: int) -> bytes:
+def avro_long(value: int) -> bytes:
     """Return an Avro long."""
     return uvarint((value << 1) ^ (value >> 63))
 
 
 def _block(items: bytes, count: int) -> bytes:
     """Return an array or a map of one block that states its size."""
-    return long(-count) + long(len(items)) + items + b"\0" if count else b"\0"
+    return avro_long(-count) + avro_long(len(items)) + items + b"\0" if count else b"\0"
 
 
 def _items(field: str, item: bytes) -> Callable[[int], bytes]:
@@ -148,12 +148,12 @@ def _blocks(field: str, block: bytes) -> Callable[[int], bytes]:
 
 
 def _text(size: int, of: bytes = b"a") -> bytes:
-    return long(size // len(of) * len(of)) + of * (size // len(of))
+    return avro_long(size // len(of) * len(of)) + of * (size // len(of))
 
 
 def _entries(size: int) -> bytes:
     count = size // 11
-    return _record(by_name=_block(b"".join(long(6) + b"%06d" % i + b"\2\2s" for i in range(count)), count))
+    return _record(by_name=_block(b"".join(avro_long(6) + b"%06d" % i + b"\2\2s" for i in range(count)), count))
 
 
 def _nested_avro(size: int) -> bytes:
@@ -192,8 +192,8 @@ _OF_AVRO = [
     _avro("entries of a map", _entries, True),
     _avro("blocks of one masked string each", _blocks("mails", b"\1\4\2\0"), True),
     _avro("blocks of nothing that state a size", _blocks("nothing", b"\1\0"), False),
-    _avro("blocks of 2^62 nulls", _blocks("nothing", long(1 << 62)), False),
-    _avro("a block of 2^62 strings", lambda size: _record(mails=long(1 << 62) + b"\0" * size), None, True),
+    _avro("blocks of 2^62 nulls", _blocks("nothing", avro_long(1 << 62)), False),
+    _avro("a block of 2^62 strings", lambda size: _record(mails=avro_long(1 << 62) + b"\0" * size), None, True),
     _avro("numbers", _items("others", b"\2\1"), False),
     _avro("records of 127 nulls", _items("others", b"\x0e"), False),
     _avro("enums", _items("others", b"\x0c\2"), False),

@@ -10,7 +10,7 @@ from tests.bounds.side_process import report, serve_commands
 _EVERY_SECONDS = 0.010
 
 
-class Sleeper(threading.Thread):
+class SleepDelayMeter(threading.Thread):
     """`longest`: the longest delay after the time of waking (s), since it was set to zero."""
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class Sleeper(threading.Thread):
 
 def main() -> None:
     gc.disable()
-    sleeper = Sleeper()
+    sleeper = SleepDelayMeter()
     sleeper.start()
     report()
 

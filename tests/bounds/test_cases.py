@@ -17,7 +17,7 @@ _CASES = [
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("case", _CASES)
-def test_a_case_stays_within_the_bounds(case: Case, stages: Stages) -> None:
+def test_an_abusive_client_keeps_memory_and_delays_within_bounds(case: Case, stages: Stages) -> None:
     measured, repeated = stages.measure(case)
     MEASURED.append(measured)
     print(measured.summary())

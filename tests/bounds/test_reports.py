@@ -24,7 +24,7 @@ def rejected_request(topic: bytes = b"attacked", client_id: bytes = b"hostile") 
     return produce(9, {topic: [(0, hostile.bad_records(NONE, 1))]}, client_id=client_id)
 
 
-def accounted_for(stage: Stage) -> float:
+def written_or_lost_events(stage: Stage) -> float:
     """Return the number of events in the file and of events counted as lost."""
     lost = (stage.proxy.metric(f"sluicegate_violation_events_{how}_total") for how in ("dropped", "failed"))
     return sum(lost, len(stage.proxy.violations()))
@@ -59,7 +59,7 @@ def test_log_and_events_continue_with_whole_lines_after_a_limit_of_file_size(sta
 
     eventually(lambda: stage.proxy.violations_of("afterwards"), 10, "new events in the file")
     assert stage.faults_in_files(0) == []
-    eventually(lambda: accounted_for(stage) == 101, 10, "each event is in the file or counted as lost")
+    eventually(lambda: written_or_lost_events(stage) == 101, 10, "each event is in the file or counted as lost")
 
 
 def test_events_on_a_full_disk_delay_no_client(stage_of: StageMaker) -> None:
@@ -145,7 +145,7 @@ ODD_NAMES = [
 ]
 
 
-def test_odd_names_do_not_break_events_or_log(stage_of: StageMaker) -> None:
+def test_control_characters_in_names_are_escaped_in_events_and_log(stage_of: StageMaker) -> None:
     stage = stage_of()
     with ExitStack() as stack:
         for number, name in enumerate(ODD_NAMES):

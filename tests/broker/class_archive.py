@@ -10,13 +10,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.broker.kafka import Kafka
-from tests.oracle.java_program import archive_of
+from tests.oracle.java_program import class_archive_path
 from tests.oracle.kafka_java import kafka_folder
 
 
 def make(version: str) -> None:
     """Start a broker and stop it cleanly; Java writes the archive at its end."""
-    archive = archive_of(kafka_folder(version))
+    archive = class_archive_path(kafka_folder(version))
     archive.unlink(missing_ok=True)
     with TemporaryDirectory(dir=archive.parent) as folder:
         made = Path(folder) / archive.name

@@ -50,7 +50,7 @@ def meters_in(scrape: str) -> Meters:
     return {(match[1], match[2]): float(match[3]) for match in found if match and float(match[3])}
 
 
-def rise(before: Meters, after: Meters) -> Meters:
+def meter_increases(before: Meters, after: Meters) -> Meters:
     return {key: value - before.get(key, 0) for key, value in after.items() if value != before.get(key, 0)}
 
 

@@ -7,7 +7,7 @@ _PLAIN: Final = "org.apache.kafka.common.security.plain.PlainLoginModule require
 _BEARER: Final = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required"
 
 
-def secured(protocol: str, *mechanisms: str, **logins: str) -> dict[str, str]:
+def security_settings(protocol: str, *mechanisms: str, **logins: str) -> dict[str, str]:
     """Return the settings for a security protocol, and with SASL for the mechanisms; brokers use the first one.
 
     `logins`: the login module of each mechanism, by its name in lower case with underscores, as `scram_sha_256`.

@@ -90,14 +90,14 @@ def load_coordinators(bootstrap: str) -> None:
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "first"})
     admin = AdminClient({"bootstrap.servers": bootstrap})
 
-    def are_loaded() -> bool:
+    def is_coordinator_ready() -> bool:
         try:
             consumer.committed([TopicPartition("first", 0)], timeout=10)  # creates __consumer_offsets
         except KafkaException:
             return False
         return admin.list_consumer_groups().result().errors == []
 
-    eventually(are_loaded, _START_SECONDS)
+    eventually(is_coordinator_ready, _START_SECONDS)
     consumer.close()
 
 

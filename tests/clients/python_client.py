@@ -16,7 +16,7 @@ SECONDS = 60
 VALUES = range(10)
 
 
-def polluted() -> list[int]:
+def wrong_timestamps() -> list[int]:
     now = time.time_ns() // 1_000_000
     return [now, now * 1_000_000, now]
 
@@ -67,7 +67,7 @@ class Confluent:
 
     def reject(self) -> None:
         producer = confluent_kafka.Producer(self.where | {"linger.ms": 500})
-        for timestamp in polluted():
+        for timestamp in wrong_timestamps():
             producer.produce(
                 self.topic,
                 b"v",
@@ -120,7 +120,7 @@ class KafkaPython:
 
     def reject(self) -> None:
         producer = kafka.KafkaProducer(bootstrap_servers=self.bootstrap, linger_ms=500)
-        futures = [producer.send(self.topic, b"v", b"k", timestamp_ms=timestamp) for timestamp in polluted()]
+        futures = [producer.send(self.topic, b"v", b"k", timestamp_ms=timestamp) for timestamp in wrong_timestamps()]
         for future in futures:
             try:
                 future.get(SECONDS)
@@ -186,7 +186,7 @@ class Aio:
         async with aiokafka.AIOKafkaProducer(bootstrap_servers=self.bootstrap, linger_ms=500) as producer:
             futures = [
                 await producer.send(self.topic, b"v", b"k", timestamp_ms=timestamp, partition=0)
-                for timestamp in polluted()
+                for timestamp in wrong_timestamps()
             ]
             for result in await asyncio.gather(*futures, return_exceptions=True):
                 print(f"{type(result).__name__}: {result}")

@@ -13,7 +13,7 @@ from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
 from tests.clients.programs import BUILT
 from tests.docs.blocks import Block, blocks_of
-from tests.docs.shown import shows
+from tests.docs.shown import is_shown_in
 from tests.integration.topics import UNVALIDATED, VALIDATED, create_topic
 from tests.oracle.java_program import java_command
 from tests.oracle.kafka_java import KAFKA_NEW, ROOT, kafka_folder
@@ -99,7 +99,9 @@ def test_a_program_shows_what_the_page_shows(program: Block, bootstraps: tuple[s
     )  # fmt: skip
 
     assert done.returncode == 0, done.stderr
-    assert shows(program.shown, done.stdout), f"the page shows\n{program.shown}\nthe program printed\n{done.stdout}"
+    assert is_shown_in(program.shown, done.stdout), (
+        f"the page shows\n{program.shown}\nthe program printed\n{done.stdout}"
+    )
 
 
 def test_each_client_of_the_matrix_has_a_program() -> None:

@@ -22,7 +22,7 @@ from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import ProxyProcess
-from tests.broker.security import bearer_login, secured
+from tests.broker.security import bearer_login, security_settings
 from tests.broker.signed_tokens import SigningKey, allowing, validation_settings
 from tests.clients.programs import java_record, javascript_record
 from tests.integration.topics import DEFAULTS, UNVALIDATED
@@ -37,7 +37,7 @@ _CLAIM = "preferred_username"
 _OLD_MS = 2 * 86_400_000
 _LOGIN = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required"
 _OIDC = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler"
-_SETTINGS = secured("SASL_PLAINTEXT", "OAUTHBEARER", oauthbearer=bearer_login(_CLAIM)) | {
+_SETTINGS = security_settings("SASL_PLAINTEXT", "OAUTHBEARER", oauthbearer=bearer_login(_CLAIM)) | {
     "authorizer.class.name": AUTHORIZER,
     "super.users": f"User:broker;User:{_USER};User:{_PROXY};User:ANONYMOUS",
 }
@@ -148,7 +148,7 @@ def _now() -> int:
 
 
 @pytest.mark.parametrize("produce", [_java, _python, _javascript])
-def test_the_claim_decides_and_a_subject_that_is_exempt_does_not(
+def test_the_configured_claim_is_the_principal_and_an_exempt_subject_exempts_no_client(
     cluster: Cluster, proxy: ProxyProcess, produce: Callable[[Cluster, str, str, int], str]
 ) -> None:
     """Broker and proxy both know User:etl; the token's subject, which `exempt` names, exempts no client."""

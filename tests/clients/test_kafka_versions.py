@@ -17,7 +17,7 @@ from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
 from tests.clients.programs import PROGRAMS, Program
 from tests.clients.table import COLUMNS
-from tests.clients.test_matrix import COMPACTED, driven
+from tests.clients.test_matrix import COMPACTED, run_client_program
 from tests.integration.topics import VALIDATED
 from tests.oracle.kafka_java import ROOT
 
@@ -36,7 +36,7 @@ fill one table.
 
 
 @dataclass(frozen=True)
-class Pair:
+class BrokerAndProxy:
     """A broker and the proxy in front of it."""
 
     broker: Kafka
@@ -44,7 +44,7 @@ class Pair:
 
 
 @pytest.fixture(scope="module", params=VERSIONS)
-def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerAndProxy]:
     folder = tmp_path_factory.mktemp(f"kafka-{request.param}")
     broker = Kafka(request.param, folder / "kafka")
     limits = {name: int(value) for name, value in VALIDATED.items()}
@@ -53,7 +53,7 @@ def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         settings = {"defaults": limits, "topics": [{"match": "keyed-*", **COMPACTED}]}
         proxy = ProxyProcess(folder, broker.bootstrap, settings)
         try:
-            yield Pair(broker, proxy.start())
+            yield BrokerAndProxy(broker, proxy.start())
         finally:
             proxy.stop()
     finally:
@@ -95,16 +95,16 @@ def _result(version: str, client: str) -> Path:
 
 
 @pytest.mark.parametrize("program", CLIENTS, ids=lambda program: program.name)
-def test_a_client_works_with_each_release_and_reports_the_same_errors(program: Program, pair: Pair) -> None:
+def test_a_client_works_with_each_release_and_reports_the_same_errors(program: Program, pair: BrokerAndProxy) -> None:
     done: list[str] = []
     result = _result(pair.broker.version, program.name)
     result.parent.mkdir(parents=True, exist_ok=True)
     result.write_text("0")
 
-    def passed(what: str) -> None:
+    def mark_passed(what: str) -> None:
         done.append(what)
         result.write_text(str(len(done)))
 
-    assert driven(program, pair.broker, pair.proxy, passed)
+    assert run_client_program(program, pair.broker, pair.proxy, mark_passed)
     assert tuple(done) == COLUMNS
     result.write_text(str(len(COLUMNS) + 1))

@@ -52,10 +52,12 @@ def test_a_client_works_through_the_proxy_and_reports_the_same_errors(
     row = ROWS.setdefault(program.name, Row(program.name, program.version, program.requirements))
     if program.version is None:
         pytest.skip(f"requires {program.requirements}")
-    row.rejection = driven(program, broker, proxy, row.passed)
+    row.rejection = run_client_program(program, broker, proxy, row.passed)
 
 
-def driven(program: Program, broker: Kafka, proxy: ProxyProcess, passed: Callable[[str], None]) -> list[str]:
+def run_client_program(
+    program: Program, broker: Kafka, proxy: ProxyProcess, passed: Callable[[str], None]
+) -> list[str]:
     """Use a client in every way of the matrix, `passed` after each; return its errors after a rejection."""
     topic = create_topic(broker.bootstrap, UNVALIDATED, partitions=1)
     made = f"made-{uuid.uuid4().hex[:8]}"

@@ -50,7 +50,7 @@ def test_a_suite_of_go_runs_twice_and_a_test_that_fails_only_through_the_proxy_i
     assert done.returncode == 1
 
 
-def test_a_test_that_ran_only_once_is_a_difference() -> None:
+def test_a_test_that_ran_on_one_side_only_is_a_difference() -> None:
     assert differences({"a": "pass", "b": "fail"}, {"b": "fail", "c": "skip"}) == [
         "  a: pass at the broker, not run through the proxy",
         "  c: not run at the broker, skip through the proxy",

@@ -61,7 +61,7 @@ TRIED = {
 
 
 @pytest.mark.parametrize(("text", "line"), TRIED.items(), ids=[text.splitlines()[-1] for text in TRIED])
-def test_the_error_has_the_line_to_write(text: str, line: str) -> None:
+def test_a_common_misspelling_is_an_error_with_the_line_to_write(text: str, line: str) -> None:
     found = problems(text + "\n")
 
     corrections = [problem for problem in found if problem.endswith(f"; write {line}")]
@@ -166,12 +166,12 @@ def test_a_variable_with_single_underscores_is_unknown(variable: str, right: str
     assert found == f"environment {variable}: {expected}"
 
 
-def test_variables_of_others_are_left_alone() -> None:
+def test_environment_variables_with_single_underscores_are_ignored() -> None:
     names = ("SLUICEGATE_SERVICE_HOST", "SLUICEGATE_PORT_9092_TCP_ADDR", "SLUICEGATE_REVISION", "SLUICEGATE_PORT")
 
     assert loaded(SMALLEST, **dict.fromkeys(names, "x")).config == loaded(SMALLEST).config
 
 
-def test_the_model_is_searched_whole() -> None:
+def test_declared_corrections_are_found_in_nested_sections() -> None:
     assert any(section.model is Config for section in sections())
     assert {section for section, _ in keys_with_corrections()} >= {"topics[]", "requests[]", "upstream", "listen.tls"}

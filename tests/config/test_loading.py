@@ -24,13 +24,13 @@ def test_the_example_is_valid() -> None:
     assert config.violations.file == "violations.jsonl"
 
 
-def test_the_example_is_the_one_the_readme_explains() -> None:
+def test_the_readme_explains_every_line_of_the_example() -> None:
     example = (ROOT / "sluicegate.yaml").read_text().split("\n", 1)[1]
     readme = (ROOT / "README.md").read_text()
     assert all(line in readme for line in example.splitlines())
 
 
-def test_defaults() -> None:
+def test_missing_keys_get_the_documented_defaults() -> None:
     config = loaded(SMALLEST).config
 
     assert config.listen.host_for_clients == "127.0.0.1"
@@ -201,12 +201,12 @@ def test_the_deprecated_difference_is_accepted_with_a_warning() -> None:
     assert warning.startswith("c.yaml:4: defaults.message.timestamp.difference.max.ms is deprecated (KIP-937)")
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_configuration_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read: No such file or directory"):
         load_file(tmp_path / "none.yaml", {})
 
 
-def test_a_source_without_a_file() -> None:
+def test_a_configuration_can_be_loaded_without_a_file() -> None:
     data = {"upstream": {"bootstrap": ["h:1"]}, "listen": {"bootstrap": "h:2"}}
     assert load(Source("command line", data), {}).config.listen.port_of(0) == 3
 
@@ -214,13 +214,13 @@ def test_a_source_without_a_file() -> None:
 @pytest.mark.parametrize(
     ("text", "host", "port"), [("h:1", "h", 1), ("[::1]:9092", "::1", 9092), ("10.0.0.1:0", "10.0.0.1", 0)]
 )
-def test_addresses(text: str, host: str, port: int) -> None:
+def test_valid_host_port_addresses_are_parsed_and_printed_unchanged(text: str, host: str, port: int) -> None:
     assert parse_host_port(text) == HostPort(host, port)
     assert str(parse_host_port(text)) == text
 
 
 @pytest.mark.parametrize("text", ["h", "h:", "h:x", "h:70000", "::1:9092", 9092, None, "h:-1"])
-def test_invalid_addresses(text: object) -> None:
+def test_rejects_addresses_without_a_host_and_a_port(text: object) -> None:
     with pytest.raises(ValueError, match=r"host:port|brackets"):
         parse_host_port(text)
 
@@ -238,13 +238,13 @@ def test_invalid_addresses(text: object) -> None:
         ("tls: {certificate_file: c}", "listen.tls.key_file: this key is required"),
     ],
 )
-def test_tls_that_cannot_be_meant(listen: str, message: str) -> None:
+def test_inconsistent_listener_tls_keys_are_errors(listen: str, message: str) -> None:
     (problem,) = problems(f"upstream: {{bootstrap: ['h:1']}}\nlisten: {{bootstrap: '127.0.0.1:2', {listen}}}\n")
 
     assert message in problem
 
 
-def test_upstream_tls_and_login() -> None:
+def test_upstream_tls_and_sasl_are_loaded_with_a_password_from_the_environment() -> None:
     text = SMALLEST.replace(
         "{bootstrap: ['h:1']}",
         "{bootstrap: ['h:1'], topic_settings: true, tls: {ca_file: ca.pem}, "

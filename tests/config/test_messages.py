@@ -114,7 +114,7 @@ def test_errors_about_other_sections_name_the_key_and_the_remedy(text: str, expe
         ),
     ],
 )
-def test_messages_about_advertised_names(listen: str, expected: str) -> None:
+def test_errors_about_advertised_names_say_what_to_write(listen: str, expected: str) -> None:
     (found,) = problems(
         f"upstream: {{bootstrap: h:1}}\nlisten: {{bootstrap: '0.0.0.0:9092', {listen}}}".replace(
             "0.0.0.0:9092", "127.0.0.1:9092"
@@ -146,7 +146,7 @@ def test_invalid_yaml_has_one_error(text: str, expected: str) -> None:
     assert found.startswith(expected), found
 
 
-def test_an_option_is_named_by_its_name() -> None:
+def test_an_error_in_a_command_line_option_names_the_option() -> None:
     upstream = Option("--upstream", ("upstream", "bootstrap"), "nonsense")
     listen = Option("--listen", ("listen", "bootstrap"), "h:99999")
 

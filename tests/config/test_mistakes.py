@@ -107,7 +107,7 @@ def test_an_odd_value_anywhere_is_accepted_or_an_error(where: str) -> None:
 
 @given(st.lists(st.tuples(st.integers(0, len(EXAMPLE)), st.text(max_size=4) | st.sampled_from(ODD)), max_size=4))
 @settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow], deadline=None)
-def test_a_damaged_file_has_a_readable_error(damage: list[tuple[int, str]]) -> None:
+def test_a_corrupt_file_has_a_readable_error(damage: list[tuple[int, str]]) -> None:
     text = EXAMPLE
     for at, what in damage:
         text = text[:at] + what + text[at + len(what) % 3 :]
@@ -186,7 +186,9 @@ def test_any_options_have_a_readable_error(upstream: str, listen: str) -> None:
         (b"a: 1\n" * (4 << 20), "more than 16 MiB"),
     ],
 )
-def test_an_unreadable_file_is_one_line(content: bytes | str | None, reason: str, tmp_path: Path) -> None:
+def test_an_unreadable_configuration_file_is_an_error_of_one_line(
+    content: bytes | str | None, reason: str, tmp_path: Path
+) -> None:
     file = tmp_path / "c.yaml"
     if isinstance(content, bytes):
         file.write_bytes(content)

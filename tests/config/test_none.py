@@ -18,13 +18,13 @@ from tests.config.reading import SMALLEST, loaded, problems
 BEFORE, AFTER, BYTES = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms", "max.message.bytes"
 
 
-def every_section(section: type, path: tuple[str, ...] = ()) -> dict[type, tuple[str, ...]]:
+def sections_with_paths(section: type, path: tuple[str, ...] = ()) -> dict[type, tuple[str, ...]]:
     """Return each section of the model, with a path to it."""
     found = {section: path}
     for key in each_key_of(section):
         for inner in (section_of(key.annotation), section_of(item_of(key.annotation))):
             if inner is not None:
-                found = every_section(inner, (*path, key.name)) | found
+                found = sections_with_paths(inner, (*path, key.name)) | found
     return found
 
 
@@ -55,7 +55,7 @@ def test_a_floor_with_none_has_no_bound() -> None:
     assert rulebook_of(loaded(text).config).of("t").after_max_ms == 3_600_000
 
 
-def test_none_of_any_other_optional_number_equals_a_missing_key() -> None:
+def test_none_for_an_optional_number_equals_a_missing_key() -> None:
     names = [key.name for key in each_key_of(type(loaded(SMALLEST).config.limits)) if takes_none(key.annotation)]
     assert "max_connections" in names
     text = "limits: {" + ", ".join(f"{name}: none" for name in names) + "}"
@@ -66,7 +66,7 @@ def test_none_of_any_other_optional_number_equals_a_missing_key() -> None:
     assert loaded(f"{SMALLEST}topics: [{{match: t, {rule}}}]").config.topics[0].rules[0].value.max_size is None
 
 
-def test_a_number_that_is_never_none_rejects_the_word() -> None:
+def test_a_required_number_rejects_none() -> None:
     assert problems(SMALLEST + "limits: {max_in_flight: none}") == [
         "c.yaml:3: limits.max_in_flight: expected a whole number, as 1; found 'none'"
     ]
@@ -76,7 +76,7 @@ def test_the_json_schema_and_the_page_offer_none_for_exactly_the_numbers_that_ta
     whole = schema_of_file()
     rows = page()
     seen = 0
-    for section, path in every_section(Config).items():
+    for section, path in sections_with_paths(Config).items():
         properties = (whole if section is Config else whole["$defs"][section.__name__])["properties"]
         for key in each_key_of(section):
             quantity = note_of(key.annotation, Quantity)

@@ -76,5 +76,5 @@ def test_no_module_reads_files_by_itself_but_those_named_here() -> None:
     "call",
     ["open(name)", "Path(name).open('rb')", "os.open(name, 0)", "file.read_bytes()", "make(cafile=name)", "p.stat()"],
 )
-def test_it_finds_calls_that_read_files(call: str) -> None:
+def test_the_check_finds_each_call_that_reads_a_file(call: str) -> None:
     assert list(calls_on_files(call)) != []

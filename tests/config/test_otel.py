@@ -8,7 +8,7 @@ from tests.config.reading import SMALLEST, loaded, problems
 SECRET = "S3CRET"
 
 
-def otel_with(keys: str) -> str:
+def configuration_with_otel(keys: str) -> str:
     return SMALLEST + f"otel: {{endpoint: 'http://c:4318', {keys}}}\n"
 
 
@@ -37,7 +37,7 @@ def test_headers_are_read_as_opentelemetry_writes_them_in_its_variable(text: str
     ],
 )
 def test_errors_about_headers_do_not_show_their_content(text: str) -> None:
-    (problem,) = problems(otel_with(f"headers: '{text}'"))
+    (problem,) = problems(configuration_with_otel(f"headers: '{text}'"))
 
     assert problem.startswith("c.yaml:3: otel: headers: ")
     assert SECRET not in problem
@@ -51,13 +51,13 @@ def test_errors_about_headers_do_not_show_their_content(text: str) -> None:
         ("traces_per_second: -1", "c.yaml:3: otel.traces_per_second: expected a whole number of 0 to"),
     ],
 )
-def test_errors_name_the_key(keys: str, words: str) -> None:
-    (problem,) = problems(otel_with(keys))
+def test_errors_in_the_otel_section_name_the_key(keys: str, words: str) -> None:
+    (problem,) = problems(configuration_with_otel(keys))
 
     assert problem.startswith(words)
 
 
-def test_an_endpoint_is_a_url_without_a_login() -> None:
+def test_rejects_an_otel_endpoint_with_a_login() -> None:
     (no_url,) = problems(SMALLEST + "otel: {endpoint: 'c:4318'}")
     (login,) = problems(SMALLEST + f"otel: {{endpoint: 'http://u:{SECRET}@c'}}")
 
@@ -67,7 +67,7 @@ def test_an_endpoint_is_a_url_without_a_login() -> None:
 
 
 def test_several_workers_share_the_traces_and_leave_metrics_to_their_supervisor() -> None:
-    config = loaded(otel_with("traces_per_second: 10") + "workers: 4").config
+    config = loaded(configuration_with_otel("traces_per_second: 10") + "workers: 4").config
 
     otel = config.of_one_worker(config.listen.bootstrap).otel
 

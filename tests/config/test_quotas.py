@@ -29,6 +29,6 @@ def test_an_error_names_key_and_line(text: str, wrong: str) -> None:
     assert problem.startswith("c.yaml:")
 
 
-def test_bytes_carry_units() -> None:
+def test_byte_rates_of_quotas_accept_units() -> None:
     (quota,) = loaded(QUOTA % "principal: 'User:*', client_id: etl, bytes_per_second: 5MiB").config.quotas
     assert quota.bytes_per_second == 5 * 1024 * 1024

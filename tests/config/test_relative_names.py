@@ -100,7 +100,7 @@ def keys_that_name_files(section: type[Any] = Config, before: str = "") -> Itera
             yield name
 
 
-def test_every_key_of_the_model_that_names_a_file_is_here() -> None:
+def test_every_key_that_names_a_file_is_tested_here() -> None:
     assert set(keys_that_name_files()) - _BASE_IS_THE_PROCESS == set(KEYS)
 
 
@@ -116,7 +116,7 @@ def _value_at(config: Any, key: str) -> Any:
 
 @pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize(("given", "expected"), [("sub/x", "{folder}/sub/x"), ("/etc/x", "/etc/x")])
-def test_it_begins_at_the_configurations_folder(
+def test_a_relative_file_name_starts_at_the_folder_of_the_configuration(
     key: str, given: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "elsewhere").mkdir()
@@ -131,7 +131,7 @@ def test_it_begins_at_the_configurations_folder(
     assert _value_at(config, key) == expected.format(folder=tmp_path)
 
 
-def test_in_a_file_of_topics_it_begins_at_that_files_folder(tmp_path: Path) -> None:
+def test_a_relative_name_in_a_topic_file_starts_at_the_folder_of_that_file(tmp_path: Path) -> None:
     for team in ("one", "two"):
         (tmp_path / team).mkdir()
         (tmp_path / team / "t.yaml").write_text(f"topics: [{{match: {team}, {_SCHEMA}}}]")
@@ -147,7 +147,7 @@ def test_in_a_file_of_topics_it_begins_at_that_files_folder(tmp_path: Path) -> N
     ]
 
 
-def test_through_a_link_it_begins_beside_the_link(tmp_path: Path) -> None:
+def test_a_relative_name_in_a_linked_file_starts_at_the_folder_of_the_link(tmp_path: Path) -> None:
     """Like the files of a ConfigMap, with schemas beside them as links too."""
     (tmp_path / "..data").mkdir()
     (tmp_path / "..data" / "c.yaml").write_text(_HEAD + f"topics: [{{match: own, {_SCHEMA}}}]")
@@ -158,7 +158,7 @@ def test_through_a_link_it_begins_beside_the_link(tmp_path: Path) -> None:
     assert _value_at(config, "topics.0.rules.0.value.schema.file") == f"{tmp_path}/own.json"
 
 
-def test_a_variable_begins_at_the_configurations_folder_too(tmp_path: Path) -> None:
+def test_a_relative_name_in_a_variable_starts_at_the_folder_of_the_configuration(tmp_path: Path) -> None:
     (tmp_path / "c.yaml").write_text(_HEAD)
 
     config = load_file(tmp_path / "c.yaml", {"SLUICEGATE__ADMIN__TOKEN_FILE": "token"}).config

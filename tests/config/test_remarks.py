@@ -34,7 +34,7 @@ def test_a_pattern_that_never_decides_is_reported(matches: tuple[str, ...], line
 @pytest.mark.parametrize(
     "matches", [("a", "b"), ("orders-eu*", "orders*"), ("/a.*/", "/ab/"), ("t?", "t*"), ("a*", "*")]
 )
-def test_patterns_that_decide_something_are_not(matches: tuple[str, ...]) -> None:
+def test_patterns_that_decide_some_topic_are_not_reported(matches: tuple[str, ...]) -> None:
     assert loaded(topics(*matches)).warnings == ()
 
 
@@ -59,7 +59,7 @@ def test_many_topics_are_compared_in_time() -> None:
     assert loaded(topics(*matches)).warnings == ()
 
 
-def test_a_dot_that_is_a_dot_is_worth_a_hint() -> None:
+def test_a_glob_with_a_literal_dot_before_a_wildcard_is_a_hint() -> None:
     found = loaded(topics("compacted.*", "a.b.*", "x*", "/y.*/"))
 
     assert found.warnings == ()
@@ -124,7 +124,7 @@ UNNAMED = {
 
 
 @pytest.mark.parametrize("policy", NAMED.values(), ids=NAMED)
-def test_a_policy_with_principals_needs_a_declaration(policy: str) -> None:
+def test_a_policy_with_principals_and_no_declaration_is_a_warning(policy: str) -> None:
     (warning,) = loaded(SMALLEST + policy).warnings
 
     assert warning.startswith("c.yaml:3: ")
@@ -140,7 +140,7 @@ def test_a_policy_without_principals_needs_no_declaration(policy: str) -> None:
     "key", ["sasl.oauthbearer.sub.claim.name: azp", "oauth.username.claim: sub", "user_name_is_principal: [PLAIN]"]
 )
 @pytest.mark.parametrize("policy", NAMED.values(), ids=NAMED)
-def test_with_a_declaration_nothing_is_missing(policy: str, key: str) -> None:
+def test_a_policy_with_principals_and_a_declaration_has_no_warning(policy: str, key: str) -> None:
     declared = SMALLEST.replace("listen: {", f"listen: {{{key}, ") + policy
 
     assert loaded(declared).warnings == ()
@@ -210,7 +210,7 @@ def test_a_bound_that_was_written_in_seconds_is_reported(key: str, bound: str, w
 @pytest.mark.parametrize(
     "bound", ["3600ms", "3600s", "1500", "30000", "60000", "3600000", "86400000", "0", "5", "3601"]
 )
-def test_a_bound_with_a_unit_or_in_milliseconds_is_not(bound: str) -> None:
+def test_a_bound_with_a_unit_or_in_milliseconds_is_not_reported(bound: str) -> None:
     assert loaded(SMALLEST + f"topics: [{{match: t, message.timestamp.after.max.ms: {bound}}}]").warnings == ()
 
 

@@ -47,7 +47,7 @@ def test_an_error_names_key_and_line(text: str, wrong: str) -> None:
     assert problem.startswith("c.yaml:")
 
 
-def test_sizes_and_numbers_carry_units() -> None:
+def test_sizes_and_counts_of_rules_accept_units() -> None:
     (topic,) = loaded(RULE % "value: {max_size: 1KiB}, headers: {max_size: 4kB, max_count: 0}").config.topics
     assert topic.rules is not None and topic.rules[0].value is not None and topic.rules[0].headers is not None
     assert (topic.rules[0].value.max_size, topic.rules[0].headers.max_size) == (1024, 4000)

@@ -38,7 +38,7 @@ def texts_of(annotation: Any, path: str = "", above: tuple[Any, ...] = ()) -> It
 TEXTS = [each for each in texts_of(Config) if not each[0].endswith("file")]  # the system decides the names of files
 
 
-def test_the_texts_of_a_policy_are_found() -> None:
+def test_every_text_key_of_a_policy_is_tested_here() -> None:
     paths = " ".join(path for path, _ in TEXTS)
 
     for expected in ("sensitive", "replacement", "quarantine", "owner", "patterns", "required", "cel"):
@@ -46,13 +46,13 @@ def test_the_texts_of_a_policy_are_found() -> None:
 
 
 @pytest.mark.parametrize("kind", [kind for _, kind in TEXTS], ids=[path for path, _ in TEXTS])
-def test_half_a_character_is_rejected(kind: Any) -> None:
+def test_a_text_with_half_a_surrogate_pair_is_rejected(kind: Any) -> None:
     with pytest.raises(ValidationError):
         TypeAdapter(kind).validate_python(HALF)
 
 
 @pytest.mark.parametrize(("field", "replacement"), [("a", r'"\ud800"'), (r'"a\udfff"', "x")])
-def test_the_message_names_the_text(field: str, replacement: str) -> None:
+def test_the_error_says_which_text_has_half_a_character(field: str, replacement: str) -> None:
     with pytest.raises(ConfigError, match="half a character"):
         load(read_yaml(SENSITIVE % (field, replacement), "f"), {})
 

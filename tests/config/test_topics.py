@@ -25,7 +25,7 @@ def topics(*entries: str, more: str = "") -> str:
         (["match: a, quarantine: b, checks: none"], "quarantine and checks: none exclude each other"),
     ],
 )
-def test_invalid_combinations(entries: list[str], words: str) -> None:
+def test_contradicting_quarantine_settings_are_errors(entries: list[str], words: str) -> None:
     (problem,) = problems(topics(*entries))
 
     assert words in problem
@@ -37,14 +37,14 @@ def test_events_and_records_have_topics_of_their_own() -> None:
     assert "b is violations.topic" in problem
 
 
-def test_an_entry_before_it_leaves_the_dead_letter_topic_out() -> None:
+def test_an_earlier_entry_excludes_the_dead_letter_topic_from_quarantine() -> None:
     rules = rulebook_of(loaded(topics("match: a.dead", "match: 'a.*', quarantine: a.dead", "match: a")).config)
 
     assert (rules.of("a.b").mode, rules.of("a.b").dead_letters) == (Mode.QUARANTINE, "a.dead")
     assert (rules.of("a.dead").mode, rules.of("a").mode) == (Mode.REJECT, Mode.REJECT)
 
 
-def test_an_entrys_own_word_goes_before_the_defaults() -> None:
+def test_the_mode_of_an_entry_overrides_the_defaults() -> None:
     text = topics("match: a, quarantine: b", more="defaults: {mode: observe, fix: {timestamp: now}}\n")
     rules = rulebook_of(loaded(text).config)
 
@@ -67,7 +67,7 @@ def test_an_entry_that_observes_copies_to_its_dead_letter_topic_and_a_floor_that
     assert (alone.observing().dead_letters, alone.observing().mode) == (None, Mode.OBSERVE)
 
 
-def test_workers_share_the_memory() -> None:
+def test_workers_share_the_quarantine_memory_equally() -> None:
     config = loaded(topics("match: a, quarantine: b", more="workers: 4\n")).config
 
     share = config.of_one_worker(config.listen.bootstrap).limits.max_quarantined_bytes

@@ -12,7 +12,7 @@ def test_the_current_version_is_the_default(text: str) -> None:
 
 
 @pytest.mark.parametrize("version", ["2", "'2'", "17"])
-def test_a_newer_file_is_one_error_that_says_what_to_do(version: str) -> None:
+def test_a_newer_version_is_one_error_with_a_remedy(version: str) -> None:
     """The keys of a newer file may be unknown, which would hide the reason."""
     (problem,) = problems(f"{SMALLEST}version: {version}\nnew_key: 5\ntopics: [{{match: a, newer: b}}]\n")
 
@@ -22,14 +22,14 @@ def test_a_newer_file_is_one_error_that_says_what_to_do(version: str) -> None:
     )
 
 
-def test_the_environment_may_give_it() -> None:
+def test_a_version_from_the_environment_is_checked() -> None:
     (problem,) = problems(SMALLEST, SLUICEGATE__VERSION="3")
 
     assert problem.startswith("environment SLUICEGATE__VERSION: version: this file has version 3")
 
 
 @pytest.mark.parametrize("version", ["0", "-1", "1.5", "new", "[2]", "9" * 5000])
-def test_other_values_are_errors_of_the_key(version: str) -> None:
+def test_invalid_versions_are_errors_of_the_key(version: str) -> None:
     path: Path = ("version",)
     (problem,) = problems(f"{SMALLEST}version: {version}\n")
 

@@ -56,7 +56,7 @@ Topics = list[tuple[str, Partitions]]
 Build = Callable[[int], Partitions]
 
 
-def nothing(_now: int) -> Topics:
+def no_partitions(_now: int) -> Topics:
     return []
 
 
@@ -73,14 +73,14 @@ class Case:
     versions: range = range(3, 14)
     acks: int = -1
     transactional_id: str | None = None
-    beside: Callable[[int], Topics] = nothing
+    beside: Callable[[int], Topics] = no_partitions
     difference: str | None = None
 
     def topics(self, now: int) -> Topics:
         return [(self.kind, self.build(now)), *self.beside(now)]
 
 
-def one(records: Callable[[int], bytes | None]) -> Build:
+def one_partition(records: Callable[[int], bytes | None]) -> Build:
     return lambda now: [(0, records(now))]
 
 
@@ -89,7 +89,7 @@ def times(*offsets: int | None) -> Callable[[int], list[Rec]]:
     return lambda now: [Rec(-1 if o is None else now + o, value=b"value %d" % i) for i, o in enumerate(offsets)]
 
 
-def absolute(*timestamps: int) -> Callable[[int], list[Rec]]:
+def records_at(*timestamps: int) -> Callable[[int], list[Rec]]:
     return lambda now: [Rec(now), *(Rec(t) for t in timestamps)]
 
 
@@ -103,14 +103,14 @@ TIMES: dict[str, Callable[[int], list[Rec]]] = {
     "all bad": times(-2 * DAY, -2 * DAY, 2 * HOUR, 2 * HOUR),
     "no time": times(None, None),
     "no time among bad": times(None, -2 * DAY, None),
-    "zero": absolute(0),
+    "zero": records_at(0),
     "seconds": lambda now: [Rec(now), Rec(now // 1000)],
     "microseconds": lambda now: [Rec(now), Rec(now * 1000)],
     "nanoseconds": lambda now: [Rec(now), Rec(now * 1_000_000), Rec(now)],
-    "negative": absolute(-2, -1_700_000_000_000),
-    "long max": absolute(LONG_MAX),
-    "long min": absolute(LONG_MIN),
-    "around the overflow": absolute(LONG_MIN + 1_800_000_000_000, LONG_MAX - 1_800_000_000_000),
+    "negative": records_at(-2, -1_700_000_000_000),
+    "long max": records_at(LONG_MAX),
+    "long min": records_at(LONG_MIN),
+    "around the overflow": records_at(LONG_MIN + 1_800_000_000_000, LONG_MAX - 1_800_000_000_000),
     "many": lambda now: [Rec(now if i % 7 else now * 1000) for i in range(300)],
 }
 
@@ -121,7 +121,7 @@ def _times_cases() -> list[Case]:
         for codec_name, codec in CODECS.items():
             versions = range(7, 14) if codec == ZSTD else range(3, 14)
             for kind in ("bounded", "append-time", "open"):
-                build = one(lambda now, r=records, c=codec: batch(r(now), c))
+                build = one_partition(lambda now, r=records, c=codec: batch(r(now), c))
                 cases.append(Case(f"times: {what}, {codec_name}", kind, build, versions))
     return cases
 
@@ -139,7 +139,7 @@ def _key_cases() -> list[Case]:
             "empty value and headers": lambda now: [Rec(now, value=b"", headers=[(b"", None), (b"h", b"x")])],
         }
         for what, records in keys.items():
-            build = one(lambda now, r=records, c=codec: batch(r(now), c))
+            build = one_partition(lambda now, r=records, c=codec: batch(r(now), c))
             cases += [Case(f"keys: {what}, {codec_name}", kind, build, versions) for kind in ("compacted", "bounded")]
     return cases
 
@@ -189,10 +189,12 @@ def _header_cases() -> list[Case]:
     cases = []
     for what, change in changes.items():
         for codec in (NONE, LZ4):
-            build = one(lambda now, ch=change, c=codec: batch(good(now), c, **ch))
+            build = one_partition(lambda now, ch=change, c=codec: batch(good(now), c, **ch))
             kinds = ("bounded", "append-time") if "append time" in what else ("bounded",)
             cases += [Case(f"header: {what}, codec {codec}", kind, build) for kind in kinds]
-    two_bad = one(lambda now: batch([Rec(now), Rec(now, key=None)], flags=LOG_APPEND_TIME_FLAG, max_timestamp=1))
+    two_bad = one_partition(
+        lambda now: batch([Rec(now), Rec(now, key=None)], flags=LOG_APPEND_TIME_FLAG, max_timestamp=1)
+    )
     cases.append(Case("header: claims log append time, bad max, null key", "compacted", two_bad))
     return cases
 
@@ -230,7 +232,7 @@ def _payload_cases() -> list[Case]:
     for what, payload in payloads.items():
         for codec_name, codec in CODECS.items():
             versions = range(7, 14) if codec == ZSTD else range(3, 14)
-            build = one(
+            build = one_partition(
                 lambda now, p=payload, c=codec: batch([], c, payload=p, count=1, base_timestamp=now, max_timestamp=now)
             )
             cases.append(Case(f"payload: {what}, {codec_name}", "bounded", build, versions))
@@ -238,8 +240,8 @@ def _payload_cases() -> list[Case]:
         if codec == NONE:
             continue
         versions = range(7, 14) if codec == ZSTD else range(3, 14)
-        garbage = one(lambda now, c=codec: batch(good(now), c, compressed=b"this is not compressed"))
-        nothing = one(lambda now, c=codec: batch(good(now), c, compressed=b""))
+        garbage = one_partition(lambda now, c=codec: batch(good(now), c, compressed=b"this is not compressed"))
+        no_partitions = one_partition(lambda now, c=codec: batch(good(now), c, compressed=b""))
         for what, change in (
             ("cut short", lambda data: data[:-3]),
             ("cut in half", lambda data: data[: len(data) // 2]),
@@ -247,36 +249,46 @@ def _payload_cases() -> list[Case]:
             ("twice", lambda data: data + data),
             ("a flipped bit", lambda data: data[:-12] + bytes([data[-12] ^ 0x10]) + data[-11:]),
         ):
-            changed = one(lambda now, c=codec, ch=change: batch(good(now), c, compressed=ch(compressed(now, c))))
+            changed = one_partition(
+                lambda now, c=codec, ch=change: batch(good(now), c, compressed=ch(compressed(now, c)))
+            )
             cases.append(Case(f"payload: {what}, {codec_name}", "bounded", changed, versions))
-            bad = one(lambda now, c=codec, ch=change: batch(many(now), c, compressed=ch(compressed(now, c, many))))
-            cases.append(Case(f"payload: {what} with bad times, {codec_name}", "bounded", bad, versions))
+            batch_with_bad_time = one_partition(
+                lambda now, c=codec, ch=change: batch(
+                    records_with_late_bad_times(now), c, compressed=ch(compressed(now, c, records_with_late_bad_times))
+                )
+            )
+            cases.append(
+                Case(f"payload: {what} with bad times, {codec_name}", "bounded", batch_with_bad_time, versions)
+            )
         cases += [
             Case(f"payload: garbage, {codec_name}", "bounded", garbage, versions),
-            Case(f"payload: nothing, {codec_name}", "bounded", nothing, versions),
+            Case(f"payload: nothing, {codec_name}", "bounded", no_partitions, versions),
         ]
     with_size = lambda now: lz4.frame.compress(plain(good(now), now), store_size=True)  # noqa: E731
-    cut_in_block = one(lambda now: batch(good(now), LZ4, compressed=with_size(now)[:-12]))
-    skippable = one(lambda now: batch(good(now), LZ4, compressed=b"\x50\x2a\x4d\x18\4\0\0\0abcd" + with_size(now)))
-    wrong_size = one(lambda now: batch(good(now), LZ4, compressed=with_lz4_content_size(with_size(now), 7)))
-    wrong_sum = one(
+    cut_in_block = one_partition(lambda now: batch(good(now), LZ4, compressed=with_size(now)[:-12]))
+    skippable = one_partition(
+        lambda now: batch(good(now), LZ4, compressed=b"\x50\x2a\x4d\x18\4\0\0\0abcd" + with_size(now))
+    )
+    wrong_size = one_partition(lambda now: batch(good(now), LZ4, compressed=with_lz4_content_size(with_size(now), 7)))
+    wrong_sum = one_partition(
         lambda now: batch(good(now), LZ4, compressed=lz4_with_checksums(plain(good(now), now))[:-4] + b"wrong"[:4])
     )
-    cut_behind_bad_varint = one(
+    cut_behind_bad_varint = one_partition(
         lambda now: batch(
             [Rec(now)] * 2,
             LZ4,
             compressed=lz4.frame.compress(bad_varint_then_little(now), block_linked=False)[:-4] + b"\x80\0\0\0",
         )
     )
-    linked = one(
+    linked = one_partition(
         lambda now: batch(long(now), LZ4, compressed=lz4.frame.compress(plain(long(now), now), block_linked=True))
     )
-    checked = one(lambda now: batch(good(now), LZ4, compressed=lz4_with_checksums(plain(good(now), now))))
-    sizes = one(
+    checked = one_partition(lambda now: batch(good(now), LZ4, compressed=lz4_with_checksums(plain(good(now), now))))
+    sizes = one_partition(
         lambda now: batch(good(now), LZ4, compressed=lz4.frame.compress(plain(good(now), now), store_size=False))
     )
-    members = one(lambda now: batch(good(now), GZIP, compressed=gzip_members(plain(good(now), now))))
+    members = one_partition(lambda now: batch(good(now), GZIP, compressed=gzip_members(plain(good(now), now))))
     return [
         *cases,
         Case("payload: linked blocks, lz4", "bounded", linked),
@@ -299,7 +311,7 @@ def compressed(now: int, codec: int, records: "Callable[[int], list[Rec]] | None
     return compress(codec, plain((records or good)(now), now))
 
 
-def many(now: int) -> list[Rec]:
+def records_with_late_bad_times(now: int) -> list[Rec]:
     """Records with a good first timestamp, which is also the base, and bad ones among the following."""
     return [Rec(now if i % 5 else now * 1000 if i else now, value=b"%d" % (i * 7919)) for i in range(200)]
 
@@ -335,43 +347,61 @@ def gzip_members(data: bytes) -> bytes:
 
 
 def _request_cases() -> list[Case]:
-    def bad(now: int) -> bytes:
+    def batch_with_bad_time(now: int) -> bytes:
         return batch([Rec(now), Rec(now * 1000)])
 
-    def fine(now: int) -> bytes:
+    def good_v2_batch(now: int) -> bytes:
         return batch(good(now))
 
     def transactional(now: int, producer_id: int) -> bytes:
         return batch(good(now), flags=TRANSACTIONAL_FLAG, producer_id=producer_id, producer_epoch=0, base_sequence=0)
 
-    both = lambda now: [(0, fine(now)), (1, bad(now)), (2, fine(now))]  # noqa: E731
+    both = lambda now: [(0, good_v2_batch(now)), (1, batch_with_bad_time(now)), (2, good_v2_batch(now))]  # noqa: E731
     return [
         Case("request: one of three bad", "bounded", both),
         Case("request: one of three bad, acks 1", "bounded", both, acks=1),
         Case("request: acks 7", "bounded", both, acks=7),
-        Case("request: acks 0, all good", "bounded", lambda now: [(0, fine(now))], acks=0),
+        Case("request: acks 0, all good", "bounded", lambda now: [(0, good_v2_batch(now))], acks=0),
         Case("request: acks 0, one bad", "bounded", both, acks=0),
-        Case("request: acks 0, all bad", "bounded", lambda now: [(0, bad(now))], acks=0),
-        Case("request: empty records", "bounded", lambda now: [(0, b""), (1, fine(now))]),
-        Case("request: truncated batch", "bounded", lambda now: [(0, fine(now)[:-5]), (1, fine(now))]),
-        Case("request: eleven bytes", "bounded", lambda now: [(0, fine(now)[:11])]),
-        Case("request: sixteen bytes", "bounded", lambda now: [(0, fine(now)[:16])]),
-        Case("request: two batches", "bounded", lambda now: [(0, fine(now) + fine(now)), (1, fine(now))]),
-        Case("request: trailing bytes after the batch", "bounded", lambda now: [(0, fine(now) + b"tail")]),
-        Case("request: trailing half batch", "bounded", lambda now: [(0, fine(now) + fine(now)[:40])]),
+        Case("request: acks 0, all bad", "bounded", lambda now: [(0, batch_with_bad_time(now))], acks=0),
+        Case("request: empty records", "bounded", lambda now: [(0, b""), (1, good_v2_batch(now))]),
+        Case(
+            "request: truncated batch", "bounded", lambda now: [(0, good_v2_batch(now)[:-5]), (1, good_v2_batch(now))]
+        ),
+        Case("request: eleven bytes", "bounded", lambda now: [(0, good_v2_batch(now)[:11])]),
+        Case("request: sixteen bytes", "bounded", lambda now: [(0, good_v2_batch(now)[:16])]),
+        Case(
+            "request: two batches",
+            "bounded",
+            lambda now: [(0, good_v2_batch(now) + good_v2_batch(now)), (1, good_v2_batch(now))],
+        ),
+        Case("request: trailing bytes after the batch", "bounded", lambda now: [(0, good_v2_batch(now) + b"tail")]),
+        Case(
+            "request: trailing half batch", "bounded", lambda now: [(0, good_v2_batch(now) + good_v2_batch(now)[:40])]
+        ),
         Case(
             "request: bad magic in the second partition",
             "bounded",
-            lambda now: [(0, fine(now)), (1, batch(good(now), magic=9))],
+            lambda now: [(0, good_v2_batch(now)), (1, batch(good(now), magic=9))],
         ),
-        Case("request: second batch of bad magic", "bounded", lambda now: [(0, fine(now) + batch(good(now), magic=9))]),
+        Case(
+            "request: second batch of bad magic",
+            "bounded",
+            lambda now: [(0, good_v2_batch(now) + batch(good(now), magic=9))],
+        ),
         Case("request: null records", "bounded", lambda _: [(0, None)], range(3, 4), difference=NULL_RECORDS),
         Case(
-            "request: message of magic 1", "bounded", lambda now: [(0, message(1, b"v", timestamp=now)), (1, fine(now))]
+            "request: message of magic 1",
+            "bounded",
+            lambda now: [(0, message(1, b"v", timestamp=now)), (1, good_v2_batch(now))],
         ),
-        Case("request: zstd", "bounded", lambda now: [(0, batch(good(now), ZSTD)), (1, fine(now))]),
+        Case("request: zstd", "bounded", lambda now: [(0, batch(good(now), ZSTD)), (1, good_v2_batch(now))]),
         Case("request: no partitions", "bounded", lambda _: []),
-        Case("request: oversized", "small", lambda now: [(0, batch([Rec(now, value=b"x" * 2000)])), (1, fine(now))]),
+        Case(
+            "request: oversized",
+            "small",
+            lambda now: [(0, batch([Rec(now, value=b"x" * 2000)])), (1, good_v2_batch(now))],
+        ),
         Case(
             "request: oversized before wrong crc",
             "small",
@@ -456,22 +486,22 @@ def _short_batch_cases() -> list[Case]:
 def _elsewhere_cases() -> list[Case]:
     """Errors that a broker reports before it reads a batch, and requests that name a topic or partition twice."""
 
-    def bad(now: int) -> bytes:
+    def batch_with_bad_time(now: int) -> bytes:
         return batch([Rec(now), Rec(now * 1000)])
 
-    def fine(now: int) -> bytes:
+    def good_v2_batch(now: int) -> bytes:
         return batch(good(now))
 
-    def two(now: int) -> bytes:
-        return fine(now) * 2
+    def two_good_batches(now: int) -> bytes:
+        return good_v2_batch(now) * 2
 
     def crc(now: int) -> bytes:
         return batch(good(now), crc=1)
 
     kinds_of_records: dict[str, Callable[[int], bytes]] = {
-        "good": fine,
-        "bad time": bad,
-        "two batches": two,
+        "good": good_v2_batch,
+        "bad time": batch_with_bad_time,
+        "two batches": two_good_batches,
         "no batch": lambda _: b"",
         "wrong crc": crc,
         "damaged": lambda now: batch(good(now), GZIP, compressed=b"this is not compressed"),
@@ -488,52 +518,68 @@ def _elsewhere_cases() -> list[Case]:
             Case(
                 f"elsewhere: known and unknown, {what}",
                 "bounded",
-                lambda now, r=records: [(0, r(now)), (99, r(now)), (1, fine(now))],
-                beside=lambda now, r=records: [("compacted", [(0, r(now)), (77, bad(now))]), (ABSENT, [(0, r(now))])],
+                lambda now, r=records: [(0, r(now)), (99, r(now)), (1, good_v2_batch(now))],
+                beside=lambda now, r=records: [
+                    ("compacted", [(0, r(now)), (77, batch_with_bad_time(now))]),
+                    (ABSENT, [(0, r(now))]),
+                ],
             ),
         ]
         for other, second in kinds_of_records.items():
-            twice = lambda now, f=records, s=second: [(0, f(now)), (1, fine(now)), (0, s(now))]  # noqa: E731
+            twice = lambda now, f=records, s=second: [(0, f(now)), (1, good_v2_batch(now)), (0, s(now))]  # noqa: E731
             cases.append(Case(f"elsewhere: a partition twice, {what} then {other}", "bounded", twice))
         cases += [
             Case(
                 f"elsewhere: a topic twice, {what}",
                 "bounded",
-                lambda now: [(0, fine(now))],
-                beside=lambda now, r=records: [("bounded", [(1, r(now))]), ("open", [(1, bad(now))])],
+                lambda now: [(0, good_v2_batch(now))],
+                beside=lambda now, r=records: [("bounded", [(1, r(now))]), ("open", [(1, batch_with_bad_time(now))])],
             ),
             Case(
                 f"elsewhere: topic and partition twice, {what}",
                 "bounded",
                 lambda now, r=records: [(2, r(now))],
-                beside=lambda now: [("open", [(0, fine(now))]), ("bounded", [(2, fine(now))])],
+                beside=lambda now: [("open", [(0, good_v2_batch(now))]), ("bounded", [(2, good_v2_batch(now))])],
             ),
         ]
-    all_kinds = lambda now: [(kind, [(i, bad(now)) for i in range(3)]) for kind in TOPIC_KINDS]  # noqa: E731
+    all_kinds = lambda now: [(kind, [(i, batch_with_bad_time(now)) for i in range(3)]) for kind in TOPIC_KINDS]  # noqa: E731
     return [
         *cases,
-        Case("elsewhere: bad in every kind of topic", "bounded", lambda now: [(0, fine(now))], beside=all_kinds),
+        Case(
+            "elsewhere: bad in every kind of topic", "bounded", lambda now: [(0, good_v2_batch(now))], beside=all_kinds
+        ),
         Case("elsewhere: bad in every kind of topic, acks 1", "open", lambda _: [], acks=1, beside=all_kinds),
-        Case("elsewhere: unknown partition, acks 7", "bounded", lambda now: [(99, bad(now)), (0, bad(now))], acks=7),
+        Case(
+            "elsewhere: unknown partition, acks 7",
+            "bounded",
+            lambda now: [(99, batch_with_bad_time(now)), (0, batch_with_bad_time(now))],
+            acks=7,
+        ),
         Case(
             "elsewhere: a batch that fails the request, then a bad one",
             "bounded",
-            lambda now: [(0, fine(now) + bytes(30)), (0, bad(now)), (1, fine(now))],
+            lambda now: [(0, good_v2_batch(now) + bytes(30)), (0, batch_with_bad_time(now)), (1, good_v2_batch(now))],
             versions=range(0, 14),
         ),
         Case(
             "elsewhere: a batch that fails the request, then a good one",
             "bounded",
-            lambda now: [(0, fine(now) + bytes(30)), (0, fine(now)), (1, bad(now))],
+            lambda now: [(0, good_v2_batch(now) + bytes(30)), (0, good_v2_batch(now)), (1, batch_with_bad_time(now))],
             versions=range(0, 14),
         ),
         Case(
-            "elsewhere: a bad one, then a good one, acks 0", "open", lambda now: [(0, crc(now)), (0, fine(now))], acks=0
+            "elsewhere: a bad one, then a good one, acks 0",
+            "open",
+            lambda now: [(0, crc(now)), (0, good_v2_batch(now))],
+            acks=0,
         ),
         Case(
-            "elsewhere: a good one, then a bad one, acks 0", "open", lambda now: [(0, fine(now)), (0, crc(now))], acks=0
+            "elsewhere: a good one, then a bad one, acks 0",
+            "open",
+            lambda now: [(0, good_v2_batch(now)), (0, crc(now))],
+            acks=0,
         ),
-        Case("elsewhere: unknown partition, acks 0", "bounded", lambda now: [(99, bad(now))], acks=0),
+        Case("elsewhere: unknown partition, acks 0", "bounded", lambda now: [(99, batch_with_bad_time(now))], acks=0),
     ]
 
 
@@ -548,10 +594,12 @@ def _legacy_cases() -> list[Case]:
             "too old": (-2 * DAY,),
             "micro": (10**15,),
         }.items():
-            plain: Build = one(lambda now, m=magic, o=offsets: b"".join(message(m, b"v", timestamp=now + x) for x in o))
+            plain: Build = one_partition(
+                lambda now, m=magic, o=offsets: b"".join(message(m, b"v", timestamp=now + x) for x in o)
+            )
             cases.append(Case(f"legacy: plain magic {magic}, {what}", "bounded", plain, old))
             for codec_name, codec in (("gzip", GZIP), ("snappy", SNAPPY), ("xerial", XERIAL), ("lz4", LZ4)):
-                wrapped: Build = one(
+                wrapped: Build = one_partition(
                     lambda now, m=magic, o=offsets, c=codec: wrapper(
                         m, [message(m, b"v", timestamp=now + x, offset=i) for i, x in enumerate(o)], c, timestamp=now
                     )
@@ -560,66 +608,80 @@ def _legacy_cases() -> list[Case]:
                     cases.append(Case(f"legacy: {codec_name} wrapper magic {magic}, {what}", "bounded", wrapped, old))
     v1 = lambda now, **kw: message(1, b"v", timestamp=now, **kw)  # noqa: E731
     changes: dict[str, Build] = {
-        "wrong crc": one(lambda now: v1(now, crc=1)),
-        "inner wrong crc": one(lambda now: wrapper(1, [v1(now, crc=1)], GZIP, timestamp=now)),
-        "inner of other magic": one(lambda now: wrapper(1, [message(0, b"v")], GZIP, timestamp=now)),
-        "nested compression": one(
+        "wrong crc": one_partition(lambda now: v1(now, crc=1)),
+        "inner wrong crc": one_partition(lambda now: wrapper(1, [v1(now, crc=1)], GZIP, timestamp=now)),
+        "inner of other magic": one_partition(lambda now: wrapper(1, [message(0, b"v")], GZIP, timestamp=now)),
+        "nested compression": one_partition(
             lambda now: wrapper(1, [wrapper(1, [v1(now)], GZIP, timestamp=now)], GZIP, timestamp=now)
         ),
-        "null value in a wrapper": one(lambda now: message(1, None, key=None, codec=GZIP, timestamp=now)),
-        "empty wrapper": one(lambda now: wrapper(1, [], GZIP, timestamp=now, offset=0)),
-        "two wrappers": one(lambda now: wrapper(1, [v1(now)], GZIP, timestamp=now) * 2),
-        "zstd wrapper": one(lambda now: wrapper(1, [v1(now)], ZSTD, timestamp=now)),
-        "codec 6": one(lambda now: v1(now, codec=6)),
-        "garbage in a wrapper": one(lambda now: message(1, b"garbage", key=None, codec=GZIP, timestamp=now)),
-        "claims log append time": one(lambda now: v1(now, flags=LOG_APPEND_TIME_FLAG)),
-        "claims log append time, wrapper": one(
+        "null value in a wrapper": one_partition(lambda now: message(1, None, key=None, codec=GZIP, timestamp=now)),
+        "empty wrapper": one_partition(lambda now: wrapper(1, [], GZIP, timestamp=now, offset=0)),
+        "two wrappers": one_partition(lambda now: wrapper(1, [v1(now)], GZIP, timestamp=now) * 2),
+        "zstd wrapper": one_partition(lambda now: wrapper(1, [v1(now)], ZSTD, timestamp=now)),
+        "codec 6": one_partition(lambda now: v1(now, codec=6)),
+        "garbage in a wrapper": one_partition(lambda now: message(1, b"garbage", key=None, codec=GZIP, timestamp=now)),
+        "claims log append time": one_partition(lambda now: v1(now, flags=LOG_APPEND_TIME_FLAG)),
+        "claims log append time, wrapper": one_partition(
             lambda now: wrapper(1, [v1(now)], GZIP, timestamp=now, flags=LOG_APPEND_TIME_FLAG)
         ),
-        "inner offsets wrong": one(lambda now: wrapper(1, [v1(now, offset=5), v1(now, offset=9)], GZIP, timestamp=now)),
-        "wrapper offset too small": one(lambda now: wrapper(1, [v1(now, offset=5)], GZIP, timestamp=now, offset=2)),
-        "mixed magic": one(lambda now: v1(now) + message(0, b"v")),
-        "empty records": one(lambda _: b""),
-        "v2 batch in an old request": one(lambda now: batch(good(now))),
-        "bad v2 batch in an old request": one(lambda now: batch([Rec(now * 1000)])),
-        "two v2 batches in an old request": one(lambda now: batch(good(now)) * 2),
-        "v2 batch and a length of 0 in an old request": one(lambda now: batch(good(now)) + bytes(40)),
-        "v2 batch and one with wrong crc in an old request": one(
+        "inner offsets wrong": one_partition(
+            lambda now: wrapper(1, [v1(now, offset=5), v1(now, offset=9)], GZIP, timestamp=now)
+        ),
+        "wrapper offset too small": one_partition(
+            lambda now: wrapper(1, [v1(now, offset=5)], GZIP, timestamp=now, offset=2)
+        ),
+        "mixed magic": one_partition(lambda now: v1(now) + message(0, b"v")),
+        "empty records": one_partition(lambda _: b""),
+        "v2 batch in an old request": one_partition(lambda now: batch(good(now))),
+        "bad v2 batch in an old request": one_partition(lambda now: batch([Rec(now * 1000)])),
+        "two v2 batches in an old request": one_partition(lambda now: batch(good(now)) * 2),
+        "v2 batch and a length of 0 in an old request": one_partition(lambda now: batch(good(now)) + bytes(40)),
+        "v2 batch and one with wrong crc in an old request": one_partition(
             lambda now: batch(good(now)) + batch(good(now), crc=1)
         ),
-        "v2 batch and half a batch in an old request": one(lambda now: batch(good(now)) + batch(good(now))[:40]),
-        "v2 batch and a message in an old request": one(lambda now: batch(good(now)) + v1(now)),
-        "a message and a v2 batch in an old request": one(lambda now: v1(now) + batch(good(now))),
-        "a message and a compressed v2 batch in an old request": one(lambda now: v1(now) + batch(good(now), GZIP)),
-        "a message and a v2 batch with wrong crc in an old request": one(lambda now: v1(now) + batch(good(now), crc=1)),
-        "a message too new and a v2 batch in an old request": one(lambda now: v1(now + 2 * HOUR) + batch(good(now))),
-        "a message, a v2 batch and a message too new in an old request": one(
+        "v2 batch and half a batch in an old request": one_partition(
+            lambda now: batch(good(now)) + batch(good(now))[:40]
+        ),
+        "v2 batch and a message in an old request": one_partition(lambda now: batch(good(now)) + v1(now)),
+        "a message and a v2 batch in an old request": one_partition(lambda now: v1(now) + batch(good(now))),
+        "a message and a compressed v2 batch in an old request": one_partition(
+            lambda now: v1(now) + batch(good(now), GZIP)
+        ),
+        "a message and a v2 batch with wrong crc in an old request": one_partition(
+            lambda now: v1(now) + batch(good(now), crc=1)
+        ),
+        "a message too new and a v2 batch in an old request": one_partition(
+            lambda now: v1(now + 2 * HOUR) + batch(good(now))
+        ),
+        "a message, a v2 batch and a message too new in an old request": one_partition(
             lambda now: v1(now) + batch(good(now)) + v1(now + 2 * HOUR)
         ),
-        "a message of magic 0 and a v2 batch in an old request": one(lambda now: message(0, b"v") + batch(good(now))),
-        "a wrapper and a v2 batch in an old request": one(
+        "a message of magic 0 and a v2 batch in an old request": one_partition(
+            lambda now: message(0, b"v") + batch(good(now))
+        ),
+        "a wrapper and a v2 batch in an old request": one_partition(
             lambda now: wrapper(1, [v1(now)], GZIP, timestamp=now) + batch(good(now))
         ),
-        "v2 batch and a length of int max in an old request": one(
+        "v2 batch and a length of int max in an old request": one_partition(
             lambda now: batch(good(now)) + batch(good(now), length=2**31 - 1)
         ),
-        "length of int max in an old request": one(lambda now: batch(good(now), length=2**31 - 1)),
-        "magic 1 in a v2 batch in an old request": one(lambda now: batch(good(now), magic=1)),
-        "null key": one(lambda now: v1(now) + v1(now, key=None)),
-        "null key in a wrapper": one(
+        "length of int max in an old request": one_partition(lambda now: batch(good(now), length=2**31 - 1)),
+        "magic 1 in a v2 batch in an old request": one_partition(lambda now: batch(good(now), magic=1)),
+        "null key": one_partition(lambda now: v1(now) + v1(now, key=None)),
+        "null key in a wrapper": one_partition(
             lambda now: wrapper(1, [v1(now), v1(now, key=None, offset=1)], GZIP, timestamp=now)
         ),
     }
     for what, build in changes.items():
         kinds = ("compacted",) if "key" in what else ("bounded", "append-time")
         cases += [Case(f"legacy: {what}", kind, build, old) for kind in kinds]
-    return [*cases, Case("legacy: null records", "bounded", one(lambda _: None), range(2, 3))]
+    return [*cases, Case("legacy: null records", "bounded", one_partition(lambda _: None), range(2, 3))]
 
 
 def _framing_cases() -> list[Case]:
     """Batches that consumers read differently from brokers; the proxy of this suite has `framing: broker`."""
     made = {**AMBIGUOUS, **UNREADABLE, **HONEST}
-    return [Case(f"framing: {name}", "open", one(build), range(11, 14)) for name, build in made.items()]
+    return [Case(f"framing: {name}", "open", one_partition(build), range(11, 14)) for name, build in made.items()]
 
 
 CASES = [

@@ -32,9 +32,9 @@ class Results:
         counted = ([[*key, count] for key, count in its.items()] for its in (self.compared, self.listed, self.unlisted))
         return [*counted, sorted(self.reasons)]
 
-    def add(self, told: list[Any]) -> None:
+    def add(self, counts_as_lists: list[Any]) -> None:
         """Add the counts of another process."""
-        *counted, reasons = told
+        *counted, reasons = counts_as_lists
         for its, rows in zip((self.compared, self.listed, self.unlisted), counted, strict=True):
             for version, family, count in rows:
                 its[version, family] += count

@@ -63,7 +63,9 @@ def times(at: int) -> dict[str, list[int]]:
     return alone | among | odd
 
 
-def test_bounds_are_the_brokers_to_the_millisecond(kafka_version: str, trusting_broker: Kafka, frozen: Frozen) -> None:
+def test_timestamp_bounds_equal_the_brokers_to_the_millisecond(
+    kafka_version: str, trusting_broker: Kafka, frozen: Frozen
+) -> None:
     key = kafka_version, "bounds"
     known = versions_of(kafka_version)
     differences = []

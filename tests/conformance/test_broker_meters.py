@@ -12,7 +12,7 @@ import pytest
 
 from tests.broker.fixtures import running
 from tests.broker.kafka import Kafka
-from tests.broker.meters import JmxExporter, Meters, meters_in, rise
+from tests.broker.meters import JmxExporter, Meters, meter_increases, meters_in
 from tests.broker.proxy_process import ProxyProcess
 from tests.conformance.cases import CASES, Case
 from tests.conformance.pair import Pair, Request, proxy_settings, versions_of
@@ -37,7 +37,7 @@ def cases() -> list[tuple[Case, int]]:
     return [(case, version) for case, version in newest if version >= 0]
 
 
-def looks_at_no_batch(answer: Any) -> bool:
+def is_error_before_batch(answer: Any) -> bool:
     """Return whether the broker reported an error before it read a batch, which the proxy does not know when it counts:
     an unknown partition (3), or bytes that fail the whole request (-1).
     """
@@ -85,8 +85,8 @@ def test_each_rejection_is_counted_as_a_broker_counts_it(
             now = time.time_ns() // 1_000_000
             answer, _ = pair.compare(Request(version, case.topics(now), case.acks, case.transactional_id))
             then_broker, then_proxy = meters_in(exporter.scrape()), meters_in(metered_proxy.get("/metrics")[1])
-            expected, found = rise(at_broker, then_broker), rise(at_proxy, then_proxy)
-            if expected != found and not looks_at_no_batch(answer):
+            expected, found = meter_increases(at_broker, then_broker), meter_increases(at_proxy, then_proxy)
+            if expected != found and not is_error_before_batch(answer):
                 differences.append(f"{case.name} [{case.kind}] v{version}:\n  broker {expected}\n  proxy  {found}")
             marked |= expected
             at_broker, at_proxy = then_broker, then_proxy

@@ -48,7 +48,7 @@ def configuration(found: list[dict[str, Any]], folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("written", [str(LARGEST), "none", "7d", EXACT, str(EXACT), 604_800_000])
-def test_a_number_arrives_as_it_was_written(written: str | int, tmp_path: Path) -> None:
+def test_the_chart_renders_numbers_unchanged(written: str | int, tmp_path: Path) -> None:
     bound = {"message.timestamp.before.max.ms": written}
 
     found = rendered(tmp_path, *values(tmp_path, {"configuration": {"defaults": bound}}))
@@ -66,7 +66,7 @@ def test_a_number_arrives_as_it_was_written(written: str | int, tmp_path: Path) 
     ],
     ids=["defaults", "topics", "limits", "policies"],
 )
-def test_a_number_that_helm_would_change_is_to_be_quoted(content: dict[str, Any], tmp_path: Path) -> None:
+def test_a_number_that_helm_would_change_is_rejected_unless_quoted(content: dict[str, Any], tmp_path: Path) -> None:
     assert "in quotes" in rejection(*values(tmp_path, content))
 
 
@@ -154,7 +154,7 @@ def test_ports_are_those_of_the_map_or_follow_the_bootstrap_port(tmp_path: Path)
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
-def test_a_node_can_be_drained(replicas: int, tmp_path: Path) -> None:
+def test_the_disruption_budget_allows_one_pod_to_be_drained(replicas: int, tmp_path: Path) -> None:
     (budget,) = of_kind(rendered(tmp_path, "--set", f"replicaCount={replicas}"), "PodDisruptionBudget")
 
     assert budget["spec"]["maxUnavailable"] == 1

@@ -21,7 +21,7 @@ def services() -> dict[str, Any]:
     return found
 
 
-def test_mounted_files_exist() -> None:
+def test_files_that_the_compose_file_mounts_exist() -> None:
     mounted = [volume.split(":")[0] for one in services().values() for volume in one.get("volumes", ())]
     files = [name for name in mounted if name.startswith("./")]
 
@@ -63,7 +63,7 @@ def test_the_pages_compose_file_mounts_the_pages_configuration() -> None:
     assert all(not one["image"].endswith(":latest") and ":" in one["image"] for one in containers.values())
 
 
-def test_compose_itself_reads_it() -> None:
+def test_docker_compose_accepts_the_compose_file() -> None:
     docker = shutil.which("docker")
     if docker is None or subprocess.run([docker, "compose", "version"], capture_output=True, check=False).returncode:
         pytest.skip("docker compose is not installed: Debian's packages docker.io and docker-compose")

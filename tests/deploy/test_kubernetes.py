@@ -100,7 +100,7 @@ def ports_agree(found: list[dict[str, Any]]) -> None:
 
 
 @pytest.mark.parametrize("file", PLAIN, ids=lambda file: file.stem)
-def test_plain_manifests_fit_together(file: Path, tmp_path: Path) -> None:
+def test_names_and_ports_of_the_plain_manifests_match_each_other(file: Path, tmp_path: Path) -> None:
     fits_together(documents(file), tmp_path)
 
 
@@ -113,7 +113,7 @@ def test_the_standalone_ports_match_the_configuration() -> None:
     assert {(port["port"], port.get("endPort")) for port in open_to_clients} == {(19092, None), (19100, 19102)}
 
 
-def test_prometheus_is_led_to_the_admin_port() -> None:
+def test_the_service_monitor_selects_the_admin_port() -> None:
     (monitor,) = documents(DEPLOY / "kubernetes/servicemonitor.yaml")
     wanted = monitor["spec"]["selector"]["matchLabels"]
 
@@ -124,7 +124,7 @@ def test_prometheus_is_led_to_the_admin_port() -> None:
 
 
 @pytest.mark.long
-def test_the_chart_with_defaults_and_with_all_values(tmp_path: Path) -> None:
+def test_the_chart_renders_matching_names_and_ports_with_default_and_all_values(tmp_path: Path) -> None:
     for options in (
         [],
         EVERYTHING,
@@ -148,7 +148,7 @@ def with_policies(folder: Path, **changed: Any) -> list[dict[str, Any]]:
     return rendered(folder, "--values", str(file))
 
 
-def started_with(found: list[dict[str, Any]]) -> dict[str, Any]:
+def pod_template(found: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the template of the pods: a change of it rolls them."""
     template: dict[str, Any] = of_kind(found, "Deployment")[0]["spec"]["template"]
     return template
@@ -183,21 +183,21 @@ def test_each_team_has_a_policy_file_within_its_scope(tmp_path: Path) -> None:
 
 
 def test_a_policy_change_does_not_roll_the_pods_and_other_changes_do(tmp_path: Path) -> None:
-    before = started_with(with_policies(tmp_path))
+    before = pod_template(with_policies(tmp_path))
     (values,) = documents(CHART / "values.yaml")
     other = {"payments": {"scope": ["payments.*"], "topics": [{"match": "payments.*", "mode": "observe"}]}}
 
     assert (
-        started_with(with_policies(tmp_path, policies=other | {"orders": {"scope": "orders", "topics": []}})) == before
+        pod_template(with_policies(tmp_path, policies=other | {"orders": {"scope": "orders", "topics": []}})) == before
     )
     for key in POLICIES:
         changed = values["configuration"] | {key: values["configuration"].get(key) or {"changed": True}}
-        assert started_with(with_policies(tmp_path, configuration=changed)) == before, key
+        assert pod_template(with_policies(tmp_path, configuration=changed)) == before, key
     again = values["configuration"] | {"workers": 2}
-    assert started_with(with_policies(tmp_path, configuration=again)) != before
+    assert pod_template(with_policies(tmp_path, configuration=again)) != before
 
 
-def test_the_alerts_lead_to_ones_own_runbook_and_the_job_is_that_of_the_alerts(tmp_path: Path) -> None:
+def test_alerts_link_to_the_configured_runbook_and_use_the_monitors_job(tmp_path: Path) -> None:
     found = rendered(tmp_path, *_MONITORING, "--set", "runbookUrl=https://wiki.example.com/runbook")
 
     (rule,), (monitor,) = of_kind(found, "PrometheusRule"), of_kind(found, "ServiceMonitor")
@@ -217,7 +217,7 @@ def test_the_alerts_lead_to_ones_own_runbook_and_the_job_is_that_of_the_alerts(t
     assert shown["data"]["sluicegate.json"].strip() == DASHBOARD.read_text().strip()
 
 
-def test_the_token_is_that_of_the_configuration_and_the_notes_name_it(tmp_path: Path) -> None:
+def test_the_chart_mounts_the_configured_admin_token_and_its_notes_name_it(tmp_path: Path) -> None:
     found = rendered(tmp_path)
 
     (secret,), ((pod, container),) = of_kind(found, "Secret"), sluicegates(found)
@@ -257,7 +257,7 @@ def test_helm_lints_the_chart() -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_the_charts_own_configuration_can_be_used(tmp_path: Path) -> None:
+def test_check_accepts_the_configuration_of_the_charts_values(tmp_path: Path) -> None:
     """Without helm: what values.yaml configures."""
     (values,) = documents(CHART / "values.yaml")
     values["configuration"]["listen"]["advertised_host"] = "what.the.template.adds"

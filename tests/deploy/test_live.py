@@ -165,13 +165,16 @@ def test_a_proxy_that_does_not_respond_is_down(tmp_path: Path) -> None:
     assert (alert["metric"]["job"], alert["metric"]["severity"]) == (JOB, "critical")
 
 
-def test_the_sums_are_consistent(proxy: ProxyProcess) -> None:
+def test_a_scrape_counts_fixed_rejected_and_fallback_batches_apart(proxy: ProxyProcess) -> None:
     """Without Prometheus too: clients are named, fixed batches are no rejected ones, both paths are counted."""
     for name in ("violations", "fixed_batches", "far_ahead_batches", "observed_batches", "rehearsed_batches"):
         eventually(lambda name=name: proxy.metric(f"sluicegate_{name}_total") > 0, what=name)
     text = proxy.get("/metrics")[1]
 
-    assert 'client_id="legacy-billing",mode="reject",outcome="rejected",rule="timestamp_in_future",topic="payments"' in text
+    assert (
+        'client_id="legacy-billing",mode="reject",outcome="rejected",rule="timestamp_in_future",topic="payments"'
+        in text
+    )
     assert 'client_id="wrong-times",mode="fix",outcome="accepted",rule="timestamp_too_old",topic="late"' in text
     assert 'sluicegate_validated_batches_total{outcome="accepted"} 0.0' not in text
     by_reason = [line for line in text.splitlines() if line.startswith("sluicegate_fallbacks_total{")]

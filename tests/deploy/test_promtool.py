@@ -8,12 +8,12 @@ from tests.deploy.queries import CONFIGURATION, RULE_TESTS, RULES, alerts, recor
 pytestmark = NEEDS_PROMTOOL
 
 
-def test_the_rules_are_rules() -> None:
+def test_promtool_accepts_the_alert_rules() -> None:
     checked = promtool("check", "rules", RULES)
     assert (checked.returncode, f"{len(rules())} rules found" in checked.stdout) == (0, True), checked
 
 
-def test_the_scrape_configuration_is_one() -> None:
+def test_promtool_accepts_the_scrape_configuration() -> None:
     checked = promtool("check", "config", CONFIGURATION)
     assert (checked.returncode, "SUCCESS" in checked.stdout) == (0, True), checked
 

@@ -47,7 +47,7 @@ def test_every_metric_and_label_is_declared(query: Query) -> None:
 
 
 @pytest.mark.parametrize("query", ALL, ids=by_place)
-def test_a_counter_is_asked_for_its_rate_and_a_gauge_is_not(query: Query) -> None:
+def test_queries_apply_rate_to_counters_and_not_to_gauges(query: Query) -> None:
     for name in query.metrics & set(_BY_SERIES):
         is_rated = re.search(rf"(?:rate|increase)\({name}\b", query.text) is not None
         assert is_rated == (_BY_SERIES[name].kind is not Kind.GAUGE), name
@@ -95,7 +95,7 @@ def test_the_dashboard_covers_every_section_of_the_metrics_page() -> None:
         assert any(set(family.series_names) & named for family in families), title
 
 
-def test_no_two_panels_lie_over_each_other_and_all_have_their_own_id() -> None:
+def test_dashboard_panels_do_not_overlap_and_have_unique_ids() -> None:
     panels = json.loads(DASHBOARD.read_text())["panels"]
     taken: set[tuple[int, int]] = set()
     for panel in panels:

@@ -30,7 +30,7 @@ def service() -> dict[str, str]:
     return dict(reader["Service"])
 
 
-def test_systemd_has_nothing_to_say_of_it(tmp_path: Path) -> None:
+def test_systemd_analyze_finds_no_problem_in_the_service(tmp_path: Path) -> None:
     """It exits with 0 whatever it finds: only what it says counts."""
     installed = tmp_path / UNIT.name
     installed.write_text(UNIT.read_text().replace("/opt/sluicegate/bin/sluicegate", "/bin/true"))
@@ -41,7 +41,7 @@ def test_systemd_has_nothing_to_say_of_it(tmp_path: Path) -> None:
     assert told == []
 
 
-def test_systemd_has_nothing_to_say_of_the_sockets_either(tmp_path: Path) -> None:
+def test_systemd_analyze_finds_no_problem_in_the_socket_unit(tmp_path: Path) -> None:
     for each in (UNIT, SOCKET):
         text = each.read_text().replace("/opt/sluicegate/bin/sluicegate", "/bin/true")
         (tmp_path / each.name).write_text(text)

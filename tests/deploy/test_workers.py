@@ -15,7 +15,7 @@ _GATHERED_BYTES = 256 << 20
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ProxyProcess, Counter[str | None]]]:
+def proxy_and_responses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ProxyProcess, Counter[str | None]]]:
     """A proxy of two workers, and what clients that have ended were told of their records; None: stored."""
     with ExitStack() as stack:
         cluster = EmbeddedCluster(3)
@@ -43,8 +43,8 @@ def samples(process: ProxyProcess, name: str) -> dict[str, float]:
     return {line.rpartition(" ")[0].removeprefix(name): float(line.rpartition(" ")[2]) for line in lines}
 
 
-def test_counts_match_the_clients_responses(told: tuple[ProxyProcess, Counter[str | None]]) -> None:
-    process, outcomes = told
+def test_counts_match_the_clients_responses(proxy_and_responses: tuple[ProxyProcess, Counter[str | None]]) -> None:
+    process, outcomes = proxy_and_responses
 
     batches = samples(process, "sluicegate_validated_batches_total")
     records = samples(process, "sluicegate_validated_records_total")
@@ -55,8 +55,10 @@ def test_counts_match_the_clients_responses(told: tuple[ProxyProcess, Counter[st
     assert batches['{outcome="unknown"}'] == batches['{outcome="resend"}'] == 0
 
 
-def test_each_produce_request_uses_one_path_and_is_timed(told: tuple[ProxyProcess, Counter[str | None]]) -> None:
-    process, _ = told
+def test_each_produce_request_uses_one_path_and_is_timed(
+    proxy_and_responses: tuple[ProxyProcess, Counter[str | None]],
+) -> None:
+    process, _ = proxy_and_responses
 
     by_path = samples(process, "sluicegate_requests_total")
     produced = sum(count for labels, count in by_path.items() if 'api="Produce"' in labels)
@@ -66,8 +68,8 @@ def test_each_produce_request_uses_one_path_and_is_timed(told: tuple[ProxyProces
     assert 0 < timed <= produced
 
 
-def test_gauges_cover_both_workers(told: tuple[ProxyProcess, Counter[str | None]]) -> None:
-    process, _ = told
+def test_gauges_cover_both_workers(proxy_and_responses: tuple[ProxyProcess, Counter[str | None]]) -> None:
+    process, _ = proxy_and_responses
 
     assert process.metric("sluicegate_workers") == 2
     budget = samples(process, "sluicegate_buffered_bytes_limit")

@@ -3,7 +3,7 @@
 import re
 
 
-def shows(shown: str, output: str) -> bool:
+def is_shown_in(shown: str, output: str) -> bool:
     """Return whether `output` contains `shown`. `…` matches any part of a line, `…` alone any lines."""
     lines = [line.rstrip() for line in shown.strip("\n").splitlines()]
     pattern = "".join(r"(?:.*\n)*?" if line == "…" else _pattern_of(line) + r"[ \t]*\n" for line in lines)

@@ -78,17 +78,19 @@ def why_not_typed(block: Block) -> str | None:
     return next((why for begins, why in NOT_TYPED.items() if block.text.startswith(begins)), None)
 
 
-def of(language: str) -> list[Block]:
+def blocks_in(language: str) -> list[Block]:
     return [block for block in BLOCKS if block.language == language]
 
 
 CONFIGURATIONS = [
     block
-    for block in of("yaml")
+    for block in blocks_in("yaml")
     if (block.page, block.first_line) not in NO_CONFIGURATION and not (block.file or "").endswith(".test.yaml")
 ]
 WALKED = list(
-    dict.fromkeys(block.page for block in of("sh") if why_not_typed(block) is None and block.page not in INSTALLED)
+    dict.fromkeys(
+        block.page for block in blocks_in("sh") if why_not_typed(block) is None and block.page not in INSTALLED
+    )
 )
 
 
@@ -96,9 +98,9 @@ def test_every_block_has_a_known_language() -> None:
     assert [str(block) for block in BLOCKS if block.language not in LANGUAGES] == []
 
 
-def test_every_exception_is_needed() -> None:
-    assert [begins for begins in NOT_TYPED if not any(block.text.startswith(begins) for block in of("sh"))] == []
-    assert {(block.page, block.first_line) for block in of("yaml")} >= NO_CONFIGURATION
+def test_every_excluded_block_still_exists() -> None:
+    assert [begins for begins in NOT_TYPED if not any(block.text.startswith(begins) for block in blocks_in("sh"))] == []
+    assert {(block.page, block.first_line) for block in blocks_in("yaml")} >= NO_CONFIGURATION
 
 
 @pytest.mark.parametrize("block", CONFIGURATIONS, ids=str)
@@ -131,7 +133,7 @@ def with_files(text: str, folder: Path) -> str:
     return text
 
 
-@pytest.mark.parametrize("block", of("json"), ids=str)
+@pytest.mark.parametrize("block", blocks_in("json"), ids=str)
 def test_every_json_block_is_valid(block: Block) -> None:
     rest = block.text.strip()
     while rest:
@@ -150,7 +152,7 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[bool, Kaf
 
 @pytest.mark.long
 @pytest.mark.parametrize("page", WALKED)
-def test_a_reader_can_follow_the_page(
+def test_the_commands_of_a_page_print_the_output_that_it_shows(
     page: str, brokers: dict[bool, Kafka], tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """Follow the blocks in order: write files, type commands, compare the output."""

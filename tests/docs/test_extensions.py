@@ -18,7 +18,7 @@ import pytest
 
 from tests.broker.child_processes import ending_with_tests
 from tests.docs.blocks import Block, blocks_of
-from tests.docs.shown import shows
+from tests.docs.shown import is_shown_in
 from tests.oracle.kafka_java import ROOT
 
 PAGE = ROOT / "CONTRIBUTING.md"
@@ -146,7 +146,7 @@ class Copy:
                 block,
                 f"it ends with status {status}; correct it, or a block before it\n{block.text}\n{output}",
             )
-        if block.shown is not None and not shows(block.shown, output):
+        if block.shown is not None and not is_shown_in(block.shown, output):
             fail(example, block, f"correct the text after it; the page shows\n{block.shown}\nand there is\n{output}")
 
     def _run(self, command: list[str], standard_input: str) -> tuple[int, str]:
@@ -193,7 +193,7 @@ def test_an_extension_touches_few_files(example: Example) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("example", EXAMPLES, ids=str)
-def test_an_example_holds_in_a_copy_of_the_tree(example: Example, tmp_path: Path) -> None:
+def test_a_contributing_example_works_in_a_copy_of_the_tree(example: Example, tmp_path: Path) -> None:
     assert any(block.language == "sh" for block in example.blocks), f'"{example}": it has no sh block that tries it'
     copy = Copy(tmp_path)
 

@@ -30,7 +30,7 @@ TOOLS = {"pip", "sluicegate", "make", "docker", "helm", "kubectl", "python3", "i
 
 
 @pytest.mark.long
-def test_the_first_run_works(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_the_first_run_of_the_install_page_works_with_a_broker(kafka_bootstrap: str, tmp_path: Path) -> None:
     (block,) = [block for block in BLOCKS if "sluicegate bootstrap" in block and "/opt/" not in block]
     *before, run = block.replace("127.0.0.1:9092", kafka_bootstrap).splitlines()
     first = free_ports(8)
@@ -76,7 +76,7 @@ def test_every_name_in_a_command_exists(line: str) -> None:
         }
 
 
-def test_the_extras_are_those_of_the_package() -> None:
+def test_the_install_page_names_exactly_the_packages_extras() -> None:
     extras = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"])
 
     named = set(re.findall(r"sluicegate\[(\w+)\]", PAGE))
@@ -84,7 +84,7 @@ def test_the_extras_are_those_of_the_package() -> None:
     assert named == extras
 
 
-def test_the_manifest_fits_together(tmp_path: Path) -> None:
+def test_names_and_ports_of_the_pages_manifest_match_each_other(tmp_path: Path) -> None:
     (text,) = re.findall(r"```yaml\n(# kubernetes\.yaml\n.*?)```", PAGE, re.DOTALL)
     found = list(yaml.safe_load_all(text))
 
@@ -92,7 +92,7 @@ def test_the_manifest_fits_together(tmp_path: Path) -> None:
     ports_agree(found)
 
 
-def test_the_unit_is_a_part_of_the_repositorys() -> None:
+def test_every_line_of_the_pages_unit_is_in_the_packaged_unit() -> None:
     (unit,) = re.findall(r"```ini\n(.*?)```", PAGE, re.DOTALL)
     whole = (DEPLOY / "systemd/sluicegate.service").read_text().splitlines()
 

@@ -37,7 +37,7 @@ AT_THE_EDGE = {
         f"{_MET}::test_with_as_many_in_flight_of_all_connections_as_allowed_clients_wait_in_their_order"
     ),
     "limits.max_connections": (
-        "tests/proxy/session/test_session.py::test_a_connection_over_the_limit_is_let_go_and_counted"
+        "tests/proxy/session/test_session.py::test_a_connection_above_the_limit_is_aborted_and_counted"
     ),
     "limits.max_connections_per_address": (
         "tests/proxy/session/opening/test_admission.py::test_one_address_cannot_use_the_slots_of_others"
@@ -46,21 +46,21 @@ AT_THE_EDGE = {
         "tests/proxy/session/quotas/test_token_bucket.py::test_one_second_may_be_used_at_once_and_the_rest_waits"
     ),
     "limits.max_new_connections_per_second_per_address": (
-        "tests/proxy/network/test_accept_filter.py::test_so_many_come_at_once_and_one_more_does_not"
+        "tests/proxy/network/test_accept_filter.py::test_connections_above_the_rate_of_an_address_are_rejected"
     ),
-    "limits.max_handshakes": f"{_DOOR}::test_handshakes_without_an_end_make_room_for_new_ones",
+    "limits.max_handshakes": f"{_DOOR}::test_unfinished_tls_handshakes_are_closed_for_new_ones",
     "limits.handshake_timeout_seconds": (
-        f"{_DOOR}::test_a_handshake_that_is_not_done_in_its_time_is_ended_told_and_counted"
+        f"{_DOOR}::test_a_tls_handshake_beyond_its_timeout_is_closed_logged_and_counted"
     ),
-    "limits.frame_timeout_seconds": f"{_DEADLINES}::test_a_request_that_does_not_end_has_its_time_and_no_more",
+    "limits.frame_timeout_seconds": f"{_DEADLINES}::test_an_incomplete_request_is_overdue_after_its_timeout",
     "limits.max_connection_age_seconds": (
         "tests/proxy/session/test_connection_age.py::test_an_old_connection_closes_after_the_requests_in_flight"
     ),
-    "limits.idle_timeout_seconds": f"{_DEADLINES}::test_silence_on_both_sides_ends_a_connection",
+    "limits.idle_timeout_seconds": f"{_DEADLINES}::test_a_connection_idle_on_both_sides_is_overdue",
 }
 
 
-def test_the_tables_have_the_models_keys_and_no_others() -> None:
+def test_each_limit_of_the_model_has_a_counter_and_a_test() -> None:
     assert set(AT_LIMIT) == set(KEYS)
     assert set(AT_THE_EDGE) == set(KEYS)
 
@@ -74,7 +74,7 @@ def test_a_counter_shows_the_limit_before_it_is_ever_reached(key: str) -> None:
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_the_test_at_its_edge_is_there(key: str) -> None:
+def test_the_listed_test_of_each_limit_exists(key: str) -> None:
     path, _, name = AT_THE_EDGE[key].partition("::")
     text = (ROOT / path).read_text()
     functions = [each for each in ast.parse(text).body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]

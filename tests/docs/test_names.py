@@ -21,7 +21,7 @@ _SOURCES = [
 ]
 
 
-def test_every_file_that_is_named_is_there() -> None:
+def test_every_file_named_in_pages_and_sources_exists() -> None:
     missing = {
         f"{file.relative_to(ROOT)} names {name}"
         for file in (*_PAGES, *_SOURCES)
@@ -32,7 +32,7 @@ def test_every_file_that_is_named_is_there() -> None:
     assert missing == set()
 
 
-def test_every_symbol_that_is_named_is_there() -> None:
+def test_every_symbol_named_in_pages_and_sources_exists() -> None:
     named = {(file, name) for file in (*_PAGES, *_SOURCES) for name in _SYMBOL.findall(file.read_text())}
     missing = {f"{file.relative_to(ROOT)} names {name}" for file, name in named if not _is_there(name)}
     assert len(named) > 20

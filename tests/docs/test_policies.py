@@ -34,7 +34,7 @@ Change = dict[str, object]
 NOBODY = Client("")
 
 
-class Sent(NamedTuple):
+class SentRequest(NamedTuple):
     """What is sent, and by whom; good by every example."""
 
     topic: str = "orders.eu"
@@ -90,7 +90,7 @@ TOLD: dict[str, list[Change]] = {
 MARKED: dict[str, list[Change]] = {"telemetry": [{"topic": "telemetry.eu", **one(b"k", b"no JSON", TENANT)}]}
 
 
-def validated(rulebook: Rulebook, sent: Sent, limits: ValidationLimits = LIMITS) -> ValidatedRequest:
+def validated(rulebook: Rulebook, sent: SentRequest, limits: ValidationLimits = LIMITS) -> ValidatedRequest:
     state = {"producer_epoch": 0, "base_sequence": 0} if sent.producer_id >= 0 else {}
     data = batch(sent.records, sent.codec, producer_id=sent.producer_id, **state)
     return validated_batch(rulebook, sent.topic, data, sent.client, sent.acks, limits)
@@ -123,40 +123,40 @@ def of_example(example: str) -> Rulebook:
 
 
 @pytest.mark.parametrize("example", [each for each in EXAMPLES if ELSEWHERE not in each])
-def test_every_example_takes_what_is_good(example: str) -> None:
-    found = validated(of_example(example), Sent())
+def test_every_policy_example_accepts_a_good_record(example: str) -> None:
+    found = validated(of_example(example), SentRequest())
     assert set(found.accepted) == {(0, 0)} and not found.observed
 
 
-def names_in(example: str) -> list[str]:
+def rule_names_in(example: str) -> list[str]:
     config = load(read_yaml(example, "policies.md"), {}).config
     of_records = [rule.name for keys in (config.defaults, *config.topics) for rule in keys.rules or ()]
     return of_records + [rule.name for rule in config.requests]
 
 
-CASES = [(rule, example) for example in EXAMPLES if ELSEWHERE not in example for rule in names_in(example)]
+CASES = [(rule, example) for example in EXAMPLES if ELSEWHERE not in example for rule in rule_names_in(example)]
 
 
 @pytest.mark.parametrize(("rule", "example"), CASES, ids=[rule for rule, _ in CASES])
-def test_every_rule_rejects_what_the_page_says(rule: str, example: str) -> None:
+def test_every_rule_of_the_page_rejects_what_the_page_says(rule: str, example: str) -> None:
     assert rule in REJECTED.keys() | TOLD.keys() | MARKED.keys(), (
         f"docs/policies.md has an example with a rule {rule}: add to REJECTED (or TOLD, if it is only observed) "
         f"what it "
         "rejects, each as a change of what is good"
     )
     for change in REJECTED.get(rule, []):
-        found = validated(of_example(example), Sent()._replace(**change))
+        found = validated(of_example(example), SentRequest()._replace(**change))
         assert [name for name, _ in found.rejected[0, 0].rules] == [rule], found.rejected
     for change in TOLD.get(rule, []):
-        found = validated(of_example(example), Sent()._replace(**change))
+        found = validated(of_example(example), SentRequest()._replace(**change))
         assert [name for name, _ in found.observed[0, 0][0].rules] == [rule]
         assert not found.rejected
     for change in MARKED.get(rule, []):
-        found = validated(of_example(example), Sent()._replace(**change))
+        found = validated(of_example(example), SentRequest()._replace(**change))
         assert [[name for name, _ in each.rules] for each in found.marked[0, 0].found] == [[rule]]
 
 
-def test_there_are_as_many_rules_as_are_tried() -> None:
+def test_every_rule_tried_here_is_on_the_page() -> None:
     assert {rule for rule, _ in CASES} >= {*REJECTED, *TOLD}
 
 
@@ -172,35 +172,41 @@ def test_each_kind_of_rule_about_a_value_has_an_example(key: str) -> None:
     )
 
 
-def test_the_clients_that_a_policy_is_enforced_for() -> None:
+def test_the_enforce_example_rejects_for_the_named_clients_and_observes_others() -> None:
     """The client id `team-a-1` is none of the 10 %: the first 64 bits of its SHA-256 modulo 100 are 39."""
     rulebook = next(of_example(example) for example in EXAMPLES if "enforce:" in example)
     late = (Rec(NOW + 7_200_000, b"k", b"{}", (TENANT,)),)
 
     def result(topic: str, client_id: str) -> tuple[bool, bool]:
-        found = validated(rulebook, Sent(topic, late, client=Client("a:1", client_id)))
+        found = validated(rulebook, SentRequest(topic, late, client=Client("a:1", client_id)))
         return bool(found.rejected), bool(found.observed)
 
     assert result("orders.eu", "team-a-1") == result("orders.eu", "checkout") == (True, False)
     assert result("orders.eu", "billing") == result("payments.eu", "team-a-1") == (False, True)
 
 
-def test_who_is_exempt() -> None:
+def test_the_exempt_example_exempts_only_the_named_clients() -> None:
     rulebook = next(of_example(example) for example in EXAMPLES if "exempt:" in example)
     assert rulebook.exempts(Client("a:1", "x", principal="User:mirror-maker"))
     assert rulebook.exempts(Client("a:1", "backfill-3", principal="User:ops"))
     assert not rulebook.exempts(Client("a:1", "backfill-3", principal="User:else"))
 
 
-def test_what_bad_records_hold_is_shown_where_the_page_asks_for_it() -> None:
+def test_the_samples_example_shows_the_beginning_of_bad_records() -> None:
     loaded = load(read_yaml(next(example for example in EXAMPLES if "samples:" in example), "policies.md"), {})
     rulebook, most = rulebook_of(loaded.config), limits_of(loaded.config).max_samples
     late = Rec(NOW + 7_200_000, b"user-1", b"\x1b[2J" + b"x" * 300, (TENANT,))
 
     found = (
-        validated(rulebook, Sent("clicks.eu", (late,)), ValidationLimits(max_samples=most)).rejected[0, 0].bad_records
+        validated(rulebook, SentRequest("clicks.eu", (late,)), ValidationLimits(max_samples=most))
+        .rejected[0, 0]
+        .bad_records
     )
-    other = validated(rulebook, Sent("orders", (late,)), ValidationLimits(max_samples=most)).rejected[0, 0].bad_records
+    other = (
+        validated(rulebook, SentRequest("orders", (late,)), ValidationLimits(max_samples=most))
+        .rejected[0, 0]
+        .bad_records
+    )
 
     assert (most, other[0].contents) == (10, None)
     assert found[0].contents is not None

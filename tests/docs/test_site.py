@@ -32,7 +32,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_it_has_every_page(site: Path) -> None:
+def test_the_site_has_every_page(site: Path) -> None:
     pages = {page.relative_to(ROOT / "docs").with_suffix(".html") for page in PAGES if page.name != "README.md"}
     assert {page for page in pages if not (site / page).exists()} == set()
 
@@ -48,19 +48,19 @@ def test_links_between_pages_stay_links(site: Path) -> None:
     assert lost == []
 
 
-def test_it_loads_nothing_from_elsewhere(site: Path) -> None:
+def test_the_site_loads_no_external_resource(site: Path) -> None:
     loaded = {(page.name, link) for page in site.rglob("*.html") for link in _LOADED.findall(page.read_text())}
     assert loaded == set()
 
 
-def test_lists_and_tables_are_made_of_what_looks_like_them(site: Path) -> None:
+def test_lists_and_tables_of_pages_are_rendered_as_such(site: Path) -> None:
     """What a repository's page shows as a list, the site's Markdown may take for a line of text."""
     text = re.compile(r"<p>(?:(?!</p>).)*\n(?:[-*] |\d+\. |\|)", re.DOTALL)
     assert [page.name for page in site.rglob("*.html") if text.search(page.read_text())] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_link_leads_somewhere_in_the_repository_too(page: Path) -> None:
+def test_every_link_of_a_page_has_a_target_in_the_repository(page: Path) -> None:
     lost = []
     for target, anchor in _LINK.findall(_FENCED.sub("", page.read_text())):
         file = (page.parent / target).resolve() if target else page

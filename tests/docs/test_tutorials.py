@@ -59,8 +59,8 @@ def test_with_systemd_the_service_of_the_page_starts_reloads_and_ends(kafka_boot
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd-analyze is not installed: `make test-tools`")
     page = blocks_of(DOCS / "install.md")
-    (unit,) = [here(block, tmp_path) for block in page if block.language == "ini"]
-    (installation,) = [here(block, tmp_path) for block in page if block.text.startswith("python3 -m venv /opt/")]
+    (unit,) = [below_root(block, tmp_path) for block in page if block.language == "ini"]
+    (installation,) = [below_root(block, tmp_path) for block in page if block.text.startswith("python3 -m venv /opt/")]
     reader = Reader(tmp_path, kafka_bootstrap, furnished=False)
 
     reader.follow(installation)
@@ -98,7 +98,7 @@ def test_with_systemd_the_service_of_the_page_starts_reloads_and_ends(kafka_boot
     assert [line for line in found.splitlines() if "sluicegate.service" in line] == []
 
 
-def here(block: Block, root: Path) -> Block:
+def below_root(block: Block, root: Path) -> Block:
     """Return the block with folders of the machine below `root`."""
     return replace(block, text=re.sub(r"(?<![\w.])/(opt|etc)/", rf"{root}/\1/", block.text))
 
@@ -132,7 +132,7 @@ def test_with_helm_the_packed_chart_renders_the_values_of_the_page(tmp_path: Pat
 
 
 @pytest.mark.parametrize("page", ["container", "compose"])
-def test_with_containers_the_page_works(page: str, tmp_path: Path) -> None:
+def test_the_container_and_compose_pages_work_when_followed(page: str, tmp_path: Path) -> None:
     """The pages have the names of their containers, and Kafka's own port 9092."""
     image = os.environ.get("SLUICEGATE_IMAGE")
     plugin = ["docker", "compose", "version"] if page == "compose" else ["docker", "version"]

@@ -16,7 +16,7 @@ from tests.broker.child_processes import ProcessGroup
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 from tests.docs.blocks import Block
-from tests.docs.shown import shows
+from tests.docs.shown import is_shown_in
 from tests.oracle.java_program import java_command
 from tests.oracle.kafka_java import KAFKA_NEW, ROOT, kafka_folder
 from tests.pipeline import java_options
@@ -122,7 +122,7 @@ class Reader:
             self._repeat(block, command, shown)
         else:
             output = self._output_of(command)
-            assert shown is None or shows(shown, output), _difference(block, shown, output)
+            assert shown is None or is_shown_in(shown, output), _difference(block, shown, output)
             assert shown is not None or "exit status" not in output, f"{block}: {output}"
         if command.startswith("source "):
             self._activation = command  # counts for every later command of this terminal
@@ -132,7 +132,7 @@ class Reader:
 
         def is_shown() -> bool:
             last[0] = self._output_of(command)
-            return shows(shown, last[0]) if shown is not None else "exit status" not in last[0]
+            return is_shown_in(shown, last[0]) if shown is not None else "exit status" not in last[0]
 
         try:
             eventually(is_shown, _SECONDS)
@@ -145,7 +145,7 @@ class Reader:
         with output.open("wb") as log:
             self._running = self._start(command, log)
         end = time.monotonic() + _COMMAND_SECONDS
-        while not (shows(shown, output.read_text()) if shown is not None else self._is_open()):
+        while not (is_shown_in(shown, output.read_text()) if shown is not None else self._is_open()):
             assert self._running.process.poll() is None, f"{block}: it ended:\n{output.read_text()}"
             assert time.monotonic() < end, _difference(block, shown, output.read_text())
             time.sleep(0.05)  # neither output nor a port announces itself

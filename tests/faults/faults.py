@@ -10,7 +10,7 @@ from enum import Enum
 from random import Random
 from typing import Protocol
 
-from tests.faults.relay import RelayFaultKind, Trouble, Way
+from tests.faults.relay import DirectedFault, Direction, RelayFaultKind
 from tests.faults.setting import Setting
 
 _HOUR_MS = 3_600_000
@@ -39,7 +39,7 @@ class RelayFault:
     """A relay disturbs connections for some seconds."""
 
     side: Side
-    trouble: Trouble
+    trouble: DirectedFault
     seconds: float
 
     @property
@@ -150,7 +150,7 @@ class WorkerKilled:
 
 
 def _relay_fault(chance: Random) -> Fault:
-    trouble = Trouble(chance.choice(list(RelayFaultKind)), chance.choice(list(Way)))
+    trouble = DirectedFault(chance.choice(list(RelayFaultKind)), chance.choice(list(Direction)))
     return RelayFault(chance.choice(list(Side)), trouble, chance.uniform(0.3, 1.5))
 
 

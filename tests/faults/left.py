@@ -78,7 +78,7 @@ def _is_the_proxys(pid: int) -> bool:
     return b"resource_tracker" not in command_line
 
 
-class Left:
+class LeftoverCheck:
     """Compares the idle proxy with its state at construction. `counted`: metrics that may have risen."""
 
     def __init__(self, proxy: ProxyProcess, counted: Sequence[str] = ()) -> None:
@@ -106,11 +106,11 @@ class Left:
         """Wait until all resources are freed. Raises AssertionError that names the others."""
         seen: list[dict[str, Any]] = [{}]
 
-        def nothing() -> bool:
+        def is_nothing_left() -> bool:
             seen.append(self.look())
             return not seen[-1]
 
         try:
-            eventually(nothing, _LEFT_SECONDS)
+            eventually(is_nothing_left, _LEFT_SECONDS)
         except AssertionError as error:
             raise AssertionError(f"not freed in the proxy: {seen[-1]}") from error

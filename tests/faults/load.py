@@ -22,7 +22,7 @@ Records = dict[int, list[int]]
 """Numbers by partition, in order."""
 
 
-class Load(Protocol):
+class LoadClient(Protocol):
     """One client that works in its own thread from `with` until `stop`."""
 
     name: str
@@ -259,7 +259,7 @@ def payload(chance: Random) -> bytes:
     return chance.randbytes(chance.choice((0, 10, 100, 700, 5000)))
 
 
-def wait_for_progress(loads: list[Load]) -> None:
+def wait_for_progress(loads: list[LoadClient]) -> None:
     """Wait until each client completed a new operation. Raises AssertionError with the first error of a client."""
     waiting = [(load, load.progress_check()) for load in loads]
 

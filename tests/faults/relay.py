@@ -34,7 +34,7 @@ class RelayFaultKind(Enum):
     BLACKHOLE = "blackhole"
 
 
-class Way(Enum):
+class Direction(Enum):
     """The affected direction: to the server, to the client, or both."""
 
     THERE = "there"
@@ -43,11 +43,11 @@ class Way(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class DirectedFault:
     """A fault of a relay with its direction."""
 
     kind: RelayFaultKind
-    way: Way
+    way: Direction
 
 
 class _Over(Exception):
@@ -89,7 +89,7 @@ class FaultyRelay:
         self._ports = ports
         self._chance = Random(seed)
         self._links: set[_Link] = set()
-        self._trouble: Trouble | None = None
+        self._trouble: DirectedFault | None = None
         self._ready = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), daemon=True)
         self.hits = 0
@@ -106,7 +106,7 @@ class FaultyRelay:
         self._loop.call_soon_threadsafe(self._ended.set)
         self._thread.join()
 
-    def begin(self, trouble: Trouble) -> None:
+    def begin(self, trouble: DirectedFault) -> None:
         self._loop.call_soon_threadsafe(self._begin, trouble)
 
     def heal(self) -> None:
@@ -131,7 +131,7 @@ class FaultyRelay:
         for listener in listeners:
             listener.close()
 
-    def _begin(self, trouble: Trouble) -> None:
+    def _begin(self, trouble: DirectedFault) -> None:
         self._trouble = trouble
         self._healed.clear()
         if trouble.kind is RelayFaultKind.RESET:
@@ -161,8 +161,8 @@ class FaultyRelay:
             await self._before_connecting(link)
             await self._loop.sock_connect(link.server, ("127.0.0.1", port))
             async with asyncio.TaskGroup() as both:
-                both.create_task(self._pump(link, link.client, link.server, Way.THERE))
-                both.create_task(self._pump(link, link.server, link.client, Way.BACK))
+                both.create_task(self._pump(link, link.client, link.server, Direction.THERE))
+                both.create_task(self._pump(link, link.server, link.client, Direction.BACK))
         except* OSError:
             link.will_be_reset()  # one end was reset, so the other is too
         except* _Over:
@@ -173,26 +173,26 @@ class FaultyRelay:
 
     async def _before_connecting(self, link: _Link) -> None:
         match self._trouble:
-            case Trouble(RelayFaultKind.DELAY):
+            case DirectedFault(RelayFaultKind.DELAY):
                 self.hits += 1
                 await self._a_while()
-            case Trouble(RelayFaultKind.STALL):
+            case DirectedFault(RelayFaultKind.STALL):
                 self.hits += 1
                 await self._healed.wait()
-            case Trouble(RelayFaultKind.BLACKHOLE | RelayFaultKind.HALF_OPEN):
+            case DirectedFault(RelayFaultKind.BLACKHOLE | RelayFaultKind.HALF_OPEN):
                 self.hits += 1
                 link.owes_bytes = True
                 await self._healed.wait()
                 self._reset_here(link)
-            case Trouble(RelayFaultKind.RESET) if self._chance.random() < 0.5:
+            case DirectedFault(RelayFaultKind.RESET) if self._chance.random() < 0.5:
                 self.hits += 1
                 self._reset_here(link)
 
-    async def _pump(self, link: _Link, source: socket.socket, sink: socket.socket, way: Way) -> None:
+    async def _pump(self, link: _Link, source: socket.socket, sink: socket.socket, way: Direction) -> None:
         frames = FrameEnds()
         while data := await self._loop.sock_recv(source, _CHUNK):
             ends = frames.ends_in(data)
-            if self._trouble is None or self._trouble.way not in (way, Way.BOTH):
+            if self._trouble is None or self._trouble.way not in (way, Direction.BOTH):
                 await self._loop.sock_sendall(sink, data)
                 continue
             self.hits += 1

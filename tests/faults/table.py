@@ -61,7 +61,7 @@ OUTCOMES: list[Outcome] = []
 """The outcomes of this process and of the test processes that it started."""
 
 
-def written(outcomes: list[Outcome], side_by_side: int) -> str:
+def fault_table(outcomes: list[Outcome], side_by_side: int) -> str:
     """Return a summary sentence and the table. `side_by_side`: the number of parallel runs."""
     held = sum(outcome.held for outcome in outcomes)
     seeds = [outcome.plan.seed for outcome in outcomes]
@@ -92,4 +92,4 @@ def write(file: Path, side_by_side: int) -> None:
     """Replace the previous table by the table of these runs."""
     first, _, rest = file.read_text().partition(BEGIN)
     _, _, last = rest.partition(END)
-    file.write_text(f"{first}{BEGIN}\n{written(OUTCOMES, side_by_side)}\n{END}{last}")
+    file.write_text(f"{first}{BEGIN}\n{fault_table(OUTCOMES, side_by_side)}\n{END}{last}")

@@ -10,7 +10,7 @@ import pytest
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 from tests.faults.frame_ends import FrameEnds
-from tests.faults.relay import FaultyRelay, RelayFaultKind, Trouble, Way
+from tests.faults.relay import DirectedFault, Direction, FaultyRelay, RelayFaultKind
 
 FRAME = (1000).to_bytes(4, "big") + bytes(range(250)) * 4
 _SECONDS = 60
@@ -76,7 +76,7 @@ def received(connection: socket.socket, size: int) -> bytes:
 def test_delayed_or_split_bytes_arrive_complete(
     kind: RelayFaultKind, client: socket.socket, relay: FaultyRelay
 ) -> None:
-    relay.begin(Trouble(kind, Way.BOTH))
+    relay.begin(DirectedFault(kind, Direction.BOTH))
 
     client.sendall(FRAME)
 
@@ -85,7 +85,7 @@ def test_delayed_or_split_bytes_arrive_complete(
 
 
 def test_stalled_bytes_arrive_after_the_relay_heals(client: socket.socket, relay: FaultyRelay, server: Echo) -> None:
-    relay.begin(Trouble(RelayFaultKind.STALL, Way.THERE))
+    relay.begin(DirectedFault(RelayFaultKind.STALL, Direction.THERE))
     client.sendall(FRAME)
     eventually(lambda: relay.hits == 1, _SECONDS)
     assert not server.came
@@ -96,7 +96,7 @@ def test_stalled_bytes_arrive_after_the_relay_heals(client: socket.socket, relay
 
 
 def test_a_cut_ends_the_connection_within_a_frame(client: socket.socket, relay: FaultyRelay, server: Echo) -> None:
-    relay.begin(Trouble(RelayFaultKind.CUT, Way.THERE))
+    relay.begin(DirectedFault(RelayFaultKind.CUT, Direction.THERE))
 
     client.sendall(FRAME)
 
@@ -105,8 +105,8 @@ def test_a_cut_ends_the_connection_within_a_frame(client: socket.socket, relay: 
     assert FRAME.startswith(server.came)
 
 
-def test_a_reset_reaches_both_sides(client: socket.socket, relay: FaultyRelay, server: Echo) -> None:
-    relay.begin(Trouble(RelayFaultKind.RESET, Way.BACK))
+def test_a_reset_by_the_relay_reaches_both_sides(client: socket.socket, relay: FaultyRelay, server: Echo) -> None:
+    relay.begin(DirectedFault(RelayFaultKind.RESET, Direction.BACK))
 
     with pytest.raises(ConnectionResetError):  # at once, or on the read
         client.sendall(FRAME)
@@ -115,10 +115,10 @@ def test_a_reset_reaches_both_sides(client: socket.socket, relay: FaultyRelay, s
     eventually(lambda: server.ended, _SECONDS)
 
 
-def test_one_direction_is_closed_and_the_other_stays_open(
+def test_the_relay_closes_one_direction_and_leaves_the_other_open(
     client: socket.socket, relay: FaultyRelay, server: Echo
 ) -> None:
-    relay.begin(Trouble(RelayFaultKind.HALF_CLOSE, Way.THERE))
+    relay.begin(DirectedFault(RelayFaultKind.HALF_CLOSE, Direction.THERE))
 
     client.sendall(FRAME)
 
@@ -130,7 +130,7 @@ def test_one_direction_is_closed_and_the_other_stays_open(
 def test_after_one_end_closed_the_other_is_reset_when_the_relay_heals(
     client: socket.socket, relay: FaultyRelay, server: Echo
 ) -> None:
-    relay.begin(Trouble(RelayFaultKind.HALF_OPEN, Way.THERE))
+    relay.begin(DirectedFault(RelayFaultKind.HALF_OPEN, Direction.THERE))
     client.sendall(FRAME)
     eventually(lambda: server.ended, _SECONDS)
     client.sendall(FRAME)
@@ -148,7 +148,7 @@ def test_after_one_end_closed_the_other_is_reset_when_the_relay_heals(
 def test_dropped_bytes_never_arrive_and_their_connection_is_reset(
     client: socket.socket, relay: FaultyRelay, server: Echo
 ) -> None:
-    relay.begin(Trouble(RelayFaultKind.BLACKHOLE, Way.BOTH))
+    relay.begin(DirectedFault(RelayFaultKind.BLACKHOLE, Direction.BOTH))
     client.sendall(FRAME)
     eventually(lambda: relay.hits == 1, _SECONDS)
 

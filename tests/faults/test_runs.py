@@ -10,12 +10,12 @@ from tests.broker.certificates import Authority
 from tests.broker.eventually import eventually
 from tests.faults.conftest import SEEDS
 from tests.faults.faults import DiskFull, plan_of, strike_together
-from tests.faults.left import Left
-from tests.faults.load import IdempotentLoad, Load, RejectedLoad, TransactionalLoad, wait_for_progress
+from tests.faults.left import LeftoverCheck
+from tests.faults.load import IdempotentLoad, LoadClient, RejectedLoad, TransactionalLoad, wait_for_progress
 from tests.faults.reader import stored
 from tests.faults.setting import RelayedCluster, Setting
 from tests.faults.table import OUTCOME, Outcome
-from tests.integration.test_produce import bad
+from tests.integration.test_produce import bad_batch_now
 from tests.wire.raw_client import topic_data
 
 
@@ -45,14 +45,14 @@ def runs(setting: Setting, outcome: Outcome) -> None:
     setting.wait_until_whole()
     good, in_transactions, bad_ones = (setting.topic() for _ in range(3))
     warm_up(setting, bad_ones)
-    left = Left(setting.proxy)
+    left = LeftoverCheck(setting.proxy)
     seed = outcome.plan.seed
     idempotent = IdempotentLoad(setting.reached_by, good, seed)
     transactional = TransactionalLoad(setting.reached_by, in_transactions, seed + 1)
     rejected = RejectedLoad(setting.reached_by, bad_ones, seed + 2)
 
     with idempotent, transactional, rejected:
-        loads: list[Load] = [idempotent, transactional, rejected]
+        loads: list[LoadClient] = [idempotent, transactional, rejected]
         wait_for_progress(loads)
         for faults in outcome.plan.rounds:
             strike_together(setting, faults)
@@ -79,12 +79,12 @@ def warm_up(setting: Setting, topic: str) -> None:
     with setting.client(int(bootstrap.rpartition(":")[2])) as client:
         leader = client.metadata(topic)["topics"][0]["partitions"][0]["leader_id"]
     with setting.client(setting.proxy.broker_port(leader)) as client:
-        client.produce(9, [topic_data(topic, (0, bad()))])
+        client.produce(9, [topic_data(topic, (0, bad_batch_now()))])
     setting.proxy.wait_for_violations(topic, 1)
     eventually(lambda: setting.proxy.metric("sluicegate_upstream_connections") == 0, what="the end of its connections")
 
 
-def seconds_until(loads: list[Load]) -> float:
+def seconds_until(loads: list[LoadClient]) -> float:
     """Return how long it takes until all clients make progress (s)."""
     began = time.monotonic()
     wait_for_progress(loads)

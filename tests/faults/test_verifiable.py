@@ -19,7 +19,7 @@ from tests.broker.child_processes import ending_with_tests
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
-from tests.faults.relay import FaultyRelay, RelayFaultKind, Trouble, Way
+from tests.faults.relay import DirectedFault, Direction, FaultyRelay, RelayFaultKind
 from tests.integration.topics import UNVALIDATED, create_topic
 from tests.oracle.java_program import java_command
 from tests.oracle.kafka_java import KAFKA_NEW, kafka_folder
@@ -31,9 +31,9 @@ _RECORDS_A_SECOND = 100
 _PARTITIONS = 3
 _CLIENTS, _BROKERS = "127.0.0.2", "127.0.0.3"
 _FAULTS = [
-    Trouble(kind, way)
+    DirectedFault(kind, way)
     for kind in (RelayFaultKind.RESET, RelayFaultKind.DELAY, RelayFaultKind.CUT, RelayFaultKind.STALL)
-    for way in (Way.THERE, Way.BACK)
+    for way in (Direction.THERE, Direction.BACK)
 ]
 _PRODUCER = """retries=2147483647
 enable.idempotence=true

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 import lz4.frame
 import zstandard
 
-from tests.wire.batches import GZIP, LZ4, NONE, XERIAL, ZSTD, Rec, batch, compress, record, sized, varint
+from tests.wire.batches import GZIP, LZ4, NONE, XERIAL, ZSTD, Rec, batch, compress, length_prefixed, record, varint
 
 HIDDEN = b"hidden: not JSON, and 53 days old"
 """The value of a record that brokers do not see."""
@@ -26,31 +26,33 @@ _DAY = 86_400_000
 _SKIPPABLE = struct.pack("<I", 0x184D_2A50)
 
 
-def body(index: int, value: bytes | None, *, key: bytes = sized(b"k"), headers: bytes = varint(0)) -> bytes:
+def record_body(
+    index: int, value: bytes | None, *, key: bytes = length_prefixed(b"k"), headers: bytes = varint(0)
+) -> bytes:
     """Return a record's fields after its length, with the batch's timestamp."""
-    return b"\0" + varint(0) + varint(index) + key + sized(value) + headers
+    return b"\0" + varint(0) + varint(index) + key + length_prefixed(value) + headers
 
 
-def misframed(added: int) -> bytes:
+def records_with_wrong_length(added: int) -> bytes:
     """Return two records; the stated length of the first is wrong by this many bytes."""
-    first, second = body(0, b"first"), body(1, b"second")
+    first, second = record_body(0, b"first"), record_body(1, b"second")
     return varint(len(first) + added) + first + varint(len(second)) + second
 
 
-def stating(length: int) -> bytes:
+def records_stating_length(length: int) -> bytes:
     """Return two records; the first states this length."""
-    first, second = body(0, b"first"), body(1, b"second")
+    first, second = record_body(0, b"first"), record_body(1, b"second")
     return varint(length) + first + varint(len(second)) + second
 
 
 def smuggling() -> bytes:
     """Return two records; by its stated length the first ends within the value of the second, where a third begins."""
-    hidden = b"\0" + varint(-53 * _DAY) + varint(1) + sized(b"k") + sized(HIDDEN)
+    hidden = b"\0" + varint(-53 * _DAY) + varint(1) + length_prefixed(b"k") + length_prefixed(HIDDEN)
     # The header count of the second record, a zero, is also the hidden record's.
     cover = varint(len(hidden) + 1) + hidden
-    second = body(1, cover)
+    second = record_body(1, cover)
     before_value = len(second) - len(cover) - 1
-    first = body(0, b"first")
+    first = record_body(0, b"first")
     head = varint(len(second))
     return varint(len(first) + len(head) + before_value) + first + head + second
 
@@ -60,13 +62,13 @@ def with_fields(**changed: bytes) -> bytes:
     fields = {
         "time": varint(0),
         "offset": varint(0),
-        "key": sized(b"k"),
-        "value": sized(b"first"),
+        "key": length_prefixed(b"k"),
+        "value": length_prefixed(b"first"),
         "headers": varint(0),
     }
     fields |= {name: data for name, data in changed.items() if name != "length"}
     first = b"\0" + b"".join(fields.values())
-    second = body(1, b"second")
+    second = record_body(1, b"second")
     return changed.get("length", varint(len(first))) + first + varint(len(second)) + second
 
 
@@ -88,7 +90,7 @@ def plain_payload() -> bytes:
     return record(Rec(0, value=b"first"), 0, 0) + record(Rec(0, value=b"second"), 1, 0)
 
 
-def of(payload: bytes, codec: int) -> Callable[[int], bytes]:
+def batch_builder(payload: bytes, codec: int) -> Callable[[int], bytes]:
     """Return a function that builds the batch for a time (ms)."""
     return lambda now: batch([], codec, payload=payload, count=2, base_timestamp=now, max_timestamp=now)
 
@@ -100,7 +102,7 @@ def stored(codec: int, compressed: bytes) -> Callable[[int], bytes]:
 
 def hidden_record() -> bytes:
     """Return a third record, old and not JSON."""
-    fields = b"\0" + varint(-53 * _DAY) + varint(2) + sized(b"k") + sized(HIDDEN) + varint(0)
+    fields = b"\0" + varint(-53 * _DAY) + varint(2) + length_prefixed(b"k") + length_prefixed(HIDDEN) + varint(0)
     return varint(len(fields)) + fields
 
 
@@ -143,32 +145,38 @@ def xxh32(data: bytes) -> int:
 
 
 AMBIGUOUS: Mapping[str, Callable[[int], bytes]] = {
-    **{f"a record within a record, {name}": of(smuggling(), codec) for name, codec in _CODECS.items()},
-    **{f"a length {by:+d}, {name}": of(misframed(by), codec) for by in (5, -2) for name, codec in _CODECS.items()},
-    "a negative length, gzip": of(stating(-7), GZIP),
-    "a length of 0, zstd": of(stating(0), ZSTD),
-    "a length beyond the payload, lz4": of(stating(100_000), LZ4),
+    **{f"a record within a record, {name}": batch_builder(smuggling(), codec) for name, codec in _CODECS.items()},
+    **{
+        f"a length {by:+d}, {name}": batch_builder(records_with_wrong_length(by), codec)
+        for by in (5, -2)
+        for name, codec in _CODECS.items()
+    },
+    "a negative length, gzip": batch_builder(records_stating_length(-7), GZIP),
+    "a length of 0, zstd": batch_builder(records_stating_length(0), ZSTD),
+    "a length beyond the payload, lz4": batch_builder(records_stating_length(100_000), LZ4),
     "an empty raw block, lz4": stored(LZ4, lz4_blocks(_TWO, b"", hidden_record())),
     "an empty raw block at the end, lz4": stored(LZ4, lz4_blocks(_TWO, b"")),
     "an empty raw block for the end mark, lz4": stored(LZ4, lz4_blocks(_TWO, end=EMPTY_BLOCK)),
-    "a length of too many bits, zstd": of(with_fields(length=overlong(len(body(0, b"first")))), ZSTD),
-    "a key size of too many bits, zstd": of(with_fields(key=overlong(1) + b"k"), ZSTD),
-    "a key size of too many bits, none": of(with_fields(key=overlong(1) + b"k"), NONE),
-    "a value size of too many bits, none": of(with_fields(value=overlong(5) + b"first"), NONE),
-    "an offset of too many bits, none": of(with_fields(offset=overlong(0)), NONE),
-    "an offset of too many bits, zstd": of(with_fields(offset=overlong(0)), ZSTD),
-    "a time of too many bits, none": of(with_fields(time=b"\x80" * 9 + b"\x02"), NONE),
-    "a count of headers of too many bits, none": of(with_fields(headers=overlong(0)), NONE),
-    "a key size of -2, none": of(with_fields(key=varint(-2)), NONE),
-    "a value size of -2, none": of(with_fields(value=varint(-2)), NONE),
-    "a header's value size of -2, none": of(with_fields(headers=varint(1) + sized(b"h") + varint(-2)), NONE),
-    "offset deltas 0 and 5, none": of(
+    "a length of too many bits, zstd": batch_builder(with_fields(length=overlong(len(record_body(0, b"first")))), ZSTD),
+    "a key size of too many bits, zstd": batch_builder(with_fields(key=overlong(1) + b"k"), ZSTD),
+    "a key size of too many bits, none": batch_builder(with_fields(key=overlong(1) + b"k"), NONE),
+    "a value size of too many bits, none": batch_builder(with_fields(value=overlong(5) + b"first"), NONE),
+    "an offset of too many bits, none": batch_builder(with_fields(offset=overlong(0)), NONE),
+    "an offset of too many bits, zstd": batch_builder(with_fields(offset=overlong(0)), ZSTD),
+    "a time of too many bits, none": batch_builder(with_fields(time=b"\x80" * 9 + b"\x02"), NONE),
+    "a count of headers of too many bits, none": batch_builder(with_fields(headers=overlong(0)), NONE),
+    "a key size of -2, none": batch_builder(with_fields(key=varint(-2)), NONE),
+    "a value size of -2, none": batch_builder(with_fields(value=varint(-2)), NONE),
+    "a header's value size of -2, none": batch_builder(
+        with_fields(headers=varint(1) + length_prefixed(b"h") + varint(-2)), NONE
+    ),
+    "offset deltas 0 and 5, none": batch_builder(
         record(Rec(0, value=b"first"), 0, 0) + record(Rec(0, value=b"second"), 5, 0), NONE
     ),
-    "offset deltas 0 and 0, none": of(
+    "offset deltas 0 and 0, none": batch_builder(
         record(Rec(0, value=b"first"), 0, 0) + record(Rec(0, value=b"second"), 0, 0), NONE
     ),
-    "offset deltas 0 and -1, none": of(
+    "offset deltas 0 and -1, none": batch_builder(
         record(Rec(0, value=b"first"), 0, 0) + record(Rec(0, value=b"second"), -1, 0), NONE
     ),
 }
@@ -192,12 +200,14 @@ UNREADABLE: Mapping[str, Callable[[int], bytes]] = {
 }
 
 HONEST: Mapping[str, Callable[[int], bytes]] = {
-    **{f"two records, {name}": of(_TWO, codec) for name, codec in {**_CODECS, "none": NONE}.items()},
+    **{f"two records, {name}": batch_builder(_TWO, codec) for name, codec in {**_CODECS, "none": NONE}.items()},
     "two members, gzip": stored(GZIP, gzip.compress(_TWO[:20]) + gzip.compress(_TWO[20:])),
     "two frames, zstd": stored(ZSTD, zstandard.compress(_TWO[:20]) + zstandard.compress(_TWO[20:])),
     "a skippable frame after it, zstd": stored(ZSTD, _ZSTD + _SKIPPABLE + struct.pack("<I", 3) + b"abc"),
     "a content checksum, lz4": stored(LZ4, _LZ4_CHECKED),
     "a content checksum and block checksums, lz4": stored(LZ4, _LZ4_CHECKED_BLOCKS),
     "no content size, lz4": stored(LZ4, lz4.frame.compress(_TWO, block_linked=False, store_size=False)),
-    "varints longer than they need be, none": of(with_fields(key=padded(1, 5) + b"k", offset=padded(0, 3)), NONE),
+    "varints longer than they need be, none": batch_builder(
+        with_fields(key=padded(1, 5) + b"k", offset=padded(0, 3)), NONE
+    ),
 }

@@ -17,52 +17,54 @@ LAST = "sentinel"
 _SECONDS = 6  # a consumer without new records for this time counts as stopped
 
 
-class Read(NamedTuple):
+class ConsumerResult(NamedTuple):
     """Offsets and values in order of reading; `error`: the error before the last record, if any."""
 
     records: tuple[tuple[int, str], ...]
     error: str | None
 
 
-def _python(library: str) -> Callable[[str, Sequence[str]], dict[str, Read]]:
-    def read(bootstrap: str, topics: Sequence[str]) -> dict[str, Read]:
+def _python(library: str) -> Callable[[str, Sequence[str]], dict[str, ConsumerResult]]:
+    def read(bootstrap: str, topics: Sequence[str]) -> dict[str, ConsumerResult]:
         command = [sys.executable, str(HERE / "python_reader.py"), library, bootstrap, LAST, str(_SECONDS), *topics]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
         lines = map(json.loads, done.stdout.splitlines())
-        return {line["topic"]: Read(tuple(map(tuple, line["records"])), line["error"]) for line in lines}
+        return {line["topic"]: ConsumerResult(tuple(map(tuple, line["records"])), line["error"]) for line in lines}
 
     return read
 
 
-def _java(bootstrap: str, topics: Sequence[str]) -> dict[str, Read]:
+def _java(bootstrap: str, topics: Sequence[str]) -> dict[str, ConsumerResult]:
     printed = java_tool(str(HERE / "JavaReader.java"), bootstrap, LAST, str(_SECONDS), *topics)
     parts = [part.partition("\n") for part in printed.split("topic ")[1:]]
     return {topic: _from_lines(lines) for topic, _, lines in parts}
 
 
-def _go(name: str) -> Callable[[str, Sequence[str]], dict[str, Read]]:
-    def one(bootstrap: str, topic: str) -> Read:
+def _go(name: str) -> Callable[[str, Sequence[str]], dict[str, ConsumerResult]]:
+    def read_with_program(bootstrap: str, topic: str) -> ConsumerResult:
         command = [str(BUILT / "go" / name), bootstrap, "read", topic, LAST, str(_SECONDS)]
         return _from_lines(subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout)
 
-    def read(bootstrap: str, topics: Sequence[str]) -> dict[str, Read]:
+    def read(bootstrap: str, topics: Sequence[str]) -> dict[str, ConsumerResult]:
         with ThreadPoolExecutor(8) as several:
-            return dict(zip(topics, several.map(lambda topic: one(bootstrap, topic), topics), strict=True))
+            return dict(
+                zip(topics, several.map(lambda topic: read_with_program(bootstrap, topic), topics), strict=True)
+            )
 
     return read
 
 
-def _from_lines(printed: str) -> Read:
+def _from_lines(printed: str) -> ConsumerResult:
     records: list[tuple[int, str]] = []
     for line in printed.splitlines():
         offset, _, value = line.partition(" ")
         if offset == "error":
-            return Read(tuple(records), value)
+            return ConsumerResult(tuple(records), value)
         records.append((int(offset), value))
-    return Read(tuple(records), None)
+    return ConsumerResult(tuple(records), None)
 
 
-CONSUMERS: dict[str, Callable[[str, Sequence[str]], dict[str, Read]]] = {
+CONSUMERS: dict[str, Callable[[str, Sequence[str]], dict[str, ConsumerResult]]] = {
     "Java": _java,
     "librdkafka": _python("librdkafka"),
     "kafka-python": _python("kafka-python"),

@@ -10,7 +10,7 @@ import pytest
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 from tests.framing.cases import AMBIGUOUS, HIDDEN, HONEST, UNREADABLE
-from tests.framing.consumers import CONSUMERS, LAST, Read
+from tests.framing.consumers import CONSUMERS, LAST, ConsumerResult
 from tests.integration.topics import UNVALIDATED, create_topic
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
@@ -62,7 +62,7 @@ def topics(kafka_bootstrap: str) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def read(kafka_bootstrap: str, topics: dict[str, str]) -> dict[str, dict[str, Read]]:
+def read(kafka_bootstrap: str, topics: dict[str, str]) -> dict[str, dict[str, ConsumerResult]]:
     """The results by consumer and case."""
     found = {name: consume(kafka_bootstrap, [*topics.values()]) for name, consume in CONSUMERS.items()}
     return {name: {case: its[topic] for case, topic in topics.items()} for name, its in found.items()}
@@ -80,7 +80,9 @@ def produced(client: RawClient, topic: str, data: bytes) -> Any:
 
 @pytest.mark.long
 @pytest.mark.parametrize("case", [case for case in CASES if case in AMBIGUOUS])
-def test_some_consumer_reads_other_records_than_the_broker_stored(case: str, read: dict[str, dict[str, Read]]) -> None:
+def test_some_consumer_reads_other_records_than_the_broker_stored(
+    case: str, read: dict[str, dict[str, ConsumerResult]]
+) -> None:
     otherwise = {name for name, its in read.items() if its[case].records != HONESTLY}
 
     if case != "an empty raw block at the end, lz4":  # without effect at the end
@@ -91,14 +93,14 @@ def test_some_consumer_reads_other_records_than_the_broker_stored(case: str, rea
 
 @pytest.mark.long
 @pytest.mark.parametrize("case", [case for case in CASES if case in UNREADABLE])
-def test_java_reads_batches_that_stop_another_consumer(case: str, read: dict[str, dict[str, Read]]) -> None:
+def test_java_reads_batches_that_stop_another_consumer(case: str, read: dict[str, dict[str, ConsumerResult]]) -> None:
     assert read["Java"][case].records == HONESTLY
     assert any(its[case].error for its in read.values()), {name: its[case] for name, its in read.items()}
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("case", [case for case in CASES if case in HONEST])
-def test_every_consumer_reads_accepted_batches(case: str, read: dict[str, dict[str, Read]]) -> None:
+def test_every_consumer_reads_accepted_batches(case: str, read: dict[str, dict[str, ConsumerResult]]) -> None:
     for name, its in read.items():
         if (name, case) not in _HALF_READ:
             assert its[case].records == HONESTLY, (name, its[case])

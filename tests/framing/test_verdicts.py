@@ -18,7 +18,7 @@ from sluicegate.validation.rules.rule_set import RuleSet
 from sluicegate.validation.validated_request import ValidatedRequest
 from sluicegate.validation.verdict import Reason
 from tests.bounds.frames import header, produce
-from tests.framing.cases import AMBIGUOUS, HONEST, SECONDS_AGO, UNREADABLE, of, smuggling
+from tests.framing.cases import AMBIGUOUS, HONEST, SECONDS_AGO, UNREADABLE, batch_builder, smuggling
 from tests.two_paths.both import BothPaths
 from tests.wire.batches import LZ4
 from tests.wire.raw_client import produce_body, topic_data
@@ -87,7 +87,7 @@ def test_framing_broker_accepts_every_batch(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", HONEST)
-def test_batches_of_every_encoder_are_good_with_each_value(case: str) -> None:
+def test_every_framing_value_accepts_batches_of_every_encoder(case: str) -> None:
     for policy in (SAFE, STRICT, BROKER):
         found = validated(HONEST[case](NOW), policy)
         assert found.accepted[PLACE].records == 2 and not found.unreadable
@@ -107,13 +107,13 @@ def test_the_fast_path_agrees_with_the_slow_path(case: str, rules: RuleSet | Non
 
 
 def test_an_observed_topic_forwards_ambiguous_batches() -> None:
-    found = validated(of(smuggling(), LZ4)(NOW), TopicPolicy(mode=Mode.OBSERVE))
+    found = validated(batch_builder(smuggling(), LZ4)(NOW), TopicPolicy(mode=Mode.OBSERVE))
 
     assert found.observed[PLACE][0].reason is Reason.AMBIGUOUS_FRAMING and not found.rejected
 
 
-def test_an_unchecked_topic_is_left_to_its_broker() -> None:
-    found = validated(of(smuggling(), LZ4)(NOW), TopicPolicy(checked=False))
+def test_a_batch_on_an_unchecked_topic_is_forwarded_unvalidated() -> None:
+    found = validated(batch_builder(smuggling(), LZ4)(NOW), TopicPolicy(checked=False))
 
     assert found.waived == {PLACE: Waiver.CHECKS_NONE} and not found.rejected and not found.observed
 
@@ -133,7 +133,7 @@ def test_a_batch_with_a_wrong_encoding_is_not_fixed(case: str, fix: TimeFix) -> 
 def test_an_ambiguous_batch_is_not_quarantined() -> None:
     policy = TopicPolicy(before_max_ms=HOUR, mode=Mode.QUARANTINE, dead_letters="dead")
 
-    found = validated(of(smuggling(), LZ4)(NOW - SECONDS_AGO * 1000), policy)
+    found = validated(batch_builder(smuggling(), LZ4)(NOW - SECONDS_AGO * 1000), policy)
 
     assert found.rejected[PLACE].reason is Reason.AMBIGUOUS_FRAMING and not found.to_quarantine
 
@@ -142,7 +142,7 @@ def test_rehearsed_bounds_count_only_forwarded_batches() -> None:
     policy = TopicPolicy(rehearsed=Rehearsed(before_max_ms=(HOUR,)))
     old = NOW - SECONDS_AGO * 1000
 
-    assert not validated(of(smuggling(), LZ4)(old), policy).rehearsed
+    assert not validated(batch_builder(smuggling(), LZ4)(old), policy).rehearsed
     found = validated(UNREADABLE["trailing bytes, lz4"](old), policy)
     assert found.rehearsed[PLACE] == (2,) and PLACE in found.unreadable
 

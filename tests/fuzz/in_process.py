@@ -41,7 +41,7 @@ class Counts:
         self.longest = 0.0
 
 
-def headed(one: bytearray, seed: bytes) -> bytearray:
+def with_valid_header(one: bytearray, seed: bytes) -> bytearray:
     """Restore the header fields without which the whole request fails before the batch is read."""
     if len(one) < _PAYLOAD_AT:
         one += bytes(_PAYLOAD_AT - len(one))
@@ -108,7 +108,7 @@ class Fuzzer:
         chance = self.chance
         seed = chance.choice(self.seeds)
         one = mutated(seed, chance, self.seeds)
-        return headed(one, seed) if in_order else one
+        return with_valid_header(one, seed) if in_order else one
 
     def _call(self, what: Any, *arguments: Any) -> None:
         begun = time.thread_time()  # CPU time, because other processes share the processor

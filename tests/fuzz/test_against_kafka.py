@@ -14,7 +14,7 @@ import pytest
 from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
 from sluicegate.validation.policy import Framing, TimestampType, TopicPolicy, ValidationLimits
 from tests.bounds.frames import header, produce
-from tests.fuzz.in_process import headed
+from tests.fuzz.in_process import with_valid_header
 from tests.fuzz.mutations import mutated
 from tests.fuzz.seeds import batches
 from tests.oracle.kafka_validator import ACCEPTED, LEFT_TO_THE_BROKER, validators_responses
@@ -38,7 +38,7 @@ _VERSIONS = range(7, 13)  # with topic names and every codec
 pytestmark = pytest.mark.skipif(not HAS_FAST_PATH, reason="there is no fast path: it was not compiled")
 
 
-class Drawn:
+class DrawnBatches:
     """Mutated batches, each for one of the topics. `drawn`: all; `good`: accepted by the fast path."""
 
     def __init__(self, seed: int) -> None:
@@ -52,7 +52,7 @@ class Drawn:
         chance = self._chance
         while True:
             seed = chance.choice(self._seeds)
-            one = bytes(headed(mutated(seed, chance, self._seeds), seed))
+            one = bytes(with_valid_header(mutated(seed, chance, self._seeds), seed))
             name, version = chance.choice(list(_POLICIES)), chance.choice(_VERSIONS)
             frame = bytearray(produce(version, {name.encode(): [(0, one)]})[4:])
             self.drawn += 1
@@ -69,7 +69,7 @@ def _at_the_bounds() -> list[bytes]:
 
 @pytest.mark.timeout(7200)
 def test_kafkas_validator_accepts_batches_that_the_fast_path_accepts() -> None:
-    drawn, left = Drawn(SEED), VALIDATED
+    drawn, left = DrawnBatches(SEED), VALIDATED
     good = drawn.good_ones()
 
     while left > 0:

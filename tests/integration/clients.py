@@ -10,7 +10,7 @@ import aiokafka
 import confluent_kafka
 import kafka
 
-from tests.integration.aio import to_its_end
+from tests.integration.aio import run_and_collect_sockets
 from tests.integration.java import java_tool
 from tests.integration.left_sockets import sockets_left_behind
 
@@ -97,7 +97,7 @@ class Aio:
     name = "aiokafka"
 
     def send(self, bootstrap: str, topic: str, records: Sequence[Sent], codec: str, mode: str) -> list[str]:
-        return to_its_end(self._send(bootstrap, topic, records, codec, mode))
+        return run_and_collect_sockets(self._send(bootstrap, topic, records, codec, mode))
 
     async def _send(self, bootstrap: str, topic: str, records: Sequence[Sent], codec: str, mode: str) -> list[str]:
         producer = aiokafka.AIOKafkaProducer(
@@ -124,7 +124,7 @@ class Aio:
         return [_outcome(result) for result in results]
 
     def read(self, bootstrap: str, topic: str, count: int) -> list[str]:
-        return to_its_end(self._read(bootstrap, topic, count))
+        return run_and_collect_sockets(self._read(bootstrap, topic, count))
 
     async def _read(self, bootstrap: str, topic: str, count: int) -> list[str]:
         consumer = aiokafka.AIOKafkaConsumer(

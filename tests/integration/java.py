@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tests.oracle.java_program import SHORT_LIVED, java_command, said_by
+from tests.oracle.java_program import SHORT_LIVED, java_command, run_java
 from tests.oracle.kafka_java import KAFKA_NEW, kafka_folder
 
 
@@ -11,4 +11,4 @@ def java_tool(
 ) -> str:
     """Run a class and return its output; `options` are Java's."""
     command = java_command(kafka_folder(version), program, (*SHORT_LIVED, *options))
-    return said_by([*command, *arguments], stdin)
+    return run_java([*command, *arguments], stdin)

@@ -24,7 +24,7 @@ from confluent_kafka.admin import (
 from tests.broker.certificates import Authority, Certificate, kafka_tls
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
-from tests.broker.security import SCRAM_LOGIN, plain_login, secured
+from tests.broker.security import SCRAM_LOGIN, plain_login, security_settings
 from tests.integration.topics import DEFAULTS, UNVALIDATED
 from tests.oracle.kafka_java import KAFKA_NEW
 
@@ -34,7 +34,7 @@ REAUTHENTICATE_MS = 1500
 
 
 @dataclass(frozen=True)
-class Guarded:
+class GuardedBroker:
     """A broker that requires TLS, a login and permissions, and the authority of all certificates."""
 
     kafka: Kafka
@@ -60,12 +60,12 @@ def login(user: str, password: str, mechanism: str = "PLAIN") -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedBroker]:
     folder = tmp_path_factory.mktemp("certificates")
     authority = Authority(folder)
     broker, proxy = authority.sign("broker"), authority.sign("proxy")
     settings = {
-        **secured(
+        **security_settings(
             "SASL_SSL",
             *MECHANISMS,
             plain=plain_login(admin="a", alice="secret", bob="secret"),
@@ -79,7 +79,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
     }
     kafka = Kafka(KAFKA_NEW, tmp_path_factory.mktemp("guarded"), settings=settings)
     try:
-        found = Guarded(kafka.start(), authority, broker, proxy)
+        found = GuardedBroker(kafka.start(), authority, broker, proxy)
         prepare(found.admin())
         yield found
     finally:
@@ -108,7 +108,7 @@ def prepare(admin: AdminClient) -> None:
             done.result(30)
 
 
-def proxy_for(guarded: Guarded, folder: Path, **listen: Any) -> ProxyProcess:
+def proxy_for(guarded: GuardedBroker, folder: Path, **listen: Any) -> ProxyProcess:
     """Return a proxy in front of the guarded broker; `listen` is merged into its listen section."""
     own = guarded.authority.sign("sluicegate", "127.0.0.1", "localhost", "*.brokers.test", "bootstrap.test")
     proxy = ProxyProcess(folder, guarded.kafka.bootstrap, {"defaults": DEFAULTS})
@@ -147,7 +147,7 @@ def mutual_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Ka
     authority = Authority(folder)
     broker, proxy = authority.sign("broker"), authority.sign("proxy")
     settings = {
-        **secured("SSL"),
+        **security_settings("SSL"),
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": f"User:{proxy.subject};User:{broker.subject};User:ANONYMOUS".replace("\\", "\\\\"),
         **kafka_tls(broker, authority, "required"),
@@ -160,7 +160,7 @@ def mutual_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Ka
 
 
 @pytest.fixture(scope="session")
-def tls_proxy(guarded: Guarded, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
+def tls_proxy(guarded: GuardedBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
     """A proxy with TLS to clients and to the guarded broker."""
     process = proxy_for(guarded, tmp_path_factory.mktemp("proxy"))
     try:

@@ -12,7 +12,7 @@ from pathlib import Path
 import aiokafka
 import confluent_kafka
 
-from tests.integration.aio import to_its_end
+from tests.integration.aio import run_and_collect_sockets
 from tests.integration.java import java_tool
 
 IDEMPOTENT, TRANSACTIONAL = "idempotent", "transactional"
@@ -97,7 +97,7 @@ def librdkafka(bootstrap: str, topic: str, mode: str, bad: str) -> Lines:
 
 
 def aio(bootstrap: str, topic: str, mode: str, bad: str) -> Lines:
-    return to_its_end(_aio(bootstrap, topic, mode, bad))
+    return run_and_collect_sockets(_aio(bootstrap, topic, mode, bad))
 
 
 async def _aio(bootstrap: str, topic: str, mode: str, bad: str) -> Lines:

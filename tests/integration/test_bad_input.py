@@ -14,7 +14,7 @@ from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import COMMAND, ProxyProcess
-from tests.integration.test_produce import bad, good, leader_of, now_ms
+from tests.integration.test_produce import bad_batch_now, good_batch_now, leader_of, now_ms
 from tests.integration.topics import UNVALIDATED, create_topic
 from tests.wire.batches import ZSTD, Rec, batch, varint
 from tests.wire.raw_client import API_VERSIONS, CLOSED, PRODUCE, RawClient, produce_body, topic_data
@@ -69,7 +69,9 @@ def test_requests_before_garbage_get_the_responses_of_a_broker(
 def ends_of(address: str, topic: str, garbage: bytes) -> list[int | str]:
     """Return the codes of two good requests and the end of the connection after garbage."""
     with RawClient(address) as client:
-        frame = build_request_header(PRODUCE, 9, 5, "x", 2) + produce_body(9, [topic_data(topic, (0, good()))])
+        frame = build_request_header(PRODUCE, 9, 5, "x", 2) + produce_body(
+            9, [topic_data(topic, (0, good_batch_now()))]
+        )
         client.socket.sendall((struct.pack(">i", len(frame)) + frame) * 2 + garbage)
         responses = [client.response_to(5, PRODUCE, 9, PRODUCE_RESPONSE) for _ in range(2)]
         codes = [a["responses"][0]["partition_responses"][0]["error_code"] for a in responses]
@@ -92,8 +94,8 @@ def test_repeated_garbage_does_not_flood_the_log(proxy: ProxyProcess) -> None:
 def test_a_truncated_batch_is_rejected_and_the_connection_stays_open(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     with RawClient(leader_of(proxy, topic)) as client:
-        cut = client.produce(9, [topic_data(topic, (0, good()[:-3]))])
-        fine = client.produce(9, [topic_data(topic, (0, good()))])
+        cut = client.produce(9, [topic_data(topic, (0, good_batch_now()[:-3]))])
+        fine = client.produce(9, [topic_data(topic, (0, good_batch_now()))])
 
     assert [a["responses"][0]["partition_responses"][0]["error_code"] for a in (cut, fine)] == [87, 0]
 
@@ -109,7 +111,7 @@ def test_a_decompression_bomb_is_rejected_in_bounded_memory(kafka_bootstrap: str
 
     with RawClient(leader_of(proxy, topic)) as client:
         rejected = client.produce(9, [topic_data(topic, (0, bomb))])
-        fine = client.produce(9, [topic_data(topic, (0, good()))])
+        fine = client.produce(9, [topic_data(topic, (0, good_batch_now()))])
 
     (entry,) = rejected["responses"][0]["partition_responses"]
     assert entry["error_code"] == 87
@@ -286,13 +288,13 @@ def test_a_broken_producer_does_not_flood_the_log(kafka_bootstrap: str, proxy: P
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     with RawClient(leader_of(proxy, topic)) as client:
         for _ in range(100):
-            client.produce(9, [topic_data(topic, (0, bad()))])
+            client.produce(9, [topic_data(topic, (0, bad_batch_now()))])
 
     eventually(lambda: len(proxy.violations_of(topic)) == 100, what="an event for each rejection")
     proxy.wait_for_line(topic)
     assert len([line for line in proxy.log().splitlines() if topic in line and "rejected" in line]) == 1
 
 
-def test_after_all_this_no_connection_is_left_open(proxy: ProxyProcess) -> None:
+def test_no_connection_is_open_after_the_bad_input_tests(proxy: ProxyProcess) -> None:
     assert proxy.get("/livez")[0] == 200
     eventually(lambda: proxy.metric("sluicegate_open_connections") == 0)

@@ -9,7 +9,7 @@ from sluicegate.config.loading import Loaded, load_file
 from sluicegate.validation.from_keys import file_policies_of
 from sluicegate.validation.rules.rule import Mode
 from tests.broker.proxy_process import COMMAND
-from tests.integration.secure_brokers import TOPIC, Guarded
+from tests.integration.secure_brokers import TOPIC, GuardedBroker
 from tests.integration.topics import create_topic
 
 KEYS = ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms", "max.message.bytes", "cleanup.policy")
@@ -19,7 +19,7 @@ def bootstrap(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([COMMAND, "bootstrap", *arguments], capture_output=True, text=True, timeout=120, check=False)
 
 
-def written(folder: Path, *arguments: str) -> Loaded:
+def bootstrapped(folder: Path, *arguments: str) -> Loaded:
     file = folder / "first.yaml"
     done = bootstrap(*arguments, "--output", str(file))
     assert (done.returncode, done.stderr) == (0, "")
@@ -34,7 +34,7 @@ def test_each_topic_gets_the_brokers_settings_and_rejects_nothing(kafka_bootstra
     names.append(create_topic(kafka_bootstrap, {"cleanup.policy": "compact", "max.message.bytes": "12345"}, 1))
     names.append(create_topic(kafka_bootstrap, {"message.timestamp.type": "LogAppendTime"}, 2))
 
-    loaded = written(tmp_path, kafka_bootstrap)
+    loaded = bootstrapped(tmp_path, kafka_bootstrap)
     lists = bootstrap(kafka_bootstrap, "--output", str(tmp_path / "again.yaml")).stdout
 
     assert f"brokers 1 at {kafka_bootstrap}; " in lists
@@ -51,7 +51,7 @@ def test_each_topic_gets_the_brokers_settings_and_rejects_nothing(kafka_bootstra
 
 
 def test_a_guarded_cluster_is_read_with_a_clients_settings_and_no_secret_is_written(
-    guarded: Guarded, tmp_path: Path
+    guarded: GuardedBroker, tmp_path: Path
 ) -> None:
     client = tmp_path / "client.properties"
     client.write_text(
@@ -63,7 +63,7 @@ def test_a_guarded_cluster_is_read_with_a_clients_settings_and_no_secret_is_writ
     client.write_text(
         client.read_text().replace("SCRAM-SHA-256", "PLAIN").replace("alice", "admin").replace("secret", "a")
     )
-    loaded = written(tmp_path, guarded.kafka.bootstrap, "--client-config", str(client))
+    loaded = bootstrapped(tmp_path, guarded.kafka.bootstrap, "--client-config", str(client))
 
     assert rejected.returncode == 2  # alice may not read settings
     assert "TOPIC_AUTHORIZATION_FAILED" in rejected.stderr
@@ -74,7 +74,7 @@ def test_a_guarded_cluster_is_read_with_a_clients_settings_and_no_secret_is_writ
     assert file_policies_of(loaded.config).of(TOPIC).after_max_ms == 2**63 - 1
 
 
-def test_an_unreadable_cluster_is_reported_and_nothing_is_written(guarded: Guarded, tmp_path: Path) -> None:
+def test_an_unreadable_cluster_is_reported_and_nothing_is_written(guarded: GuardedBroker, tmp_path: Path) -> None:
     file = tmp_path / "first.yaml"
 
     nobody = bootstrap("127.0.0.1:1", "--output", str(file))

@@ -40,7 +40,9 @@ def offset_commit(client: RawClient, topic: str) -> int:
 @pytest.mark.parametrize(
     ("api", "ask"), [("Fetch", fetch), ("ListOffsets", list_offsets), ("OffsetCommit", offset_commit)]
 )
-def test_a_partition_that_does_not_exist(api: str, ask: Callable[[RawClient, str], int], proxy: ProxyProcess) -> None:
+def test_an_unknown_partition_error_of_a_broker_is_counted_by_api_and_client(
+    api: str, ask: Callable[[RawClient, str], int], proxy: ProxyProcess
+) -> None:
     series = f'sluicegate_broker_errors_total{{api="{api}",client_id="raw",error="UNKNOWN_TOPIC_OR_PARTITION"}} '
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
         client.api_versions()  # as every client does: it has the client id

@@ -15,8 +15,8 @@ from tests.broker.eventually import eventually
 from tests.broker.fixtures import running
 from tests.broker.kafka import Kafka, Node
 from tests.broker.proxy_process import ProxyProcess
-from tests.broker.security import plain_login, secured
-from tests.integration.test_produce import bad, good
+from tests.broker.security import plain_login, security_settings
+from tests.integration.test_produce import bad_batch_now, good_batch_now
 from tests.integration.topics import UNVALIDATED, VALIDATED, create_topic
 from tests.oracle.kafka_java import KAFKA_NEW
 from tests.wire.raw_client import RawClient, topic_data
@@ -60,7 +60,7 @@ def test_a_broker_that_does_not_lead_a_partition_reports_that_first(
         """Return a bad batch for a partition of this leader, and for a partition of another leader."""
         led = next(partition for partition, leader in where.items() if leader == node.node_id)
         elsewhere = next(partition for partition, leader in where.items() if leader != node.node_id)
-        return [(led, bad()), (elsewhere, bad())]
+        return [(led, bad_batch_now()), (elsewhere, bad_batch_now())]
 
     direct, at_brokers = entries(node.address, validated, version, *sent(where_validated))
     proxied = f"127.0.0.1:{cluster_proxy.broker_port(node.node_id)}"
@@ -75,7 +75,7 @@ def test_a_broker_that_does_not_lead_a_partition_reports_that_first(
 
 
 @pytest.mark.long
-def test_too_few_replicas_are_reported_first(cluster: Kafka, cluster_proxy: ProxyProcess) -> None:
+def test_too_few_replicas_are_reported_before_invalid_timestamps(cluster: Kafka, cluster_proxy: ProxyProcess) -> None:
     few = {"min.insync.replicas": "3"}
     validated = create_topic(cluster.bootstrap, VALIDATED | few, partitions=3, replicas=3)
     unvalidated = create_topic(cluster.bootstrap, UNVALIDATED | few, partitions=3, replicas=3)
@@ -83,11 +83,11 @@ def test_too_few_replicas_are_reported_first(cluster: Kafka, cluster_proxy: Prox
     cluster.kill(victim)
     try:
         for topic in (validated, unvalidated):
-            eventually(partial(knows_of_too_few, leader, topic), 60, "the smaller ISR at the leader")
+            eventually(partial(has_applied_smaller_isr, leader, topic), 60, "the smaller ISR at the leader")
         for acks, code in ((-1, NOT_ENOUGH_REPLICAS), (1, INVALID_TIMESTAMP)):
             proxied = f"127.0.0.1:{cluster_proxy.broker_port(leader.node_id)}"
-            direct = led_response(leader, leader.address, validated, acks, bad())
-            through = led_response(leader, proxied, unvalidated, acks, bad())
+            direct = led_response(leader, leader.address, validated, acks, bad_batch_now())
+            through = led_response(leader, proxied, unvalidated, acks, bad_batch_now())
             assert through == direct
             assert through["error_code"] == code
     finally:
@@ -110,30 +110,30 @@ def led_response(leader: Node, address: str, topic: str, acks: int, batch: bytes
     return responses[-1]
 
 
-def knows_of_too_few(leader: Node, topic: str) -> bool:
+def has_applied_smaller_isr(leader: Node, topic: str) -> bool:
     """Return whether the leader applies its smaller ISR; its metadata shows the new ISR earlier.
 
     A corrupt batch gets a response at once in both states; a good one would wait for the dead replica.
     """
-    whole = good()
+    whole = good_batch_now()
     corrupt = whole[:-1] + bytes([whole[-1] ^ 1])
     return bool(led_response(leader, leader.address, topic, -1, corrupt)["error_code"] == NOT_ENOUGH_REPLICAS)
 
 
-def test_the_log_start_offset_is_the_brokers(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+def test_a_rejection_has_the_brokers_log_start_offset(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     validated = create_topic(kafka_bootstrap, VALIDATED, partitions=1)
     unvalidated = create_topic(kafka_bootstrap, UNVALIDATED, partitions=1)
     admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
     proxied = f"127.0.0.1:{proxy.broker_port(1)}"
     for topic in (validated, unvalidated):
         for _ in range(3):
-            entries(kafka_bootstrap, topic, 9, (0, good()))
+            entries(kafka_bootstrap, topic, 9, (0, good_batch_now()))
         for future in admin.delete_records([TopicPartition(topic, 0, 2)]).values():
             future.result(30)
 
-    direct, _ = entries(kafka_bootstrap, validated, 9, (0, bad()))
-    through, _ = entries(proxied, unvalidated, 9, (0, bad()))
-    at_once, _ = entries(proxied, unvalidated, 9, (0, bad()))
+    direct, _ = entries(kafka_bootstrap, validated, 9, (0, bad_batch_now()))
+    through, _ = entries(proxied, unvalidated, 9, (0, bad_batch_now()))
+    at_once, _ = entries(proxied, unvalidated, 9, (0, bad_batch_now()))
 
     assert through == direct == at_once
     assert direct[0]["log_start_offset"] == 2
@@ -141,13 +141,13 @@ def test_the_log_start_offset_is_the_brokers(kafka_bootstrap: str, proxy: ProxyP
     for topic in (validated, unvalidated):
         for future in admin.delete_records([TopicPartition(topic, 0, 3)]).values():
             future.result(30)
-    eventually(lambda: entries(proxied, unvalidated, 9, (0, bad()))[0][0]["log_start_offset"] == 3)
+    eventually(lambda: entries(proxied, unvalidated, 9, (0, bad_batch_now()))[0][0]["log_start_offset"] == 3)
 
 
 @pytest.mark.long
 def test_a_client_must_log_in_before_its_batches_are_validated(tmp_path: Path) -> None:
     """Without a login a broker does not respond to Produce, and neither does the proxy."""
-    settings = secured("SASL_PLAINTEXT", "PLAIN", plain=plain_login(a="a"))
+    settings = security_settings("SASL_PLAINTEXT", "PLAIN", plain=plain_login(a="a"))
     for kafka in running(Kafka(KAFKA_NEW, tmp_path, settings=settings)):
         upstream = {"bootstrap": [kafka.bootstrap], "brokers": {1: kafka.bootstrap}}
         process = ProxyProcess(tmp_path, kafka.bootstrap, {"upstream": upstream})
@@ -156,7 +156,7 @@ def test_a_client_must_log_in_before_its_batches_are_validated(tmp_path: Path) -
             responses = []
             for address in (kafka.bootstrap, f"127.0.0.1:{process.broker_port(1)}"):
                 with RawClient(address) as client:
-                    responses.append(client.produce(9, [topic_data("any", (0, bad()[:20]))]))
+                    responses.append(client.produce(9, [topic_data("any", (0, bad_batch_now()[:20]))]))
         finally:
             process.stop()
 

@@ -13,7 +13,7 @@ from tests.broker.certificates import Authority, Certificate, kafka_tls
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
-from tests.broker.security import secured
+from tests.broker.security import security_settings
 from tests.clients.programs import java_record, javascript_record
 from tests.integration.secure_brokers import TOPIC, now_ms, send
 from tests.integration.topics import DEFAULTS, UNVALIDATED
@@ -32,7 +32,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 def broker(authority: Authority, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
     folder = tmp_path_factory.mktemp("mapped")
     settings = {
-        **secured("SSL"),
+        **security_settings("SSL"),
         "authorizer.class.name": AUTHORIZER,
         "super.users": "User:proxy;User:broker;User:TEAM/ETL;User:TEAM/BACKFILL;User:ANONYMOUS",
         "ssl.principal.mapping.rules": _RULES.replace("\\", "\\\\"),
@@ -68,7 +68,7 @@ def proxy(broker: Kafka, authority: Authority, tmp_path: Path) -> Iterator[Proxy
         proxy.stop()
 
 
-def test_both_name_a_certificates_principal_alike_and_exempt_only_that_one(
+def test_broker_and_proxy_derive_the_same_principal_from_a_certificate(
     broker: Kafka, authority: Authority, proxy: ProxyProcess
 ) -> None:
     etl, backfill, stranger = (_settings(authority, authority.sign(each)) for each in ("svc-etl", "svc-backfill", "x"))

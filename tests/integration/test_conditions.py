@@ -26,10 +26,10 @@ from tests.broker.certificates import Authority
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.secure_brokers import Guarded, proxy_for
+from tests.integration.secure_brokers import GuardedBroker, proxy_for
 from tests.integration.strict_broker import topic_on
 from tests.integration.test_produce import leader_of
-from tests.integration.test_quarantine import client_of, patient
+from tests.integration.test_quarantine import client_of, produce_and_wait
 from tests.integration.test_workers import children_of, workers_of
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.oracle.kafka_java import KAFKA_NEW, ROOT
@@ -83,7 +83,7 @@ def web_ui() -> Iterator["Page | None"]:
         chromium.close()
 
 
-def begins(proxy: ProxyProcess, condition: str, web_ui: "Page | None") -> str:
+def wait_until_begun(proxy: ProxyProcess, condition: str, web_ui: "Page | None") -> str:
     """Wait for a condition, check that every view shows it, and return its detail."""
     seconds = _WITHIN_SECONDS + _FOR_A_BUSY_MACHINE
     detail = eventually(lambda: conditions(proxy).get(condition), seconds, condition)
@@ -130,7 +130,9 @@ def ends(proxy: ProxyProcess, condition: str) -> None:
     proxy.wait_for_line("condition ended")
 
 
-def test_a_quarantine_that_cannot_be_written(strict_kafka: Kafka, tmp_path: Path, web_ui: "Page | None") -> None:
+def test_an_unwritable_quarantine_topic_is_a_condition_until_it_can_be_written(
+    strict_kafka: Kafka, tmp_path: Path, web_ui: "Page | None"
+) -> None:
     topic, dead = (f"{kind}-{uuid.uuid4().hex[:8]}" for kind in ("kept", "dead"))
     topic_on(strict_kafka, 1, topic)
     settings = {"defaults": DEFAULTS, "topics": [{"match": topic, "quarantine": dead}]}
@@ -139,7 +141,7 @@ def test_a_quarantine_that_cannot_be_written(strict_kafka: Kafka, tmp_path: Path
 
     def send() -> None:
         with client_of(proxy) as client:
-            while patient(client, topic, batch([Rec(0)]))["error_code"] != INVALID_TIMESTAMP:
+            while produce_and_wait(client, topic, batch([Rec(0)]))["error_code"] != INVALID_TIMESTAMP:
                 pass
         done.set()
 
@@ -148,7 +150,7 @@ def test_a_quarantine_that_cannot_be_written(strict_kafka: Kafka, tmp_path: Path
         proxy.start()
         began = time.monotonic()
         producer.start()
-        detail = begins(proxy, "quarantine_failing", web_ui)
+        detail = wait_until_begun(proxy, "quarantine_failing", web_ui)
         assert detail.startswith(f"dead-letter topic {dead}: ")
         assert proxy.get("/readyz")[0] == 200
         eventually(lambda: '"quarantine write"' in proxy.get("/api/live")[1], 30, "a connection that says why it waits")
@@ -168,7 +170,9 @@ def test_a_quarantine_that_cannot_be_written(strict_kafka: Kafka, tmp_path: Path
 def _is_shown_as_retrying(proxy: ProxyProcess, topic: str, dead: str, page: "Page | None") -> None:
     """Check what `who`, `top`, the API and the web UI say about a client that cannot get on."""
     retrying = "cannot be stored, retrying"
-    eventually(lambda: '"copies": "not_stored"' in proxy.get("/api/live")[1], 60, "a batch that is sent again in the live view")
+    eventually(
+        lambda: '"copies": "not_stored"' in proxy.get("/api/live")[1], 60, "a batch that is sent again in the live view"
+    )
     address = proxy.admin.removeprefix("http://")
     who, top = (
         sluicegate_process(*view).stdout for view in (["who", topic, "--admin", address], ["top", "--once", address])
@@ -185,7 +189,9 @@ def _is_shown_as_retrying(proxy: ProxyProcess, topic: str, dead: str, page: "Pag
             page.screenshot(path=_PICTURES / f"quarantine_failing-{name}.png")
 
 
-def test_a_quarantine_of_two_workers_of_which_one_is_not_used_any_more(strict_kafka: Kafka, tmp_path: Path) -> None:
+def test_a_quarantine_success_of_one_worker_ends_the_failure_of_an_idle_one(
+    strict_kafka: Kafka, tmp_path: Path
+) -> None:
     """The success of one worker ends what the other has concluded from its last failure."""
     topic, dead = (f"{kind}-{uuid.uuid4().hex[:8]}" for kind in ("kept", "dead"))
     topic_on(strict_kafka, 1, topic)
@@ -194,7 +200,7 @@ def test_a_quarantine_of_two_workers_of_which_one_is_not_used_any_more(strict_ka
 
     def send() -> None:
         with client_of(proxy) as client:
-            patient(client, topic, batch([Rec(0)]))
+            produce_and_wait(client, topic, batch([Rec(0)]))
 
     try:
         proxy.start()
@@ -206,7 +212,7 @@ def test_a_quarantine_of_two_workers_of_which_one_is_not_used_any_more(strict_ka
             producer.join(60)
         topic_on(strict_kafka, 1, dead)
         with client_of(proxy) as client:
-            eventually(lambda: patient(client, topic, batch([Rec(0)]))["error_code"] == INVALID_TIMESTAMP)
+            eventually(lambda: produce_and_wait(client, topic, batch([Rec(0)]))["error_code"] == INVALID_TIMESTAMP)
         stored = time.monotonic()
         eventually(lambda: "quarantine_failing" not in conditions(proxy), 60, "the end of the condition")
         assert time.monotonic() - stored < 15
@@ -214,7 +220,9 @@ def test_a_quarantine_of_two_workers_of_which_one_is_not_used_any_more(strict_ka
         proxy.stop()
 
 
-def test_a_broker_that_is_killed_and_started_again(cluster: Kafka, tmp_path: Path, web_ui: "Page | None") -> None:
+def test_a_killed_broker_is_a_condition_until_it_is_started_again(
+    cluster: Kafka, tmp_path: Path, web_ui: "Page | None"
+) -> None:
     node = cluster.nodes[2]
     name = f"broker {node.node_id}"
     proxy = ProxyProcess(tmp_path, cluster.bootstrap, {"upstream": {"bootstrap": cluster.bootstrap.split(",")}})
@@ -226,7 +234,7 @@ def test_a_broker_that_is_killed_and_started_again(cluster: Kafka, tmp_path: Pat
         proxy.start()
         eventually(lambda: states().get(name) == "reachable", 30, "a probe of each broker")
         cluster.kill(node)
-        detail = begins(proxy, "broker_unreachable", web_ui)
+        detail = wait_until_begun(proxy, "broker_unreachable", web_ui)
         assert detail.startswith(f"{name} at {node.address}: ")
         assert proxy.get("/readyz")[0] == 200
         assert {each for each, state in states().items() if state == "unreachable"} == {name}
@@ -239,12 +247,14 @@ def test_a_broker_that_is_killed_and_started_again(cluster: Kafka, tmp_path: Pat
         proxy.stop()
 
 
-def test_a_controller_as_upstream(strict_kafka: Kafka, tmp_path: Path, web_ui: "Page | None") -> None:
+def test_a_controller_as_upstream_is_reported_as_not_a_broker(
+    strict_kafka: Kafka, tmp_path: Path, web_ui: "Page | None"
+) -> None:
     controller = f"127.0.0.1:{strict_kafka.nodes[0].controller_port}"
     proxy = ProxyProcess(tmp_path, controller)
     try:
         proxy.start(ready=False)
-        begins(proxy, "upstream_not_a_broker", web_ui)
+        wait_until_begun(proxy, "upstream_not_a_broker", web_ui)
         status, text = proxy.get("/readyz")
         assert status == 503
         assert text.startswith(f"not serving\nupstream_not_a_broker: upstream is not a Kafka broker: {controller}: ")
@@ -275,7 +285,7 @@ def _disk_is_full(file: Path) -> Callable[[], None]:
     [(_folder_vanishes, "No such file or directory"), (_disk_is_full, "No space left on device")],
     ids=["folder", "disk"],
 )
-def test_events_that_cannot_be_written(
+def test_unwritable_events_are_a_condition_until_they_can_be_written(
     kafka_bootstrap: str, tmp_path: Path, web_ui: "Page | None", fault: Callable[[Path], Callable[[], None]], said: str
 ) -> None:
     file = tmp_path / "events" / "violations.jsonl"
@@ -296,7 +306,7 @@ def test_events_that_cannot_be_written(
         producer.start()
         proxy.wait_for_violations(topic, 1)
         corrected = fault(file)
-        detail = begins(proxy, "events_lost", web_ui)
+        detail = wait_until_begun(proxy, "events_lost", web_ui)
         assert detail == f"violations.file {file}: {said}"
         assert proxy.get("/readyz")[0] == 200
 
@@ -308,7 +318,9 @@ def test_events_that_cannot_be_written(
         proxy.stop()
 
 
-def test_a_clock_two_hours_behind_the_clusters(kafka_bootstrap: str, tmp_path: Path, web_ui: "Page | None") -> None:
+def test_a_clock_two_hours_behind_is_a_condition_until_it_is_corrected(
+    kafka_bootstrap: str, tmp_path: Path, web_ui: "Page | None"
+) -> None:
     mark = tmp_path / "wrong"
     proxy = ProxyProcess(tmp_path, kafka_bootstrap)
     proxy.command = [sys.executable, "-c", _SHIFTED_CLOCK.format(mark=str(mark))]
@@ -317,7 +329,7 @@ def test_a_clock_two_hours_behind_the_clusters(kafka_bootstrap: str, tmp_path: P
         eventually(lambda: "sluicegate_clock_offset_seconds " in proxy.get("/metrics")[1], 30, "an offset")
         assert abs(proxy.metric("sluicegate_clock_offset_seconds")) < 5
         mark.touch()
-        detail = begins(proxy, "clock_offset", web_ui)
+        detail = wait_until_begun(proxy, "clock_offset", web_ui)
         assert " s behind that of the active controller" in detail
         eventually(lambda: -7205 < proxy.metric("sluicegate_clock_offset_seconds") < -7195, what="two hours")
 
@@ -327,13 +339,13 @@ def test_a_clock_two_hours_behind_the_clusters(kafka_bootstrap: str, tmp_path: P
         proxy.stop()
 
 
-def test_an_http_server_as_upstream(tmp_path: Path, web_ui: "Page | None") -> None:
+def test_an_http_server_as_upstream_is_reported_as_not_a_broker(tmp_path: Path, web_ui: "Page | None") -> None:
     with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         proxy = ProxyProcess(tmp_path, f"127.0.0.1:{server.server_port}")
         try:
             proxy.start(ready=False)
-            detail = begins(proxy, "upstream_not_a_broker", web_ui)
+            detail = wait_until_begun(proxy, "upstream_not_a_broker", web_ui)
             assert f"127.0.0.1:{server.server_port}" in detail
             assert "HTTP" in detail
         finally:
@@ -341,7 +353,7 @@ def test_an_http_server_as_upstream(tmp_path: Path, web_ui: "Page | None") -> No
             server.shutdown()
 
 
-def test_a_total_outage_and_its_end(tmp_path: Path, web_ui: "Page | None") -> None:
+def test_an_unreachable_cluster_is_a_condition_until_it_responds(tmp_path: Path, web_ui: "Page | None") -> None:
     with ExitStack() as stack:
         kafka = Kafka(KAFKA_NEW, tmp_path / "kafka")
         stack.callback(kafka.stop)
@@ -351,7 +363,7 @@ def test_a_total_outage_and_its_end(tmp_path: Path, web_ui: "Page | None") -> No
         proxy.start()
         (node,) = kafka.nodes
         kafka.kill(node)
-        detail = begins(proxy, "upstream_unreachable", web_ui)
+        detail = wait_until_begun(proxy, "upstream_unreachable", web_ui)
         assert node.address in detail
 
         kafka.start_node(node)
@@ -370,7 +382,9 @@ def _unregister(kafka: Kafka) -> None:
         eventually(lambda: client.metadata()["brokers"] == [], what="Metadata without a broker")
 
 
-def test_a_cluster_that_lists_no_broker(tmp_path: Path, web_ui: "Page | None") -> None:
+def test_a_cluster_that_lists_no_broker_is_a_condition_until_it_lists_one(
+    tmp_path: Path, web_ui: "Page | None"
+) -> None:
     with ExitStack() as stack:
         kafka = Kafka(KAFKA_NEW, tmp_path / "kafka")
         stack.callback(kafka.stop)
@@ -380,7 +394,7 @@ def test_a_cluster_that_lists_no_broker(tmp_path: Path, web_ui: "Page | None") -
         proxy.start()
         assert proxy.metric("sluicegate_ready") == 1
         _unregister(kafka)
-        detail = begins(proxy, "no_broker_listed", web_ui)
+        detail = wait_until_begun(proxy, "no_broker_listed", web_ui)
         assert detail.startswith(f"{kafka.bootstrap} responds, but lists no broker")
         assert proxy.get("/readyz")[0] == 503
         assert proxy.metric("sluicegate_ready") == 0
@@ -393,7 +407,7 @@ def test_a_cluster_that_lists_no_broker(tmp_path: Path, web_ui: "Page | None") -
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_the_port_of_one_broker_of_three_is_taken(
+def test_a_taken_broker_port_is_a_condition_until_it_is_free(
     cluster: Kafka, tmp_path: Path, web_ui: "Page | None", workers: int
 ) -> None:
     settings = {"upstream": {"bootstrap": cluster.bootstrap.split(",")}, "workers": workers}
@@ -401,7 +415,7 @@ def test_the_port_of_one_broker_of_three_is_taken(
     try:
         with socket.create_server(("127.0.0.1", proxy.broker_port(cluster.nodes[2].node_id))):
             proxy.start()
-            detail = begins(proxy, "broker_port_closed", web_ui)
+            detail = wait_until_begun(proxy, "broker_port_closed", web_ui)
             assert detail.startswith(f"broker {cluster.nodes[2].node_id}: its port cannot be bound: ")
             assert proxy.get("/readyz")[0] == 200
             assert proxy.metric("sluicegate_ready") == 1
@@ -426,14 +440,16 @@ def _is_started_again(proxy: ProxyProcess) -> None:
     eventually(lambda: proxy.metric("sluicegate_workers") == 3, 60, "three workers")
 
 
-def test_one_worker_of_three_is_stopped(kafka_bootstrap: str, tmp_path: Path, web_ui: "Page | None") -> None:
+def test_a_stopped_worker_is_a_condition_until_it_continues(
+    kafka_bootstrap: str, tmp_path: Path, web_ui: "Page | None"
+) -> None:
     proxy = ProxyProcess(tmp_path, kafka_bootstrap, {"workers": 3})
     try:
         proxy.start()
         stopped = workers_of(proxy)[1]
         os.kill(stopped, signal.SIGSTOP)
         try:
-            detail = begins(proxy, "worker_unresponsive", web_ui)
+            detail = wait_until_begun(proxy, "worker_unresponsive", web_ui)
             assert f"(process {stopped}) has not reported for more than 5 s" in detail
             end = time.monotonic() + 12  # until it would be taken for stuck
             while time.monotonic() < end:
@@ -498,7 +514,7 @@ def _spoil(file: Path) -> None:
         ("configuration_rejected", _spoil, "listenn: no such key; did you mean listen?"),
     ],
 )
-def test_a_file_that_vanishes_or_has_a_mistake(
+def test_a_missing_or_invalid_file_is_a_condition_until_it_is_fixed(
     kafka_bootstrap: str,
     tmp_path: Path,
     web_ui: "Page | None",
@@ -511,7 +527,7 @@ def test_a_file_that_vanishes_or_has_a_mistake(
         file = proxy.start().folder / "sluicegate.yaml"
         right = file.read_text()
         fault(file)
-        assert said in begins(proxy, condition, web_ui)
+        assert said in wait_until_begun(proxy, condition, web_ui)
 
         file.write_text(right)
         ends(proxy, condition)
@@ -520,13 +536,13 @@ def test_a_file_that_vanishes_or_has_a_mistake(
         proxy.stop()
 
 
-def test_a_cluster_that_wants_a_login_and_none_is_configured(
-    guarded: Guarded, tmp_path: Path, web_ui: "Page | None"
+def test_a_missing_login_at_a_cluster_that_requires_one_is_a_condition(
+    guarded: GuardedBroker, tmp_path: Path, web_ui: "Page | None"
 ) -> None:
     proxy = proxy_for(guarded, tmp_path)
     del proxy.config["upstream"]["sasl"]
     try:
         proxy.start()
-        begins(proxy, "proxy_login_missing", web_ui)
+        wait_until_begun(proxy, "proxy_login_missing", web_ui)
     finally:
         proxy.stop()

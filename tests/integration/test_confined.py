@@ -64,7 +64,7 @@ def confined(kafka_bootstrap: str, tmp_path: Path, data: Path) -> Iterator[Proxy
         process.stop()
 
 
-def test_the_confinement_works(tmp_path: Path, data: Path) -> None:
+def test_the_confinement_denies_writes_and_system_calls(tmp_path: Path, data: Path) -> None:
     output = subprocess.run(
         [*confining(data), sys.executable, "-c", _TRY, str(tmp_path)],
         cwd=ROOT,

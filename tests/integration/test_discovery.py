@@ -7,7 +7,7 @@ from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import parse_host_port
 from sluicegate.proxy.cluster.discovery import DiscoveryResult, discover_cluster
 from sluicegate.proxy.network.tls.contexts import context_for_brokers
-from tests.integration.secure_brokers import Guarded
+from tests.integration.secure_brokers import GuardedBroker
 
 
 async def discover(bootstrap: str, **more: Any) -> DiscoveryResult:
@@ -20,7 +20,7 @@ def sasl(password: str, mechanism: str = "PLAIN") -> dict[str, str]:
     return {"mechanism": mechanism, "username": "admin", "password": password}
 
 
-async def test_discovery_of_a_cluster_without_logins(kafka_bootstrap: str) -> None:
+async def test_discovery_reports_that_a_cluster_requires_no_login(kafka_bootstrap: str) -> None:
     found = await discover(kafka_bootstrap)
 
     assert found.needs_login is False
@@ -35,7 +35,7 @@ async def test_a_login_to_a_broker_without_logins_is_reported_as_rejected(kafka_
     assert "is this the plaintext listener?" in str(found.login_rejected)
 
 
-async def test_discovery_of_a_cluster_that_requires_logins(guarded: Guarded) -> None:
+async def test_discovery_reports_missing_and_rejected_logins(guarded: GuardedBroker) -> None:
     tls = {"ca_file": str(guarded.authority.file), **guarded.proxy.files}
 
     without = await discover(guarded.kafka.bootstrap, tls=tls)

@@ -22,7 +22,7 @@ from tests.broker.fixtures import running
 from tests.broker.kafka import Kafka
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import COMMAND, ProxyProcess
-from tests.integration.secure_brokers import TOPIC, Guarded
+from tests.integration.secure_brokers import TOPIC, GuardedBroker
 from tests.integration.topics import UNVALIDATED, create_topic
 from tests.oracle.kafka_java import KAFKA_OLD
 
@@ -63,7 +63,7 @@ def advice(folder: Path, config: dict[str, Any], about: str) -> str:
     return next(one["advice"] for one in json.loads(done.stdout)["findings"] if one["about"] == about)
 
 
-def test_a_sound_configuration_has_no_finding_to_fix(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_a_valid_configuration_has_no_finding_to_fix(kafka_bootstrap: str, tmp_path: Path) -> None:
     code, found = doctor(tmp_path, in_front_of(kafka_bootstrap))
 
     assert code == 0
@@ -83,7 +83,7 @@ def test_an_older_release_is_recognised_by_its_api_versions(old_broker: Kafka, t
     assert found["clock"][0] == "ok"
 
 
-async def test_a_clock_that_is_five_seconds_off_is_reported(kafka_bootstrap: str) -> None:
+async def test_doctor_reports_a_clock_that_is_five_seconds_off(kafka_bootstrap: str) -> None:
     address = parse_host_port(kafka_bootstrap)
     upstream = Upstream(bootstrap=(address,))
 
@@ -162,7 +162,7 @@ def test_a_proxy_that_is_running_already_is_recognised(kafka_bootstrap: str, tmp
 
 
 @pytest.mark.long
-def test_missing_permissions_of_the_proxys_login_are_reported(guarded: Guarded, tmp_path: Path) -> None:
+def test_missing_permissions_of_the_proxys_login_are_reported(guarded: GuardedBroker, tmp_path: Path) -> None:
     config = in_front_of(guarded.kafka.bootstrap, violations={"topic": TOPIC})
     tls = {"ca_file": str(guarded.authority.file)}
 
@@ -189,7 +189,7 @@ def test_missing_permissions_of_the_proxys_login_are_reported(guarded: Guarded, 
 
 
 @pytest.mark.long
-def test_a_port_with_another_protocol_is_reported(guarded: Guarded, kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_a_port_with_another_protocol_is_reported(guarded: GuardedBroker, kafka_bootstrap: str, tmp_path: Path) -> None:
     tls = {"ca_file": str(guarded.authority.file)}
     plain, encrypted = in_front_of(guarded.kafka.bootstrap), in_front_of(kafka_bootstrap)
     encrypted["upstream"]["tls"] = tls

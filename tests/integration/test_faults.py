@@ -20,7 +20,7 @@ from tests.broker.child_processes import ending_with_tests
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka, Node
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.test_produce import bad, leader_of, now_ms
+from tests.integration.test_produce import bad_batch_now, leader_of, now_ms
 from tests.integration.topics import UNVALIDATED, create_topic
 from tests.wire.batches import GZIP, Rec, batch
 from tests.wire.raw_client import CLOSED, PRODUCE, RawClient, produce_body, topic_data
@@ -90,7 +90,7 @@ class Stream:
         assert self._producer.flush(_SECONDS) == 0
 
 
-def everything_in(bootstrap: str, topic: str) -> list[int]:
+def values_in_topic(bootstrap: str, topic: str) -> list[int]:
     """Return all values of a topic, read directly from the cluster up to its end."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": f"{topic}-auditor", "enable.partition.eof": True})
     consumer.assign([TopicPartition(topic, partition, 0) for partition in range(PARTITIONS)])
@@ -106,8 +106,8 @@ def everything_in(bootstrap: str, topic: str) -> list[int]:
     return values
 
 
-def nothing_lost(bootstrap: str, topic: str, stream: Stream) -> None:
-    stored = everything_in(bootstrap, topic)
+def check_nothing_lost(bootstrap: str, topic: str, stream: Stream) -> None:
+    stored = values_in_topic(bootstrap, topic)
     assert stream.acknowledged <= set(stored)
     assert len(stored) == len(set(stored)), "a duplicate of an idempotent producer's record"
 
@@ -120,7 +120,7 @@ def test_killing_and_restarting_the_proxy_loses_nothing(own_proxy: ProxyProcess,
         own_proxy.start()
         stream.acknowledges(200)
 
-    nothing_lost(kafka_bootstrap, topic, stream)
+    check_nothing_lost(kafka_bootstrap, topic, stream)
 
 
 def test_terminating_the_proxy_drains_it(own_proxy: ProxyProcess, kafka_bootstrap: str) -> None:
@@ -134,7 +134,7 @@ def test_terminating_the_proxy_drains_it(own_proxy: ProxyProcess, kafka_bootstra
         own_proxy.start()
         stream.acknowledges(200)
 
-    nothing_lost(kafka_bootstrap, topic, stream)
+    check_nothing_lost(kafka_bootstrap, topic, stream)
 
 
 @pytest.mark.long
@@ -205,7 +205,7 @@ def test_killing_and_restarting_a_broker_loses_nothing(cluster: Kafka, cluster_p
         cluster.wait_until_up(victim)
         stream.acknowledges(500)
 
-    nothing_lost(cluster.bootstrap, topic, stream)
+    check_nothing_lost(cluster.bootstrap, topic, stream)
     assert cluster_proxy.get("/readyz")[0] == 200
     del stream
     eventually(lambda: cluster_proxy.metric("sluicegate_open_connections") == 0, 30, "no stuck connection")
@@ -258,7 +258,7 @@ def test_a_suspended_bootstrap_broker_blocks_no_client(cluster: Kafka, tmp_path:
         proxy.stop()
 
     assert entry["error_code"] == INVALID_TIMESTAMP  # the topic's settings were known nevertheless
-    nothing_lost(cluster.bootstrap, topic, stream)
+    check_nothing_lost(cluster.bootstrap, topic, stream)
 
 
 def rejected_at_the_leader(proxy: ProxyProcess, topic: str) -> dict[str, Any]:
@@ -267,7 +267,7 @@ def rejected_at_the_leader(proxy: ProxyProcess, topic: str) -> dict[str, Any]:
     leader = consumer.list_topics(topic, _SECONDS).topics[topic].partitions[0].leader
     consumer.close()
     with RawClient(f"127.0.0.1:{proxy.broker_port(leader)}") as client:
-        response = client.produce(9, [topic_data(topic, (0, bad()))])
+        response = client.produce(9, [topic_data(topic, (0, bad_batch_now()))])
     assert isinstance(response, dict)
     entry: dict[str, Any] = response["responses"][0]["partition_responses"][0]
     proxy.wait_for_violations(topic, 1)  # it was not the broker

@@ -189,7 +189,9 @@ def _produced(client: RawClient, topic: str, records: list[Rec], sequence: int) 
     return code_of(client.produce(9, [topic_data(topic, (0, data))]))
 
 
-def test_the_previous_time_is_from_a_batch_that_the_broker_stored(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+def test_a_fix_uses_the_previous_time_of_a_batch_that_the_broker_stored(
+    kafka_bootstrap: str, proxy: ProxyProcess
+) -> None:
     """A good timestamp in a batch that the broker rejects for its sequence is not used for fixes."""
     topic = create_topic(kafka_bootstrap, VALIDATED, prefix="previous")
     now = now_ms()

@@ -23,7 +23,7 @@ from confluent_kafka.admin import (
 
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.secure_brokers import MECHANISMS, TOPIC, Guarded, login, proxy_for, send
+from tests.integration.secure_brokers import MECHANISMS, TOPIC, GuardedBroker, login, proxy_for, send
 
 pytestmark = pytest.mark.long
 
@@ -33,7 +33,7 @@ KEPT_WITHIN = 4
 """How long the proxy tries to write a bad record (s); afterwards the client has to retry."""
 
 
-def topic_for(guarded: Guarded, writer: str | None) -> str:
+def topic_for(guarded: GuardedBroker, writer: str | None) -> str:
     """Create a topic that only `writer` may write to."""
     name = f"dead-{uuid.uuid4().hex[:8]}"
     admin = guarded.admin()
@@ -44,13 +44,13 @@ def topic_for(guarded: Guarded, writer: str | None) -> str:
     return name
 
 
-def allow(guarded: Guarded, topic: str, writer: str) -> None:
+def allow(guarded: GuardedBroker, topic: str, writer: str) -> None:
     admin = guarded.admin()
     for done in admin.create_acls([_right(AclBinding, topic, writer)]).values():
         done.result(30)
 
 
-def forbid(guarded: Guarded, topic: str, writer: str) -> None:
+def forbid(guarded: GuardedBroker, topic: str, writer: str) -> None:
     admin = guarded.admin()
     for done in admin.delete_acls([_right(AclBindingFilter, topic, writer)]).values():
         done.result(30)
@@ -63,7 +63,7 @@ def _right(kind: Any, topic: str, who: str) -> Any:
 
 @contextmanager
 def keeping(
-    guarded: Guarded, folder: Path, dead: str, own: dict[str, str], events: str | None = None
+    guarded: GuardedBroker, folder: Path, dead: str, own: dict[str, str], events: str | None = None
 ) -> Iterator[ProxyProcess]:
     """Return a proxy that quarantines bad records of the guarded topic in `dead`, with the login `own`."""
     proxy = proxy_for(guarded, folder)
@@ -78,11 +78,11 @@ def keeping(
         proxy.stop()
 
 
-def as_alice(guarded: Guarded, **settings: Any) -> dict[str, Any]:
+def settings_of_alice(guarded: GuardedBroker, **settings: Any) -> dict[str, Any]:
     return login("alice", "secret") | {"ssl.ca.location": str(guarded.authority.file), **settings}
 
 
-def kept_in(guarded: Guarded, topic: str) -> list[confluent_kafka.Message]:
+def kept_in(guarded: GuardedBroker, topic: str) -> list[confluent_kafka.Message]:
     """Return all records of a topic."""
     consumer = confluent_kafka.Consumer(
         login("admin", "a")
@@ -110,7 +110,7 @@ def header(message: confluent_kafka.Message, name: str) -> str:
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_bad_records_and_events_arrive_over_tls_with_every_mechanism(
-    guarded: Guarded, tmp_path: Path, mechanism: str
+    guarded: GuardedBroker, tmp_path: Path, mechanism: str
 ) -> None:
     dead, events = topic_for(guarded, "alice"), topic_for(guarded, "alice")
     own = {"mechanism": mechanism, "username": "alice", "password": "secret"}
@@ -118,7 +118,7 @@ def test_bad_records_and_events_arrive_over_tls_with_every_mechanism(
 
     with keeping(guarded, tmp_path, dead, own, events) as proxy:
         times = [now, now * NANOSECONDS, now, 5, (now + 1) * NANOSECONDS]
-        outcomes = send(proxy, as_alice(guarded), *times)
+        outcomes = send(proxy, settings_of_alice(guarded), *times)
         assert outcomes == ["ok", "INVALID_TIMESTAMP", "ok", "INVALID_TIMESTAMP", "INVALID_TIMESTAMP"]
         kept = kept_in(guarded, dead)
         # At least once: a producer that has to log in again while its record is quarantined sends it again.
@@ -133,7 +133,7 @@ def test_bad_records_and_events_arrive_over_tls_with_every_mechanism(
 
 
 def test_a_wrong_password_loses_nothing_and_a_new_one_is_used_without_a_restart(
-    guarded: Guarded, tmp_path: Path
+    guarded: GuardedBroker, tmp_path: Path
 ) -> None:
     dead, events = topic_for(guarded, "alice"), topic_for(guarded, "alice")
     password = tmp_path / "password"
@@ -142,16 +142,18 @@ def test_a_wrong_password_loses_nothing_and_a_new_one_is_used_without_a_restart(
 
     with keeping(guarded, tmp_path, dead, own, events) as proxy:
         password.write_text(WRONG)
-        assert send(proxy, as_alice(guarded, **{"message.timeout.ms": 7000}), 5) == ["_MSG_TIMED_OUT"]
+        assert send(proxy, settings_of_alice(guarded, **{"message.timeout.ms": 7000}), 5) == ["_MSG_TIMED_OUT"]
         line = proxy.wait_for_line("quarantine write failed")
         assert "authentication" in line.lower(), line
-        assert send(proxy, as_alice(guarded), time.time_ns() // NANOSECONDS) == ["ok"], "other records are stored"
+        assert send(proxy, settings_of_alice(guarded), time.time_ns() // NANOSECONDS) == ["ok"], (
+            "other records are stored"
+        )
         assert kept_in(guarded, dead) == []
 
         password.write_text("secret")
 
         def stored() -> bool:
-            return send(proxy, as_alice(guarded), 7) == ["INVALID_TIMESTAMP"]
+            return send(proxy, settings_of_alice(guarded), 7) == ["INVALID_TIMESTAMP"]
 
         eventually(stored, what="a verdict with the right password")
         assert "7" in {header(each, "timestamp") for each in kept_in(guarded, dead)}
@@ -162,7 +164,7 @@ def test_a_wrong_password_loses_nothing_and_a_new_one_is_used_without_a_restart(
         assert WRONG not in json.dumps(proxy.violations())
 
 
-def test_a_missing_permission_loses_nothing_and_is_used_when_granted(guarded: Guarded, tmp_path: Path) -> None:
+def test_a_missing_permission_loses_nothing_and_is_used_when_granted(guarded: GuardedBroker, tmp_path: Path) -> None:
     dead, events = topic_for(guarded, None), topic_for(guarded, None)
     own = {"mechanism": "PLAIN", "username": "bob", "password": "secret"}
     rejected: Counter[str] = Counter()
@@ -171,7 +173,7 @@ def test_a_missing_permission_loses_nothing_and_is_used_when_granted(guarded: Gu
         """Wait for an outcome; a change of permissions takes effect after a moment."""
 
         def is_so() -> bool:
-            found = send(proxy, as_alice(guarded, **{"message.timeout.ms": 2500}), 7)
+            found = send(proxy, settings_of_alice(guarded, **{"message.timeout.ms": 2500}), 7)
             rejected.update(found)
             return found == [outcome]
 
@@ -181,7 +183,7 @@ def test_a_missing_permission_loses_nothing_and_is_used_when_granted(guarded: Gu
         for _ in range(2):  # granted, revoked, and granted again
             becomes("_MSG_TIMED_OUT")
             assert "authorization failed" in proxy.wait_for_line("quarantine write failed").lower()
-            assert send(proxy, as_alice(guarded), time.time_ns() // NANOSECONDS) == ["ok"]
+            assert send(proxy, settings_of_alice(guarded), time.time_ns() // NANOSECONDS) == ["ok"]
             allow(guarded, dead, "bob")
             becomes("INVALID_TIMESTAMP")
             assert len(kept_in(guarded, dead)) >= rejected["INVALID_TIMESTAMP"] > 0

@@ -10,7 +10,7 @@ import pytest
 from tests.broker.background import Background
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.test_faults import PARTITIONS, Stream, everything_in
+from tests.integration.test_faults import PARTITIONS, Stream, values_in_topic
 from tests.integration.topics import UNVALIDATED, create_topic
 
 pytestmark = pytest.mark.long
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.long
 _RESTARTS = 2
 
 
-class Knocking:
+class ReconnectingClient:
     """A client that connects repeatedly to each address in turn; `rejected`: the addresses that did not accept."""
 
     def __init__(self, sockets: list[socket.socket]) -> None:
@@ -59,7 +59,7 @@ def proxy(request: pytest.FixtureRequest, kafka_bootstrap: str, tmp_path: Path) 
 def test_a_restart_rejects_no_connection_and_loses_nothing(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, PARTITIONS)
 
-    with Knocking(proxy.sockets) as knocking, Stream(proxy.bootstrap, topic) as stream:
+    with ReconnectingClient(proxy.sockets) as knocking, Stream(proxy.bootstrap, topic) as stream:
         for _ in range(_RESTARTS):
             stream.acknowledges(500)
             proxy.terminate()
@@ -70,6 +70,6 @@ def test_a_restart_rejects_no_connection_and_loses_nothing(kafka_bootstrap: str,
         stream.acknowledges(500)
 
     assert knocking.rejected == []
-    numbers = everything_in(kafka_bootstrap, topic)
+    numbers = values_in_topic(kafka_bootstrap, topic)
     assert sorted(numbers) == sorted(stream.acknowledged)
     assert proxy.log().count("sockets were handed over") == 1 + _RESTARTS

@@ -45,7 +45,7 @@ def test_clients_reach_a_broker_with_a_large_id(broker: Kafka, tmp_path: Path) -
 
 
 @pytest.mark.long
-def test_it_is_advertised_by_its_name(broker: Kafka, tmp_path: Path) -> None:
+def test_a_broker_with_a_large_id_is_advertised_by_its_name(broker: Kafka, tmp_path: Path) -> None:
     proxy, authority = ProxyProcess(tmp_path, broker.bootstrap), Authority(tmp_path)
     listen = proxy.config["listen"]
     del listen["broker_port_base"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.test_produce import bad
+from tests.integration.test_produce import bad_batch_now
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.wire.raw_client import CLOSED, RawClient, topic_data
 
@@ -25,7 +25,7 @@ def proxy_header(address: str, port: int) -> bytes:
 def produced(proxy: ProxyProcess, topic: str, header: bytes) -> object:
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
         client.socket.sendall(header)
-        response = client.produce(9, [topic_data(topic, (0, bad()))])
+        response = client.produce(9, [topic_data(topic, (0, bad_batch_now()))])
     return response["responses"][0]["partition_responses"][0]["error_code"] if isinstance(response, dict) else response
 
 

@@ -14,7 +14,7 @@ from tests.integration.secure_brokers import (
     MECHANISMS,
     REAUTHENTICATE_MS,
     TOPIC,
-    Guarded,
+    GuardedBroker,
     login,
     now_ms,
     send,
@@ -27,7 +27,9 @@ def proxy(tls_proxy: ProxyProcess) -> ProxyProcess:
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_the_broker_sees_each_clients_own_principal(guarded: Guarded, proxy: ProxyProcess, mechanism: str) -> None:
+def test_the_broker_sees_each_clients_own_principal(
+    guarded: GuardedBroker, proxy: ProxyProcess, mechanism: str
+) -> None:
     trusting = {"ssl.ca.location": str(guarded.authority.file)}
     seen = len(proxy.violations_of(TOPIC))
 
@@ -42,7 +44,7 @@ def test_the_broker_sees_each_clients_own_principal(guarded: Guarded, proxy: Pro
 
 
 @pytest.mark.long
-def test_a_wrong_password_is_rejected_by_the_broker(guarded: Guarded, proxy: ProxyProcess) -> None:
+def test_a_wrong_password_is_rejected_by_the_broker(guarded: GuardedBroker, proxy: ProxyProcess) -> None:
     errors: list[KafkaError] = []
     trusting = {"ssl.ca.location": str(guarded.authority.file), "error_cb": errors.append}
     client = AdminClient({"bootstrap.servers": proxy.bootstrap} | login("alice", "wrong", "SCRAM-SHA-256") | trusting)
@@ -56,7 +58,7 @@ def test_a_wrong_password_is_rejected_by_the_broker(guarded: Guarded, proxy: Pro
     assert "alice" in proxy.wait_for_line("broker rejected client login")
 
 
-def test_clients_log_in_again_on_the_same_connection(guarded: Guarded, proxy: ProxyProcess) -> None:
+def test_clients_log_in_again_on_the_same_connection(guarded: GuardedBroker, proxy: ProxyProcess) -> None:
     """KIP-368: the broker closes a connection after its login expires; librdkafka logs in again in time."""
     outcomes: list[object] = []
     opened = proxy.metric("sluicegate_connections_total")

@@ -94,7 +94,7 @@ def test_an_observed_topic_is_as_without_a_proxy_and_every_violation_is_reported
     assert counted(proxy, "sluicegate_observed_batches_total", error="INVALID_TIMESTAMP", topic=seen) == 2 * len(CODECS)
 
 
-def test_a_rejected_topic_in_the_same_request_is_rejected(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+def test_a_batch_beside_an_observed_topic_is_still_rejected(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     seen = create_topic(kafka_bootstrap, UNVALIDATED, prefix="observed")
     validated = create_topic(kafka_bootstrap, UNVALIDATED, prefix="validated")
     bad = batch([Rec(now_ms() * 1_000_000)])

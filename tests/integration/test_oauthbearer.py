@@ -19,13 +19,13 @@ from tests.broker.authorizer_log import AUTHORIZER, PROGRAM, writers_of
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
-from tests.broker.security import bearer_login, secured
+from tests.broker.security import bearer_login, security_settings
 from tests.integration.topics import DEFAULTS
 from tests.oracle.kafka_java import KAFKA_NEW
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import RawClient, produce_body, topic_data
 
-_SETTINGS = secured("SASL_PLAINTEXT", "OAUTHBEARER", oauthbearer=bearer_login("preferred_username")) | {
+_SETTINGS = security_settings("SASL_PLAINTEXT", "OAUTHBEARER", oauthbearer=bearer_login("preferred_username")) | {
     "authorizer.class.name": AUTHORIZER,
     "super.users": "User:broker;User:etl;User:ANONYMOUS",
     "connections.max.reauth.ms": "3600000",
@@ -155,7 +155,7 @@ def test_the_claim_that_the_broker_uses_is_the_principal(
 
 
 @pytest.mark.parametrize(("user", "code"), [("etl", _TOO_OLD), ("backfill", None)])
-def test_records_behind_a_login_again_are_validated_as_the_users_that_the_broker_accepted(
+def test_records_after_a_reauthentication_are_validated_as_the_accepted_user(
     with_claim: ProxyProcess, user: str, code: int | None
 ) -> None:
     """KIP-368: the broker rejects another user and closes, after it has read the requests behind that login."""

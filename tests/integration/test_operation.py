@@ -16,7 +16,7 @@ from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.test_produce import INVALID_TIMESTAMP, good, key_of, leader_of, now_ms
+from tests.integration.test_produce import INVALID_TIMESTAMP, good_batch_now, key_of, leader_of, now_ms
 from tests.integration.topics import UNVALIDATED, create_topic
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import CLOSED, FETCH, PRODUCE, RawClient, fetch_body, produce_body, topic_data
@@ -54,9 +54,7 @@ def test_a_new_broker_gets_its_port_without_a_restart(cluster: Kafka, tmp_path: 
 
 
 @pytest.mark.long
-def test_histories_of_traffic_sum_up_to_what_was_stored_and_what_was_rejected(
-    kafka_bootstrap: str, proxy: ProxyProcess
-) -> None:
+def test_traffic_histories_equal_the_stored_and_rejected_bytes(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     """Of two topics and two clients. The broker's own logs have the bytes of the batches that were not rejected."""
     one, other = (create_topic(kafka_bootstrap, UNVALIDATED, 1) for _ in range(2))
     steady, faulty = f"steady-{one}", f"faulty-{one}"
@@ -140,7 +138,7 @@ def test_one_client_can_be_traced(kafka_bootstrap: str, tmp_path: Path) -> None:
     try:
         for name in ("followed", "another"):
             with RawClient(leader_of(proxy, topic)) as client:
-                client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, good()))]), client_id=name)
+                client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, good_batch_now()))]), client_id=name)
                 assert client.receive(10) != CLOSED
         proxy.wait_for_line("connection closed")
         lines = [line for line in map(json.loads, proxy.log().splitlines()) if line["level"] == "debug"]
@@ -165,7 +163,7 @@ def test_after_a_restart_every_port_is_open_before_a_client_connects(kafka_boots
         proxy.stop()
 
 
-def test_one_dead_bootstrap_address_does_not_matter(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_a_dead_bootstrap_address_is_skipped(kafka_bootstrap: str, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         dead = f"127.0.0.1:{closed.getsockname()[1]}"
     proxy = ProxyProcess(tmp_path, f"{dead},{kafka_bootstrap}").start()
@@ -203,7 +201,7 @@ def test_metrics_count_requests_batches_and_rejections(kafka_bootstrap: str, tmp
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     try:
         with RawClient(leader_of(proxy, topic)) as client:
-            client.produce(9, [topic_data(topic, (0, good()), (1, batch([Rec(now_ms() * 1000)] * 3)))])
+            client.produce(9, [topic_data(topic, (0, good_batch_now()), (1, batch([Rec(now_ms() * 1000)] * 3)))])
         _, text = proxy.get("/metrics")
         for line in (
             "sluicegate_produce_requests_total 1.0",
@@ -293,7 +291,7 @@ def test_no_response_contains_an_upstream_port(version: int, kafka_bootstrap: st
         responses = [
             client.metadata(topic, version=version),
             client.metadata(version=version),
-            client.produce(version, [topic_data(key_of(proxy, topic, version), (0, good()))]),
+            client.produce(version, [topic_data(key_of(proxy, topic, version), (0, good_batch_now()))]),
         ]
 
     assert not any(

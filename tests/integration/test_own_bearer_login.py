@@ -179,7 +179,9 @@ def _is_understood_by(library: str, bootstrap: str, file: Path, url: str, topic:
     assert topic in AdminClient({"bootstrap.servers": bootstrap, **settings}).list_topics(timeout=30).topics
 
 
-def test_client_credentials_serve_the_same_and_a_failing_endpoint_is_named(broker: Kafka, tmp_path: Path) -> None:
+def test_client_credentials_serve_settings_dead_letters_and_events_and_a_failing_endpoint_is_named(
+    broker: Kafka, tmp_path: Path
+) -> None:
     """Tokens last 20 s, so each is replaced while the proxy runs; the broker ends a session with its token."""
     topic, dead, events = _topics(broker, {"message.timestamp.before.max.ms": str(_DAY_MS)}, {}, {})
     (secret := tmp_path / "secret").write_text(SECRET)

@@ -17,7 +17,7 @@ from tests.broker.authorizer_log import AUTHORIZER, PROGRAM, writers_of
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
-from tests.broker.security import SCRAM_LOGIN, bearer_login, plain_login, secured
+from tests.broker.security import SCRAM_LOGIN, bearer_login, plain_login, security_settings
 from tests.integration.test_doctor import doctor
 from tests.integration.topics import DEFAULTS
 from tests.oracle.kafka_java import KAFKA_NEW
@@ -38,7 +38,7 @@ Login = Callable[[SaslClient, str], str | None]
 
 
 def _settings() -> dict[str, str]:
-    settings = secured(
+    settings = security_settings(
         "SASL_PLAINTEXT",
         *_MECHANISMS,
         plain=plain_login(admin="a", alice="secret", bob="secret"),
@@ -177,7 +177,9 @@ def _codes(proxy: ProxyProcess, topic: str, login: Login) -> tuple[int | None, s
 
 
 @pytest.mark.parametrize("mechanism", _LOGINS)
-def test_a_declared_principal_is_the_brokers(broker: Kafka, declared: ProxyProcess, mechanism: str) -> None:
+def test_a_declared_principal_equals_that_of_the_brokers_authorizer(
+    broker: Kafka, declared: ProxyProcess, mechanism: str
+) -> None:
     topic = f"declared-{mechanism}"
 
     code, shown = _codes(declared, topic, _LOGINS[mechanism])

@@ -20,11 +20,11 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def good() -> bytes:
+def good_batch_now() -> bytes:
     return batch([Rec(now_ms())])
 
 
-def bad() -> bytes:
+def bad_batch_now() -> bytes:
     return batch([Rec(now_ms()), Rec(now_ms() * 1_000_000), Rec(now_ms())])
 
 
@@ -57,10 +57,10 @@ def size_of(proxy: ProxyProcess, topic: str, partition: int) -> int:
 
 
 @pytest.mark.parametrize("version", [3, 8, 9, 13])
-def test_the_good_of_two_partitions_is_stored_and_there_is_one_response(
+def test_a_good_partition_beside_a_bad_one_is_stored_with_one_merged_response(
     version: int, topic: str, proxy: ProxyProcess
 ) -> None:
-    first, second = good(), bad()
+    first, second = good_batch_now(), bad_batch_now()
     key = key_of(proxy, topic, version)
 
     with RawClient(leader_of(proxy, topic)) as client:
@@ -83,7 +83,10 @@ def test_the_good_of_two_partitions_is_stored_and_there_is_one_response(
 
 def test_responses_keep_the_order_of_pipelined_requests(topic: str, proxy: ProxyProcess) -> None:
     with RawClient(leader_of(proxy, topic)) as client:
-        bodies = [produce_body(9, [topic_data(topic, (0, records))]) for records in (good(), bad(), good(), bad())]
+        bodies = [
+            produce_body(9, [topic_data(topic, (0, records))])
+            for records in (good_batch_now(), bad_batch_now(), good_batch_now(), bad_batch_now())
+        ]
         asked = [client.send(PRODUCE, 9, body) for _ in range(10) for body in bodies]
 
         codes = []
@@ -97,7 +100,13 @@ def test_responses_keep_the_order_of_pipelined_requests(topic: str, proxy: Proxy
 
 def test_acks_0_with_a_bad_partition_stores_the_good_ones_and_closes(topic: str, proxy: ProxyProcess) -> None:
     with RawClient(leader_of(proxy, topic)) as client:
-        client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, good()), (1, bad()), (2, good()))], acks=0))
+        client.send(
+            PRODUCE,
+            9,
+            produce_body(
+                9, [topic_data(topic, (0, good_batch_now()), (1, bad_batch_now()), (2, good_batch_now()))], acks=0
+            ),
+        )
 
         assert client.receive() == CLOSED
 
@@ -109,9 +118,9 @@ def test_acks_0_with_a_bad_partition_stores_the_good_ones_and_closes(topic: str,
 def test_acks_0_sent_just_before_the_client_leaves_arrives(topic: str, proxy: ProxyProcess) -> None:
     with RawClient(leader_of(proxy, topic)) as client:
         for _ in range(20):
-            client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, good()))], acks=0))
+            client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, good_batch_now()))], acks=0))
 
-    eventually(lambda: size_of(proxy, topic, 0) == 20 * len(good()), what="all twenty batches")
+    eventually(lambda: size_of(proxy, topic, 0) == 20 * len(good_batch_now()), what="all twenty batches")
 
 
 def test_an_unknown_topic_id_is_looked_up(
@@ -124,8 +133,10 @@ def test_an_unknown_topic_id_is_looked_up(
     node = int(leader) - proxy.broker_port(0)
     try:
         with RawClient(f"127.0.0.1:{fresh.broker_port(node)}") as client:
-            responses = [client.produce(13, [topic_data(topic_id, (0, r))]) for r in (good(), bad())]
-            unknown = client.produce(13, [topic_data(bytes(range(16)), (0, good()))])
+            responses = [
+                client.produce(13, [topic_data(topic_id, (0, r))]) for r in (good_batch_now(), bad_batch_now())
+            ]
+            unknown = client.produce(13, [topic_data(bytes(range(16)), (0, good_batch_now()))])
     finally:
         fresh.stop()
 
@@ -139,7 +150,8 @@ def test_a_batch_that_is_validated_in_a_thread_keeps_its_order(topic: str, proxy
     assert min(len(heavy), len(large)) > 600_000  # large enough for a thread; see sluicegate.proxy.scheduling.scheduler
     with RawClient(leader_of(proxy, topic)) as client:
         asked = [
-            client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, r))])) for r in (large, good(), heavy, bad())
+            client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, r))]))
+            for r in (large, good_batch_now(), heavy, bad_batch_now())
         ]
         codes = []
         for correlation_id in asked:

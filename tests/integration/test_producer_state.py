@@ -48,7 +48,7 @@ def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
         process.stop()
 
 
-def committed(bootstrap: str, topic: str) -> list[str]:
+def committed_records(bootstrap: str, topic: str) -> list[str]:
     """Return the records that a read_committed consumer reads, up to the end."""
     consumer = Consumer(
         {
@@ -72,8 +72,8 @@ def both(drive: Drive, mode: str, bad: str, bootstrap: str, proxy: ProxyProcess)
     validated = create_topic(bootstrap, limits, partitions=1)
     unvalidated = create_topic(bootstrap, UNVALIDATED, partitions=1, prefix=bad)
     direct, through = drive(bootstrap, validated, mode, bad), drive(proxy.bootstrap, unvalidated, mode, bad)
-    assert committed(bootstrap, validated) == reported_as_stored(direct)
-    assert committed(proxy.bootstrap, unvalidated) == reported_as_stored(through)
+    assert committed_records(bootstrap, validated) == reported_as_stored(direct)
+    assert committed_records(proxy.bootstrap, unvalidated) == reported_as_stored(through)
     return unvalidated, direct, through
 
 
@@ -96,7 +96,7 @@ def test_an_idempotent_producer_continues_after_a_rejection(
 
     assert through == direct
     assert [what for what, outcome in through if outcome != "ok"] == [f"a{REJECTED}"]
-    assert committed(proxy.bootstrap, topic) == [f"a{i}" for i in range(RECORDS) if i != REJECTED]
+    assert committed_records(proxy.bootstrap, topic) == [f"a{i}" for i in range(RECORDS) if i != REJECTED]
 
 
 @pytest.mark.parametrize("bad", [BY_TIME, BY_KEY])
@@ -115,7 +115,9 @@ def test_a_transaction_is_aborted_and_a_later_one_commits(
 
 @pytest.mark.parametrize("bad", [BY_TIME, BY_KEY])
 @pytest.mark.parametrize("mode", [IDEMPOTENT, TRANSACTIONAL])
-def test_aiokafka_behaves_as_at_a_broker(mode: str, bad: str, kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+def test_aiokafka_continues_after_a_rejection_as_it_does_at_a_broker(
+    mode: str, bad: str, kafka_bootstrap: str, proxy: ProxyProcess
+) -> None:
     """aiokafka 0.14 does not reset its sequence after a rejection, so the following batches are rejected too."""
     _, direct, through = both(aio, mode, bad, kafka_bootstrap, proxy)
 

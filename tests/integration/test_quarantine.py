@@ -62,13 +62,13 @@ def client_of(proxy: ProxyProcess) -> RawClient:
     return RawClient(f"127.0.0.1:{proxy.broker_port(1)}", timeout=60)
 
 
-def patient(client: RawClient, topic: str, data: bytes) -> Any:
+def produce_and_wait(client: RawClient, topic: str, data: bytes) -> Any:
     """Send one batch and return its entry of the response; waits for the end of the quarantine write."""
     asked = client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, data))]))
     return entries(client.response_to(asked, PRODUCE, 9, PRODUCE_RESPONSE, 60))[0]
 
 
-def ours(headers: list[tuple[str, bytes | None]]) -> dict[str, str]:
+def proxy_headers(headers: list[tuple[str, bytes | None]]) -> dict[str, str]:
     return {
         name[11:]: (value or b"").decode(errors="replace") for name, value in headers if name.startswith("sluicegate.")
     }
@@ -78,11 +78,11 @@ def kept_of(kafka: Kafka, topic: str, count: int, dead: str = "dead") -> list[An
     """Wait for `count` quarantined records of a topic and return them."""
     found: list[Any] = []
 
-    def there() -> bool:
-        found[:] = [each for each in kept_in(kafka, dead, 0) if ours(each[2]).get("topic") == topic]
+    def is_record_kept() -> bool:
+        found[:] = [each for each in kept_in(kafka, dead, 0) if proxy_headers(each[2]).get("topic") == topic]
         return len(found) >= count
 
-    eventually(there, what=f"{count} records of {topic} in {dead}")
+    eventually(is_record_kept, what=f"{count} records of {topic} in {dead}")
     return found
 
 
@@ -114,7 +114,7 @@ def test_bad_records_are_kept_unchanged_before_the_response(
     assert headers[:3] == [("a", b"1"), ("a", None), ("b", b"")]
     raw = b"\x08" + b"\x02a\x021" + b"\x02a\x01" + b"\x02b\x00" + b"\x04\xff\0\x022"
     assert (headers[3], headers[4]) == (("\\xff\\x00", b"2"), ("sluicegate.headers", raw))
-    reported = ours(headers[5:])
+    reported = proxy_headers(headers[5:])
     assert {key: reported[key] for key in ("reason", "topic", "partition", "index", "timestamp", "client.id")} == {
         "reason": "timestamp_in_future",
         "topic": topic,
@@ -124,7 +124,7 @@ def test_bad_records_are_kept_unchanged_before_the_response(
         "client.id": "raw",
     }
     assert reported["client.address"].startswith("127.0.0.1:")
-    assert [ours(headers)["index"] for _, _, headers in found] == ["0", "2", "4"]
+    assert [proxy_headers(headers)["index"] for _, _, headers in found] == ["0", "2", "4"]
     (event,) = proxy.wait_for_violations(topic, 1)
     assert (event["mode"], event["error"], event["bad_records"]) == ("quarantine", "INVALID_TIMESTAMP", 3)
 
@@ -146,7 +146,7 @@ def test_all_bad_records_of_a_large_batch_are_kept(strict_kafka: Kafka, proxy: P
     data = batch([Rec(i, f"{i}".encode(), b"v") for i in range(count)], LZ4)
 
     with client_of(proxy) as client:
-        entry = patient(client, topic, data)
+        entry = produce_and_wait(client, topic, data)
 
     assert (entry["error_code"], len(entry["record_errors"])) == (32, 2)
     found = kept_of(strict_kafka, topic, count)
@@ -186,7 +186,7 @@ def test_an_unparsable_batch_is_rejected_and_not_kept(strict_kafka: Kafka, proxy
 
     assert codes[0] == 2
     assert 0 not in codes
-    assert [ours(headers)["timestamp"] for _, _, headers in kept_of(strict_kafka, topic, 1)][-1] == "1"
+    assert [proxy_headers(headers)["timestamp"] for _, _, headers in kept_of(strict_kafka, topic, 1)][-1] == "1"
 
 
 def test_a_batch_that_the_broker_rejects_is_not_kept(strict_kafka: Kafka, proxy: ProxyProcess) -> None:
@@ -205,7 +205,7 @@ def test_a_failed_quarantine_write_is_reported_and_nothing_is_acknowledged(
 ) -> None:
     name(proxy, topic)
     with client_of(proxy) as client:
-        entry = patient(client, topic, batch([Rec(0, b"k", bytes(500))]))
+        entry = produce_and_wait(client, topic, batch([Rec(0, b"k", bytes(500))]))
         assert client.log_of(topic, 0) == b""
 
     assert entry["error_code"] == RETRIABLE
@@ -237,14 +237,14 @@ def test_only_the_quarantined_client_waits(strict_kafka: Kafka, proxy: ProxyProc
             took = time.monotonic() - began
             assert isinstance(client.receive(60), bytes), "no response after the timeout"
             assert time.monotonic() - began > took
-            later = patient(client, topic, bad)
+            later = produce_and_wait(client, topic, bad)
             assert later["error_code"] == RETRIABLE
             assert "Message timed out" in later["error_message"]
         finally:
             broker.send_signal(signal.SIGCONT)
 
         def stored() -> bool:
-            return bool(patient(client, topic, bad)["error_code"] == 32)
+            return bool(produce_and_wait(client, topic, bad)["error_code"] == 32)
 
         eventually(stored, what="a verdict after the broker resumes")
     assert len(kept_of(strict_kafka, topic, 2, "dead-slow")) >= 2
@@ -333,11 +333,14 @@ def test_a_record_that_violates_a_rule_is_kept_with_the_rules_name(strict_kafka:
         tenant = [(b"tenant", b"a")]
         records = [Rec(now_ms(), b"k", b"0", tenant), Rec(now_ms(), None, b"1", tenant), Rec(now_ms(), None, b"2")]
         with client_of(process) as client:
-            entry = patient(client, topic, batch(records))
+            entry = produce_and_wait(client, topic, batch(records))
         kept = kept_of(strict_kafka, topic, 2, "dead-ruled")
     finally:
         process.stop()
 
     assert entry["error_code"] == 87
     assert [error["batch_index"] for error in entry["record_errors"]] == [1, 2]
-    assert [(value, ours(headers)["rule"]) for _, value, headers in kept] == [(b"1", "keyed"), (b"2", "keyed, tenant")]
+    assert [(value, proxy_headers(headers)["rule"]) for _, value, headers in kept] == [
+        (b"1", "keyed"),
+        (b"2", "keyed, tenant"),
+    ]

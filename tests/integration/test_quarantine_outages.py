@@ -15,7 +15,7 @@ from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka, Node
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.strict_broker import kept_in, topic_on
-from tests.integration.test_quarantine import RETRIABLE, client_of, entries, now_ms, ours, patient
+from tests.integration.test_quarantine import RETRIABLE, client_of, entries, now_ms, produce_and_wait, proxy_headers
 from tests.integration.topics import DEFAULTS
 from tests.oracle.kafka_java import KAFKA_NEW
 from tests.wire.batches import Rec, batch
@@ -54,7 +54,7 @@ def killed(kafka: Kafka, node: Node, _disk: Disk) -> Callable[[], None]:
     return lambda: None
 
 
-def full(_kafka: Kafka, node: Node, disk: Disk) -> Callable[[], None]:
+def fill_and_replace_disk(_kafka: Kafka, node: Node, disk: Disk) -> Callable[[], None]:
     """Fill the broker's only disk, so that Kafka ends; afterwards restart it with a larger disk."""
     process = node.process
     assert process is not None
@@ -62,11 +62,11 @@ def full(_kafka: Kafka, node: Node, disk: Disk) -> Callable[[], None]:
     return lambda: disk.resize(200 * MIB)
 
 
-@pytest.mark.parametrize("lose", [killed, full], ids=lambda each: each.__name__)
+@pytest.mark.parametrize("lose", [killed, fill_and_replace_disk], ids=lambda each: each.__name__)
 def test_every_permanently_rejected_record_has_been_kept(
     lose: Callable[[Kafka, Node, Disk], Callable[[], None]], kafka: Kafka, disk: Disk, tmp_path: Path
 ) -> None:
-    if lose is full:
+    if lose is fill_and_replace_disk:
         disk.mount(4 * MIB)
         if disk.why_not is not None:
             pytest.skip(f"no disk can be mounted: {disk.why_not}")
@@ -87,7 +87,7 @@ def test_every_permanently_rejected_record_has_been_kept(
             for i, seen in enumerate(codes):
                 data = batch([Rec(i, f"{i}".encode(), chance.randbytes(RECORD_BYTES))])
                 while seen[INVALID_TIMESTAMP] == 0:
-                    seen[patient(client, topic, data)["error_code"]] += 1
+                    seen[produce_and_wait(client, topic, data)["error_code"]] += 1
 
     sender = threading.Thread(target=send, daemon=True)
     try:
@@ -113,6 +113,6 @@ def test_every_permanently_rejected_record_has_been_kept(
     seen = sum(codes, Counter[int]())
     assert set(seen) == {INVALID_TIMESTAMP, RETRIABLE}
     assert seen[INVALID_TIMESTAMP] == COUNT
-    kept = Counter(ours(headers)["timestamp"] for _, _, headers in kept_in(kafka, dead, COUNT))
+    kept = Counter(proxy_headers(headers)["timestamp"] for _, _, headers in kept_in(kafka, dead, COUNT))
     assert set(kept) == {str(i) for i in range(COUNT)}, "each at least once"
     assert kept.total() <= seen.total(), "and none more often than it was sent"

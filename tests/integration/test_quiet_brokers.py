@@ -9,7 +9,7 @@ from tests.broker.kafka import Kafka
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.java import java_tool
-from tests.integration.test_produce import bad, good, leader_of
+from tests.integration.test_produce import bad_batch_now, good_batch_now, leader_of
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD
 from tests.wire.raw_client import RawClient, topic_data
@@ -62,12 +62,12 @@ def test_rejected_records_do_not_look_like_a_broken_disk(watched: WatchedKafka, 
         with RawClient(leader_of(proxy, topic)) as client:
             codes, log_starts = set(), set()
             for _ in range(REJECTED):
-                output = client.produce(9, [topic_data(topic, (0, bad()))])
+                output = client.produce(9, [topic_data(topic, (0, bad_batch_now()))])
                 assert isinstance(output, dict)
                 entry = output["responses"][0]["partition_responses"][0]
                 codes.add(entry["error_code"])
                 log_starts.add(entry["log_start_offset"])
-            output = client.produce(9, [topic_data(topic, (0, good()))])
+            output = client.produce(9, [topic_data(topic, (0, good_batch_now()))])
     finally:
         proxy.stop()
 

@@ -13,13 +13,13 @@ import pytest
 from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.test_conditions import begins, conditions, ends, web_ui
+from tests.integration.test_conditions import conditions, ends, wait_until_begun, web_ui
 from tests.integration.test_registry_outages import written_with
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.registry.apicurio import Apicurio
 from tests.registry.conftest import apicurio, registry_process
-from tests.registry.relay import letting_through
-from tests.registry.stand_in import StandIn, said
+from tests.registry.relay import relay_with_login
+from tests.registry.stand_in import StandIn, http_response
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import PRODUCE, RawClient, produce_body, topic_data
 
@@ -35,25 +35,25 @@ CONDITION = "registry_unreachable"
 _FIXED = '{{"type": "fixed", "size": 1, "name": "f{name}"}}'
 
 
-class Front:
+class FailingRegistryFront:
     """A server before the registry: it fails (HTTP 500) for paths of which `fails` is true."""
 
     def __init__(self, port: int) -> None:
         self.fails: Callable[[str], bool] = lambda _path: False
-        self._through = letting_through(port)
+        self._through = relay_with_login(port)
         self.here = StandIn(self._response)
 
     def _response(self, client: socket.socket, head: bytes) -> bool | None:
         path = head.split(b" ", 2)[1].decode()
         if self.fails(path):
-            client.sendall(said("500 No"))
+            client.sendall(http_response("500 No"))
             return True
         return self._through(client, head)
 
 
 @pytest.fixture
-def front(apicurio: Apicurio) -> Iterator[Front]:
-    made = Front(apicurio.port)
+def front(apicurio: Apicurio) -> Iterator[FailingRegistryFront]:
+    made = FailingRegistryFront(apicurio.port)
     with made.here:
         yield made
 
@@ -97,7 +97,7 @@ def proxy_of(folder: Path, bootstrap: str, url: str, subject: str = "any", worke
     return ProxyProcess(folder, bootstrap, settings)
 
 
-def orders(kafka_bootstrap: str) -> str:
+def create_orders_topic(kafka_bootstrap: str) -> str:
     return create_topic(kafka_bootstrap, UNVALIDATED, 1, prefix="orders")
 
 
@@ -106,11 +106,11 @@ def a_schema(apicurio: Apicurio, subject: str = "", **more: Any) -> int:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_registry_that_is_stopped_while_two_clients_wait(
+def test_a_stopped_registry_is_a_condition_that_names_the_waiting_clients(
     kafka_bootstrap: str, apicurio: Apicurio, tmp_path: Path, web_ui: "Page | None", workers: int
 ) -> None:
     proxy = proxy_of(tmp_path, kafka_bootstrap, f"http://127.0.0.1:{apicurio.port}", workers=workers)
-    topic, unknown = orders(kafka_bootstrap), a_schema(apicurio)
+    topic, unknown = create_orders_topic(kafka_bootstrap), a_schema(apicurio)
     producers: list[Producer] = []
     try:
         proxy.start()
@@ -121,7 +121,7 @@ def test_a_registry_that_is_stopped_while_two_clients_wait(
         eventually(lambda: CONDITION in conditions(proxy), 30, CONDITION)
         assert time.monotonic() - began < 10
         eventually(lambda: "2 clients wait" in conditions(proxy)[CONDITION], 30, "both clients")
-        detail = begins(proxy, CONDITION, web_ui)
+        detail = wait_until_begun(proxy, CONDITION, web_ui)
         assert detail.startswith("registry main has no usable response for schemas by id and their references: ")
         assert "2 clients wait (billing from 127.0.0.1, shipping from 127.0.0.1), topic " + topic in detail
         assert proxy.get("/readyz")[0] == 200
@@ -141,17 +141,17 @@ def test_a_registry_that_is_stopped_while_two_clients_wait(
             apicurio.start()
 
 
-def test_a_registry_that_does_not_list_its_subjects(
-    kafka_bootstrap: str, apicurio: Apicurio, front: Front, tmp_path: Path, web_ui: "Page | None"
+def test_a_registry_that_fails_to_list_subjects_is_a_condition(
+    kafka_bootstrap: str, apicurio: Apicurio, front: FailingRegistryFront, tmp_path: Path, web_ui: "Page | None"
 ) -> None:
     front.fails = lambda path: path.endswith("/subjects")
     proxy = proxy_of(tmp_path, kafka_bootstrap, front.here.url)
     try:
         proxy.start()
-        detail = begins(proxy, CONDITION, web_ui)
-        said = "registry main has no usable response for the newest schemas of subjects: it fails (HTTP 500); "
-        assert detail == f"{said}no client waits"
-        assert sent(proxy, orders(kafka_bootstrap), "billing", a_schema(apicurio)) == OK
+        detail = wait_until_begun(proxy, CONDITION, web_ui)
+        http_response = "registry main has no usable response for the newest schemas of subjects: it fails (HTTP 500); "
+        assert detail == f"{http_response}no client waits"
+        assert sent(proxy, create_orders_topic(kafka_bootstrap), "billing", a_schema(apicurio)) == OK
 
         front.fails = lambda _path: False
         ends(proxy, CONDITION)
@@ -159,12 +159,12 @@ def test_a_registry_that_does_not_list_its_subjects(
         proxy.stop()
 
 
-def test_a_registry_that_does_not_say_under_which_subjects_a_known_schema_is(
-    kafka_bootstrap: str, apicurio: Apicurio, front: Front, tmp_path: Path, web_ui: "Page | None"
+def test_a_registry_that_fails_to_name_the_subjects_of_a_schema_is_a_condition(
+    kafka_bootstrap: str, apicurio: Apicurio, front: FailingRegistryFront, tmp_path: Path, web_ui: "Page | None"
 ) -> None:
     """The cached subject stays in use, so that no client notices it."""
     proxy = proxy_of(tmp_path, kafka_bootstrap, front.here.url, "topic")
-    topic = orders(kafka_bootstrap)
+    topic = create_orders_topic(kafka_bootstrap)
     known = a_schema(apicurio, f"{topic}-value")
     try:
         proxy.start()
@@ -172,11 +172,11 @@ def test_a_registry_that_does_not_say_under_which_subjects_a_known_schema_is(
         front.fails = lambda path: path.partition("?")[0].endswith("/versions")
         producer = Producer(proxy, topic, "billing", known)
         try:
-            detail = begins(proxy, CONDITION, web_ui)
+            detail = wait_until_begun(proxy, CONDITION, web_ui)
         finally:
             producer.stop()
-        said = "registry main has no usable response for the subjects of a schema: it fails (HTTP 500); "
-        assert detail == f"{said}no client waits"
+        http_response = "registry main has no usable response for the subjects of a schema: it fails (HTTP 500); "
+        assert detail == f"{http_response}no client waits"
         assert set(producer.codes) == {OK}
 
         front.fails = lambda _path: False
@@ -185,8 +185,8 @@ def test_a_registry_that_does_not_say_under_which_subjects_a_known_schema_is(
         proxy.stop()
 
 
-def test_a_registry_that_does_not_have_a_reference(
-    kafka_bootstrap: str, apicurio: Apicurio, front: Front, tmp_path: Path, web_ui: "Page | None"
+def test_a_registry_that_fails_to_return_a_reference_is_a_condition(
+    kafka_bootstrap: str, apicurio: Apicurio, front: FailingRegistryFront, tmp_path: Path, web_ui: "Page | None"
 ) -> None:
     proxy = proxy_of(tmp_path, kafka_bootstrap, front.here.url)
     inner, name = f"inner-{uuid.uuid4().hex}", f"r{uuid.uuid4().hex}"
@@ -198,14 +198,14 @@ def test_a_registry_that_does_not_have_a_reference(
         f'{{"type": "record", "name": "o{uuid.uuid4().hex}", "fields": {fields}}}',
         references=references,
     )
-    topic = orders(kafka_bootstrap)
+    topic = create_orders_topic(kafka_bootstrap)
     producer = None
     try:
         proxy.start()
         front.fails = lambda path: f"/subjects/{inner}/versions/1" in path
         producer = Producer(proxy, topic, "billing", outer)
         eventually(lambda: "1 client waits" in conditions(proxy).get(CONDITION, ""), 30, "a client that waits")
-        begins(proxy, CONDITION, web_ui)
+        wait_until_begun(proxy, CONDITION, web_ui)
         kind = "schemas by id and their references"
         eventually(
             lambda: kind in conditions(proxy).get(CONDITION, ""), 30, "a look-up that has failed for long enough"

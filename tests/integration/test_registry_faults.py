@@ -27,7 +27,7 @@ main()"""
 
 
 @pytest.fixture(scope="module")
-def nowhere() -> Iterator[str]:
+def unused_url() -> Iterator[str]:
     """The URL of a port without a listener."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -55,10 +55,10 @@ def code_and_message(client: RawClient, topic: str, schema_id: int) -> tuple[int
     ("has_bug", "words"), [(True, "a fault of sluicegate's own (KeyError at"), (False, "connection refused")]
 )
 def test_a_registry_fault_is_a_reported_outage_and_connections_stay_open(
-    has_bug: bool, words: str, nowhere: str, kafka_bootstrap: str, tmp_path: Path
+    has_bug: bool, words: str, unused_url: str, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     topics = {kind: create_topic(kafka_bootstrap, UNVALIDATED, 1, prefix=kind) for kind in CODES}
-    proxy = proxy_with(tmp_path, kafka_bootstrap, nowhere)
+    proxy = proxy_with(tmp_path, kafka_bootstrap, unused_url)
     if has_bug:
         proxy.command = [sys.executable, "-c", WITH_A_BUG]
     try:

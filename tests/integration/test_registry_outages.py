@@ -16,8 +16,8 @@ from tests.broker.proxy_process import ProxyProcess
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.registry.apicurio import Apicurio
 from tests.registry.conftest import apicurio, registry_process
-from tests.registry.relay import guarding, letting_through
-from tests.registry.stand_in import Answering, StandIn, said
+from tests.registry.relay import guarding, relay_with_login
+from tests.registry.stand_in import Answering, StandIn, http_response
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import PRODUCE, RawClient, produce_body, topic_data
 
@@ -28,13 +28,13 @@ SECRET = "swordfish"
 BODY = {"name": "body", "value": {"schema": {"registry": "main", "subject": "any"}}}
 
 
-class Front:
+class FaultyRegistryFront:
     """A server in front of the registry: it forwards requests with a login, or handles all as a test needs."""
 
     def __init__(self, registry: Apicurio) -> None:
         self.instead: Answering | None = None
         self.registry = registry
-        self._through = letting_through(registry.port, f"me:{SECRET}")
+        self._through = relay_with_login(registry.port, f"me:{SECRET}")
         self.here = StandIn(self._response)
 
     def _response(self, client: socket.socket, head: bytes) -> bool | None:
@@ -59,14 +59,16 @@ class Front:
 
 
 @pytest.fixture(scope="module")
-def front(apicurio: Apicurio) -> Iterator[Front]:
-    made = Front(apicurio)
+def front(apicurio: Apicurio) -> Iterator[FaultyRegistryFront]:
+    made = FaultyRegistryFront(apicurio)
     with made.here:
         yield made
 
 
 @pytest.fixture(scope="module")
-def proxy(kafka_bootstrap: str, front: Front, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
+def proxy(
+    kafka_bootstrap: str, front: FaultyRegistryFront, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ProxyProcess]:
     """A proxy with topics named by their `on.outage` policy; `steady` topics use another registry."""
     topics: list[dict[str, Any]] = [
         {"match": f"{outage}-*", "rules": [BODY | {"on_outage": outage}]}
@@ -122,20 +124,26 @@ def written_with(schema_id: int, data: bytes = b"x") -> bytes:
     return b"\0" + schema_id.to_bytes(4) + data
 
 
-FAULTS: dict[str, tuple[Callable[[Front], Answering], str]] = {
+FAULTS: dict[str, tuple[Callable[[FaultyRegistryFront], Answering], str]] = {
     "hangs": (lambda front: front.hang, "no response within 2 s"),
     "hangs after headers": (lambda front: front.hang_behind_headers, "no response within 2 s"),
     "drips": (lambda front: front.drip, "no response within 2 s"),
     "429": (
-        lambda _: lambda client, _: client.sendall(said("429 No", b"", "Retry-After: 1")),
+        lambda _: lambda client, _: client.sendall(http_response("429 No", b"", "Retry-After: 1")),
         "it limits the request rate (HTTP 429)",
     ),
-    "500": (lambda _: lambda client, _: client.sendall(said("500 No", b"swordfish")), "it fails (HTTP 500)"),
-    "HTML": (lambda _: lambda client, _: client.sendall(said("200 OK", b"<html>")), "its response is not JSON"),
+    "500": (lambda _: lambda client, _: client.sendall(http_response("500 No", b"swordfish")), "it fails (HTTP 500)"),
+    "HTML": (
+        lambda _: lambda client, _: client.sendall(http_response("200 OK", b"<html>")),
+        "its response is not JSON",
+    ),
     "closes": (lambda _: lambda client, _: None, "it closed the connection without a response"),
-    "another login": (lambda _: lambda client, _: client.sendall(said("401 No")), "it rejects the login (HTTP 401)"),
+    "another login": (
+        lambda _: lambda client, _: client.sendall(http_response("401 No")),
+        "it rejects the login (HTTP 401)",
+    ),
     "elsewhere": (
-        lambda _: lambda client, _: client.sendall(said("302 No", b"", "Location: http://127.0.0.1:1/")),
+        lambda _: lambda client, _: client.sendall(http_response("302 No", b"", "Location: http://127.0.0.1:1/")),
         "redirects (HTTP 302)",
     ),
 }
@@ -144,7 +152,11 @@ FAULTS: dict[str, tuple[Callable[[Front], Answering], str]] = {
 @pytest.mark.long
 @pytest.mark.parametrize("fault", FAULTS)
 def test_each_fault_is_a_reported_outage_that_ends_with_the_fault(
-    fault: str, front: Front, proxy: ProxyProcess, topic_of: Callable[[str], str], new_schema: Callable[[], int]
+    fault: str,
+    front: FaultyRegistryFront,
+    proxy: ProxyProcess,
+    topic_of: Callable[[str], str],
+    new_schema: Callable[[], int],
 ) -> None:
     topics = {kind: topic_of(kind) for kind in ("retriable", "forward", "reject")}
     known, unknown = new_schema(), new_schema()
@@ -171,7 +183,7 @@ def test_each_fault_is_a_reported_outage_that_ends_with_the_fault(
 
 @pytest.mark.long
 def test_a_registry_restart_is_an_outage_that_ends(
-    front: Front, proxy: ProxyProcess, topic_of: Callable[[str], str], new_schema: Callable[[], int]
+    front: FaultyRegistryFront, proxy: ProxyProcess, topic_of: Callable[[str], str], new_schema: Callable[[], int]
 ) -> None:
     topics = {kind: topic_of(kind) for kind in ("retriable", "forward", "reject")}
     known, unknown = new_schema(), new_schema()
@@ -196,7 +208,7 @@ def test_a_registry_restart_is_an_outage_that_ends(
 
 
 def test_a_client_with_many_invented_schemas_blocks_no_other_client(
-    front: Front, proxy: ProxyProcess, topic_of: Callable[[str], str], new_schema: Callable[[], int]
+    front: FaultyRegistryFront, proxy: ProxyProcess, topic_of: Callable[[str], str], new_schema: Callable[[], int]
 ) -> None:
     topic, new = topic_of("retriable"), new_schema()
     eventually(lambda: sent(proxy, topic, written_with(new))[0] == OK, 60)
@@ -215,7 +227,7 @@ def test_a_client_with_many_invented_schemas_blocks_no_other_client(
 
 
 def test_batches_without_registry_lookups_do_not_wait_for_a_silent_registry(
-    front: Front, proxy: ProxyProcess, topic_of: Callable[[str], str], new_schema: Callable[[], int]
+    front: FaultyRegistryFront, proxy: ProxyProcess, topic_of: Callable[[str], str], new_schema: Callable[[], int]
 ) -> None:
     """The first lookup waits two seconds; other batches in the validating thread and on the event loop do not."""
     late, steady, cel, plain = (topic_of(kind) for kind in ("retriable", "steady", "cel", "plain"))

@@ -12,13 +12,13 @@ from sluicegate.protocol.messages.handshake import SASL_HANDSHAKE_REQUEST, SASL_
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
-from tests.broker.security import plain_login, secured
+from tests.broker.security import plain_login, security_settings
 from tests.integration.topics import DEFAULTS, UNVALIDATED
 from tests.oracle.kafka_java import KAFKA_NEW
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import CLOSED, PRODUCE, RawClient, produce_body, topic_data
 
-SASL_SETTINGS = secured("SASL_PLAINTEXT", "PLAIN", plain=plain_login(admin="a", alice="secret-of-alice"))
+SASL_SETTINGS = security_settings("SASL_PLAINTEXT", "PLAIN", plain=plain_login(admin="a", alice="secret-of-alice"))
 SASL_HANDSHAKE = 17
 
 

@@ -25,7 +25,7 @@ from sluicegate.protocol.messages.handshake import API_VERSIONS_REQUEST
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import COMMAND, ProxyProcess
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
-from tests.registry.stand_in import StandIn, said
+from tests.registry.stand_in import StandIn, http_response
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import API_VERSIONS, PRODUCE, RawClient, produce_body, topic_data
 
@@ -50,7 +50,7 @@ main()"""
 def echo(client: socket.socket, head: bytes) -> bool:
     """Reject a request and echo its headers, like a debug page."""
     headers = [line for line in head.split(b"\r\n") if b":" in line]
-    client.sendall(said("401 Unauthorized", head, *(f"X-Echo-{line.decode('latin-1')}" for line in headers)))
+    client.sendall(http_response("401 Unauthorized", head, *(f"X-Echo-{line.decode('latin-1')}" for line in headers)))
     return False
 
 
@@ -126,7 +126,7 @@ def typed(proxy: ProxyProcess, *command: str) -> str:
     return done.stdout + done.stderr
 
 
-def shown(proxy: ProxyProcess, topic: str) -> dict[str, str]:
+def everything_shown(proxy: ProxyProcess, topic: str) -> dict[str, str]:
     """Return everything that is shown, by place."""
     admin = proxy.admin.removeprefix("http://")
     events = str(proxy.config["violations"]["file"])
@@ -156,7 +156,7 @@ def test_no_planted_secret_is_shown(kafka_bootstrap: str, proxy: ProxyProcess) -
     proxy.process.send_signal(signal.SIGUSR1)
     proxy.wait_for_line("most recent call first")
 
-    found = shown(proxy, topic)
+    found = everything_shown(proxy, topic)
 
     assert all("app" in found[where] for where in ("web UI", "events", "who", "who, of a file", "top"))
     for where, text in found.items():
@@ -172,7 +172,7 @@ def test_names_chosen_by_clients_are_shown_as_text(kafka_bootstrap: str, proxy: 
     proxy.wait_for_violations(topic, 1)
     eventually(lambda: "script" in proxy.get("/metrics")[1], what="a label that names the client")
 
-    found = shown(proxy, topic)
+    found = everything_shown(proxy, topic)
 
     for where, text in found.items():
         for raw in RAW:

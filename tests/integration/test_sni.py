@@ -13,7 +13,7 @@ from tests.broker.certificates import Authority, Certificate
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.aio import to_its_end
+from tests.integration.aio import run_and_collect_sockets
 from tests.integration.java import java_tool
 from tests.integration.topics import DEFAULTS
 from tests.wire.raw_client import RawClient
@@ -74,7 +74,7 @@ def test_aiokafka_finds_each_broker_by_its_name_on_one_port(
 ) -> None:
     proxy, authority = named_proxy
     port = int(proxy.bootstrap.rpartition(":")[2])
-    asked = resolve_here(monkeypatch)
+    asked = resolve_test_names(monkeypatch)
 
     async def produce() -> object:
         producer = aiokafka.AIOKafkaProducer(
@@ -88,12 +88,12 @@ def test_aiokafka_finds_each_broker_by_its_name_on_one_port(
         finally:
             await producer.stop()
 
-    to_its_end(produce())
+    run_and_collect_sockets(produce())
 
     assert asked == {"bootstrap.test", "broker-1.brokers.test"}
 
 
-def resolve_here(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+def resolve_test_names(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """Resolve names that end in .test to this machine; return the set of resolved names."""
     asked: set[str] = set()
     real = socket.getaddrinfo
@@ -110,7 +110,7 @@ def resolve_here(monkeypatch: pytest.MonkeyPatch) -> set[str]:
 
 
 @pytest.mark.parametrize(("name", "served"), [("broker-1.brokers.test", True), ("broker-7.brokers.test", False)])
-def test_a_name_leads_to_its_broker_or_is_rejected(
+def test_a_server_name_selects_its_broker_or_is_rejected(
     name: str, served: bool, named_proxy: tuple[ProxyProcess, Authority]
 ) -> None:
     proxy, authority = named_proxy

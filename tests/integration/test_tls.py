@@ -21,8 +21,8 @@ from tests.broker.certificates import Authority, Certificate
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.secure_brokers import TOPIC, Guarded, login, now_ms, proxy_for, send
-from tests.integration.test_conditions import begins, ends, web_ui
+from tests.integration.secure_brokers import TOPIC, GuardedBroker, login, now_ms, proxy_for, send
+from tests.integration.test_conditions import ends, wait_until_begun, web_ui
 from tests.integration.topics import DEFAULTS, UNVALIDATED
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import CLOSED, PRODUCE, RawClient, produce_body, topic_data
@@ -53,7 +53,7 @@ def test_a_client_that_does_not_trust_the_ca_is_reported(proxy: ProxyProcess, tm
     eventually(lambda: "the peer does not trust the CA of our certificate" in proxy.log())
 
 
-def test_a_plaintext_client_on_a_tls_port_is_reported(proxy: ProxyProcess) -> None:
+def test_a_plaintext_client_on_a_tls_port_is_logged(proxy: ProxyProcess) -> None:
     with RawClient(proxy.bootstrap) as client:
         client.send(18, 0, b"")
         assert client.receive() != b""
@@ -62,7 +62,7 @@ def test_a_plaintext_client_on_a_tls_port_is_reported(proxy: ProxyProcess) -> No
 
 
 @pytest.mark.long
-def test_only_clients_with_an_allowed_certificate_are_accepted(guarded: Guarded, tmp_path: Path) -> None:
+def test_only_clients_with_an_allowed_certificate_are_accepted(guarded: GuardedBroker, tmp_path: Path) -> None:
     client, stranger = guarded.authority.sign("client"), guarded.authority.sign("stranger", "stranger.example.com")
     tls = {"client_auth": "required", "client_ca_file": str(guarded.authority.file), "allowed_names": ["clien?"]}
     proxy = proxy_for(guarded, tmp_path, tls=tls)
@@ -126,7 +126,7 @@ def seconds_left(proxy: ProxyProcess) -> float:
 
 
 @pytest.mark.long
-def test_certificates_are_read_again_when_the_file_changes(guarded: Guarded, tmp_path: Path) -> None:
+def test_certificates_are_read_again_when_the_file_changes(guarded: GuardedBroker, tmp_path: Path) -> None:
     proxy = proxy_for(guarded, tmp_path)
     files = {name: tmp_path / name for name in ("certificate_file", "key_file")}
     expired = guarded.authority.sign("expired", expires=datetime.now(UTC) - timedelta(days=1))
@@ -168,7 +168,7 @@ def put(certificate: Certificate, files: dict[str, Path]) -> None:
         fresh.replace(files[name])
 
 
-def test_a_broker_with_an_unknown_ca_is_not_used(guarded: Guarded, tmp_path: Path) -> None:
+def test_a_broker_with_an_unknown_ca_is_not_used(guarded: GuardedBroker, tmp_path: Path) -> None:
     proxy = proxy_for(guarded, tmp_path)
     proxy.config["upstream"]["tls"]["ca_file"] = str(Authority(tmp_path, "stranger").file)
     try:
@@ -252,7 +252,7 @@ def proxy_to(broker: tuple[Kafka, Authority, Certificate], folder: Path, topic: 
     return proxy
 
 
-def test_unusable_certificate_files_are_named_at_the_start(tmp_path: Path, guarded: Guarded) -> None:
+def test_unusable_certificate_files_are_named_at_the_start(tmp_path: Path, guarded: GuardedBroker) -> None:
     proxy = proxy_for(guarded, tmp_path)
     proxy.config["listen"]["tls"]["key_file"] = str(guarded.broker.key)
 
@@ -282,7 +282,7 @@ def test_certificates_that_expire_soon_need_attention_until_they_are_renewed(
     condition = "certificate_expires_soon"
     try:
         proxy.start()
-        begins(proxy, condition, web_ui)
+        wait_until_begun(proxy, condition, web_ui)
         status, text = proxy.get("/readyz")
         lines = [line for line in text.splitlines() if line.startswith(condition)]
         assert (status, text.splitlines()[0], len(lines)) == (200, "needs attention", 2)

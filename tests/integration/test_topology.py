@@ -21,8 +21,8 @@ from tests.broker.proxy_process import ProxyProcess
 from tests.broker.recording_relay import RecordingRelay
 from tests.integration.clients import CLIENTS, IDEMPOTENT, PLAIN, Client, Sent
 from tests.integration.java import java_tool
-from tests.integration.test_faults import PARTITIONS, Stream, everything_in, nothing_lost
-from tests.integration.test_produce import bad, good
+from tests.integration.test_faults import PARTITIONS, Stream, check_nothing_lost, values_in_topic
+from tests.integration.test_produce import bad_batch_now, good_batch_now
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.oracle.kafka_java import KAFKA_NEW
 from tests.wire.raw_client import RawClient, topic_data
@@ -88,7 +88,7 @@ def reassign(bootstrap: str, topic: str, replicas: dict[int, list[int]], folder:
 
 @pytest.mark.long
 @pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.name)
-def test_one_dead_bootstrap_address_does_not_matter(client: Client, setting: Setting) -> None:
+def test_clients_work_with_a_dead_bootstrap_address(client: Client, setting: Setting) -> None:
     topic = create_topic(setting.cluster.bootstrap, UNVALIDATED, replicas=3)
 
     outcomes = client.send(setting.bootstrap, topic, [Sent("good", now_ms())], "none", IDEMPOTENT)
@@ -110,8 +110,10 @@ def test_leaders_move_without_loss_of_records(setting: Setting, tmp_path: Path) 
             reassign(setting.bootstrap, topic, there, tmp_path)
             stream.acknowledges(200)
 
-    nothing_lost(setting.cluster.bootstrap, topic, stream)
-    assert sorted(everything_in(setting.bootstrap, topic)) == sorted(everything_in(setting.cluster.bootstrap, topic))
+    check_nothing_lost(setting.cluster.bootstrap, topic, stream)
+    assert sorted(values_in_topic(setting.bootstrap, topic)) == sorted(
+        values_in_topic(setting.cluster.bootstrap, topic)
+    )
     setting.no_upstream_address_was_sent()
 
 
@@ -127,8 +129,8 @@ def test_a_broker_fails_and_returns_without_loss(setting: Setting) -> None:
         setting.cluster.wait_until_up(victim)
         stream.acknowledges(300)
 
-    nothing_lost(setting.cluster.bootstrap, topic, stream)
-    assert len(everything_in(setting.bootstrap, topic)) >= len(stream.acknowledged)
+    check_nothing_lost(setting.cluster.bootstrap, topic, stream)
+    assert len(values_in_topic(setting.bootstrap, topic)) >= len(stream.acknowledged)
     setting.no_upstream_address_was_sent()
 
 
@@ -142,10 +144,10 @@ def test_an_added_broker_is_used(setting: Setting, tmp_path: Path) -> None:
         reassign(setting.bootstrap, topic, {p: [added.node_id] for p in range(PARTITIONS)}, tmp_path)
         stream.acknowledges(300)
 
-    nothing_lost(setting.cluster.bootstrap, topic, stream)
+    check_nothing_lost(setting.cluster.bootstrap, topic, stream)
     assert known_brokers(setting)[added.node_id] == (SEEN_BY_CLIENTS, setting.proxy.broker_port(added.node_id))
     with RawClient(f"{SEEN_BY_CLIENTS}:{setting.proxy.broker_port(added.node_id)}") as client:
-        response = client.produce(9, [topic_data(topic, (0, bad()))])
+        response = client.produce(9, [topic_data(topic, (0, bad_batch_now()))])
     assert response["responses"][0]["partition_responses"][0]["error_code"] == INVALID_TIMESTAMP
     setting.no_upstream_address_was_sent()
 
@@ -176,7 +178,7 @@ def test_added_partitions_are_used(setting: Setting) -> None:
     setting.no_upstream_address_was_sent()
 
 
-def test_a_topic_is_deleted_and_created_again(setting: Setting) -> None:
+def test_producers_continue_after_their_topic_is_deleted_and_recreated(setting: Setting) -> None:
     topic = create_topic(setting.cluster.bootstrap, UNVALIDATED, partitions=1, replicas=1)
     old = leader_and_id(setting, topic)
     admin = AdminClient({"bootstrap.servers": setting.bootstrap})
@@ -186,12 +188,16 @@ def test_a_topic_is_deleted_and_created_again(setting: Setting) -> None:
 
     for future in admin.delete_topics([topic]).values():
         future.result(30)
-    again(setting, topic, old[1])
+    wait_until_recreated(setting, topic, old[1])
     new = leader_and_id(setting, topic)
     outcomes = {}
-    for name, topic_id, records in (("old id", old[1], bad()), ("new id", new[1], good()), ("bad", new[1], bad())):
+    for name, topic_id, records in (
+        ("old id", old[1], bad_batch_now()),
+        ("new id", new[1], good_batch_now()),
+        ("bad", new[1], bad_batch_now()),
+    ):
         responses = []
-        for address in (through(setting, new[0]), setting.cluster.nodes[new[0] - 1].address):
+        for address in (broker_address(setting, new[0]), setting.cluster.nodes[new[0] - 1].address):
             with RawClient(address) as client:
                 response = client.produce(13, [topic_data(topic_id, (0, records))])
             responses.append(response["responses"][0]["partition_responses"][0]["error_code"])
@@ -207,11 +213,11 @@ def test_a_topic_is_deleted_and_created_again(setting: Setting) -> None:
     setting.no_upstream_address_was_sent()
 
 
-def again(setting: Setting, topic: str, old_id: bytes) -> None:
+def wait_until_recreated(setting: Setting, topic: str, old_id: bytes) -> None:
     """Wait for a topic of the same name with another id; the producer's metadata requests may create it."""
     admin = AdminClient({"bootstrap.servers": setting.bootstrap})
 
-    def is_there() -> bool:
+    def is_topic_created() -> bool:
         for future in admin.create_topics([NewTopic(topic, 1, 1, config=UNVALIDATED)]).values():
             with suppress(KafkaException):  # it still or already exists
                 future.result(30)
@@ -219,7 +225,7 @@ def again(setting: Setting, topic: str, old_id: bytes) -> None:
             found: bytes = client.metadata(topic)["topics"][0]["topic_id"]
         return any(found) and found != old_id
 
-    eventually(is_there, 60, "the topic with a new id")
+    eventually(is_topic_created, 60, "the topic with a new id")
 
 
 def leader_and_id(setting: Setting, topic: str) -> tuple[int, bytes]:
@@ -239,5 +245,5 @@ def leader_and_id(setting: Setting, topic: str) -> tuple[int, bytes]:
     return entry["partitions"][0]["leader_id"], entry["topic_id"]
 
 
-def through(setting: Setting, node_id: int) -> str:
+def broker_address(setting: Setting, node_id: int) -> str:
     return f"{SEEN_BY_CLIENTS}:{setting.proxy.broker_port(node_id)}"

@@ -99,7 +99,7 @@ def _seen(address: str, frames: tuple[bytes, ...]) -> list[bytes | str]:
 
 
 @pytest.mark.parametrize("name", FRAMES)
-def test_the_proxy_behaves_as_the_broker(both: tuple[str, str], name: str) -> None:
+def test_the_proxy_responds_to_partial_requests_as_the_broker_does(both: tuple[str, str], name: str) -> None:
     broker, proxy = both
 
     assert _seen(proxy, FRAMES[name]) == _seen(broker, FRAMES[name])

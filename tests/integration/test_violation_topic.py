@@ -20,7 +20,7 @@ from tests.wire.raw_client import RawClient, topic_data
 
 
 @pytest.fixture
-def bad() -> bytes:
+def bad_batch() -> bytes:
     return batch([Rec(time.time_ns())])
 
 
@@ -29,13 +29,13 @@ def proxy_with(folder: Path, kafka: Kafka, events_to: str, **violations: Any) ->
     return ProxyProcess(folder, kafka.nodes[0].address, {"defaults": DEFAULTS, "violations": given})
 
 
-def reject(proxy: ProxyProcess, topic: str, bad: bytes, times: int) -> float:
+def reject(proxy: ProxyProcess, topic: str, bad_batch: bytes, times: int) -> float:
     """Send bad batches and return the time of the slowest rejection (s)."""
     slowest = 0.0
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
         for _ in range(times):
             began = time.monotonic()
-            assert code_of(client.produce(9, [topic_data(topic, (0, bad))])) == 32
+            assert code_of(client.produce(9, [topic_data(topic, (0, bad_batch))])) == 32
             slowest = max(slowest, time.monotonic() - began)
     return slowest
 
@@ -50,13 +50,13 @@ def proxies() -> Iterator[list[ProxyProcess]]:
 
 
 def test_each_event_in_the_topic_equals_the_event_in_the_file(
-    strict_kafka: Kafka, tmp_path: Path, proxies: list[ProxyProcess], bad: bytes
+    strict_kafka: Kafka, tmp_path: Path, proxies: list[ProxyProcess], bad_batch: bytes
 ) -> None:
     events, topic = topic_on(strict_kafka, 1, "events"), topic_on(strict_kafka, 1, "validated")
     proxies.append(proxy_with(tmp_path, strict_kafka, events).start())
     proxy = proxies[0]
 
-    reject(proxy, topic, bad, 20)
+    reject(proxy, topic, bad_batch, 20)
     proxy.terminate()  # sends all queued events
     assert proxy.process is not None
     assert proxy.process.wait(30) == 0
@@ -69,13 +69,13 @@ def test_each_event_in_the_topic_equals_the_event_in_the_file(
 
 @pytest.mark.long
 def test_a_missing_topic_is_reported_and_clients_are_not_affected(
-    strict_kafka: Kafka, tmp_path: Path, proxies: list[ProxyProcess], bad: bytes
+    strict_kafka: Kafka, tmp_path: Path, proxies: list[ProxyProcess], bad_batch: bytes
 ) -> None:
     topic = topic_on(strict_kafka, 1, "validated-too")
     proxies.append(proxy_with(tmp_path, strict_kafka, "missing").start())
     proxy = proxies[0]
 
-    assert reject(proxy, topic, bad, 50) < 5
+    assert reject(proxy, topic, bad_batch, 50) < 5
 
     eventually(lambda: proxy.metric("sluicegate_violation_topic_events_failed_total") == 50)
     proxy.wait_for_line("violation events not sent")
@@ -83,7 +83,7 @@ def test_a_missing_topic_is_reported_and_clients_are_not_affected(
     topic_on(strict_kafka, 1, "missing")
 
     def arrives() -> bool:
-        reject(proxy, topic, bad, 1)
+        reject(proxy, topic, bad_batch, 1)
         return len(kept_in(strict_kafka, "missing", 0)) > 0
 
     eventually(arrives, what="events after the topic exists")
@@ -91,18 +91,18 @@ def test_a_missing_topic_is_reported_and_clients_are_not_affected(
 
 @pytest.mark.long
 def test_a_suspended_broker_fills_only_the_queue(
-    strict_kafka: Kafka, tmp_path: Path, proxies: list[ProxyProcess], bad: bytes
+    strict_kafka: Kafka, tmp_path: Path, proxies: list[ProxyProcess], bad_batch: bytes
 ) -> None:
     events, topic = topic_on(strict_kafka, 2, "slow-events"), topic_on(strict_kafka, 1, "validated-still")
     proxies.append(proxy_with(tmp_path, strict_kafka, events, queue_size=10).start())
     proxy = proxies[0]
-    reject(proxy, topic, bad, 1)
+    reject(proxy, topic, bad_batch, 1)
     assert len(kept_in(strict_kafka, events, 1)) == 1
     broker = strict_kafka.nodes[1].process
     assert broker is not None
     broker.send_signal(signal.SIGSTOP)
     try:
-        assert reject(proxy, topic, bad, 2200) < 5
+        assert reject(proxy, topic, bad_batch, 2200) < 5
         eventually(lambda: proxy.metric("sluicegate_violation_topic_events_dropped_total") > 0)
     finally:
         broker.send_signal(signal.SIGCONT)
@@ -115,7 +115,7 @@ def test_a_suspended_broker_fills_only_the_queue(
 
 
 def test_without_a_file_events_go_only_to_the_topic(
-    strict_kafka: Kafka, tmp_path: Path, proxies: list[ProxyProcess], bad: bytes
+    strict_kafka: Kafka, tmp_path: Path, proxies: list[ProxyProcess], bad_batch: bytes
 ) -> None:
     events, topic = topic_on(strict_kafka, 1, "only-events"), topic_on(strict_kafka, 1, "validated-only")
     proxy = proxy_with(tmp_path, strict_kafka, events)
@@ -124,7 +124,7 @@ def test_without_a_file_events_go_only_to_the_topic(
     proxies.append(proxy.start())
 
     for _ in range(10):  # connections may reach different workers
-        reject(proxy, topic, bad, 1)
+        reject(proxy, topic, bad_batch, 1)
 
     found = kept_in(strict_kafka, events, 10)
     assert len(found) == 10

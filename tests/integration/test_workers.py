@@ -11,7 +11,7 @@ import pytest
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import COMMAND, ProxyProcess
-from tests.integration.test_produce import bad, good, leader_of
+from tests.integration.test_produce import bad_batch_now, good_batch_now, leader_of
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.wire.raw_client import RawClient, topic_data
 
@@ -74,7 +74,7 @@ def test_workers_share_the_connections_and_their_counters_are_summed(kafka_boots
     codes = [
         client.produce(9, [topic_data(topic, (0, batch))])["responses"][0]["partition_responses"][0]["error_code"]
         for client in clients
-        for batch in (good(), bad())
+        for batch in (good_batch_now(), bad_batch_now())
     ]
     busy = [connections_of(pid) for pid in pids]
 
@@ -96,7 +96,7 @@ def test_a_dead_worker_is_replaced_and_counted(kafka_bootstrap: str, proxy: Prox
     before = proxy.metric("sluicegate_produce_requests_total")
     restarts = proxy.metric("sluicegate_worker_restarts_total")
     with RawClient(leader) as client:
-        client.produce(9, [topic_data(topic, (0, good()))])
+        client.produce(9, [topic_data(topic, (0, good_batch_now()))])
     assert proxy.metric("sluicegate_produce_requests_total") == before + 1
     victim, *others = workers_of(proxy)
 
@@ -120,7 +120,7 @@ def test_one_signal_drains_all_workers(kafka_bootstrap: str, own_proxy: ProxyPro
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     clients = [RawClient(leader_of(proxy, topic)) for _ in range(10)]
     for client in clients:
-        client.produce(9, [topic_data(topic, (0, good()))])
+        client.produce(9, [topic_data(topic, (0, good_batch_now()))])
     pids = workers_of(proxy)
 
     proxy.terminate()

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.broker.proxy_process import ProxyProcess
-from tests.faults.load import PARTITIONS, IdempotentLoad, Load, RejectedLoad, TransactionalLoad, wait_for_progress
+from tests.faults.load import PARTITIONS, IdempotentLoad, LoadClient, RejectedLoad, TransactionalLoad, wait_for_progress
 from tests.faults.reader import stored
 from tests.integration.balancer import Balancer
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
@@ -51,7 +51,7 @@ class ClientsOfTwo:
         self._idempotent = IdempotentLoad(reached_by, self._topics[0], _SEED)
         self._transactional = TransactionalLoad(reached_by, self._topics[1], _SEED)
         self._rejected = RejectedLoad(reached_by, self._topics[2], _SEED)
-        self._loads: list[Load] = [self._idempotent, self._transactional, self._rejected]
+        self._loads: list[LoadClient] = [self._idempotent, self._transactional, self._rejected]
         self._balancer = Balancer(
             _NAME, [port, *(proxies[0].broker_port(node) for node in range(_BROKERS))], _ADDRESSES
         )

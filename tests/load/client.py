@@ -29,7 +29,7 @@ class CrowdResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class LoadTarget:
     """The address that a crowd connects to, and until when it stays (s, the loop's clock). `trusting`: for TLS."""
 
     address: tuple[str, int]
@@ -47,7 +47,7 @@ class Client:
 
     def __init__(
         self,
-        where: Where,
+        where: LoadTarget,
         result: CrowdResult,
         receive_bytes: int | None = None,
         trusting: ssl.SSLContext | None = None,

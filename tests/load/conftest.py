@@ -8,7 +8,7 @@ import pytest
 
 from tests.bounds.side_process import SideProcess
 from tests.bounds.stage import HOST, Stage
-from tests.load.measured import Measured, Run
+from tests.load.measured import Run, SituationResult
 from tests.load.situations import Situation
 from tests.load.table import MEASURED, write
 from tests.oracle.kafka_java import ROOT
@@ -27,7 +27,7 @@ class Stages:
         self._small: SideProcess | None = None
         self._crowd = SideProcess("tests.load.crowd").wait_ready()
 
-    def measure(self, situation: Situation) -> Measured:
+    def measure(self, situation: Situation) -> SituationResult:
         """Once."""
         if IS_LONG or self._tls != situation.tls:
             self._leave()

@@ -13,8 +13,8 @@ from typing import Any
 import uvloop
 
 from tests.bounds.side_process import fork_for_each, report
-from tests.load.client import Where
-from tests.load.kinds import KINDS, Crowd, Size
+from tests.load.client import LoadTarget
+from tests.load.kinds import KINDS, Crowd, CrowdSize
 from tests.load.waits import waits_of
 
 _NICENESS = 5
@@ -22,17 +22,17 @@ _NICENESS = 5
 
 async def run_crowd(settings: dict[str, Any], commands: FileIO) -> None:
     """Run one crowd from start to end."""
-    size = Size(**settings["size"])
+    size = CrowdSize(**settings["size"])
     trusting = ssl.create_default_context(cafile=ca_file) if (ca_file := settings["ca_file"]) else None
 
-    async def begins() -> Where:
+    async def wait_for_start() -> LoadTarget:
         gc.freeze()
         report()
         commands.readline()
         address = settings["host"], settings["port"]
-        return Where(address, asyncio.get_running_loop().time() + size.seconds, trusting)
+        return LoadTarget(address, asyncio.get_running_loop().time() + size.seconds, trusting)
 
-    crowd = Crowd(size, begins)
+    crowd = Crowd(size, wait_for_start)
     await KINDS[settings["kind"]](crowd)
     outcome = crowd.result
     report(

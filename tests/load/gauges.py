@@ -15,25 +15,27 @@ TICK_SECONDS = 1 / os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldResources:
     """Resident and proportional memory (bytes), and descriptors."""
 
     resident: int
     proportional: int
     descriptors: int
 
-    def at_least(self, other: "Held") -> "Held":
+    def at_least(self, other: "HeldResources") -> "HeldResources":
         """Return the higher value of each field."""
-        return Held(
+        return HeldResources(
             max(self.resident, other.resident),
             max(self.proportional, other.proportional),
             max(self.descriptors, other.descriptors),
         )
 
 
-def held_by(pid: int) -> Held:
+def resources_of(pid: int) -> HeldResources:
     """Return the current values."""
-    return Held(status_bytes(pid, "VmRSS"), proportional_bytes(pid), sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir()))
+    return HeldResources(
+        status_bytes(pid, "VmRSS"), proportional_bytes(pid), sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
+    )
 
 
 def processor_seconds(pid: int) -> float:
@@ -42,14 +44,14 @@ def processor_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) * TICK_SECONDS
 
 
-class Top:
+class PeakResources:
     """Within `with`: the peak values of a process. Resident memory is the kernel's mark, the others are samples."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._look, daemon=True)
-        self.held = Held(0, 0, 0)
+        self.held = HeldResources(0, 0, 0)
 
     def __enter__(self) -> Self:
         Path(f"/proc/{self._pid}/clear_refs").write_text("5")  # resets VmHWM
@@ -59,9 +61,9 @@ class Top:
     def __exit__(self, *_: object) -> None:
         self._ended.set()
         self._thread.join()
-        mark = Held(status_bytes(self._pid, "VmHWM"), 0, 0)
-        self.held = self.held.at_least(held_by(self._pid)).at_least(mark)
+        mark = HeldResources(status_bytes(self._pid, "VmHWM"), 0, 0)
+        self.held = self.held.at_least(resources_of(self._pid)).at_least(mark)
 
     def _look(self) -> None:
         while not self._ended.wait(_EVERY_SECONDS):
-            self.held = self.held.at_least(held_by(self._pid))
+            self.held = self.held.at_least(resources_of(self._pid))

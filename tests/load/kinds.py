@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from tests.bounds import hostile_batches as hostile
 from tests.bounds.frames import good_batch, produce, request
-from tests.load.client import ENDS, Client, CrowdResult, Where
+from tests.load.client import ENDS, Client, CrowdResult, LoadTarget
 from tests.load.waits import waits_of
 
 _RECEIVE_BYTES = 4096
@@ -22,7 +22,7 @@ _HELLO_BEGINS = b"\x16\x03\x01\x02\x00\x01"
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class CrowdSize:
     """Number of connections, amount, connections a second, and duration (s)."""
 
     connections: int
@@ -31,7 +31,7 @@ class Size:
     seconds: float = 10
 
 
-class Stays(Enum):
+class MinimumStay(Enum):
     """How long a client stays at least. On a busy machine its time may be up before anything has happened."""
 
     ITS_TIME = "until the crowd's time is up"
@@ -42,14 +42,14 @@ class Stays(Enum):
 class Crowd:
     """One crowd of a kind. `begins` waits for the start and returns the address and the end."""
 
-    def __init__(self, size: Size, begins: Callable[[], Awaitable[Where]]) -> None:
+    def __init__(self, size: CrowdSize, begins: Callable[[], Awaitable[LoadTarget]]) -> None:
         self.size = size
         self.result = CrowdResult()
         self._begins = begins
-        self._where: Where | None = None
+        self._where: LoadTarget | None = None
 
     @property
-    def where(self) -> Where:
+    def where(self) -> LoadTarget:
         assert self._where is not None, "begin() was not called"
         return self._where
 
@@ -64,19 +64,21 @@ class Crowd:
         """Return a client that uses TLS if the address does."""
         return Client(self.where, self.result, trusting=self.where.trusting)
 
-    async def each(self, one: Callable[[int], Awaitable[None]], stays: Stays = Stays.ITS_TIME) -> None:
+    async def each(
+        self, run_client: Callable[[int], Awaitable[None]], stays: MinimumStay = MinimumStay.ITS_TIME
+    ) -> None:
         """Run all clients, started at the crowd's rate, until the time is up; see Stays."""
         if self._where is None:
             await self.begin()
 
         async def comes(number: int) -> None:
             await asyncio.sleep(number / self.size.a_second)
-            me, patience = asyncio.current_task(), 0 if stays is Stays.ITS_TIME else _PATIENCE_SECONDS
+            me, patience = asyncio.current_task(), 0 if stays is MinimumStay.ITS_TIME else _PATIENCE_SECONDS
             try:
                 async with asyncio.timeout(self.where.left + patience) as limit:
-                    if stays is Stays.FIRST_RESPONSE:
+                    if stays is MinimumStay.FIRST_RESPONSE:
                         self.result.waiting[me] = limit
-                    await one(number)
+                    await run_client(number)
             except TimeoutError:
                 if self.result.waiting.pop(me, None) is not None:
                     self.result.failures.append(f"no response within {patience} s")
@@ -97,13 +99,13 @@ async def produce_now_and_then(crowd: Crowd) -> None:
     """Each client sends a small Produce every two seconds."""
     asked = small()
 
-    async def one(_number: int) -> None:
+    async def run_client(_number: int) -> None:
         async with crowd.client() as client:
             while True:
                 await client.ask(asked)
                 await asyncio.sleep(2)
 
-    await crowd.each(one, Stays.FIRST_RESPONSE)
+    await crowd.each(run_client, MinimumStay.FIRST_RESPONSE)
     waits, came = waits_of(crowd.result.seconds), waits_of(crowd.result.came)
     crowd.result.remark = (
         f"{len(crowd.result.came):,} came (p99 {came['p99'] * 1000:.0f} ms), {crowd.result.responses:,} responses "
@@ -112,24 +114,24 @@ async def produce_now_and_then(crowd: Crowd) -> None:
 
 
 async def stay_silent(crowd: Crowd) -> None:
-    async def one(_number: int) -> None:
+    async def run_client(_number: int) -> None:
         async with crowd.client() as client:
             await client.until_closed()
 
-    await crowd.each(one)
+    await crowd.each(run_client)
     crowd.result.remark = f"{crowd.result.closed:,} closed by the proxy"
 
 
 async def begin_handshakes(crowd: Crowd) -> None:
     """Half of the clients send the first bytes of a handshake, the others nothing."""
 
-    async def one(number: int) -> None:
+    async def run_client(number: int) -> None:
         async with crowd.client() as client:
             if number % 2:
                 client.writer.write(_HELLO_BEGINS)
             await client.until_closed()
 
-    await crowd.each(one)
+    await crowd.each(run_client)
     crowd.result.remark = f"{crowd.result.closed:,} closed by the proxy"
 
 
@@ -137,7 +139,7 @@ async def trickle(crowd: Crowd) -> None:
     """Each client sends a valid request at one byte a second."""
     asked = small(size=1000)
 
-    async def one(_number: int) -> None:
+    async def run_client(_number: int) -> None:
         async with crowd.client() as client:
             closed = asyncio.create_task(client.until_closed())
             for byte in asked:
@@ -145,7 +147,7 @@ async def trickle(crowd: Crowd) -> None:
                 if (await asyncio.wait([closed], timeout=1))[0]:
                     return
 
-    await crowd.each(one)
+    await crowd.each(run_client)
     crowd.result.remark = f"{crowd.result.closed:,} closed by the proxy"
 
 
@@ -153,7 +155,7 @@ async def pipeline_unread(crowd: Crowd) -> None:
     """Each client sends `amount` requests and reads no response."""
     asked = request(3, 9, b"\2\7loaded\0\1\0\0\0") * crowd.size.amount
 
-    async def one(_number: int) -> None:
+    async def run_client(_number: int) -> None:
         async with crowd.client(_RECEIVE_BYTES) as client:
             cast("asyncio.Transport", client.writer.transport).pause_reading()
             for at in range(0, len(asked), 1 << 16):
@@ -162,7 +164,7 @@ async def pipeline_unread(crowd: Crowd) -> None:
                 crowd.result.bytes += len(asked[at : at + (1 << 16)])
             await asyncio.sleep(crowd.where.left)
 
-    await crowd.each(one)
+    await crowd.each(run_client)
     crowd.result.remark = f"{crowd.result.bytes / 1e6:.1f} MB read from them"
 
 
@@ -170,12 +172,12 @@ async def produce_giants(crowd: Crowd) -> None:
     """Each client sends valid batches of `amount` bytes, one after the other."""
     asked = small(size=crowd.size.amount)
 
-    async def one(_number: int) -> None:
+    async def run_client(_number: int) -> None:
         async with crowd.client() as client:
             while True:
                 await client.ask(asked)
 
-    await crowd.each(one, Stays.FIRST_RESPONSE)
+    await crowd.each(run_client, MinimumStay.FIRST_RESPONSE)
     waits = waits_of(crowd.result.seconds)
     crowd.result.remark = (
         f"{crowd.result.responses:,} stored, {crowd.result.bytes / 1e6:,.0f} MB (p50 {waits['p50']:.1f} s)"
@@ -189,12 +191,12 @@ def bomb(codec: str) -> Kind:
         batch = hostile.bomb(hostile.COMPRESSED[codec])(crowd.size.amount)
         asked = produce(9, {b"loaded": [(0, batch)]})
 
-        async def one(_number: int) -> None:
+        async def run_client(_number: int) -> None:
             async with crowd.client() as client:
                 while True:
                     await client.ask(asked)
 
-        await crowd.each(one, Stays.FIRST_RESPONSE)
+        await crowd.each(run_client, MinimumStay.FIRST_RESPONSE)
         took = waits_of(crowd.result.seconds)["p50"]
         crowd.result.remark = (
             f"{crowd.result.responses:,} of {len(batch) / 1000:,.0f} kB, response time {took * 1000:.0f} ms (p50)"
@@ -208,7 +210,7 @@ async def use_new_names(crowd: Crowd) -> None:
     share = crowd.size.amount // crowd.size.connections
     before, behind = small(b"client-??????").split(b"??????")
 
-    async def one(number: int) -> None:
+    async def run_client(number: int) -> None:
         mine = number * share
         async with crowd.client() as client:
             for first in range(mine, mine + share, _WINDOW):
@@ -218,7 +220,7 @@ async def use_new_names(crowd: Crowd) -> None:
                 for _ in asked:
                     await client.response()
 
-    await crowd.each(one, Stays.WHOLE_AMOUNT)
+    await crowd.each(run_client, MinimumStay.WHOLE_AMOUNT)
     crowd.result.remark = f"{crowd.result.responses:,} of {crowd.size.amount:,} responses"
     if crowd.result.responses < crowd.size.amount:
         crowd.result.failures.append(crowd.result.remark)
@@ -230,14 +232,14 @@ def at_full_speed(acks: int) -> Kind:
     async def race(crowd: Crowd) -> None:
         asked = small(size=10_000, acks=acks) * _WINDOW
 
-        async def one(_number: int) -> None:
+        async def run_client(_number: int) -> None:
             async with crowd.proper_client() as client, _reading_all(client):
                 while True:
                     client.writer.write(asked)
                     await client.writer.drain()
                     crowd.result.bytes += len(asked)
 
-        await crowd.each(one)
+        await crowd.each(run_client)
         crowd.result.remark = f"{crowd.result.bytes / 1e6 / crowd.size.seconds:,.0f} MB a second"
 
     return race
@@ -275,7 +277,7 @@ async def read_slowly_beside_others(crowd: Crowd) -> None:
         await slow()
         return before
 
-    _, before = await asyncio.gather(crowd.each(fast, Stays.FIRST_RESPONSE), then_slow())
+    _, before = await asyncio.gather(crowd.each(fast, MinimumStay.FIRST_RESPONSE), then_slow())
     alone, beside = waits_of(before), waits_of(crowd.result.seconds)
     crowd.result.remark = (
         f"{crowd.result.responses:,} fetches by the fast ones: p99 {alone['p99'] * 1000:.1f} ms, with the slow one "

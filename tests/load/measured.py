@@ -8,9 +8,9 @@ from typing import Any
 from tests.bounds.machine import slowness
 from tests.bounds.side_process import SideProcess
 from tests.bounds.stage import HOST, Stage
-from tests.load.gauges import Held, Top, held_by, processor_seconds
+from tests.load.gauges import HeldResources, PeakResources, processor_seconds, resources_of
 from tests.load.situations import MB, Situation
-from tests.load.waits import Waits, p99_of, p99_text
+from tests.load.waits import WaitDurations, p99_of, p99_text
 
 NOISE_BYTES = 16 * MB
 _LONGEST_P99_SECONDS = 0.100
@@ -27,18 +27,18 @@ _ROUNDS = 5
 
 
 @dataclass(slots=True)
-class Measured:
+class SituationResult:
     """The result of all rounds: `processor` of `seconds` (s), and the small client's waits in each round: `alone`,
     `beside` the crowd and, for some situations, while the crowd bypasses the proxy (`elsewhere`).
     """
 
     name: str
-    alone: list[Waits]
-    elsewhere: list[Waits]
-    beside: list[Waits]
-    before: Held
-    top: Held
-    after: Held
+    alone: list[WaitDurations]
+    elsewhere: list[WaitDurations]
+    beside: list[WaitDurations]
+    before: HeldResources
+    top: HeldResources
+    after: HeldResources
     processor: float
     seconds: float
     remark: str
@@ -71,12 +71,12 @@ class Run:
         self._crowd = crowd
         self._is_long = is_long
 
-    def measure(self) -> Measured:
+    def measure(self) -> SituationResult:
         """Measure in each round without the crowd, for some situations with it beside the proxy, and with it."""
         situation, pid = self._situation, self._stage.pid
         self._stage.target.ask(f"behave {situation.broker}")
-        before, cut_off = held_by(pid), self._cut_off()
-        measured = Measured(situation.name, [], [], [], before, before, before, 0, 0, "")
+        before, cut_off = resources_of(pid), self._cut_off()
+        measured = SituationResult(situation.name, [], [], [], before, before, before, 0, 0, "")
         for _ in range(_ROUNDS if situation.elsewhere and self._is_long else 1):
             measured.alone.append(self._alone())
             if situation.elsewhere and self._is_long:
@@ -87,13 +87,13 @@ class Run:
         self._is_held(measured, self._cut_off() - cut_off)
         return measured
 
-    def _through_the_proxy(self, measured: Measured) -> tuple[dict[str, Any], list[str]]:
+    def _through_the_proxy(self, measured: SituationResult) -> tuple[dict[str, Any], list[str]]:
         """Return the outcome of the crowd and the small client's failures."""
         pid = self._stage.pid
         self._prepare(self._stage.port(1))
         used, began = processor_seconds(pid), time.monotonic()
         self._small.ask("reset")
-        with Top(pid) as top:
+        with PeakResources(pid) as top:
             outcome = self._crowd.ask("go")
             beside = self._small.ask("waits")
         measured.beside.append(beside["waits"])
@@ -103,18 +103,18 @@ class Run:
         measured.remark = outcome["remark"]
         return outcome, beside["failures"]
 
-    def _alone(self) -> Waits:
+    def _alone(self) -> WaitDurations:
         self._small.ask("reset")
         time.sleep(_ALONE_LONG_SECONDS if self._is_long else _ALONE_SECONDS)  # the duration of the measurement
-        waits: Waits = self._small.ask("waits")["waits"]
+        waits: WaitDurations = self._small.ask("waits")["waits"]
         return waits
 
-    def _past_the_proxy(self) -> Waits:
+    def _past_the_proxy(self) -> WaitDurations:
         """Return the small client's waits while the crowd connects to the broker directly."""
         self._prepare(self._stage.target_address[1])
         self._small.ask("reset")
         self._crowd.ask("go")
-        waits: Waits = self._small.ask("waits")["waits"]
+        waits: WaitDurations = self._small.ask("waits")["waits"]
         return waits
 
     def _prepare(self, port: int) -> None:
@@ -136,11 +136,11 @@ class Run:
         name = f'sluicegate_connections_closed_by_limit_total{{limit="{limit}"}} '
         return next(float(line.removeprefix(name)) for line in lines if line.startswith(name))
 
-    def _is_given_back(self, measured: Measured) -> None:
+    def _is_given_back(self, measured: SituationResult) -> None:
         """Check that memory and descriptors return to their start, apart from noise."""
         end = time.monotonic() + _GIVEN_BACK_SECONDS
         while True:
-            now = measured.after = held_by(self._stage.pid)
+            now = measured.after = resources_of(self._stage.pid)
             connections = self._stage.open_connections()
             is_given_back = (
                 now.resident - measured.before.resident < NOISE_BYTES
@@ -154,7 +154,7 @@ class Run:
             more = now.descriptors - measured.before.descriptors
             measured.broken.append(f"not freed in {_GIVEN_BACK_SECONDS} s: {more} descriptors")
 
-    def _is_served(self, measured: Measured, outcome: dict[str, Any], failures: list[str]) -> None:
+    def _is_served(self, measured: SituationResult, outcome: dict[str, Any], failures: list[str]) -> None:
         situation, broken = self._situation, measured.broken
         if failures:
             broken.append(f"the small client lost requests: {failures[0]}")
@@ -164,7 +164,7 @@ class Run:
                 f"{outcome['unserved']} of {connections} were not served, {outcome['came']} connected: {outcome['why']}"
             )
 
-    def _is_held(self, measured: Measured, cut_off: float) -> None:
+    def _is_held(self, measured: SituationResult, cut_off: float) -> None:
         situation, broken = self._situation, measured.broken
         if (grown := measured.top.resident - measured.before.resident) > situation.most_held:
             broken.append(f"memory grew by {grown / MB:.0f} MB, {situation.most_held / MB:.0f} allowed")

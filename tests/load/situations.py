@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.load.kinds import Size
+from tests.load.kinds import CrowdSize
 
 MB = 1_000_000
 
@@ -19,8 +19,8 @@ class Situation:
 
     name: str
     kind: str
-    short: Size
-    long: Size
+    short: CrowdSize
+    long: CrowdSize
     broker: str = "sound"
     config: dict[str, Any] = field(default_factory=dict)
     tls: bool = False
@@ -29,7 +29,7 @@ class Situation:
     is_served: bool = False
     elsewhere: bool = False
 
-    def size(self, is_long: bool) -> Size:
+    def size(self, is_long: bool) -> CrowdSize:
         return self.long if is_long else self.short
 
 
@@ -37,8 +37,8 @@ def _bomb(codec: str) -> Situation:
     return Situation(
         f"bombs of 400 MB, one after the other: {codec}",
         f"bomb: {codec}",
-        Size(1, 20 * MB, seconds=0.5),
-        Size(1, 400 * MB, seconds=10),
+        CrowdSize(1, 20 * MB, seconds=0.5),
+        CrowdSize(1, 400 * MB, seconds=10),
         is_served=True,
     )
 
@@ -47,45 +47,45 @@ SITUATIONS = [
     Situation(
         "5,000 connections, 500 a second, a small Produce every 2 s each",
         "produce every 2 s",
-        Size(500, a_second=500, seconds=3),
-        Size(5_000, a_second=500, seconds=25),
+        CrowdSize(500, a_second=500, seconds=3),
+        CrowdSize(5_000, a_second=500, seconds=25),
         most_held=200 * MB,
         is_served=True,
     ),
     Situation(
         "5,000 silent connections, closed after 20 s",
         "silent",
-        Size(300, seconds=1),
-        Size(5_000, a_second=1_000, seconds=45),
+        CrowdSize(300, seconds=1),
+        CrowdSize(5_000, a_second=1_000, seconds=45),
         config={"limits": {"idle_timeout_seconds": 20}},
         cut_off="limits.idle_timeout_seconds",
     ),
     Situation(
         "8 fast readers of 256 kB responses, then a slow one beside them",
         "read slowly",
-        Size(8, seconds=2),
-        Size(8, seconds=20),
+        CrowdSize(8, seconds=2),
+        CrowdSize(8, seconds=20),
         broker="fetches 256000",
         is_served=True,
     ),
     Situation(
         "500 clients that send a byte a second",
         "trickle",
-        Size(50, seconds=2),
-        Size(500, seconds=45),
+        CrowdSize(50, seconds=2),
+        CrowdSize(500, seconds=45),
         cut_off="limits.frame_timeout_seconds",
     ),
     Situation(
         "200 clients with 20,000 requests each that read no response",
         "pipeline unread",
-        Size(20, 2_000, seconds=2),
-        Size(200, 20_000, seconds=20),
+        CrowdSize(20, 2_000, seconds=2),
+        CrowdSize(200, 20_000, seconds=20),
     ),
     Situation(
         "6 clients with batches of 90 MB, one after the other",
         "giants",
-        Size(4, 8 * MB, seconds=2),
-        Size(6, 90 * MB, seconds=30),
+        CrowdSize(4, 8 * MB, seconds=2),
+        CrowdSize(6, 90 * MB, seconds=30),
         most_held=700 * MB,
         is_served=True,
     ),
@@ -93,38 +93,38 @@ SITUATIONS = [
     Situation(
         "100,000 client ids on 8 connections",
         "new names",
-        Size(8, 4_000, seconds=15),
-        Size(8, 100_000, seconds=120),
+        CrowdSize(8, 4_000, seconds=15),
+        CrowdSize(8, 100_000, seconds=120),
         is_served=True,
     ),
     Situation(
         "one client at full speed, acks=1",
         "at full speed",
-        Size(1, seconds=2),
-        Size(1, seconds=10),
+        CrowdSize(1, seconds=2),
+        CrowdSize(1, seconds=10),
         elsewhere=True,
     ),
     Situation(
         "one client at full speed, acks=0, before a broker that reads everything",
         "at full speed, acks=0",
-        Size(1, seconds=2),
-        Size(1, seconds=10),
+        CrowdSize(1, seconds=2),
+        CrowdSize(1, seconds=10),
         broker="silent",
         elsewhere=True,
     ),
     Situation(
         "one client at full speed over TLS, acks=1",
         "at full speed",
-        Size(1, seconds=2),
-        Size(1, seconds=10),
+        CrowdSize(1, seconds=2),
+        CrowdSize(1, seconds=10),
         tls=True,
         elsewhere=True,
     ),
     Situation(
         "2,000 connections that never finish a TLS handshake",
         "begin handshakes",
-        Size(200, seconds=2),
-        Size(2_000, seconds=45),
+        CrowdSize(200, seconds=2),
+        CrowdSize(2_000, seconds=45),
         tls=True,
     ),
 ]

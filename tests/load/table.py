@@ -4,20 +4,20 @@ import os
 import platform
 from pathlib import Path
 
-from tests.load.gauges import Held
-from tests.load.measured import Measured
+from tests.load.gauges import HeldResources
+from tests.load.measured import SituationResult
 from tests.load.situations import MB
 from tests.load.waits import p99_text
 
 BEGIN, END = "<!-- written by make load: begin -->", "<!-- written by make load: end -->"
-MEASURED: list[Measured] = []
+MEASURED: list[SituationResult] = []
 _HEAD = (
     "| load | outcome | processor | resident, MB | proportional, MB | descriptors | small client's p99: alone "
     "| beside | held |\n|---|---|--:|--:|--:|--:|--:|--:|---|"
 )
 
 
-def written(measured: list[Measured]) -> str:
+def situation_table(measured: list[SituationResult]) -> str:
     """Return a summary sentence and the table."""
     held = sum(not one.broken for one in measured)
     load, _, _ = os.getloadavg()
@@ -28,11 +28,11 @@ def written(measured: list[Measured]) -> str:
     return "\n".join([summary, "", _HEAD, *map(_row, measured)])
 
 
-def _row(one: Measured) -> str:
+def _row(one: SituationResult) -> str:
     alone = p99_text(one.alone)
     if one.elsewhere:
         alone += f"; load elsewhere: {p99_text(one.elsewhere)}"
-    times: list[Held] = [one.before, one.top, one.after]
+    times: list[HeldResources] = [one.before, one.top, one.after]
     cells = [
         one.name,
         one.remark,
@@ -51,4 +51,4 @@ def write(file: Path) -> None:
     """Replace the previous table by this run's."""
     first, _, rest = file.read_text().partition(BEGIN)
     _, _, last = rest.partition(END)
-    file.write_text(f"{first}{BEGIN}\n{written(MEASURED)}\n{END}{last}")
+    file.write_text(f"{first}{BEGIN}\n{situation_table(MEASURED)}\n{END}{last}")

@@ -9,7 +9,7 @@ from tests.load.table import MEASURED
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("situation", SITUATIONS, ids=lambda situation: situation.name)
-def test_a_situation_stays_within_its_limits(situation: Situation, stages: Stages) -> None:
+def test_load_keeps_throughput_and_latency_within_limits(situation: Situation, stages: Stages) -> None:
     measured = stages.measure(situation)
     MEASURED.append(measured)
     print(measured.summary(), flush=True)

@@ -5,7 +5,7 @@ from statistics import median
 from typing import TypedDict
 
 
-class Waits(TypedDict):
+class WaitDurations(TypedDict):
     """Durations in seconds, and their `count`."""
 
     count: int
@@ -14,7 +14,7 @@ class Waits(TypedDict):
     longest: float
 
 
-def waits_of(seconds: Sequence[float]) -> Waits:
+def waits_of(seconds: Sequence[float]) -> WaitDurations:
     """Return the statistics; zeros without durations."""
     ordered = sorted(seconds)
     if not ordered:
@@ -23,12 +23,12 @@ def waits_of(seconds: Sequence[float]) -> Waits:
     return {"count": len(ordered), "p50": ordered[last // 2], "p99": ordered[last * 99 // 100], "longest": ordered[-1]}
 
 
-def p99_of(rounds: Sequence[Waits]) -> float:
+def p99_of(rounds: Sequence[WaitDurations]) -> float:
     """Return the median of the rounds' p99 (s)."""
     return median(one["p99"] for one in rounds)
 
 
-def p99_text(rounds: Sequence[Waits]) -> str:
+def p99_text(rounds: Sequence[WaitDurations]) -> str:
     """Return the p99 as text, with the lowest and highest of several rounds."""
     all_ms = sorted(one["p99"] * 1000 for one in rounds)
     several = f" ({all_ms[0]:.2f} to {all_ms[-1]:.2f})" if len(rounds) > 1 else ""

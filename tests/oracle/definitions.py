@@ -92,7 +92,7 @@ class RandomMessage:
 
     def __init__(self, release: str, name: str, version: int, seed: int, number: "Number | None" = None) -> None:
         self._random = random.Random(f"{name} {version} {seed}")
-        self._number = number or any_number
+        self._number = number or random_integer
         self._version = version
         spec = definition(release, name)
         self._structs = {s["name"]: s["fields"] for s in spec.get("commonStructs", [])}
@@ -104,7 +104,7 @@ class RandomMessage:
         for spec in fields:
             if self._version not in versions(spec["versions"]):
                 continue
-            name, camel = snake(spec["name"]), spec["name"][0].lower() + spec["name"][1:]
+            name, camel = snake_case(spec["name"]), spec["name"][0].lower() + spec["name"][1:]
             tagged = self._version in versions(spec.get("taggedVersions"))
             if tagged and self._random.random() < 0.4:
                 continue  # keeps its default, which is not encoded
@@ -122,7 +122,9 @@ class RandomMessage:
         """Return whether a tagged value is omitted because it is the default."""
         if isinstance(value, dict):
             fields = spec.get("fields") or self._structs[spec["type"]]
-            return all(self._is_default(f, value[snake(f["name"])]) for f in fields if snake(f["name"]) in value)
+            return all(
+                self._is_default(f, value[snake_case(f["name"])]) for f in fields if snake_case(f["name"]) in value
+            )
         plain = {"bool": "false", "string": "", "uuid": bytes(16)}.get(spec["type"], "0")
         default = spec.get("default", plain)
         if value is None:
@@ -164,7 +166,7 @@ class RandomMessage:
 
     def _distinct(self, items: list[tuple[Any, Any]], spec: dict[str, Any]) -> list[tuple[Any, Any]]:
         """Kafka stores arrays of structs with map keys as sets, which would drop equal keys."""
-        keys = [snake(f["name"]) for f in spec.get("fields") or () if f.get("mapKey")]
+        keys = [snake_case(f["name"]) for f in spec.get("fields") or () if f.get("mapKey")]
         if not keys:
             return items
         return list({tuple(repr(ours.get(k)) for k in keys): (ours, kafka) for ours, kafka in items}.values())
@@ -174,13 +176,13 @@ Number = Callable[[random.Random, str, int], int]
 """Chooses an integer for a field by its name and its size in bits."""
 
 
-def any_number(chance: random.Random, _field: str, bits: int) -> int:
+def random_integer(chance: random.Random, _field: str, bits: int) -> int:
     """Return any integer, often an extreme."""
     top = 2 ** (bits - 1) - 1
     return chance.choice((0, 1, -1, top, -top - 1, chance.randint(-top, top)))
 
 
-def snake(name: str) -> str:
+def snake_case(name: str) -> str:
     """`ThrottleTimeMs` -> `throttle_time_ms`."""
     return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower()
 

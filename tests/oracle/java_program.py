@@ -28,18 +28,18 @@ def from_archive(jars: Path) -> list[str]:
     """Return the options to start from the class archive of these jars, if there is one. Without warnings: tests
     read the output, and an archive that does not match is only slower.
     """
-    archive = archive_of(jars)
+    archive = class_archive_path(jars)
     return [f"-XX:SharedArchiveFile={archive}", "-Xlog:disable"] if archive.exists() else []
 
 
-def said_by(command: Sequence[str], stdin: str = "") -> str:
+def run_java(command: Sequence[str], stdin: str = "") -> str:
     """Run a Java program and return its output. Raises AssertionError if it fails."""
     done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=170, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-def archive_of(jars: Path) -> Path:
+def class_archive_path(jars: Path) -> Path:
     """Return the path of the class archive of these jars (tests/broker/class_archive.py)."""
     return jars.resolve().with_name(f"{jars.resolve().name}.jsa")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.oracle.java_program import java_command, said_by
+from tests.oracle.java_program import java_command, run_java
 from tests.oracle.kafka_java import ROOT
 
 _PROGRAMS = Path(__file__).parent / "schemas"
@@ -52,4 +52,4 @@ def _run(program: str, stdin: str, *arguments: str) -> list[str]:
         if os.environ.get("SLUICEGATE_REQUIRE_BROKER"):
             pytest.fail(message)
         pytest.skip(message)
-    return said_by([*java_command(folder, str(_PROGRAMS / f"{program}.java")), *arguments], stdin).splitlines()
+    return run_java([*java_command(folder, str(_PROGRAMS / f"{program}.java")), *arguments], stdin).splitlines()

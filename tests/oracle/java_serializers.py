@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from sluicegate.validation.rules.rule import Header
-from tests.oracle.java_program import java_command, said_by
+from tests.oracle.java_program import java_command, run_java
 from tests.oracle.kafka_java import ROOT
 
 _PROGRAMS = Path(__file__).parent / "serializers"
@@ -83,4 +83,4 @@ def _run(folder: str, program: str, stdin: str, *arguments: str) -> list[str]:
         if os.environ.get("SLUICEGATE_REQUIRE_BROKER"):
             pytest.fail(message)
         pytest.skip(message)
-    return said_by([*java_command(jars, str(_PROGRAMS / f"{program}.java")), *arguments], stdin).splitlines()
+    return run_java([*java_command(jars, str(_PROGRAMS / f"{program}.java")), *arguments], stdin).splitlines()

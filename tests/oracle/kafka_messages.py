@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tests.oracle.java_program import java_command, said_by
+from tests.oracle.java_program import java_command, run_java
 from tests.oracle.kafka_java import kafka_folder
 
 
@@ -13,7 +13,7 @@ def ask_kafka(version: str, questions: Iterable[tuple[str, int, bytes]]) -> list
     """Return for each (message name, version, bytes) Kafka's (bytes, JSON value), or its error."""
     lines = "".join(f"{name} {v} {data.hex()}\n" for name, v, data in questions)
     program = Path(__file__).with_name("KafkaMessages.java")
-    said = said_by(java_command(kafka_folder(version), str(program)), lines)
+    said = run_java(java_command(kafka_folder(version), str(program)), lines)
     return [_read(line) for line in said.splitlines()]
 
 

@@ -3,7 +3,7 @@
 from base64 import b64decode
 from collections.abc import Sequence
 
-from tests.oracle.java_program import java_command, said_by
+from tests.oracle.java_program import java_command, run_java
 from tests.oracle.kafka_java import KAFKA_NEW, ROOT, kafka_folder
 
 SEQUENCE, SET, OID = 0x30, 0x31, 0x06
@@ -61,5 +61,5 @@ def name(*parts: Sequence[bytes]) -> bytes:
 def written_by_java(names: Sequence[bytes]) -> list[str | None]:
     """Return each name as Java writes it; None if Java does not accept it."""
     command = java_command(kafka_folder(KAFKA_NEW), str(ROOT / "tests/oracle/SubjectNames.java"))
-    lines = said_by(command, "\n".join(each.hex() for each in names) + "\n").split("\n")[: len(names)]
+    lines = run_java(command, "\n".join(each.hex() for each in names) + "\n").split("\n")[: len(names)]
     return [None if line == "invalid" else b64decode(line).decode() for line in lines]

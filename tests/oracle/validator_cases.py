@@ -38,7 +38,7 @@ def a_policy(chance: random.Random) -> TopicPolicy:
     return TopicPolicy(kind, *bounds, chance.random() < 0.3, framing=Framing.BROKER)
 
 
-def a_time(chance: random.Random, policy: TopicPolicy) -> int:
+def random_time(chance: random.Random, policy: TopicPolicy) -> int:
     edges = (NOW - policy.before_max_ms, NOW + policy.after_max_ms, NOW, 0, -1, LONG_MIN, LONG_MAX, NOW - 2**63)
     time = chance.choice(edges) + chance.choice((-1, 0, 0, 1))
     return chance.choice((time, NOW, NOW * 1000, NOW * 1_000_000)) if LONG_MIN <= time <= LONG_MAX else NOW
@@ -47,7 +47,7 @@ def a_time(chance: random.Random, policy: TopicPolicy) -> int:
 def a_record(chance: random.Random, policy: TopicPolicy) -> Rec:
     headers = [(b"h", chance.choice((None, b"x")))] * chance.choice((0, 0, 0, 2))
     key = chance.choice((b"k", b"k", b"", None))
-    return Rec(a_time(chance, policy), key, chance.choice((b"v", b"", None)), headers)
+    return Rec(random_time(chance, policy), key, chance.choice((b"v", b"", None)), headers)
 
 
 def good_structures(chance: random.Random, count: int) -> Iterator[Case]:
@@ -57,12 +57,12 @@ def good_structures(chance: random.Random, count: int) -> Iterator[Case]:
         records = [a_record(chance, policy) for _ in range(chance.choice((1, 1, 2, 5, 20)))]
         changes: dict[str, int] = {}
         if chance.random() < 0.2:
-            changes = {"flags": LOG_APPEND_TIME_FLAG, "max_timestamp": a_time(chance, policy)}
+            changes = {"flags": LOG_APPEND_TIME_FLAG, "max_timestamp": random_time(chance, policy)}
         elif chance.random() < 0.1:
             changes = chance.choice(
                 (
                     {"max_timestamp": LONG_MAX},
-                    {"base_timestamp": a_time(chance, policy)},
+                    {"base_timestamp": random_time(chance, policy)},
                     {"flags": CONTROL_FLAG},
                     {"count": len(records) + 1},
                     {"last_offset_delta": -1, "count": 0},
@@ -141,7 +141,7 @@ def damage_far_behind(chance: random.Random, count: int) -> Iterator[Case]:
         yield Case(_OPEN, batch(records, codec, compressed=bytes(data), base_timestamp=NOW, max_timestamp=NOW))
 
 
-def bent_compression(chance: random.Random, count: int) -> Iterator[Case]:
+def mutated_compression(chance: random.Random, count: int) -> Iterator[Case]:
     """Generate batches with a few changed bytes in the payload and a correct CRC."""
     for _ in range(count):
         size, alike = chance.choice((1, 5, 30, 300, 3000)), chance.random() < 0.5

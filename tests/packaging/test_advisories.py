@@ -25,7 +25,7 @@ def advisory(*events: dict[str, str], versions: tuple[str, ...] = ()) -> dict[st
         (({"introduced": "0"},), (), ("0.1", "99")),
     ],
 )
-def test_a_range_begins_and_ends_at_its_events(
+def test_an_affected_range_begins_and_ends_at_its_events(
     events: tuple[dict[str, str], ...], outside: tuple[str, ...], inside: tuple[str, ...]
 ) -> None:
     assert not any(concerns(advisory(*events), Version(version)) for version in outside)

@@ -21,7 +21,7 @@ sys.exit(None if error is None else str(error.data)[:2000])
 """
 
 
-def made(*arguments: str) -> None:
+def run_make(*arguments: str) -> None:
     """Run `make` in an existing environment."""
     subprocess.run(["make", "--silent", "-o", "setup", "-o", ".venv/.installed", *arguments], cwd=ROOT, check=True)
 
@@ -56,7 +56,7 @@ def test_the_audited_packages_are_the_locked_ones_with_their_digests() -> None:
 
 @pytest.fixture(scope="module")
 def inventory() -> str:
-    made("sbom")
+    run_make("sbom")
     return (ROOT / "dist/sbom.cdx.json").read_text()
 
 

@@ -75,7 +75,7 @@ def _mirrored(at: list[int], now: int) -> Stamped:
 
 
 KINDS: dict[str, Callable[[list[int], int], Stamped]] = {
-    "sound": lambda at, _now: Stamped(at, at),
+    "valid": lambda at, _now: Stamped(at, at),
     "constant": _constant,
     "repeated": _repeated,
     "shuffled": _shuffled,

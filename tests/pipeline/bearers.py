@@ -17,7 +17,7 @@ from urllib.parse import parse_qs
 
 from tests.broker.certificates import Certificate
 from tests.broker.kafka import Kafka
-from tests.broker.security import bearer_login, secured
+from tests.broker.security import bearer_login, security_settings
 from tests.oracle.kafka_java import KAFKA_NEW
 
 CLIENT, SECRET = "spark client", "planted:secret/1+%"
@@ -97,6 +97,6 @@ def bearer_broker(folder: Path, session_ms: int = 3_600_000) -> Kafka:
     return Kafka(
         KAFKA_NEW,
         folder,
-        settings=secured("SASL_PLAINTEXT", "OAUTHBEARER", oauthbearer=bearer_login())
+        settings=security_settings("SASL_PLAINTEXT", "OAUTHBEARER", oauthbearer=bearer_login())
         | {"connections.max.reauth.ms": str(session_ms)},
     )

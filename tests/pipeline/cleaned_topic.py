@@ -31,7 +31,7 @@ _SECONDS = 120
 
 
 @dataclass(frozen=True)
-class Header:
+class BatchHeader:
     """Of a batch in a log's file, as Kafka documents it."""
 
     base_offset: int
@@ -41,13 +41,13 @@ class Header:
     records: int
 
 
-def headers_in(kafka: Kafka, topic: str, partition: int = 0) -> list[Header]:
+def headers_in(kafka: Kafka, topic: str, partition: int = 0) -> list[BatchHeader]:
     """Of all batches in the partition's segments, in the order of offsets."""
     folder = kafka.folder / "data-1" / f"{topic}-{partition}"
     return [header for file in sorted(folder.glob("*.log")) for header in _headers_of(file)]
 
 
-def _headers_of(file: Path) -> Iterator[Header]:
+def _headers_of(file: Path) -> Iterator[BatchHeader]:
     try:
         data = file.read_bytes()
     except FileNotFoundError:  # the cleaner has just put another in its place
@@ -55,11 +55,11 @@ def _headers_of(file: Path) -> Iterator[Header]:
     at = 0
     while at + _HEADER.size <= len(data):
         base, length, _, _, _, attributes, *_, producer_id, _, _, records = _HEADER.unpack_from(data, at)
-        yield Header(base, length + 12, bool(attributes & _CONTROL), producer_id, records)
+        yield BatchHeader(base, length + 12, bool(attributes & _CONTROL), producer_id, records)
         at += 12 + length
 
 
-class End(Enum):
+class TransactionEnd(Enum):
     """Of a transaction."""
 
     COMMIT = auto()
@@ -77,7 +77,7 @@ class CleanedTopic:
         admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
         admin.create_topics([NewTopic(name, 1, 1, config=SETTINGS)])[name].result(30)
 
-    def transaction(self, number: int, key: str, value: str, end: End) -> None:
+    def transaction(self, number: int, key: str, value: str, end: TransactionEnd) -> None:
         """One record by a transactional producer of that number, that commits, aborts, or is gone and then fenced: the
         marker that ends it has another epoch than its records.
         """
@@ -85,9 +85,9 @@ class CleanedTopic:
         producer.begin_transaction()
         producer.produce(self.name, value, key, partition=0)
         assert producer.flush(_SECONDS) == 0
-        if end is End.COMMIT:
+        if end is TransactionEnd.COMMIT:
             producer.commit_transaction(_SECONDS)
-        elif end is End.ABORT:
+        elif end is TransactionEnd.ABORT:
             producer.abort_transaction(_SECONDS)
         else:
             self._producer(number)

@@ -117,7 +117,7 @@ def _printing_to(files: Sequence[Path]) -> Iterator[None]:
             os.close(of_process)
 
 
-def run_anew(*arguments: str, status: int = 0) -> str:
+def run_in_new_process(*arguments: str, status: int = 0) -> str:
     """The same in a process of its own, as users start it."""
     command = [COMMAND, *arguments, "--master", MASTER]
     reported = subprocess.run(command, capture_output=True, text=True, timeout=800, check=False, env=ENVIRONMENT)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from sluicegate.pipeline.jobs.replay import DeadLetter, ReplayRecord
 
 
-def with_a_tenant(letter: DeadLetter) -> ReplayRecord | None:
+def add_missing_tenant(letter: DeadLetter) -> ReplayRecord | None:
     """Adds a tenant where it is missing; leaves values that are not JSON."""
     record = letter.record
     try:
@@ -21,7 +21,7 @@ def shortens(letter: DeadLetter) -> ReplayRecord | None:
     return replace(letter.record, value=(letter.record.value or b"")[:4])
 
 
-def stumbles(letter: DeadLetter) -> ReplayRecord | None:
+def raise_for_one_record(letter: DeadLetter) -> ReplayRecord | None:
     """Over one of them."""
     if letter.record.value == b"secret 7":
         raise KeyError("secret")
@@ -33,6 +33,6 @@ def gives_text(letter: DeadLetter) -> str:
     return letter.topic
 
 
-def misnames(letter: DeadLetter) -> ReplayRecord:
+def return_invalid_header_name(letter: DeadLetter) -> ReplayRecord:
     """A header by a lone surrogate."""
     return replace(letter.record, headers=(("\ud800", b"1"),))

@@ -41,14 +41,14 @@ def disturbing(is_time: Callable[[], bool], act: Callable[[], Any]) -> Iterator[
         raise failed[0]
 
 
-def in_its_middle(spark: SparkSession) -> Callable[[], bool]:
+def stage_half_done(spark: SparkSession) -> Callable[[], bool]:
     """Whether a stage has tasks that have ended and others that run."""
-    return lambda: any(ended > 0 and at_work > 0 for ended, at_work in _tasks_of_stages(spark))
+    return lambda: any(ended > 0 and tasks_running > 0 for ended, tasks_running in _tasks_of_stages(spark))
 
 
-def at_work(spark: SparkSession) -> Callable[[], bool]:
+def tasks_running(spark: SparkSession) -> Callable[[], bool]:
     """Whether tasks run."""
-    return lambda: any(at_work > 0 for _, at_work in _tasks_of_stages(spark))
+    return lambda: any(tasks_running > 0 for _, tasks_running in _tasks_of_stages(spark))
 
 
 def _tasks_of_stages(spark: SparkSession) -> list[tuple[int, int]]:

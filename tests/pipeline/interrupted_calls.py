@@ -112,7 +112,7 @@ _COLLECT = java_gateway._garbage_collect_object
 
 
 @contextmanager
-def own_handlers() -> Iterator[None]:
+def restored_process_state() -> Iterator[None]:
     """Restore everything that the entry point of the command changes in its process."""
     kept = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)}
     hook = sys.unraisablehook

@@ -7,7 +7,7 @@ from typing import Any
 from confluent_kafka import Producer
 
 from tests.integration.topics import create_topic
-from tests.pipeline.polluted import DAMAGES, HOUR, UNLIMITED, spoilt
+from tests.pipeline.polluted import DAMAGES, HOUR, UNLIMITED, wrong_timestamp
 from tests.wire.batches import LZ4, NONE, ZSTD, Rec, batch, record
 from tests.wire.raw_client import RawClient, topic_data
 
@@ -38,7 +38,7 @@ def large_partition(
         for i in range(batches) if order is None else order:
             time = now_ms - 20 * HOUR + 20 * HOUR * i // batches
             if i % every == every - 1:
-                time = spoilt(DAMAGES[i // every % len(DAMAGES)], time)
+                time = wrong_timestamp(DAMAGES[i // every % len(DAMAGES)], time)
             data = batch(
                 (),
                 _CODECS[i % len(_CODECS)],

@@ -25,7 +25,7 @@ from sluicegate.pipeline.jobs.audit.findings import RowKind
 from sluicegate.pipeline.jobs.audit.job import audit
 from sluicegate.pipeline.jobs.audit.policies import policies_of
 from sluicegate.pipeline.jobs.extract import job as extracting
-from sluicegate.pipeline.jobs.extract.built_in import BuiltIn
+from sluicegate.pipeline.jobs.extract.built_in import BuiltInExtractor
 from sluicegate.pipeline.jobs.profile.cells import HOURS
 from sluicegate.pipeline.jobs.profile.job import profile
 from sluicegate.pipeline.jobs.repair import job as repairing
@@ -44,10 +44,10 @@ from tests.broker.eventually import eventually
 from tests.pipeline.disturbed import (
     disturbing,
     executors,
-    in_its_middle,
     kill_all_executors,
     kill_an_executor,
     kill_an_executor_at_work,
+    stage_half_done,
 )
 from tests.pipeline.events import shipped
 from tests.pipeline.spark_home import HOME
@@ -104,7 +104,7 @@ class Jobs:
     def extract(self, name: str) -> Any:
         """A task a batch."""
         results = self._results(f"extract-{name}")
-        extracting.run(self._spark, self._topics, results, BuiltIn("skip"), _OFFSETS_A_BATCH)
+        extracting.run(self._spark, self._topics, results, BuiltInExtractor("skip"), _OFFSETS_A_BATCH)
         rows = self._spark.read.parquet(results.path(extracting.RECORDS))
         sums = rows.select(f.count("*"), f.sum("offset"), f.sum(f.hash("key", "value", "timestamp", "event_time")))
         return extracting.summary_of(self._topics, results), [list(row) for row in sums.collect()]
@@ -173,7 +173,7 @@ def main(master: str, address: str, topic: str, folder: str, now_ms: str, *asked
     with _at(master, Path(folder)) as at:
         spark = session("lost executors", at)
         jobs = Jobs(spark, address, topic, Path(folder), int(now_ms))
-        middle = in_its_middle(spark)
+        middle = stage_half_done(spark)
         ways: dict[str, Callable[[], None]] = {
             "profile": lambda: both("profile", jobs.profile, middle, kill_an_executor),
             "audit": lambda: both("audit", jobs.audit, middle, kill_an_executor),

@@ -19,7 +19,7 @@ CODECS = {"good": LZ4, "seconds": NONE, "microseconds": ZSTD, "nanoseconds": LZ4
 DAMAGES = ("seconds", "microseconds", "nanoseconds", "zero", "future")
 
 
-def spoilt(damage: str, time: int) -> int:
+def wrong_timestamp(damage: str, time: int) -> int:
     """The time (ms) as a producer with that mistake writes it."""
     match damage:
         case "seconds":
@@ -72,7 +72,7 @@ class Polluter:
     def _send(self, client: RawClient, partition: int, damage: str, time: int) -> None:
         producer = PRODUCERS[damage]
         times = [time + i for i in range(RECORDS)]
-        written = [spoilt(damage, t) for t in times]
+        written = [wrong_timestamp(damage, t) for t in times]
         records = [
             Rec(
                 t,

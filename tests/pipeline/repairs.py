@@ -41,6 +41,6 @@ def times_in(spark: SparkSession, bootstrap: str, topic: str) -> dict[bytes, int
     return {bytes(row["value"]): row["timestamp"] for row in rows}
 
 
-def verified(spark: SparkSession, bootstrap: str, topic: str, out: Path) -> dict[str, Any]:
+def verify_clean_topic(spark: SparkSession, bootstrap: str, topic: str, out: Path) -> dict[str, Any]:
     """The comparison of a topic and its clean one."""
     return verify(spark, Topics(bootstrap, (topic,)), f"{topic}-clean", Results(spark, str(out)), now_ms())

@@ -28,7 +28,7 @@ from tests.wire.batches import LZ4, Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
 
 
-class Read(NamedTuple):
+class ConsumedRecord(NamedTuple):
     """A record as a consumer sees it."""
 
     partition: int
@@ -112,11 +112,11 @@ def asked(
     return ReplayRequest(load(read_file(file), {}).config, fixing and Fix(**fixing), by, headers, now_ms, folder)
 
 
-def read_back(bootstrap: str, topic: str, *only: int) -> list[Read]:
+def read_back(bootstrap: str, topic: str, *only: int) -> list[ConsumedRecord]:
     """All records of a topic, or of some partitions in turn, for a consumer with read_committed."""
     client = {"bootstrap.servers": bootstrap, "group.id": uuid.uuid4().hex, "enable.partition.eof": True}
     consumer = Consumer(client | {"isolation.level": "read_committed", "enable.auto.commit": False})
-    found: list[Read] = []
+    found: list[ConsumedRecord] = []
     try:
         partitions = only or tuple(consumer.list_topics(topic, timeout=30).topics[topic].partitions)
         consumer.assign([TopicPartition(topic, each, OFFSET_BEGINNING) for each in partitions])
@@ -133,7 +133,7 @@ def read_back(bootstrap: str, topic: str, *only: int) -> list[Read]:
                 continue
             place, headers = message.partition(), message.headers()
             _, time_ms = message.timestamp()
-            found.append(Read(place or 0, time_ms, message.key(), message.value(), list(headers or [])))
+            found.append(ConsumedRecord(place or 0, time_ms, message.key(), message.value(), list(headers or [])))
     finally:
         consumer.close()
     return sorted(found, key=lambda each: each.partition)

@@ -14,27 +14,29 @@ from sluicegate.validation.rules.rule import Mode
 HOUR = 3_600_000
 
 
-def bounds(topic: str, side: str, sound: dict[int, int], damaged: int, of: int) -> list[BoundCount]:
-    """`sound`: number of sound records by their distance (ms); damaged records are beyond every bound."""
+def bounds(topic: str, side: str, valid: dict[int, int], damaged: int, of: int) -> list[BoundCount]:
+    """`valid`: number of valid records by their distance (ms); records with invalid timestamps are beyond every
+    bound.
+    """
     total = of - damaged
     found = []
     for bound in LADDER_MS:
-        beyond = sum(count for away, count in sound.items() if away > bound)
+        beyond = sum(count for away, count in valid.items() if away > bound)
         found.append(BoundCount(topic, side, bound, beyond + damaged, of, beyond, total, beyond + damaged))
     return found
 
 
-def test_the_tightest_limit_that_rejects_nothing_sound() -> None:
+def test_advises_the_tightest_limit_that_rejects_no_valid_record() -> None:
     given = bounds("t", "ahead", {100: 900, 250_000: 50}, 50, 1000) + bounds("t", "behind", {70_000: 950}, 50, 1000)
 
     (found,) = advise(given, 0)
 
-    assert (found.ahead.bound_ms, found.ahead.rejected, found.ahead.sound_rejected) == (300_000, 50, 0)
+    assert (found.ahead.bound_ms, found.ahead.rejected, found.ahead.valid_rejected) == (300_000, 50, 0)
     assert (found.behind.bound_ms, found.behind.rejected) == (120_000, 50)
     assert (found.kafka_4.bound_ms, found.kafka_4.rejected) == (HOUR, 50)
 
 
-def test_a_share_of_the_sound_records_may_be_rejected() -> None:
+def test_advises_a_tighter_limit_if_some_valid_records_may_be_rejected() -> None:
     given = bounds("t", "ahead", {100: 990, 250_000: 10}, 0, 1000) + bounds("t", "behind", {0: 1000}, 0, 1000)
 
     # Nothing below the minute that times of append are estimated to.
@@ -42,13 +44,13 @@ def test_a_share_of_the_sound_records_may_be_rejected() -> None:
     assert advise(given, 0.009)[0].ahead.bound_ms == 300_000
 
 
-def test_no_limit_if_sound_records_exceed_all() -> None:
+def test_advises_no_limit_if_valid_records_exceed_all_candidates() -> None:
     given = bounds("t", "ahead", {100: 10}, 0, 10) + bounds("t", "behind", {20 * 365 * 24 * HOUR: 10}, 0, 10)
 
     assert advise(given, 0)[0].behind.bound_ms == LONG_MAX
 
 
-def test_the_configuration_is_valid(tmp_path: Path) -> None:
+def test_the_advised_configuration_can_be_loaded(tmp_path: Path) -> None:
     given = bounds("orders.v1", "ahead", {100: 10}, 0, 10) + bounds("orders.v1", "behind", {100: 10}, 0, 10)
     file = tmp_path / "sluicegate.yaml"
 
@@ -62,7 +64,7 @@ def test_the_configuration_is_valid(tmp_path: Path) -> None:
     assert yaml.safe_load(file.read_text())["upstream"]["bootstrap"] == ["127.0.0.1:9092"]
 
 
-def test_no_limit_if_the_broker_sets_times() -> None:
+def test_advises_no_limit_if_the_broker_sets_the_timestamps() -> None:
     given = bounds("t", "ahead", {100: 10}, 5, 15) + bounds("t", "behind", {0: 10}, 5, 15)
 
     (found,) = advise(given, 0, frozenset({"t"}))

@@ -17,7 +17,7 @@ from tests.broker.proxy_process import ProxyProcess
 from tests.config.reading import SMALLEST
 from tests.integration.topics import create_topic
 from tests.pipeline.commands import run, summary
-from tests.pipeline.polluted import DAMAGES, HOUR, UNLIMITED, Polluter, spoilt
+from tests.pipeline.polluted import DAMAGES, HOUR, UNLIMITED, Polluter, wrong_timestamp
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
 
@@ -33,7 +33,9 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def test_the_advised_limits_reject_exactly_the_damaged_records(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_the_advised_limits_reject_exactly_the_records_with_invalid_timestamps(
+    kafka_bootstrap: str, tmp_path: Path
+) -> None:
 
     polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=200, span_ms=HOUR)
 
@@ -50,7 +52,7 @@ def test_the_advised_limits_reject_exactly_the_damaged_records(kafka_bootstrap: 
 
     found = summary(tmp_path / "advice")["topics"][polluted.topic]
     assert found["rejected_behind"] + found["rejected_ahead"] == sum(polluted.counts.values())
-    assert found["sound_rejected"] == 0
+    assert found["valid_rejected"] == 0
     assert found["kafka_4_rejected"] == sum(polluted.counts[d] for d in ("microseconds", "nanoseconds", "future"))
     assert found["owner"] == "payments"
     full = found["full_enforcement"]
@@ -67,7 +69,7 @@ def test_the_advised_limits_reject_exactly_the_damaged_records(kafka_bootstrap: 
         proxy.start()
         with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
             for damage in ("good", *DAMAGES):
-                records = [Rec(spoilt(damage, now_ms())), Rec(spoilt(damage, now_ms()))]
+                records = [Rec(wrong_timestamp(damage, now_ms())), Rec(wrong_timestamp(damage, now_ms()))]
                 response = client.produce(9, [topic_data(polluted.topic, (0, batch(records)))])
                 assert isinstance(response, dict)
                 (entry,) = response["responses"][0]["partition_responses"]
@@ -76,7 +78,7 @@ def test_the_advised_limits_reject_exactly_the_damaged_records(kafka_bootstrap: 
         proxy.stop()
 
 
-def test_no_timestamp_is_not_rejected_and_the_brokers_own_time_is_not_limited(
+def test_advises_no_limit_from_missing_timestamps_or_log_append_times(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     """As in the proxy: -1 passes whatever the limit, and with LogAppendTime what producers write does not count."""

@@ -58,7 +58,7 @@ class Partition:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("bound_ms", [HOUR, 2 * HOUR, 90 * MINUTE + 1])
-def test_the_truth_is_within_the_range(kind: str, bound_ms: int) -> None:
+def test_the_true_counts_are_within_the_estimated_range(kind: str, bound_ms: int) -> None:
     written = stamped(kind, RECORDS, NOW)
     partition = Partition(written.times)
 
@@ -67,23 +67,23 @@ def test_the_truth_is_within_the_range(kind: str, bound_ms: int) -> None:
     for damage, truth in (("future", written.future(bound_ms)), ("past", written.past(bound_ms))):
         least, most = found[damage]
         assert least <= truth <= most
-    if kind not in ("shuffled", "most ahead"):  # with nothing earlier to compare with, the first times ahead look sound
+    if kind not in ("shuffled", "most ahead"):  # with nothing earlier to compare with, the first times ahead look valid
         earliest = append_times(partition.rows, NOW).earliest(np.arange(RECORDS))
         assert (earliest <= np.array(written.appended)).all()
 
 
-@pytest.mark.parametrize("kind", ["sound", "constant", "repeated", "mirrored"])
-def test_times_that_never_contradict_each_other_are_certainly_not_ahead(kind: str) -> None:
+@pytest.mark.parametrize("kind", ["valid", "constant", "repeated", "mirrored"])
+def test_consistent_timestamps_are_never_counted_as_future(kind: str) -> None:
     assert Partition(stamped(kind, RECORDS, NOW).times).damage(HOUR, HOUR)["future"] == (0, 0)
 
 
 @pytest.mark.parametrize("kind", ["constant", "repeated", "shuffled", "jittered"])
-def test_times_that_say_nothing_about_the_hour_date_nothing(kind: str) -> None:
+def test_constant_or_shuffled_timestamps_date_no_hour(kind: str) -> None:
     assert Partition(stamped(kind, RECORDS, NOW).times).dated() == set()
 
 
-def test_sound_times_are_dated_to_their_hours() -> None:
-    written = stamped("sound", RECORDS, NOW)
+def test_valid_timestamps_are_dated_to_their_hours() -> None:
+    written = stamped("valid", RECORDS, NOW)
 
     assert Partition(written.times).dated() == {time // HOUR * HOUR for time in written.appended}
 
@@ -94,21 +94,21 @@ def test_live_records_beside_a_backfill_are_not_dated_by_it() -> None:
     assert Partition(written.times).dated() <= {time // HOUR * HOUR for time in written.appended}
 
 
-def test_a_future_far_ahead_of_reading_is_a_count() -> None:
-    written = stamped("sound", RECORDS, NOW)
+def test_timestamps_far_after_the_time_of_reading_are_counted_exactly() -> None:
+    written = stamped("valid", RECORDS, NOW)
     ahead = [time + 48 * HOUR if i % 7 == 0 else time for i, time in enumerate(written.times)]
 
     truth = len(range(0, RECORDS, 7))
     assert Partition(ahead).damage(HOUR, HOUR)["future"] == (truth, truth)
 
 
-def test_one_record_ahead_at_the_end_does_not_put_others_in_doubt() -> None:
-    written = stamped("sound", RECORDS, NOW)
+def test_one_future_timestamp_at_the_end_leaves_other_counts_exact() -> None:
+    written = stamped("valid", RECORDS, NOW)
 
     assert Partition([*written.times[:-1], NOW + 48 * HOUR]).damage(HOUR, HOUR)["future"] == (1, 1)
 
 
-def test_times_that_the_broker_stored_bound_their_neighbours() -> None:
+def test_log_append_times_bound_the_append_times_of_their_neighbours() -> None:
     """A topic whose type of times was changed: what was appended before is known not to be later."""
     written = stamped("a tenth ahead", RECORDS, NOW)
     by_broker = {offset: written.appended[offset] for offset in range(0, RECORDS, 4 * BATCH)}
@@ -119,7 +119,7 @@ def test_times_that_the_broker_stored_bound_their_neighbours() -> None:
     assert found["past"] == (0, 0)
 
 
-def test_looks_of_a_watch_narrow_the_append_times() -> None:
+def test_the_rounds_of_a_watch_narrow_the_estimated_append_times() -> None:
     places = np.arange(3)
     shown = AppendTimes.between(0, NOW)
 

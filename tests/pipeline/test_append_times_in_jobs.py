@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from sluicegate.pipeline import api
 from sluicegate.pipeline.jobs.advise.job import advice_of, summary_of
-from sluicegate.pipeline.jobs.repair.report import about_future
+from sluicegate.pipeline.jobs.repair.report import future_sentences
 from sluicegate.pipeline.jobs.watch import reading
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
@@ -28,7 +28,7 @@ pytestmark = [
     pytest.mark.long,
 ]
 RECORDS = 1200
-"""Of fewer, the first ones ahead look sound: nothing earlier contradicts them."""
+"""Of fewer, the first ones ahead look valid: nothing earlier contradicts them."""
 POLICIES = """
 upstream: {{bootstrap: ["{bootstrap}"], topic_settings: false}}
 listen: {{bootstrap: "127.0.0.1:19092"}}
@@ -39,7 +39,7 @@ Figures = dict[str, tuple[int, int]]
 """The least and the largest number of records ahead, by kind of times."""
 
 
-def written(bootstrap: str, now: int, records: int) -> dict[str, tuple[str, Stamped]]:
+def write_topics(bootstrap: str, now: int, records: int) -> dict[str, tuple[str, Stamped]]:
     """Write a topic for each kind of times; return the kind and the records of each topic."""
     found = {}
     for kind in KINDS:
@@ -93,11 +93,11 @@ def figures(spark: SparkSession, bootstrap: str, topics: list[str], out: Path, n
     }
 
 
-def test_jobs_agree_and_the_truth_is_within_their_figures(
+def test_all_jobs_count_equally_and_the_true_counts_are_within_their_ranges(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = now_ms()
-    topics = written(kafka_bootstrap, now, RECORDS)
+    topics = write_topics(kafka_bootstrap, now, RECORDS)
     monkeypatch.setattr(api, "now_in_ms", lambda: now)
     monkeypatch.setattr(reading, "time", SimpleNamespace(time_ns=lambda: now * 1_000_000))
 
@@ -127,12 +127,12 @@ def test_a_dry_run_states_what_is_certain_what_is_possible_and_the_option_that_d
     stated = (
         f"{certain:,} records are certainly ahead of their append, whenever that was. {truth - certain:,} more may be"
     )
-    (sentence,) = about_future(plain.summary)
+    (sentence,) = future_sentences(plain.summary)
     assert sentence.startswith(stated)
     assert sentence.endswith("They are left as they are without --rewrite future.")
     assert f"the estimated append time of the {truth - certain:,} records" in plain.conclusion().to_do
     assert stated in (tmp_path / "plain" / "report.html").read_text()
-    assert about_future(asked.summary)[0].endswith("They are corrected too by --rewrite future.")
+    assert future_sentences(asked.summary)[0].endswith("They are corrected too by --rewrite future.")
     after = {row.offset: row.after for row in asked.repairs.where("solved").collect()}
     assert after.keys() == {i for i, (t, at) in enumerate(zip(its.times, its.appended, strict=True)) if t > at + HOUR}
     assert max(abs(time - its.appended[offset]) for offset, time in after.items()) <= HOUR // 2

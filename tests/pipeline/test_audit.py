@@ -52,7 +52,7 @@ def policies(mode: str, folder: Path) -> dict[str, Any]:
     return {"defaults": {**bounds, "mode": mode, "rehearse": tried, "rules": rules}}
 
 
-def written(now: int) -> list[tuple[int, list[Rec], dict[str, int]]]:
+def batches_with_violations(now: int) -> list[tuple[int, list[Rec], dict[str, int]]]:
     """Batches, each with its codec and its producer, of which some break something."""
 
     def rec(time_ms: int = now, key: bytes | None = b"k", value: bytes | None = GOOD, headers: Any = TENANT) -> Rec:
@@ -93,7 +93,7 @@ def observed(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> 
         now = time.time_ns() // 1_000_000
         with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
             for partition in (0, 1):
-                for codec, records, producer in written(now):
+                for codec, records, producer in batches_with_violations(now):
                     response = client.produce(9, [topic_data(topic, (partition, batch(records, codec, **producer)))])
                     assert isinstance(response, dict)
                     assert response["responses"][0]["partition_responses"][0]["error_code"] == 0, response
@@ -131,7 +131,7 @@ def violations_by(events: list[dict[str, Any]]) -> tuple[Counter[Any], Counter[A
 
 
 @pytest.mark.long
-def test_the_figures_equal_those_of_an_observing_proxy_rule_by_rule(
+def test_audit_figures_equal_those_of_an_observing_proxy_rule_by_rule(
     spark: SparkSession, kafka_bootstrap: str, observed: tuple[str, ProxyProcess], tmp_path: Path
 ) -> None:
     topic, proxy = observed
@@ -148,12 +148,12 @@ def test_the_figures_equal_those_of_an_observing_proxy_rule_by_rule(
     assert {key[2] for key in at_rest} == {None, *(rule["name"] for rule in RULES)}
     assert {(row["key"], row["max_ms"]): row["bad_records"] for row in its["rehearsed"]} == tried
     assert len(tried) == 3
-    assert its["records"] == 2 * sum(len(records) for _, records, _ in written(0))
+    assert its["records"] == 2 * sum(len(records) for _, records, _ in batches_with_violations(0))
     assert sum(p["reported"] for p in its["producers"] if p["producer_id"] == 7000) == 2 * 5
     assert summary["not_validated"] == []
 
 
-def test_samples_have_the_offset_and_the_diagnosis(
+def test_audit_samples_have_the_offset_and_the_diagnosis(
     spark: SparkSession, kafka_bootstrap: str, observed: tuple[str, ProxyProcess], tmp_path: Path
 ) -> None:
     topic, proxy = observed
@@ -172,7 +172,9 @@ def test_samples_have_the_offset_and_the_diagnosis(
 
 
 @pytest.mark.long  # alone among the short ones here it needs the command's own Spark
-def test_clients_come_from_the_events(spark: SparkSession, observed: tuple[str, ProxyProcess], tmp_path: Path) -> None:
+def test_an_audit_takes_clients_from_violation_events(
+    spark: SparkSession, observed: tuple[str, ProxyProcess], tmp_path: Path
+) -> None:
     topic, proxy = observed
     events, _ = violations_by(proxy.violations_of(topic))
     file = tmp_path / "events.jsonl"
@@ -192,7 +194,7 @@ def test_clients_come_from_the_events(spark: SparkSession, observed: tuple[str, 
 
 
 @pytest.mark.long
-def test_the_command_reports_what_would_be_rejected(
+def test_the_audit_command_reports_what_would_be_rejected(
     kafka_bootstrap: str, observed: tuple[str, ProxyProcess], tmp_path: Path
 ) -> None:
     topic, proxy = observed

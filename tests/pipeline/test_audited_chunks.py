@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.pipeline.jobs.audit.partition_validator import looks_back
-from sluicegate.pipeline.jobs.audit.partitions import _part, when_appended
+from sluicegate.pipeline.jobs.audit.partition_validator import depends_on_earlier_batches
+from sluicegate.pipeline.jobs.audit.partitions import _part, append_time_lookup
 from sluicegate.pipeline.jobs.profile.append_times import AppendTimes, append_times_from
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch
@@ -29,7 +29,9 @@ def ending_at(last_offset: int) -> StoredBatch:
     st.lists(st.tuples(st.integers(10, 99), st.integers(0, 10**6)), min_size=1, max_size=30),
     st.integers(11, 99),
 )
-def test_a_part_of_append_times_has_the_values_of_the_whole(points: list[tuple[int, int]], at: int) -> None:
+def test_append_times_of_a_chunk_date_batches_as_those_of_the_partition_do(
+    points: list[tuple[int, int]], at: int
+) -> None:
     offsets, times = (np.array(sorted(column), np.int64) for column in zip(*points, strict=True))
     whole = AppendTimes(offsets, times, offsets, times + 5, offsets, times + 3, 10**7, 1)
     chunks = [Chunk(WHOLE, 10, at), Chunk(WHOLE, at, 100)]
@@ -39,12 +41,12 @@ def test_a_part_of_append_times_has_the_values_of_the_whole(points: list[tuple[i
         batches = [ending_at(offset) for offset in range(chunk.start, chunk.end)]
         if chunk.end == WHOLE.end:
             batches.append(ending_at(WHOLE.end + 7))  # one that lies across the end of what is read
-        assert list(map(when_appended(part), batches)) == list(map(when_appended(whole), batches))
+        assert list(map(append_time_lookup(part), batches)) == list(map(append_time_lookup(whole), batches))
 
 
-def test_policies_that_look_back_are_those_of_previous_times_and_order() -> None:
+def test_only_previous_time_fixes_and_time_order_rules_look_back() -> None:
     in_order = RuleSet([NamedRule("in order", MonotonicTime())])
 
-    assert looks_back(TopicPolicy(fix=TimeFix.PREVIOUS))
-    assert looks_back(TopicPolicy(rules=in_order))
-    assert not looks_back(TopicPolicy(fix=TimeFix.NOW, after_max_ms=5))
+    assert depends_on_earlier_batches(TopicPolicy(fix=TimeFix.PREVIOUS))
+    assert depends_on_earlier_batches(TopicPolicy(rules=in_order))
+    assert not depends_on_earlier_batches(TopicPolicy(fix=TimeFix.NOW, after_max_ms=5))

@@ -111,7 +111,7 @@ def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
         process.stop()
 
 
-def at_rest(summary: dict[str, Any], topic: str) -> Counter[Any]:
+def findings_of_stored(summary: dict[str, Any], topic: str) -> Counter[Any]:
     found: Counter[Any] = Counter()
     for row in summary["topics"][topic]["findings"]:
         found[row["verdict"], row["reason"], row["rule"], "batches"] = row["batches"]
@@ -120,7 +120,7 @@ def at_rest(summary: dict[str, Any], topic: str) -> Counter[Any]:
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
-def test_the_figures_are_those_of_the_proxy_before_and_behind_it(
+def test_an_audit_counts_as_the_proxy_does_in_source_and_forwarded_topics(
     kind: str, spark: SparkSession, kafka_bootstrap: str, proxy: ProxyProcess, tmp_path: Path
 ) -> None:
     behind = create_topic(kafka_bootstrap, UNLIMITED, 1, prefix=kind)
@@ -136,8 +136,8 @@ def test_the_figures_are_those_of_the_proxy_before_and_behind_it(
     events, _ = violations_by(proxy.violations_of(behind))
 
     file = proxy.folder / "sluicegate.yaml"
-    of_clear = at_rest(validated(spark, kafka_bootstrap, direct, file, tmp_path / "direct"), direct)
-    of_stored = at_rest(validated(spark, kafka_bootstrap, behind, file, tmp_path / "behind"), behind)
+    of_clear = findings_of_stored(validated(spark, kafka_bootstrap, direct, file, tmp_path / "direct"), direct)
+    of_stored = findings_of_stored(validated(spark, kafka_bootstrap, behind, file, tmp_path / "behind"), behind)
     masks = Counter({key: count for key, count in of_clear.items() if key[0] == "mask"})
     assert of_clear - masks == events
     assert {key[2] for key in events} >= {rule["name"] for rule in RULES}
@@ -169,7 +169,7 @@ def test_each_rule_counts_the_same_whether_a_topic_is_observed_or_enforced_and_a
     assert set(counts["enforced"]) == {None, *(rule["name"] for rule in RULES)}
     assert counts["observed"] == counts["unenforced"] == counts["enforced"]
     summary = validated(spark, kafka_bootstrap, topics["observed"], proxy.folder / "sluicegate.yaml", tmp_path)
-    assert by_rule(at_rest(summary, topics["observed"])) == counts["enforced"]
+    assert by_rule(findings_of_stored(summary, topics["observed"])) == counts["enforced"]
 
 
 def by_rule(figures: Counter[Any]) -> Counter[str | None]:

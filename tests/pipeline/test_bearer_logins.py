@@ -38,7 +38,7 @@ def endpoint() -> Iterator[Endpoint]:
 
 @pytest.fixture(scope="module")
 def broker(endpoint: Endpoint, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    """With a topic of 20 sound records and 5 in nanoseconds, which librdkafka has written with a login of its own."""
+    """With a topic of 20 valid records and 5 in nanoseconds, which librdkafka has written with a login of its own."""
     kafka = bearer_broker(tmp_path_factory.mktemp("bearers"))
     try:
         kafka.start()
@@ -82,7 +82,7 @@ def properties(folder: Path, settings: dict[str, str]) -> str:
     return str(file)
 
 
-def test_a_repair_with_a_client_secret_from_a_file(broker: Kafka, endpoint: Endpoint, tmp_path: Path) -> None:
+def test_repairs_with_a_client_secret_from_a_file(broker: Kafka, endpoint: Endpoint, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text(SECRET)
     login = by_secret(endpoint) | {f"{PREFIX}client.secret": f"${{directory:{tmp_path}:secret}}"}
     about = ("--bootstrap", broker.bootstrap, "--topic", TOPIC, "--config", properties(tmp_path, login))

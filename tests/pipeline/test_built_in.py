@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from sluicegate.pipeline.jobs.extract.built_in import NAMES, BuiltIn
+from sluicegate.pipeline.jobs.extract.built_in import NAMES, BuiltInExtractor
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 
 NOW = 1_795_000_000_000
@@ -26,7 +26,7 @@ def test_no_python_is_run_for_each_record(name: str) -> None:
 
     sys.setprofile(count)
     try:
-        found = BuiltIn(name).event_times(TopicPartition("t", 0), np.arange(RECORDS), times, -1, NOW)
+        found = BuiltInExtractor(name).event_times(TopicPartition("t", 0), np.arange(RECORDS), times, -1, NOW)
     finally:
         sys.setprofile(None)
 

@@ -43,7 +43,7 @@ def answering(log: Log, batches: int) -> Callable[..., FetchedPartition]:
     return fetch
 
 
-def found_in(options: SourceOptions, chunks: Sequence[Chunk], large_bytes: int) -> Reading:
+def read_chunks(options: SourceOptions, chunks: Sequence[Chunk], large_bytes: int) -> Reading:
     tables = [count_timestamps(options, chunk, NOW, None, large_bytes) for chunk in chunks]
     return Reading.of(pa.concat_tables(tables))
 
@@ -56,7 +56,7 @@ def found_in(options: SourceOptions, chunks: Sequence[Chunk], large_bytes: int) 
     st.booleans(),
     st.sampled_from([-1, 100, 10**6]),
 )
-def test_chunks_of_any_log_count_what_the_whole_counts(
+def test_the_counts_of_chunks_add_up_to_those_of_the_whole_log(
     entries: list[Written], cuts: list[int], ends: tuple[int, int], at_once: int, committed: bool, most_exact: int
 ) -> None:
     log = log_of(entries)
@@ -70,8 +70,8 @@ def test_chunks_of_any_log_count_what_the_whole_counts(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fetching, "_fetch", answering(log, at_once))
         patch.setattr(timestamp_counts, "_MOST_EXACT_ROWS", most_exact)
-        as_one = found_in(options, [Chunk(whole, whole.start, whole.end)], 12)
-        in_chunks = found_in(options, chunks, 12)
+        as_one = read_chunks(options, [Chunk(whole, whole.start, whole.end)], 12)
+        in_chunks = read_chunks(options, chunks, 12)
 
     assert in_chunks.rows.equals(as_one.rows)
     assert (in_chunks.missing, in_chunks.largest) == (as_one.missing, as_one.largest)
@@ -89,7 +89,7 @@ def test_chunks_of_any_log_count_what_the_whole_counts(
     st.lists(st.tuples(st.integers(0, 10**9), st.integers(1, 10**8)), min_size=1, max_size=20),
     st.integers(1, 64),
 )
-def test_cuts_are_between_blocks_and_complete(ranges: list[tuple[int, int]], tasks: int) -> None:
+def test_chunks_begin_at_blocks_and_cover_every_offset(ranges: list[tuple[int, int]], tasks: int) -> None:
     wanted = [OffsetRange(TopicPartition("t", i), start, start + size) for i, (start, size) in enumerate(ranges)]
 
     found = cut(wanted, tasks)
@@ -119,7 +119,7 @@ def test_deleted_ranges_of_chunks_are_joined() -> None:
     assert missing == ((0, 120), (300, 310))
 
 
-def test_a_reading_survives_its_form_as_a_table() -> None:
+def test_a_reading_equals_itself_after_a_round_trip_through_a_table() -> None:
     reading = Reading(timestamp_counts.SCHEMA.empty_table(), ((5, 9), (12, 13)), 77)
 
     found = Reading.of(reading.as_table())

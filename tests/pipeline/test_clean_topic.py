@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from sluicegate.pipeline.jobs.repair import job
 from sluicegate.pipeline.jobs.repair.correction import Rules
-from sluicegate.pipeline.jobs.repair.settings import Retention, until_known
+from sluicegate.pipeline.jobs.repair.settings import Retention, retry_until_known
 from sluicegate.pipeline.kafka import cluster as cluster_module
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.results import Results
@@ -19,7 +19,7 @@ from sluicegate.pipeline.topics import Topics
 from sluicegate.pipeline.writing.record_writers import CannotWriteTopic
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import DAY, HOUR, UNLIMITED
-from tests.pipeline.repairs import now_ms, profiled, repaired, times_in, verified
+from tests.pipeline.repairs import now_ms, profiled, repaired, times_in, verify_clean_topic
 from tests.wire.batches import NONE, ZSTD, Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
 
@@ -53,39 +53,39 @@ def set_on(bootstrap: str, topic: str, name: str, value: str) -> None:
 
 
 @pytest.fixture
-def month_old(kafka_bootstrap: str) -> str:
+def month_old_topic(kafka_bootstrap: str) -> str:
     """Nanoseconds of thirty days ago, which seven days of retention do not delete: to a broker they are far ahead."""
     topic = create_topic(kafka_bootstrap, UNLIMITED | {"retention.ms": str(7 * DAY)}, 1)
-    sound = [Rec(now_ms() - HOUR + i, value=b"s%d" % i) for i in range(50)]
+    valid = [Rec(now_ms() - HOUR + i, value=b"s%d" % i) for i in range(50)]
     old = [Rec((now_ms() - 30 * DAY + i) * 1_000_000, value=b"o%d" % i) for i in range(80)]
-    write(kafka_bootstrap, topic, batch(old), batch(sound))
+    write(kafka_bootstrap, topic, batch(old), batch(valid))
     return topic
 
 
 def test_a_clean_topic_deletes_nothing_by_default(
-    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, month_old: str
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, month_old_topic: str
 ) -> None:
-    done = repaired(spark, kafka_bootstrap, month_old, tmp_path)
+    done = repaired(spark, kafka_bootstrap, month_old_topic, tmp_path)
 
-    found = settings_in(kafka_bootstrap, f"{month_old}-clean")
+    found = settings_in(kafka_bootstrap, f"{month_old_topic}-clean")
     assert (found["retention.ms"], found["retention.bytes"], found["cleanup.policy"]) == ("-1", "-1", "delete")
     (warning,) = done["warnings"]
-    assert f"{month_old}-clean is created without deletion and compaction" in warning
+    assert f"{month_old_topic}-clean is created without deletion and compaction" in warning
     assert f"retention.ms={7 * DAY}: set them (that deletes 80 records at once)" in warning
-    assert len(times_in(spark, kafka_bootstrap, f"{month_old}-clean")) == 130
+    assert len(times_in(spark, kafka_bootstrap, f"{month_old_topic}-clean")) == 130
 
 
-def test_the_sources_retention_is_copied_on_request(
-    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, month_old: str
+def test_the_retention_of_the_source_is_copied_on_request(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, month_old_topic: str
 ) -> None:
-    done = repaired(spark, kafka_bootstrap, month_old, tmp_path, retention=Retention.AS_SOURCE)
+    done = repaired(spark, kafka_bootstrap, month_old_topic, tmp_path, retention=Retention.AS_SOURCE)
 
-    assert settings_in(kafka_bootstrap, f"{month_old}-clean")["retention.ms"] == str(7 * DAY)
+    assert settings_in(kafka_bootstrap, f"{month_old_topic}-clean")["retention.ms"] == str(7 * DAY)
     (warning,) = done["warnings"]
-    assert warning.startswith(f"80 records of {month_old}, repaired, are older than its retention.ms={7 * DAY}")
+    assert warning.startswith(f"80 records of {month_old_topic}, repaired, are older than its retention.ms={7 * DAY}")
 
 
-def test_records_without_a_key_from_before_their_topic_was_compacted(
+def test_a_repair_to_a_compacted_topic_rejects_records_without_a_key(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
@@ -99,7 +99,7 @@ def test_records_without_a_key_from_before_their_topic_was_compacted(
     done = repaired(spark, kafka_bootstrap, topic, tmp_path)
 
     assert done["written_by_this_run"] == 3
-    assert verified(spark, kafka_bootstrap, topic, tmp_path / "v")["same"]
+    assert verify_clean_topic(spark, kafka_bootstrap, topic, tmp_path / "v")["same"]
 
 
 def test_repairs_a_record_that_fits_only_compressed(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_repairs_a_record_that_fits_only_compressed(spark: SparkSession, kafka_b
     done = repaired(spark, kafka_bootstrap, topic, tmp_path / "made")
 
     assert done["written_by_this_run"] == 51
-    assert verified(spark, kafka_bootstrap, topic, tmp_path / "v")["same"]
+    assert verify_clean_topic(spark, kafka_bootstrap, topic, tmp_path / "v")["same"]
     clean = create_topic(kafka_bootstrap, UNLIMITED, 1)
     topics, results = Topics(kafka_bootstrap, (topic,)), Results(spark, str(tmp_path / "there"))
     plan = job.write_plan(spark, topics, results, {topic: clean}, Rules(now_ms(), HOUR))
@@ -140,7 +140,7 @@ def delete_before(bootstrap: str, topic: str, offset: int) -> None:
     done.result(30)
 
 
-class Deleting(Topics):
+class DeletingTopics(Topics):
     """Retention takes the first hundred offsets between the plan and the reading."""
 
     def ranges(self) -> list[OffsetRange]:
@@ -160,7 +160,7 @@ def ageing(kafka_bootstrap: str) -> str:
 def test_deletions_during_a_profile_are_reported(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, ageing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tests.pipeline.repairs.Topics", Deleting)
+    monkeypatch.setattr("tests.pipeline.repairs.Topics", DeletingTopics)
 
     found = profiled(spark, kafka_bootstrap, ageing, tmp_path)
 
@@ -171,7 +171,7 @@ def test_deletions_during_a_profile_are_reported(
 def test_a_plan_starts_at_the_log_start_and_reports_when_it_moved(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, ageing: str
 ) -> None:
-    topics, results = Deleting(kafka_bootstrap, (ageing,)), Results(spark, str(tmp_path))
+    topics, results = DeletingTopics(kafka_bootstrap, (ageing,)), Results(spark, str(tmp_path))
     plan = job.write_plan(spark, topics, results, {ageing: f"{ageing}-clean"}, Rules(now_ms(), HOUR))
     listing = job.list_changes(spark, topics, results, plan)
 
@@ -187,7 +187,7 @@ def test_a_plan_starts_at_the_log_start_and_reports_when_it_moved(
 @pytest.mark.parametrize(
     "code", [KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.NOT_LEADER_FOR_PARTITION]
 )
-def test_a_topic_that_was_just_made_is_waited_for(code: int) -> None:
+def test_retries_while_a_new_topic_is_unknown_or_has_no_leader(code: int) -> None:
     answers = [KafkaException(KafkaError(code))] * 2
 
     def ask() -> str:
@@ -195,10 +195,12 @@ def test_a_topic_that_was_just_made_is_waited_for(code: int) -> None:
             raise answers.pop()
         return "known"
 
-    assert until_known(ask) == "known"
+    assert retry_until_known(ask) == "known"
 
 
-def test_a_new_topic_is_looked_for_more_than_once(kafka_bootstrap: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_topic_is_requested_again_until_it_exists(
+    kafka_bootstrap: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(cluster_module, "_UNKNOWN_SECONDS", 20.0)
     name = f"late-{time.time_ns()}"
     cluster = Topics(kafka_bootstrap, (name,)).cluster()

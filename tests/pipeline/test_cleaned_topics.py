@@ -15,7 +15,7 @@ from sluicegate.pipeline.topics import Topics
 from tests.broker.fixtures import running
 from tests.broker.kafka import Kafka
 from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD
-from tests.pipeline.cleaned_topic import QUICK_CLEANER, CleanedTopic, End, headers_in, java_reads
+from tests.pipeline.cleaned_topic import QUICK_CLEANER, CleanedTopic, TransactionEnd, headers_in, java_reads
 from tests.pipeline.commands import run, summary
 
 pytestmark = [
@@ -35,10 +35,10 @@ def cleaned(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     for kafka in running(Kafka(request.param, tmp_path_factory.mktemp("cleaned"), settings=QUICK_CLEANER)):
         topic = CleanedTopic(kafka, ORDERS)
         for number in range(6):
-            topic.transaction(number, f"k{number}", f"v{number}", End.COMMIT)
-        topic.transaction(6, "k0", "never", End.FENCED)
+            topic.transaction(number, f"k{number}", f"v{number}", TransactionEnd.COMMIT)
+        topic.transaction(6, "k0", "never", TransactionEnd.FENCED)
         topic.java_transaction("j")
-        topic.transaction(7, "k1", "nor this", End.ABORT)
+        topic.transaction(7, "k1", "nor this", TransactionEnd.ABORT)
         topic.overwrite("k5", "w5")
         topic.overwrite("key", "w", timestamp=time.time_ns())  # a damage, so that a repair has something to do
         topic.clean()
@@ -46,7 +46,7 @@ def cleaned(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         yield kafka
 
 
-def test_the_cleaner_leaves_both_kinds_and_java_reads_past_them(cleaned: Kafka) -> None:
+def test_the_log_cleaner_leaves_empty_batches_of_data_and_of_markers_that_java_skips(cleaned: Kafka) -> None:
     emptied = {header.is_control for header in headers_in(cleaned, ORDERS) if header.records == 0}
 
     assert emptied == {False, True}
@@ -54,7 +54,7 @@ def test_the_cleaner_leaves_both_kinds_and_java_reads_past_them(cleaned: Kafka) 
 
 
 @pytest.mark.parametrize("fetched_bytes", [1, 700, 8 << 20], ids=["one batch a fetch", "some", "all at once"])
-def test_the_same_records_wherever_a_fetch_ends(
+def test_any_fetch_size_reads_the_same_records_of_a_cleaned_topic(
     cleaned: Kafka, monkeypatch: pytest.MonkeyPatch, fetched_bytes: int
 ) -> None:
     monkeypatch.setattr(fetching, "_FETCH_BYTES", fetched_bytes)

@@ -24,7 +24,7 @@ def at(found: Clock | None, *offsets: int) -> list[int]:
     return found.at(np.array(offsets, np.int64)).tolist()
 
 
-def test_between_healthy_times_it_is_interpolated() -> None:
+def test_the_clock_interpolates_between_valid_timestamps() -> None:
     found = clock((0, NOW - 10 * HOUR, 1), (100, NOW - 8 * HOUR, 1), (200, NOW - HOUR, 1))
 
     assert at(found, 0, 50, 100, 200, 300) == [
@@ -45,13 +45,13 @@ def test_outliers_do_not_move_the_clock(odd: int) -> None:
     assert at(found, 75)[0] == pytest.approx(NOW - 12.5 * HOUR, abs=1)
 
 
-def test_a_time_after_reading_never_counts_even_at_the_end() -> None:
+def test_the_clock_ignores_timestamps_after_the_time_of_reading() -> None:
     found = clock((0, NOW - HOUR, 1), (10, NOW - 1000, 1), (20, NOW + HOUR, 100))
 
     assert at(found, 20) == [NOW - 1000]
 
 
-def test_the_heavier_of_two_that_exclude_each_other_counts() -> None:
+def test_the_clock_follows_the_more_frequent_of_two_contradicting_times() -> None:
     many, few = [(i, NOW - 5 * HOUR + i, 9) for i in range(0, 100, 2)], [(i, NOW - HOUR, 1) for i in range(1, 100, 2)]
 
     found = clock(*many, *few)
@@ -59,7 +59,7 @@ def test_the_heavier_of_two_that_exclude_each_other_counts() -> None:
     assert at(found, 50)[0] == NOW - 5 * HOUR + 50
 
 
-def test_producers_that_are_minutes_apart_do_not_disturb_it() -> None:
+def test_producers_that_are_minutes_apart_move_the_clock_by_minutes_at_most() -> None:
     rows = [(i * 2 + j, NOW - 10 * HOUR + i * 60_000 - j * 150_000, 1) for i in range(300) for j in range(2)]
 
     found = clock(*rows)
@@ -85,7 +85,7 @@ def test_late_records_do_not_count_if_times_are_unordered() -> None:
     assert at(found, *range(9)) == [NOW - h * HOUR for h in (5, 3, 2, 1, 1, 1, 1, 1, 1)]
 
 
-def test_times_after_reading_alone_give_no_clock() -> None:
+def test_timestamps_only_after_the_time_of_reading_give_no_clock() -> None:
     assert clock((0, NOW + HOUR, 1)) is None
 
 
@@ -93,7 +93,7 @@ TIMES = st.lists(st.tuples(st.integers(0, 6), st.integers(1, 5)), min_size=1, ma
 
 
 @given(TIMES)
-def test_no_other_function_that_never_goes_down_fits_better(times: list[tuple[int, int]]) -> None:
+def test_the_fitted_clock_is_the_best_non_decreasing_fit(times: list[tuple[int, int]]) -> None:
     values, weights = (list(column) for column in zip(*times, strict=True))
 
     on_it = set(fitted(np.array(values), np.array(weights)).tolist())

@@ -14,7 +14,7 @@ def _used(port: int, settings: ClientSettings = _SETTINGS) -> KafkaCluster:
         return cluster
 
 
-def test_the_next_user_of_the_same_brokers_gets_the_same_cluster() -> None:
+def test_the_pool_reuses_a_cluster_for_the_same_brokers_and_settings() -> None:
     first = _used(1001)
 
     assert _used(1001) is first

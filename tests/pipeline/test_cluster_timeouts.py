@@ -34,7 +34,7 @@ def test_a_retriable_error_is_retried_despite_a_short_timeout(impatient: KafkaCl
         impatient._with_retries(silence)
 
 
-def test_a_broker_that_has_answered_is_waited_for_when_it_goes(
+def test_a_broker_that_responded_once_is_retried_when_it_goes_silent(
     impatient: KafkaCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its address is right: it, or another leader, comes back."""

@@ -20,9 +20,9 @@ from sluicegate.pipeline.results import BadFolder, Results
 from sluicegate.pipeline.source.tasks import map_in_tasks
 from sluicegate.pipeline.topics import Topics
 from tests.broker.ports import free_ports
-from tests.integration.secure_brokers import TOPIC, Guarded, login
+from tests.integration.secure_brokers import TOPIC, GuardedBroker, login
 from tests.integration.topics import create_topic
-from tests.pipeline.commands import COMMAND, ENVIRONMENT, run, run_anew, summary
+from tests.pipeline.commands import COMMAND, ENVIRONMENT, run, run_in_new_process, summary
 from tests.pipeline.polluted import UNLIMITED
 
 pytestmark = [
@@ -49,7 +49,7 @@ def test_reports_an_unreachable_broker_in_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_profiles_with_the_login_of_a_settings_file(guarded: Guarded, tmp_path: Path) -> None:
+def test_profiles_with_the_login_of_a_settings_file(guarded: GuardedBroker, tmp_path: Path) -> None:
     settings = login("alice", "secret", "SCRAM-SHA-512") | {"ssl.ca.location": str(guarded.authority.file)}
     producer = Producer({"bootstrap.servers": guarded.kafka.bootstrap, **settings})
     for _ in range(10):
@@ -59,7 +59,7 @@ def test_profiles_with_the_login_of_a_settings_file(guarded: Guarded, tmp_path: 
     file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
     about = ("profile", "--bootstrap", guarded.kafka.bootstrap, "--topic", TOPIC, "--config", str(file))
 
-    run_anew(*about, "--out", str(tmp_path / "out"))
+    run_in_new_process(*about, "--out", str(tmp_path / "out"))
 
     assert summary(tmp_path / "out")["topics"][TOPIC]["records"] >= 10
     file.write_text(file.read_text().replace("secret", "wrong"))
@@ -77,7 +77,10 @@ def test_profiles_with_the_login_of_a_settings_file(guarded: Guarded, tmp_path: 
         ),
         (("profile", "--bootstrap", "nowhere"), "kafka.bootstrap.servers: expected host:port, found 'nowhere'"),
         (("extract", "--extractor", "skp"), "unknown extractor 'skp'; expected one of fail, skip, previous, wallclock"),
-        (("repair", "--keep", "nanos"), "unknown damage nanos; expected one of seconds, microseconds, nanoseconds"),
+        (
+            ("repair", "--keep", "nanos"),
+            "unknown kind of timestamp nanos; expected one of seconds, microseconds, nanoseconds",
+        ),
         (("verify",), "verify compares two topics: use --topic twice"),
         (
             ("repair", "--topic", "u", "--to", "clean"),
@@ -180,7 +183,7 @@ def test_records_after_an_open_transaction_are_reported(kafka_bootstrap: str) ->
     ]
 
 
-def test_topic_trouble_has_the_name_of_the_brokers_error(kafka_bootstrap: str) -> None:
+def test_an_invalid_topic_is_reported_with_the_name_of_the_brokers_error(kafka_bootstrap: str) -> None:
     cluster = Topics(kafka_bootstrap, ("no/topic",)).cluster()
 
     with pytest.raises(TopicTrouble, match=r"the broker returned (TOPIC_EXCEPTION|INVALID_TOPIC_EXCEPTION) \(17\)"):

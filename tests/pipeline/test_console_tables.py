@@ -122,7 +122,7 @@ def test_a_table_that_stays_too_wide_becomes_one_for_each_row() -> None:
     assert any(re.search(r"before +│ no date \(1764000000123456789\)", line) for line in lines), "\n".join(lines)
 
 
-def test_leftovers_are_not_mentioned_if_there_are_none() -> None:
+def test_a_replay_report_omits_remaining_records_if_there_are_none() -> None:
     counts = {"records": 5, "replayed": 5, "corrected": 0, "remaining": 0}
     summary = {"of": "dead letter", "applied": False, "topics": {NAME: counts}, "replays": [], "remaining": []}
 

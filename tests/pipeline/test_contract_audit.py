@@ -28,7 +28,7 @@ from sluicegate.proxy.rules_process.protoc import descriptor_set_of
 from tests.broker.proxy_process import ProxyProcess
 from tests.config.contracts.written import ORDERS
 from tests.integration.topics import UNVALIDATED, create_topic
-from tests.registry.stand_in import StandIn, said
+from tests.registry.stand_in import StandIn, http_response
 
 pytestmark = [
     pytest.mark.long,
@@ -80,7 +80,7 @@ PASSED = {"enough", "some-currency", "currency.missingValues"}
 """The checks that the orders pass."""
 
 
-def orders() -> list[Order]:
+def orders_with_violations() -> list[Order]:
     """Return orders with seeded duplicates, nulls and invalid values; a field that is absent counts as null."""
     random = Random(46)
 
@@ -128,13 +128,13 @@ def counted_over_all(all_orders: list[Order]) -> dict[str, float]:
     }
 
 
-def in_json(order: Order) -> bytes:
+def encode_json(order: Order) -> bytes:
     """Return an order in JSON; every second one has a small number without an exponent."""
     text = json.dumps(order)
     return (text if int(order["id"][1:]) % 2 else text.replace(str(SMALL), f"{SMALL:.7f}")).encode()
 
 
-def in_avro(order: Order) -> bytes:
+def encode_avro(order: Order) -> bytes:
     out = BytesIO()
     fastavro.schemaless_writer(out, fastavro.parse_schema(AVRO), order)
     return b"\0\0\0\0\1" + out.getvalue()
@@ -160,15 +160,15 @@ def registry(topics: Collection[str]) -> StandIn:
             found = []
         elif about[2] is None:
             found = SCHEMAS[int(about[1])]
-        client.sendall(said("200 OK", json.dumps(found).encode()))
+        client.sendall(http_response("200 OK", json.dumps(found).encode()))
         return True
 
     return StandIn(answer)
 
 
 FORMS: dict[str, Callable[[], Callable[[Order], bytes]]] = {
-    "json": lambda: in_json,
-    "avro": lambda: in_avro,
+    "json": lambda: encode_json,
+    "avro": lambda: encode_avro,
     "protobuf": in_protobuf,
 }
 MODES = ("observe", "reject")
@@ -202,7 +202,7 @@ def measured(spark: SparkSession, kafka_bootstrap: str, tmp_path_factory: pytest
         if error is not None:
             errors[str(message.topic())].append(error.code())
 
-    made = orders()
+    made = orders_with_violations()
     bad = sum(map(is_rejected, made)) + 1
     with registry(topics.values()) as schemas:
         settings = {"contracts": items, "registries": {"main": {"url": schemas.url}}}
@@ -226,7 +226,7 @@ def measured(spark: SparkSession, kafka_bootstrap: str, tmp_path_factory: pytest
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("form", FORMS)
 def test_proxies_and_audits_have_the_figures_counted_in_the_orders(form: str, mode: str, measured: Measured) -> None:
-    topic, made = measured.topics[form, mode], [*orders(), UNREAD]
+    topic, made = measured.topics[form, mode], [*orders_with_violations(), UNREAD]
     by_rule = counted_by_rule(made)
     is_observed = mode == "observe"
 

@@ -1,4 +1,4 @@
-"""Damaged batches in what a broker sends: which are read, which are named, and where reading goes on."""
+"""Corrupt batches in what a broker sends: which are read, which are named, and where reading goes on."""
 
 import struct
 from collections.abc import Callable
@@ -8,7 +8,7 @@ import pytest
 from sluicegate.pipeline.kafka import fetching
 from sluicegate.pipeline.kafka.cluster import KafkaCluster, OffsetRange, TopicPartition, TopicTrouble
 from sluicegate.pipeline.kafka.fetching import stored_batches
-from sluicegate.pipeline.source.decoding import BatchDecoder, BrokenRecords, Unreadable, in_stretches, unreadable
+from sluicegate.pipeline.source.decoding import BatchDecoder, BrokenRecords, Unreadable, join_adjacent, unreadable
 from sluicegate.protocol.fetch_response import FetchedPartition
 from sluicegate.protocol.records.record_batch import CONTROL, TRANSACTIONAL
 from tests.wire.batches import GZIP, NONE, ZSTD, Rec, batch
@@ -17,7 +17,7 @@ NOW = 1_800_000_000_000
 OF = TopicPartition("t", 0)
 
 
-def sound(first: int, count: int = 5) -> bytes:
+def valid_batch(first: int, count: int = 5) -> bytes:
     return batch([Rec(NOW, value=b"v")] * count, base_offset=first)
 
 
@@ -50,18 +50,24 @@ def with_bytes(data: bytes, at: int, new: bytes) -> bytes:
 
 
 DAMAGE: dict[str, tuple[Callable[[int], bytes], str]] = {
-    "a wrong CRC": (lambda first: with_bytes(sound(first), 70, b"\xff"), "the CRC of the batch at offset 5 does not"),
+    "a wrong CRC": (
+        lambda first: with_bytes(valid_batch(first), 70, b"\xff"),
+        "the CRC of the batch at offset 5 does not",
+    ),
     "a wrong CRC and the flag of markers": (
-        lambda first: with_bytes(sound(first), 22, bytes([CONTROL | TRANSACTIONAL])),
+        lambda first: with_bytes(valid_batch(first), 22, bytes([CONTROL | TRANSACTIONAL])),
         "the CRC of the batch at offset 5 does not",
     ),
-    "a wrong CRC and no records": (lambda first: with_bytes(sound(first), 57, bytes(4)), "the CRC of the batch at"),
+    "a wrong CRC and no records": (
+        lambda first: with_bytes(valid_batch(first), 57, bytes(4)),
+        "the CRC of the batch at",
+    ),
     "a wrong CRC and a last offset far ahead": (
-        lambda first: with_bytes(sound(first), 23, struct.pack(">i", 2**31 - 1)),
+        lambda first: with_bytes(valid_batch(first), 23, struct.pack(">i", 2**31 - 1)),
         "the CRC of the batch at offset 5 does not",
     ),
-    "an unknown magic": (lambda first: with_bytes(sound(first), 16, b"\x07"), "has the unknown magic 7"),
-    "a negative magic": (lambda first: with_bytes(sound(first), 16, b"\xff"), "has the unknown magic -1"),
+    "an unknown magic": (lambda first: with_bytes(valid_batch(first), 16, b"\x07"), "has the unknown magic 7"),
+    "a negative magic": (lambda first: with_bytes(valid_batch(first), 16, b"\xff"), "has the unknown magic -1"),
     "an unknown codec": (
         lambda first: batch([Rec(NOW)] * 5, base_offset=first, attributes=6),
         "has the unknown codec 6",
@@ -93,7 +99,7 @@ def test_damaged_batches_are_reported_and_others_read(
 ) -> None:
     monkeypatch.setattr(fetching, "_FETCH_BYTES", chunk)
     at = {"first": 0, "in the middle": 5, "last": 10}[place]
-    log = b"".join(damaged(first) if first == at else sound(first) for first in (0, 5, 10))
+    log = b"".join(damaged(first) if first == at else valid_batch(first) for first in (0, 5, 10))
 
     offsets, broken = read(monkeypatch, log)
 
@@ -106,7 +112,7 @@ def test_damaged_batches_are_reported_and_others_read(
 
 def test_a_batch_that_ends_before_its_first_offset_is_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
     """If a response would begin with such a batch, the broker skips it."""
-    log = sound(0) + with_bytes(sound(5), 23, struct.pack(">i", -9)) + sound(10)
+    log = valid_batch(0) + with_bytes(valid_batch(5), 23, struct.pack(">i", -9)) + valid_batch(10)
 
     offsets, broken = read(monkeypatch, log)
 
@@ -116,27 +122,30 @@ def test_a_batch_that_ends_before_its_first_offset_is_unreadable(monkeypatch: py
 
 @pytest.mark.parametrize("length", [13, 0, -1, -(2**31)])
 def test_the_reading_ends_if_the_next_batch_is_unknown(monkeypatch: pytest.MonkeyPatch, length: int) -> None:
-    log = sound(0) + with_bytes(sound(5), 8, struct.pack(">i", length)) + sound(10)
+    log = valid_batch(0) + with_bytes(valid_batch(5), 8, struct.pack(">i", length)) + valid_batch(10)
 
-    with pytest.raises(TopicTrouble, match=rf"t-0: the batch at offset 5 is damaged: it states a length of {length} "):
+    with pytest.raises(TopicTrouble, match=rf"t-0: the batch at offset 5 is corrupt: it states a length of {length} "):
         read(monkeypatch, log)
 
 
 def test_a_length_beyond_all_responses_also_ends_the_reading(monkeypatch: pytest.MonkeyPatch) -> None:
-    log = sound(0) + with_bytes(sound(5), 8, struct.pack(">i", 2**31 - 1)) + sound(10)
+    log = valid_batch(0) + with_bytes(valid_batch(5), 8, struct.pack(">i", 2**31 - 1)) + valid_batch(10)
 
-    with pytest.raises(TopicTrouble, match=r"t-0: the batch at offset 5 is damaged: it states a length of 2147483647"):
+    with pytest.raises(TopicTrouble, match=r"t-0: the batch at offset 5 is corrupt: it states a length of 2147483647"):
         read(monkeypatch, log)
 
 
-def test_neighbours_are_joined_and_many_need_little_memory() -> None:
-    def one(offset: int) -> Unreadable:
+def test_adjacent_unreadable_batches_are_joined_and_their_number_is_limited() -> None:
+    def unreadable_at(offset: int) -> Unreadable:
         return Unreadable(offset, offset + 4, 1, 100, "reason")
 
-    assert in_stretches([one(0), one(5), one(20)]) == (
+    assert join_adjacent([unreadable_at(0), unreadable_at(5), unreadable_at(20)]) == (
         Unreadable(0, 9, 2, 200, "reason"),
         Unreadable(20, 24, 1, 100, "reason"),
     )
-    assert str(in_stretches([one(0), one(5)])[0]) == "offsets 0 to 9 (2 batches) cannot be read: reason"
-    many = in_stretches(one(10 * i) for i in range(5000))
+    assert (
+        str(join_adjacent([unreadable_at(0), unreadable_at(5)])[0])
+        == "offsets 0 to 9 (2 batches) cannot be read: reason"
+    )
+    many = join_adjacent(unreadable_at(10 * i) for i in range(5000))
     assert (len(many), sum(each.batches for each in many), many[-1].last_offset) == (1000, 5000, 49_994)

@@ -17,18 +17,18 @@ Headers = list[tuple[bytes, bytes | None]]
 LATE = Violated(Reason.TIMESTAMP_IN_FUTURE)
 
 
-def go_on() -> None:
+def no_yield() -> None:
     """Nobody waits."""
 
 
 def forged(*headers: tuple[bytes, bytes | None]) -> bytes:
-    return packed(headers, go_on)
+    return packed(headers, no_yield)
 
 
 def kept(own: Headers, reason: Violated = LATE) -> Headers:
     """As the proxy writes them."""
     taken = TakenRecord(7, -5, reason, b"k", b"v", own)
-    written = headers_of(taken, DeadLetters((0, 0), "dead", "orders", 3), WHO, go_on)
+    written = headers_of(taken, DeadLetters((0, 0), "dead", "orders", 3), WHO, no_yield)
     return [(name.encode(), value) for name, value in written]
 
 
@@ -59,7 +59,7 @@ def test_a_record_quarantined_twice_has_its_second_headers() -> None:
     assert (found.reason, found.rules) == ("rule_violated", ("keyed",))
 
 
-def test_headers_added_later_are_the_records_own() -> None:
+def test_headers_added_after_the_quarantine_belong_to_the_record() -> None:
     found = read([*kept([(b"a", b"1")]), (b"mirrored", b"yes")])
 
     assert found.record.headers == (("a", b"1"), ("mirrored", b"yes"))
@@ -68,7 +68,7 @@ def test_headers_added_later_are_the_records_own() -> None:
 ODD: Headers = [(b"\xff\xfe", b"1"), (b"a\0b", None), (b"\xed\xa0\x80", b""), (b"\\xff", b"2"), ("é".encode(), b"3")]
 
 
-def test_names_that_librdkafka_does_not_write_are_as_they_stood() -> None:
+def test_header_names_that_are_not_text_are_restored_unchanged() -> None:
     found = read([*kept(ODD), (b"mirrored\xff", b"yes")])
 
     assert encoded(found.record.headers) == (*ODD, (b"mirrored\xff", b"yes"))
@@ -76,14 +76,14 @@ def test_names_that_librdkafka_does_not_write_are_as_they_stood() -> None:
     assert encoded(read([*ODD, *kept([])]).record.headers) == tuple(ODD)
 
 
-def test_odd_names_of_a_record_quarantined_twice_are_its_second_ones() -> None:
+def test_a_record_quarantined_twice_keeps_the_headers_of_the_first_time() -> None:
     once = kept(ODD)
 
     assert encoded(read(kept(once)).record.headers) == tuple(once)
 
 
 @pytest.mark.parametrize("value", [b"no headers", forged((b"\xff", b"other")), forged((b"h", b"1")), forged()])
-def test_a_producers_own_header_of_that_name_hides_none_of_its_others(value: bytes) -> None:
+def test_a_producers_own_sluicegate_headers_are_kept(value: bytes) -> None:
     own: Headers = [(b"\\xff", b"1"), (b"sluicegate.headers", value)]
 
     assert encoded(read(kept(own)).record.headers) == tuple(own)

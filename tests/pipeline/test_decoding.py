@@ -66,7 +66,7 @@ def test_inner_offsets_of_magic_1_count_up_to_the_wrappers(codec: str) -> None:
     assert rows(found) == [(50 + i, NOW + i, None, b"v%d" % i) for i in range(3)]
 
 
-def test_inner_offsets_of_magic_0_are_whole() -> None:
+def test_inner_offsets_of_magic_0_are_absolute() -> None:
     inner = [message(0, b"v", offset=40 + i) for i in range(2)]
 
     assert [offset for offset, *_ in rows(decoded(wrapper(0, inner, CODECS["gzip"], offset=41)))] == [40, 41]
@@ -90,8 +90,8 @@ def test_broken_batches_are_reported(data: bytes, output: str) -> None:
 def test_a_message_of_magic_0_and_1_with_a_wrong_crc_is_reported(magic: int, where: str) -> None:
     plain = message(magic, b"value", timestamp=NOW, offset=3)
     broken = plain[:-1] + b"?"
-    sound = wrapper(magic, [plain], CODECS["gzip"], offset=3, timestamp=NOW)
-    data = {"alone": broken, "wrapper": sound[:12] + bytes(4) + sound[16:]}.get(where)
+    valid = wrapper(magic, [plain], CODECS["gzip"], offset=3, timestamp=NOW)
+    data = {"alone": broken, "wrapper": valid[:12] + bytes(4) + valid[16:]}.get(where)
     if data is None:
         data = wrapper(magic, [broken], CODECS["gzip"], offset=3, timestamp=NOW)
 
@@ -103,17 +103,17 @@ def test_skips_the_batches_of_aborted_transactions_only() -> None:
     """Producer 1 aborts at offset 3 and commits what comes behind; producer 2 has nothing to do with it."""
     abort, commit = b"\0\0\0\0", b"\0\0\0\1"
 
-    def of(producer: int, offset: int, marker: bytes | None = None) -> StoredBatch:
+    def stored_by(producer: int, offset: int, marker: bytes | None = None) -> StoredBatch:
         flags = TRANSACTIONAL | (CONTROL if marker else 0)
         return stored(batch([Rec(NOW, marker or b"k")], flags=flags, base_offset=offset, producer_id=producer))
 
     story = [
-        (of(2, 0), False),
-        (of(1, 1), True),
-        (of(2, 2), False),
-        (of(1, 3, abort), False),
-        (of(1, 4), False),
-        (of(1, 5, commit), False),
+        (stored_by(2, 0), False),
+        (stored_by(1, 1), True),
+        (stored_by(2, 2), False),
+        (stored_by(1, 3, abort), False),
+        (stored_by(1, 4), False),
+        (stored_by(1, 5, commit), False),
     ]
     aborted = AbortedTransactions([(1, 1)])
 

@@ -10,9 +10,9 @@ from confluent_kafka.admin import AdminClient, NewPartitions
 from pyspark.sql import SparkSession
 
 from tests.broker.eventually import eventually
-from tests.integration.secure_brokers import MECHANISMS, TOPIC, Guarded, login
+from tests.integration.secure_brokers import MECHANISMS, TOPIC, GuardedBroker, login
 from tests.integration.topics import UNVALIDATED, create_topic
-from tests.pipeline.test_raw_source import raw, rows_of, rows_of_both, send, sparks_own
+from tests.pipeline.test_raw_source import read_raw_source, rows_of, rows_of_both, send, sparks_own
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -28,7 +28,7 @@ COMPACTED = {
 }
 
 
-def test_the_gaps_of_a_compacted_topic(spark: SparkSession, kafka_bootstrap: str) -> None:
+def test_the_raw_source_reads_a_compacted_topic_across_its_gaps(spark: SparkSession, kafka_bootstrap: str) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED | COMPACTED, 1)
     now = int(time.time() * 1000)
     producer = Producer({"bootstrap.servers": kafka_bootstrap, "compression.type": "lz4", "linger.ms": 50})
@@ -39,13 +39,13 @@ def test_the_gaps_of_a_compacted_topic(spark: SparkSession, kafka_bootstrap: str
     def compacted() -> bool:
         producer.produce(topic, "new", f"k{time.monotonic()}", partition=0)  # makes the broker roll a segment
         producer.flush(10)
-        return raw(spark, kafka_bootstrap, topic, columns="offset").count() < 1500
+        return read_raw_source(spark, kafka_bootstrap, topic, columns="offset").count() < 1500
 
     eventually(compacted, 90, "compaction")
     ours, theirs = rows_of_both(spark, kafka_bootstrap, topic)
 
     assert ours == theirs
-    chunks = raw(spark, kafka_bootstrap, topic, columns="topic,partition,offset", minPartitions="7")
+    chunks = read_raw_source(spark, kafka_bootstrap, topic, columns="topic,partition,offset", minPartitions="7")
     assert chunks.rdd.getNumPartitions() == 7
     assert [row["offset"] for row in rows_of(chunks)] == [row["offset"] for row in ours]
 
@@ -83,7 +83,8 @@ def test_partitions_added_while_a_stream_runs_are_read_from_their_beginning(
 
     found = rows_of(spark.read.parquet(str(tmp_path / "out")))
     assert [(r["partition"], r["offset"]) for r in found] == [
-        (r["partition"], r["offset"]) for r in rows_of(raw(spark, kafka_bootstrap, topic, columns=options["columns"]))
+        (r["partition"], r["offset"])
+        for r in rows_of(read_raw_source(spark, kafka_bootstrap, topic, columns=options["columns"]))
     ]
 
 
@@ -102,8 +103,8 @@ def test_deleted_records_end_the_query_or_are_skipped(spark: SparkSession, kafka
     options: dict[str, Any] = {"columns": "topic,partition,offset", "startingOffsets": f'{{"{cut}": {{"0": 50}}}}'}
 
     with pytest.raises(Exception, match=f"{cut}-0: startingOffsets is offset 50, .*: offsets 50 to 99 are gone"):
-        raw(spark, kafka_bootstrap, cut, **options).collect()
-    found = raw(spark, kafka_bootstrap, cut, failOnDataLoss="false", **options)
+        read_raw_source(spark, kafka_bootstrap, cut, **options).collect()
+    found = read_raw_source(spark, kafka_bootstrap, cut, failOnDataLoss="false", **options)
 
     assert [row["offset"] for row in rows_of(found)] == list(range(100, 300))
 
@@ -116,17 +117,17 @@ def test_a_starting_time_selects_the_rows_of_sparks_own_source(spark: SparkSessi
         producer.produce(topic, str(i), partition=i % 3, timestamp=middle - 150_000 + i * 1000)
     assert producer.flush(30) == 0
 
-    ours = raw(spark, kafka_bootstrap, topic, columns="topic,partition,offset", startingTimestamp=middle)
+    ours = read_raw_source(spark, kafka_bootstrap, topic, columns="topic,partition,offset", startingTimestamp=middle)
     theirs = sparks_own(spark, kafka_bootstrap, topic, startingTimestamp=middle).select("topic", "partition", "offset")
 
     assert len(rows_of(ours)) == 150
     assert rows_of(ours) == rows_of(theirs)
-    before = raw(spark, kafka_bootstrap, topic, columns="offset", endingTimestamp=middle)
+    before = read_raw_source(spark, kafka_bootstrap, topic, columns="offset", endingTimestamp=middle)
     assert before.count() == 150
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_reads_over_tls_with_each_sasl_mechanism(spark: SparkSession, guarded: Guarded, mechanism: str) -> None:
+def test_reads_over_tls_with_each_sasl_mechanism(spark: SparkSession, guarded: GuardedBroker, mechanism: str) -> None:
     bootstrap = guarded.kafka.bootstrap
     settings = login("alice", "secret", mechanism) | {"ssl.ca.location": str(guarded.authority.file)}
     producer = Producer({"bootstrap.servers": bootstrap, **settings})
@@ -135,10 +136,10 @@ def test_reads_over_tls_with_each_sasl_mechanism(spark: SparkSession, guarded: G
     assert producer.flush(30) == 0
     options = {f"kafka.{name}": value for name, value in settings.items()}
 
-    found = raw(spark, bootstrap, TOPIC, columns="value", **options)
+    found = read_raw_source(spark, bootstrap, TOPIC, columns="value", **options)
 
     values = [bytes(row["value"]).decode() for row in found.collect()]
     assert [value for value in values if value.startswith(mechanism + " ")] == [f"{mechanism} {i}" for i in range(10)]
     wrong = {**options, "kafka.sasl.password": "wrong"}
     with pytest.raises(Exception, match=r"LoginRejected.*(Authentication failed|invalid credentials)"):
-        raw(spark, bootstrap, TOPIC, columns="value", **wrong).collect()
+        read_raw_source(spark, bootstrap, TOPIC, columns="value", **wrong).collect()

@@ -89,7 +89,7 @@ STORIES: dict[str, tuple[list[bytes], tuple[tuple[int, int], ...], list[int]]] =
 
 
 @pytest.mark.parametrize(("log", "aborted", "read"), STORIES.values(), ids=STORIES.keys())
-def test_batches_without_records_are_passed_over(
+def test_batches_without_records_are_skipped(
     monkeypatch: pytest.MonkeyPatch, log: list[bytes], aborted: tuple[tuple[int, int], ...], read: list[int]
 ) -> None:
     end = _end(log[-1])
@@ -98,7 +98,7 @@ def test_batches_without_records_are_passed_over(
 
 
 @pytest.mark.parametrize(("log", "aborted", "read"), STORIES.values(), ids=STORIES.keys())
-def test_the_end_of_a_response_does_not_matter(
+def test_batches_without_records_are_skipped_across_responses(
     monkeypatch: pytest.MonkeyPatch, log: list[bytes], aborted: tuple[tuple[int, int], ...], read: list[int]
 ) -> None:
     """A broker lists with each answer the aborted transactions that overlap it (KIP-98); here all, as it may."""

@@ -17,7 +17,7 @@ from tests.integration.topics import create_topic
 from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD
 from tests.pipeline.cleaned_topic import java_reads
 from tests.pipeline.polluted import UNLIMITED
-from tests.pipeline.repairs import now_ms, repaired, verified
+from tests.pipeline.repairs import now_ms, repaired, verify_clean_topic
 from tests.pipeline.stored import stored
 from tests.wire.batches import LZ4, Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
@@ -55,7 +55,7 @@ def test_a_repair_keeps_every_byte(spark: SparkSession, kafka_bootstrap: str, tm
     assert done["topics"][topic]["repaired"] == {"nanoseconds": 1, "zero": 2}
     assert [text.split(",")[0] for text in done["warnings"] if "header" in text] == [f"{topic}-0: 5 records"]
     assert content(spark, kafka_bootstrap, f"{topic}-clean") == content(spark, kafka_bootstrap, topic)
-    assert verified(spark, kafka_bootstrap, topic, tmp_path / "verify")["same"]
+    assert verify_clean_topic(spark, kafka_bootstrap, topic, tmp_path / "verify")["same"]
 
 
 @pytest.fixture(params=[KAFKA_NEW, KAFKA_OLD])

@@ -21,7 +21,7 @@ from sluicegate.pipeline.jobs.extract import (
     job,
     with_event_time,
 )
-from sluicegate.pipeline.jobs.extract.built_in import BuiltIn
+from sluicegate.pipeline.jobs.extract.built_in import BuiltInExtractor
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
 from sluicegate.validation.units import in_milliseconds, unit_of
@@ -254,7 +254,7 @@ def test_the_jobs_extractors_agree_with_kafka_streams(
     expected, _ = by_kafka_streams(kafka_bootstrap, topic, theirs, tmp_path / "state")
     topics, results = Topics(kafka_bootstrap, (topic,)), Results(spark, str(tmp_path / "out"))
 
-    job.run(spark, topics, results, BuiltIn(name), 250)
+    job.run(spark, topics, results, BuiltInExtractor(name), 250)
 
     rows = results.read_table(job.RECORDS).select("partition", "offset", f.expr("unix_millis(event_time) AS at"))
     assert {(row["partition"], row["offset"]): row["at"] for row in rows.collect()} == expected
@@ -278,7 +278,7 @@ def test_an_extraction_ends_with_an_error_at_invalid_times(
         client.produce(9, [topic_data(topic, (0, batch([Rec(-1 if name == "previous" else NOW), Rec(time)])))])
 
     with pytest.raises(Exception, match=output):
-        job.run(spark, Topics(kafka_bootstrap, (topic,)), Results(spark, str(tmp_path)), BuiltIn(name), 100)
+        job.run(spark, Topics(kafka_bootstrap, (topic,)), Results(spark, str(tmp_path)), BuiltInExtractor(name), 100)
 
 
 LATEST_OF_SPARK = (2**63 - 1) // 1000
@@ -302,7 +302,7 @@ def test_times_that_spark_cannot_hold_are_left_out_or_kept_without_one(
     streams, _ = by_kafka_streams(kafka_bootstrap, topic, theirs, tmp_path / "state")
     topics, results = Topics(kafka_bootstrap, (topic,)), Results(spark, str(tmp_path / "out"))
 
-    job.run(spark, topics, results, BuiltIn(extractor, too_late), 100)
+    job.run(spark, topics, results, BuiltInExtractor(extractor, too_late), 100)
 
     late = results.read_table(job.RECORDS).where(f"partition = 0 AND offset < {len(LATE)}")
     found = {row.offset: row.at for row in late.select("offset", f.expr("unix_millis(event_time) AS at")).collect()}
@@ -342,7 +342,9 @@ def test_a_stream_skips_times_that_spark_cannot_hold_or_keeps_null(
     assert found == {0: NOW, 2: NOW + 1, 4: LATEST_OF_SPARK} | without
 
 
-def test_the_clock_does_not_change_a_numbers_kind(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_an_earlier_timestamp_in_another_unit_does_not_change_the_reported_unit(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
     """Microseconds, which Spark can hold, before nanoseconds."""
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     with RawClient(kafka_bootstrap) as client:
@@ -359,13 +361,13 @@ def test_leftovers_of_a_killed_run_are_replaced_and_new_records_added(
     topics, results = Topics(kafka_bootstrap, (topic,)), Results(spark, str(tmp_path))
     with RawClient(kafka_bootstrap) as client:
         client.produce(9, [topic_data(topic, (0, batch([Rec(NOW + i) for i in range(5)])))])
-        job.run(spark, topics, results, BuiltIn("previous"), 3)
+        job.run(spark, topics, results, BuiltInExtractor("previous"), 3)
         for unfinished in ("part-other.parquet", f".part-{topic}-00000.parquet.part"):
             (tmp_path / job.RECORDS / "batch=2").mkdir(exist_ok=True)
             (tmp_path / job.RECORDS / "batch=2" / unfinished).write_bytes(b"not whole")
         client.produce(9, [topic_data(topic, (0, batch([Rec(-1)])))])
 
-    job.run(spark, topics, results, BuiltIn("previous"), 3)
+    job.run(spark, topics, results, BuiltInExtractor("previous"), 3)
 
     rows = results.read_table(job.RECORDS).select("offset", "batch", f.expr("unix_millis(event_time) AS at"))
     expected = {(i, i // 3, NOW + i) for i in range(5)} | {(5, 2, NOW + 4)}
@@ -382,10 +384,12 @@ def test_rejects_a_folder_of_another_extraction(
     results = Results(spark, str(tmp_path))
     with RawClient(kafka_bootstrap) as client:
         client.produce(9, [topic_data(topics["t"], (0, batch([Rec(NOW)])))])
-    job.run(spark, Topics(kafka_bootstrap, (topics["t"],)), results, BuiltIn("fail"), 100)
+    job.run(spark, Topics(kafka_bootstrap, (topics["t"],)), results, BuiltInExtractor("fail"), 100)
 
-    with pytest.raises(job.OtherExtraction, match=f"has records of {topics['t']} by the extractor fail: use the same"):
-        job.run(spark, Topics(kafka_bootstrap, (topics[names[0]],)), results, BuiltIn(names[1]), 100)
+    with pytest.raises(
+        job.DifferentExtraction, match=f"has records of {topics['t']} by the extractor fail: use the same"
+    ):
+        job.run(spark, Topics(kafka_bootstrap, (topics[names[0]],)), results, BuiltInExtractor(names[1]), 100)
 
 
 def test_another_extractor_may_start_after_a_failure_without_output(
@@ -397,9 +401,9 @@ def test_another_extractor_may_start_after_a_failure_without_output(
     with RawClient(kafka_bootstrap) as client:
         client.produce(9, [topic_data(topic, (0, batch([Rec(NOW), Rec(-7)])))])
     with pytest.raises(Exception, match="--extractor skip drops such"):
-        job.run(spark, topics, results, BuiltIn("fail"), 100)
+        job.run(spark, topics, results, BuiltInExtractor("fail"), 100)
 
-    job.run(spark, topics, results, BuiltIn("skip"), 100)
+    job.run(spark, topics, results, BuiltInExtractor("skip"), 100)
 
     counted = {"records": 1, "skipped": 1, "too_late": 0}
     assert job.summary_of(topics, results)["topics"] == {topic: counted | {"partitions": {"0": counted}}}

@@ -32,7 +32,7 @@ def test_the_highest_time_never_falls() -> None:
     assert progress.of[A] == PartitionProgress(8, 9, 7, 1)
 
 
-def test_what_is_gone_since_the_last_run_is_reported_and_passed_over() -> None:
+def test_records_deleted_since_the_last_run_are_reported_once_and_skipped() -> None:
     progress = ExtractProgress(of={A: PartitionProgress(50, 9, 50), B: PartitionProgress(70, 3, 70)}, ids={"t": "x"})
 
     same, lost = progress.resumed(LogStates({A: 0, B: 0}, {A: 60, B: 70}, {"t": "x"}))

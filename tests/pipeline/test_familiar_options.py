@@ -133,7 +133,7 @@ def test_invalid_values_are_reported(given: dict[str, str], output: str) -> None
 
 
 @pytest.mark.parametrize("name", ["endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp"])
-def test_rejects_an_end_of_a_stream(name: str) -> None:
+def test_rejects_ending_offsets_of_a_stream(name: str) -> None:
     with pytest.raises(BadOption, match=f"{name} applies to batch queries only"):
         TopicSource(NEEDED | {name: SUPPORTED[name]}).streamReader(StructType())
 
@@ -251,7 +251,7 @@ def read(spark: SparkSession, source: str, bootstrap: str, options: dict[str, An
         ({"subscribe": None, "maxRecordsPerPartition": "7"}, 300),
     ],
 )
-def test_rows_are_those_of_sparks_own_source_and_so_are_errors(
+def test_rows_and_errors_equal_those_of_sparks_own_source(
     options: dict[str, Any], rows: int | None, spark: SparkSession, kafka_bootstrap: str, topic: str, middle: int
 ) -> None:
     """None stands for the topic; times count from the middle, -1 is 150 seconds before."""

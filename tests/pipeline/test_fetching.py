@@ -31,7 +31,7 @@ LOGS = {
 
 @pytest.mark.parametrize("log", LOGS.values(), ids=LOGS.keys())
 @pytest.mark.parametrize(("start", "end"), [(0, 15), (0, 7), (3, 12), (6, 8), (11, 14), (0, 1), (14, 15), (5, 10)])
-def test_a_range_holds_its_records_wherever_it_ends(
+def test_an_offset_range_yields_exactly_its_records(
     monkeypatch: pytest.MonkeyPatch, log: bytes, start: int, end: int
 ) -> None:
     response = FetchedPartition(0, 15, 0, (), memoryview(log))

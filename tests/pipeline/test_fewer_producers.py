@@ -14,7 +14,7 @@ WHO = ("producer_id", "codec")
 DDL = "topic string, producer_id bigint, codec string, damage string, records bigint"
 
 
-def test_producers_with_most_damage_stay_and_the_others_are_summed(
+def test_producers_with_most_invalid_timestamps_are_listed_and_others_are_summed(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(job, "_MOST_PRODUCERS", 2)

@@ -16,7 +16,7 @@ BOUNDS = bounds("orders", "ahead", {100: 90, 90 * 60_000: 6, 3 * HOUR: 4}, 0, 10
 """90 records on time, 6 records 90 minutes ahead, 4 records three hours ahead."""
 
 
-def found(text: str, settings: ClusterSettings | None = None) -> list[FullEnforcement]:
+def enforcement_of(text: str, settings: ClusterSettings | None = None) -> list[FullEnforcement]:
     known = {} if settings is None else {"orders": settings}
     return list(full_enforcement(policies_of(loaded(SMALLEST + text).config, known), BOUNDS))
 
@@ -27,13 +27,13 @@ def found(text: str, settings: ClusterSettings | None = None) -> list[FullEnforc
 )
 @pytest.mark.parametrize("keys", ["enforce: {percent: 10}", "enforce: {clients: [a]}", "mode: observe"])
 def test_the_figure_lies_between_those_of_the_neighbouring_bounds(keys: str, bound: str, least: int, most: int) -> None:
-    (effect,) = found(f"topics: [{{match: orders, {keys}, message.timestamp.after.max.ms: {bound}}}]")
+    (effect,) = enforcement_of(f"topics: [{{match: orders, {keys}, message.timestamp.after.max.ms: {bound}}}]")
 
     assert (effect.rejected_at_least, effect.rejected_at_most, effect.records) == (least, most, 100)
 
 
-def test_the_clients_that_are_enforced_for_and_the_figures_are_in_a_sentence() -> None:
-    effects = found("defaults: {message.timestamp.after.max.ms: 1h, enforce: {clients: [a, b*]}}")
+def test_the_enforcement_sentence_has_the_enforced_clients_and_the_figures() -> None:
+    effects = enforcement_of("defaults: {message.timestamp.after.max.ms: 1h, enforce: {clients: [a, b*]}}")
 
     assert [(each.enforced_for, each.before_max_ms, each.after_max_ms) for each in effects] == [
         ("clients a, b*", LONG_MAX, HOUR)
@@ -53,14 +53,14 @@ def test_the_clients_that_are_enforced_for_and_the_figures_are_in_a_sentence() -
     ],
 )
 def test_topics_that_are_enforced_for_all_clients_or_not_validated_are_left_out(text: str) -> None:
-    assert found(text) == []
+    assert enforcement_of(text) == []
     assert enforcement_sentence([]) == ""
 
 
-def test_the_clusters_settings_count() -> None:
+def test_full_enforcement_figures_include_the_clusters_settings() -> None:
     tighter = ClusterSettings(after_max_ms=HOUR)
     stamped = ClusterSettings(TimestampType.LOG_APPEND_TIME)
 
-    figures = [found("defaults: {mode: observe}", each)[0].rejected_at_most for each in (tighter, stamped)]
+    figures = [enforcement_of("defaults: {mode: observe}", each)[0].rejected_at_most for each in (tighter, stamped)]
 
     assert figures == [10, 0]

@@ -24,7 +24,7 @@ COLUMNS = "timestamp bigint, appended bigint, before bigint, after bigint"
 Asked = tuple[int, int, int, int]
 
 
-def around(moment: int) -> set[int]:
+def edge_times_around(moment: int) -> set[int]:
     """Numbers at all edges of plausible times and bounds at a moment, in each unit, and at int64's limits."""
     edges = [moment + side * away for away in (units.PLAUSIBLE_MS, *BOUNDS) for side in (-1, 1)]
     edges += [edge // 1000 for edge in edges] + [edge * per for edge in edges for per in (1000, 1_000_000)]
@@ -33,9 +33,9 @@ def around(moment: int) -> set[int]:
     return {number for number in near if LEAST <= number <= MOST}
 
 
-def asked() -> list[Asked]:
+def random_questions() -> list[Asked]:
     chance = random.Random(937)
-    times = [(time, moment) for moment in MOMENTS for time in around(moment)]
+    times = [(time, moment) for moment in MOMENTS for time in edge_times_around(moment)]
     times += [(chance.randint(LEAST, MOST), chance.randint(LEAST, MOST)) for _ in range(2000)]
     times += [
         (NOW + chance.randint(-(10 ** chance.randint(1, 15)), 10 ** chance.randint(1, 15)), NOW) for _ in range(2000)
@@ -45,7 +45,7 @@ def asked() -> list[Asked]:
     return [(*pair, *bounds[number % len(bounds)]) for number, pair in enumerate(times)]
 
 
-def core(row: Asked) -> tuple[str, bool, str | None]:
+def scalar_results(row: Asked) -> tuple[str, bool, str | None]:
     timestamp, appended, before, after = row
     is_within = TimeWindow(appended, before, after).breach(timestamp) is None
     return units.diagnose(timestamp, appended), is_within, units.unit_of(timestamp, appended)
@@ -55,8 +55,8 @@ def answered(row: Row) -> tuple[str, bool, str | None]:
     return row["looks"], row["is_within"], row["unit"]
 
 
-def test_columns_agree_with_the_proxy(spark: SparkSession) -> None:
-    frame = spark.createDataFrame(asked(), COLUMNS)
+def test_column_functions_agree_with_the_proxy(spark: SparkSession) -> None:
+    frame = spark.createDataFrame(random_questions(), COLUMNS)
 
     found = frame.select(
         *frame.columns,
@@ -68,13 +68,13 @@ def test_columns_agree_with_the_proxy(spark: SparkSession) -> None:
     assert len(found) > 4000
     assert {row["unit"] for row in found} == {None, *(unit.value for unit in units.TimeUnit)}
     assert {row["is_within"] for row in found} == {True, False}
-    wrong = [(tuple(row)[:4], answered(row)) for row in found if answered(row) != core(tuple(row)[:4])]
+    wrong = [(tuple(row)[:4], answered(row)) for row in found if answered(row) != scalar_results(tuple(row)[:4])]
     assert wrong[:5] == []
 
 
-def test_sql_agrees_with_the_proxy(spark: SparkSession) -> None:
+def test_sql_functions_agree_with_the_proxy(spark: SparkSession) -> None:
     register_functions(spark)
-    spark.createDataFrame(asked()[::3], COLUMNS).createOrReplaceTempView("asked_in_sql")
+    spark.createDataFrame(random_questions()[::3], COLUMNS).createOrReplaceTempView("asked_in_sql")
 
     found = spark.sql(
         "SELECT *, sluicegate_diagnose(timestamp, appended) AS looks,"
@@ -82,7 +82,7 @@ def test_sql_agrees_with_the_proxy(spark: SparkSession) -> None:
         " sluicegate_unit_of(timestamp, appended) AS unit FROM asked_in_sql"
     ).collect()
 
-    wrong = [(tuple(row)[:4], answered(row)) for row in found if answered(row) != core(tuple(row)[:4])]
+    wrong = [(tuple(row)[:4], answered(row)) for row in found if answered(row) != scalar_results(tuple(row)[:4])]
     assert (len(found) > 1000, wrong[:5]) == (True, [])
 
 

@@ -17,7 +17,7 @@ from sluicegate.pipeline.interruption import Interrupted, raise_on_signals
 from sluicegate.pipeline.running import SparkAt, session_for
 from tests.integration.topics import create_topic
 from tests.pipeline.events import shipped
-from tests.pipeline.interrupted_calls import Moment, activate, interrupted_finalizer, java_calls, own_handlers
+from tests.pipeline.interrupted_calls import Moment, activate, interrupted_finalizer, java_calls, restored_process_state
 from tests.pipeline.polluted import UNLIMITED, Polluter
 from tests.pipeline.repairs import now_ms
 
@@ -33,13 +33,13 @@ def _own_process(spark: SparkSession) -> Iterator[None]:
     """Undo what the command and its interruption change in this process."""
     root = logging.getLogger()
     handlers = list(root.handlers)
-    with own_handlers(), warnings.catch_warnings():
+    with restored_process_state(), warnings.catch_warnings():
         yield
     root.handlers[:] = handlers
     activate(spark)
 
 
-def work(spark: SparkSession, out: Path) -> None:
+def run_job_steps(spark: SparkSession, out: Path) -> None:
     """What every job does: its folder, its lock, a file, a query of Spark."""
     with session_for("profile", None, str(out), SparkAt(None, None), resume=_REMAINS) as (_, results):
         results.write_text("plan.json", "{}")
@@ -60,14 +60,14 @@ def test_a_job_ends_when_any_call_to_java_is_interrupted(
 ) -> None:
     activate(spark)
     with java_calls() as calls:
-        work(spark, tmp_path)
+        run_job_steps(spark, tmp_path)
     assert calls.made > 50
 
     for place in range(1, calls.made + 1):
         activate(spark)
         raise_on_signals()
         with java_calls(place, moment, signal.SIGTERM) as interrupted, pytest.raises(typer.Exit) as ended:
-            work(spark, tmp_path)
+            run_job_steps(spark, tmp_path)
 
         reported = "".join(capsys.readouterr())
         where = f"call {place}, {interrupted.arrived!r}: {reported}"

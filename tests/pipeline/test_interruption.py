@@ -67,7 +67,7 @@ def ended_by(number: signal.Signals, remains: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def large(kafka_bootstrap: str) -> str:
+def large_topic(kafka_bootstrap: str) -> str:
     return large_partition(kafka_bootstrap, now_ms())
 
 
@@ -96,10 +96,10 @@ def _caught(pid: int) -> int:
 
 
 def test_an_interrupted_profile_writes_nothing_and_unlocks_its_folder(
-    large: str, kafka_bootstrap: str, tmp_path: Path
+    large_topic: str, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    about = ("--bootstrap", kafka_bootstrap, "--topic", large, "--out", str(out))
+    about = ("--bootstrap", kafka_bootstrap, "--topic", large_topic, "--out", str(out))
 
     status, message = signalled((out / "hours" / "_temporary").exists, signal.SIGINT, "profile", *about)
 
@@ -109,9 +109,11 @@ def test_an_interrupted_profile_writes_nothing_and_unlocks_its_folder(
     assert not list((out / ".running").glob("*"))
 
 
-def test_a_repair_that_writes_continues_with_the_same_command(large: str, kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_a_repair_that_writes_continues_with_the_same_command(
+    large_topic: str, kafka_bootstrap: str, tmp_path: Path
+) -> None:
     out = tmp_path / "out"
-    about = ("repair", "--bootstrap", kafka_bootstrap, "--topic", large, "--out", str(out), "--apply")
+    about = ("repair", "--bootstrap", kafka_bootstrap, "--topic", large_topic, "--out", str(out), "--apply")
 
     def has_begun() -> bool:
         plan = out / "plan.json"
@@ -127,8 +129,8 @@ def test_a_repair_that_writes_continues_with_the_same_command(large: str, kafka_
     )
     assert "Traceback" not in message
     run(*about)
-    clean = ("--topic", f"{large}-clean", "--plan", str(out), "--out", str(tmp_path / "verify"))
-    assert "have the same records" in run("verify", "--bootstrap", kafka_bootstrap, "--topic", large, *clean)
+    clean = ("--topic", f"{large_topic}-clean", "--plan", str(out), "--out", str(tmp_path / "verify"))
+    assert "have the same records" in run("verify", "--bootstrap", kafka_bootstrap, "--topic", large_topic, *clean)
 
 
 def test_violations_that_are_followed_end_after_a_whole_batch(tmp_path: Path) -> None:

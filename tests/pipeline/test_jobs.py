@@ -50,7 +50,7 @@ def rows(frame: Any) -> list[Row]:
     return sorted(frame.collect(), key=str)
 
 
-def test_a_profile_is_that_of_the_command(
+def test_profile_as_a_function_and_as_a_command_have_equal_results(
     spark: SparkSession, kafka_bootstrap: str, polluted: Polluted, tmp_path: Path
 ) -> None:
     found = profile(spark, kafka_bootstrap, polluted.topic, tmp_path / "ours", before_max_ms=DAY)
@@ -67,7 +67,7 @@ def test_a_profile_is_that_of_the_command(
     assert (tmp_path / "ours" / "report.html").exists()
 
 
-def test_a_validation_is_that_of_the_command(
+def test_audit_as_a_function_and_as_a_command_have_equal_results(
     spark: SparkSession, kafka_bootstrap: str, polluted: Polluted, tmp_path: Path
 ) -> None:
     policies, at = tmp_path / "sluicegate.yaml", now_ms()
@@ -93,7 +93,7 @@ def test_a_validation_is_that_of_the_command(
     assert reported == (sum(polluted.counts.values()) // RECORDS, sum(polluted.counts.values()))
 
 
-def test_a_repair_is_proposed_as_by_the_command_and_then_written_by_that_plan(
+def test_repair_plans_equal_those_of_the_command_and_are_then_written(
     spark: SparkSession, kafka_bootstrap: str, polluted: Polluted, tmp_path: Path
 ) -> None:
     damaged, to = sum(polluted.counts.values()), "{topic}-mended"
@@ -117,7 +117,7 @@ def test_a_repair_is_proposed_as_by_the_command_and_then_written_by_that_plan(
     assert (same.is_same, sum(same.summary["repairs"].values())) == (True, done.repairs.where("solved").count())
 
 
-def test_a_verification_is_that_of_the_command(
+def test_verify_as_a_function_and_as_a_command_have_equal_results(
     spark: SparkSession, kafka_bootstrap: str, polluted: Polluted, repaired_topic: Path, tmp_path: Path
 ) -> None:
     topics = (polluted.topic, f"{polluted.topic}-clean")

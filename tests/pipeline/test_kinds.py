@@ -22,7 +22,7 @@ TIMES = st.integers(-(2**63), 2**63 - 1) | st.sampled_from(NEAR_BOUNDS) | st.int
 
 
 @given(st.lists(TIMES, min_size=1, max_size=50))
-def test_each_number_has_the_kind_of_the_scalar_rule(times: list[int]) -> None:
+def test_timestamp_kinds_of_arrays_equal_those_of_single_timestamps(times: list[int]) -> None:
     found = TimestampKinds(NOW).of(np.array(times, np.int64))
 
     for time, kind in zip(times, found.tolist(), strict=True):

@@ -21,7 +21,7 @@ SEVEN = {
 }
 
 
-def drawn() -> list[int]:
+def random_numbers() -> list[int]:
     draw = random.Random(42)
     digits = [draw.randrange(10**n, 10 ** (n + 1)) for n in range(18) for _ in range(300)]
     dates = [draw.randrange(19_900_000, 20_400_000) for _ in range(2000)]
@@ -46,12 +46,12 @@ def bounds() -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("numbers", [drawn(), bounds()], ids=["drawn", "bounds"])
+@pytest.mark.parametrize("numbers", [random_numbers(), bounds()], ids=["drawn", "bounds"])
 def test_arrays_agree_with_single_numbers(numbers: list[int]) -> None:
     together = LikelyUnits(NOW).names(np.array(numbers, np.int64))
 
     assert together == [likely_unit(number, NOW) for number in numbers]
 
 
-def test_each_of_seven_units_is_distinguished() -> None:
+def test_likely_units_distinguish_seven_units() -> None:
     assert LikelyUnits(NOW).names(np.array([*SEVEN.values()], np.int64)) == [*SEVEN]

@@ -19,7 +19,7 @@ from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESP
 from sluicegate.proxy.cluster.broker_client import BrokerClient, OwnLoginRejected, ask_any_broker
 from sluicegate.proxy.network.tls.contexts import TlsContext, context_for_server
 from tests.broker.kafka import Kafka
-from tests.integration.secure_brokers import MECHANISMS, TOPIC, Guarded, login
+from tests.integration.secure_brokers import MECHANISMS, TOPIC, GuardedBroker, login
 from tests.pipeline.bearers import CLIENT, SECRET, Endpoint, bearer_broker, token, token_endpoint
 
 
@@ -60,7 +60,9 @@ def topics_for_pipeline(bootstrap: str, settings: dict[str, str]) -> list[str]:
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-async def test_a_password_is_accepted_or_rejected(guarded: Guarded, mechanism: str) -> None:
+async def test_proxy_and_pipeline_log_in_with_each_mechanism_and_report_a_wrong_password(
+    guarded: GuardedBroker, mechanism: str
+) -> None:
     ca_file = str(guarded.authority.file)
     tls = context_for_server("upstream.tls", UpstreamTls(ca_file=ca_file))
     bootstrap = guarded.kafka.bootstrap

@@ -52,7 +52,7 @@ def test_each_job_survives_a_lost_executor_with_equal_results(kafka_bootstrap: s
 
 @pytest.mark.timeout(1500)
 def test_extract_and_violations_survive_a_lost_executor(kafka_bootstrap: str, tmp_path: Path) -> None:
-    topic = large_partition(kafka_bootstrap, NOW_MS, _BATCHES, every=_BATCHES + 1)  # sound: extract takes no other
+    topic = large_partition(kafka_bootstrap, NOW_MS, _BATCHES, every=_BATCHES + 1)  # valid: extract takes no other
 
     message = results_by("standalone", kafka_bootstrap, topic, tmp_path, "extract", "violations")
 

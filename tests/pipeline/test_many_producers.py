@@ -40,7 +40,7 @@ def test_a_profile_of_many_producers_shows_the_worst_and_the_sum_of_others() -> 
     shown = profile_report._producers_table(topic["producers"])
 
     assert (topic["records"], topic["damage"]["zero"]) == (10 * PRODUCERS, 5 * PRODUCERS)
-    ahead = {b["bound_ms"]: (b["beyond"], b["sound_beyond"]) for b in topic["bounds"] if b["side"] == "ahead"}
+    ahead = {b["bound_ms"]: (b["beyond"], b["valid_beyond"]) for b in topic["bounds"] if b["side"] == "ahead"}
     assert (ahead[1000], ahead[2000]) == ((10 * PRODUCERS, 5 * PRODUCERS), (0, 0))
     assert len(topic["producers"]) == PRODUCERS
     assert len(shown.rows) == 13
@@ -50,11 +50,11 @@ def test_a_profile_of_many_producers_shows_the_worst_and_the_sum_of_others() -> 
 
 def test_a_repair_of_many_producers_shows_the_most_and_the_sum_of_others() -> None:
     change = {
-        "topic": "t", "damage": "zero", "solved": True, "may_be_sound": False, "reason": None, "earliest_after": 5,
+        "topic": "t", "damage": "zero", "solved": True, "may_be_valid": False, "reason": None, "earliest_after": 5,
         "latest_after": 6, "example_before": 0, "example_after": 5, "example_at": {"partition": 0, "offset": 1},
     }  # fmt: skip
     changes = [change | {"producer_id": i, "records": i + 1} for i in range(PRODUCERS)]
-    of_topic = {"to": "t-clean", "records": 9, "repaired": {"zero": 9}, "undiagnosed": {}, "sound_looking": 0}
+    of_topic = {"to": "t-clean", "records": 9, "repaired": {"zero": 9}, "undiagnosed": {}, "valid_looking": 0}
     summary = {"applied": False, "topics": {"t": of_topic}, "changes": changes, "obstacles": [], "warnings": []}
     summary |= {"keep": [], "rewrite": []}
     pages = Pages()

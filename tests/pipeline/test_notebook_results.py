@@ -38,7 +38,7 @@ def test_the_repr_of_a_result_is_one_short_line() -> None:
     assert len(shown) < 220
 
 
-def test_the_html_has_the_conclusion_and_the_table_escaped() -> None:
+def test_the_html_of_a_result_escapes_its_conclusion_and_table() -> None:
     html = Result("<b>4</b> damaged", [("<script>", 1_000_000)])._repr_html_()
 
     assert "<p><strong>&lt;b&gt;4&lt;/b&gt; damaged</strong></p>" in html
@@ -80,7 +80,7 @@ def test_outside_of_a_notebook_nothing_is_displayed(monkeypatch: pytest.MonkeyPa
     assert progress_line._notebook() is None
 
 
-def test_the_package_has_its_version_and_imports_nothing_for_it() -> None:
+def test_the_package_has_its_version_without_importing_modules() -> None:
     assert sluicegate.__version__ == VERSION
     program = "import sys, sluicegate; print(any(name.startswith('sluicegate.') for name in sys.modules))"
     assert (

@@ -20,7 +20,7 @@ JARS = Path(__file__).parent.parent.parent / ".store"
 BUCKET = "audit"
 
 
-class Store:
+class ObjectStore:
     """The server, and `sluicegate-spark` in a Spark that has its settings in spark-defaults.conf."""
 
     def __init__(self, endpoint: str, folder: Path) -> None:
@@ -56,12 +56,12 @@ class Store:
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
     try:
-        yield Store(f"http://{host}:{port}", tmp_path_factory.mktemp("store"))
+        yield ObjectStore(f"http://{host}:{port}", tmp_path_factory.mktemp("store"))
     finally:
         server.stop()
 
@@ -71,7 +71,9 @@ def polluted(kafka_bootstrap: str) -> Polluted:
     return Polluter(kafka_bootstrap, now_ms(), partitions=2).write(batches=20, span_ms=HOUR)
 
 
-def test_a_profile_has_a_report_a_summary_and_tables(store: Store, kafka_bootstrap: str, polluted: Polluted) -> None:
+def test_a_profile_has_a_report_a_summary_and_tables(
+    store: ObjectStore, kafka_bootstrap: str, polluted: Polluted
+) -> None:
     about = ("--bootstrap", kafka_bootstrap, "--topic", polluted.topic)
 
     message = store.run("profile", *about, "--out", "s3a://audit/profile", "--tables", "s3a://audit/lake")
@@ -85,7 +87,7 @@ def test_a_profile_has_a_report_a_summary_and_tables(store: Store, kafka_bootstr
 
 
 def test_a_repair_is_planned_written_and_compared_with_its_results_there(
-    store: Store, kafka_bootstrap: str, polluted: Polluted
+    store: ObjectStore, kafka_bootstrap: str, polluted: Polluted
 ) -> None:
     about = ("--bootstrap", kafka_bootstrap, "--topic", polluted.topic)
 
@@ -99,7 +101,7 @@ def test_a_repair_is_planned_written_and_compared_with_its_results_there(
 
 
 def test_extracted_records_are_there_once_and_a_second_run_adds_none(
-    store: Store, kafka_bootstrap: str, polluted: Polluted
+    store: ObjectStore, kafka_bootstrap: str, polluted: Polluted
 ) -> None:
     about = ("--bootstrap", kafka_bootstrap, "--topic", polluted.topic, "--out", "s3a://audit/events")
 
@@ -112,7 +114,7 @@ def test_extracted_records_are_there_once_and_a_second_run_adds_none(
 
 
 def test_a_store_that_rejects_results_is_one_line_with_a_fix(
-    store: Store, kafka_bootstrap: str, polluted: Polluted
+    store: ObjectStore, kafka_bootstrap: str, polluted: Polluted
 ) -> None:
     about = ("--bootstrap", kafka_bootstrap, "--topic", polluted.topic)
 

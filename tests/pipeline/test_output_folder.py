@@ -19,7 +19,7 @@ OWN_STORE = {
 }
 
 
-def test_a_store_of_ones_own_is_reached_as_spark_reaches_it() -> None:
+def test_an_s3_store_is_reached_with_the_settings_of_spark() -> None:
     place = output_folder("s3a://audit/out", OWN_STORE.get).within("records")
 
     files, path = place.file_system()
@@ -44,7 +44,7 @@ def test_settings_of_a_bucket_take_precedence() -> None:
     assert (found["scheme"], found["endpoint_override"]) == ("https", "store.example:443")
 
 
-def test_a_local_folder_needs_no_settings(tmp_path: Path) -> None:
+def test_a_local_output_folder_uses_no_s3_settings(tmp_path: Path) -> None:
     files, path = output_folder(f"file:{tmp_path}", OWN_STORE.get).within("records").file_system()
 
     assert isinstance(files, fs.LocalFileSystem)

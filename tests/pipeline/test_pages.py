@@ -30,7 +30,7 @@ def change(number: int, **more: Any) -> dict[str, Any]:
         "producer_id": 900_000 + number,
         "damage": "nanoseconds",
         "solved": True,
-        "may_be_sound": False,
+        "may_be_valid": False,
         "records": 1_234_567,
         "reason": None,
         "earliest_after": NOW - 3_600_000,
@@ -47,8 +47,8 @@ needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
 
 @needs_chromium
 def test_all_columns_of_a_repair_are_seen_in_a_window_of_1100_pixels(tmp_path: Path) -> None:
-    changes = [change(0), change(1, damage="future", solved=False, reason="left as it is: it may be sound")]
-    of_topic = {"to": "orders.eu.checkout-clean", "records": 9, "repaired": {}, "undiagnosed": {}, "sound_looking": 0}
+    changes = [change(0), change(1, damage="future", solved=False, reason="left as it is: it may be valid")]
+    of_topic = {"to": "orders.eu.checkout-clean", "records": 9, "repaired": {}, "undiagnosed": {}, "valid_looking": 0}
     summary = {"applied": False, "topics": {"orders.eu.checkout": of_topic}, "changes": changes}
     pages = Pages()
     repair_report.write_report(pages, summary | {"obstacles": [], "warnings": [], "keep": [], "rewrite": []}, NOW)

@@ -111,7 +111,7 @@ def test_rejects_a_wrong_value_with_one_error_that_names_the_parameter(function:
 
 
 @pytest.mark.parametrize("job", ["audit", "plan_replay", "replay"])
-def test_a_required_file_is_not_none(job: str) -> None:
+def test_rejects_none_for_the_required_policies(job: str) -> None:
     with pytest.raises(
         BadParameter, match=r"^policies: expected the path of the proxy's configuration file, found None"
     ):
@@ -141,12 +141,12 @@ def test_a_required_file_is_not_none(job: str) -> None:
         ("out", Path("out"), "out"),
     ],
 )
-def test_words_of_the_command_are_taken(name: str, value: Any, found: Any) -> None:
+def test_parameters_accept_the_values_that_the_command_accepts(name: str, value: Any, found: Any) -> None:
     assert checked_value(name, value, is_optional=False) == found
 
 
 @pytest.mark.parametrize("job", ["plan_repair", "repair", "plan_replay", "replay"])
-def test_jobs_that_write_take_names_only(job: str, tmp_path: Path) -> None:
+def test_functions_that_write_reject_topic_patterns(job: str, tmp_path: Path) -> None:
     policies = tmp_path / "sluicegate.yaml"
     policies.write_text('upstream: {bootstrap: ["127.0.0.1:1"]}\nlisten: {bootstrap: "127.0.0.1:2"}\n')
     given = arguments(job, "topics", "orders-*")

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sluicegate.pipeline.jobs.extract.built_in import BuiltIn
+from sluicegate.pipeline.jobs.extract.built_in import BuiltInExtractor
 from sluicegate.pipeline.jobs.extract.parquet_files import COLUMNS, ExtractChunk, OutputFolder, file_name, write_chunk
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.source.options import source_options
@@ -20,7 +20,7 @@ from tests.wire.raw_client import RawClient, topic_data
 NOW, RECORDS = 1_764_000_000_000, 100
 
 
-def written(bootstrap: str, values: list[bytes], folder: Path) -> pq.ParquetFile:
+def extracted_file(bootstrap: str, values: list[bytes], folder: Path) -> pq.ParquetFile:
     topic = create_topic(bootstrap, UNLIMITED, 1)
     with RawClient(bootstrap) as client:
         records = [Rec(NOW + i, b"k%d" % i, value) for i, value in enumerate(values)]
@@ -29,7 +29,9 @@ def written(bootstrap: str, values: list[bytes], folder: Path) -> pq.ParquetFile
     of = TopicPartition(topic, 0)
     place = OutputFolder(folder.as_uri())
 
-    (message,) = write_chunk(options, BuiltIn("fail"), place, place, ExtractChunk(OffsetRange(of, 0, len(values)), -1))
+    (message,) = write_chunk(
+        options, BuiltInExtractor("fail"), place, place, ExtractChunk(OffsetRange(of, 0, len(values)), -1)
+    )
 
     counts = {"records": len(values), "skipped": 0, "too_late": 0}
     assert message.to_pylist() == [{"topic": topic, "partition": 0, **counts, "highest": NOW + len(values) - 1}]
@@ -47,7 +49,7 @@ def written(bootstrap: str, values: list[bytes], folder: Path) -> pq.ParquetFile
 def test_values_are_compressed_if_that_makes_them_smaller(
     kafka_bootstrap: str, tmp_path: Path, values: list[bytes], codec: str
 ) -> None:
-    file = written(kafka_bootstrap, values, tmp_path)
+    file = extracted_file(kafka_bootstrap, values, tmp_path)
 
     columns = [file.metadata.row_group(0).column(i) for i in range(file.metadata.num_columns)]
     assert {column.path_in_schema: column.compression for column in columns} == dict.fromkeys(
@@ -57,7 +59,7 @@ def test_values_are_compressed_if_that_makes_them_smaller(
 
 
 def test_parquet_files_have_standard_types_and_all_rows(kafka_bootstrap: str, tmp_path: Path) -> None:
-    file = written(kafka_bootstrap, [b"v"] * RECORDS, tmp_path)
+    file = extracted_file(kafka_bootstrap, [b"v"] * RECORDS, tmp_path)
 
     assert file.schema_arrow == pa.schema(
         {

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from sluicegate.pipeline.jobs.audit import partition_validator
-from sluicegate.pipeline.jobs.audit.findings import Appended, AuditFindings
+from sluicegate.pipeline.jobs.audit.findings import AppendTimeRange, AuditFindings
 from sluicegate.pipeline.jobs.audit.partition_validator import PLACE, CannotBeValidated, PartitionValidator, as_sent
-from sluicegate.pipeline.jobs.audit.partitions import when_appended
+from sluicegate.pipeline.jobs.audit.partitions import append_time_lookup
 from sluicegate.pipeline.jobs.audit.policies import policies_of
 from sluicegate.pipeline.jobs.profile.append_times import AppendTimes
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
@@ -35,7 +35,7 @@ from tests.wire.raw_client import RawClient, topic_data
 
 NOW = 1_790_000_000_000
 HOUR = 3_600_000
-AT = Appended(NOW, NOW, NOW)
+AT = AppendTimeRange(NOW, NOW, NOW)
 OF = TopicPartition("t", 0)
 
 
@@ -67,7 +67,7 @@ def test_records_with_log_append_time_are_validated_as_sent(kafka_bootstrap: str
     assert [(f[:12], f[16:17], f[21:35], f[43:]) for f in frames] == [
         (s[:12], s[16:17], s[21:35], s[43:]) for s in sent
     ]
-    moment = when_appended(AppendTimes.between(0, 1))
+    moment = append_time_lookup(AppendTimes.between(0, 1))
     assert all(before <= time <= after for each in found for time in moment(each))
     policy = TopicPolicy(before_max_ms=HOUR, after_max_ms=HOUR)
     assert [validate_by(policy).validate(each, NOW).rejected[PLACE].bad_count for each in found] == [2, 2]
@@ -123,7 +123,7 @@ def test_the_verdict_on_a_batch_follows_its_policy(policy: TopicPolicy, verdict:
     assert report == ([] if verdict == "unchecked" else [(verdict, "timestamp_in_future", 1)])
 
 
-def test_offsets_that_compaction_has_left_are_nobodys_fault() -> None:
+def test_offset_gaps_of_compaction_violate_nothing() -> None:
     left = b"".join(record(Rec(NOW), index, NOW) for index in (2, 5, 9))
     each = stored(batch([Rec(NOW)] * 3, payload=left, last_offset_delta=9))
 
@@ -152,7 +152,7 @@ def test_batches_that_some_clients_cannot_read_are_findings(case: str, verdict: 
     assert [row["verdict"] for row in rows if row["what"] == "batches"] == [verdict]
 
 
-def test_a_wrong_crc_is_reported_and_stays() -> None:
+def test_a_stored_batch_with_a_wrong_crc_is_a_crc_mismatch() -> None:
     validated = validate_by(TopicPolicy()).validate(stored(batch([Rec(NOW)], crc=7, last_offset_delta=3)), NOW)
 
     assert validated.rejected[PLACE].reason == "crc_mismatch"
@@ -201,12 +201,12 @@ def test_an_outage_of_a_rule_is_no_finding(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(
     ("last", "at"), [(0, (1000, 1000)), (9, (1000, 1000)), (10, (1000, 2000)), (19, (1000, 2000)), (99, (2000, NOW))]
 )
-def test_a_batch_was_appended_between_the_step_before_it_and_the_next(last: int, at: tuple[int, int]) -> None:
+def test_a_batchs_append_time_is_between_the_surrounding_known_append_times(last: int, at: tuple[int, int]) -> None:
     steps = (np.array([10, 20]), np.array([1000, 2000]))
     times = replace(AppendTimes.between(0, NOW), offsets=steps[0], times=steps[1])
     each = stored(batch([Rec(NOW)], last_offset_delta=0), last)
 
-    found = when_appended(times)(each)
+    found = append_time_lookup(times)(each)
 
     assert (found.earliest_ms, found.next_step_ms, found.latest_ms) == (*at, NOW)
 
@@ -220,7 +220,7 @@ def test_a_batch_was_appended_between_the_step_before_it_and_the_next(last: int,
         ("2026-01-01T01:00:00+01:00", 1_767_225_600_000),
     ],
 )
-def test_a_moment_is_given_in_these_ways(text: str, found: int) -> None:
+def test_a_moment_is_an_iso_time_or_a_time_ago(text: str, found: int) -> None:
     assert moment_from(text, NOW) == found
 
 

@@ -42,7 +42,7 @@ def expected(polluted: Polluted) -> dict[str, int]:
 
 
 @pytest.mark.long
-def test_a_profile_finds_each_damage_and_its_producer(
+def test_a_profile_finds_each_kind_of_invalid_timestamp_and_its_producer(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     polluted = Polluter(kafka_bootstrap, now_ms()).write(batches=200, span_ms=5 * HOUR)
@@ -93,7 +93,9 @@ def test_a_profile_in_several_tasks_has_the_figures_of_one(
 
 
 @pytest.mark.long
-def test_late_records_are_past_on_request(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_late_records_count_as_past_only_with_a_maximum_age(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     now = now_ms()
     with RawClient(kafka_bootstrap) as client:

@@ -15,7 +15,7 @@ STORED = WriteProgress(7, 3, "plan").committed(OF).metadata
 
 
 @dataclass
-class Found:
+class FoundOffset:
     """An offset as librdkafka returns it. `metadata` that are None cannot be decoded."""
 
     text: str | None
@@ -38,9 +38,9 @@ class Committed:
     texts: list[str | None]
     asked: int = field(default=0)
 
-    def committed(self, _partitions: Sequence[Any], **_options: float) -> list[Found]:
+    def committed(self, _partitions: Sequence[Any], **_options: float) -> list[FoundOffset]:
         self.asked += 1
-        return [Found(self.texts.pop(0))]
+        return [FoundOffset(self.texts.pop(0))]
 
 
 @pytest.mark.parametrize("after", ["", "st0", "}", '{"plan": "another"}', " \x01", "0"])

@@ -22,7 +22,7 @@ OURS = "topic, partition, offset, timestamp, timestamp_type AS timestampType, ke
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
-def raw(spark: SparkSession, bootstrap: str, topic: str, **options: Any) -> DataFrame:
+def read_raw_source(spark: SparkSession, bootstrap: str, topic: str, **options: Any) -> DataFrame:
     reader = spark.read.format("sluicegate").option("kafka.bootstrap.servers", bootstrap).option("subscribe", topic)
     return reader.options(**options).load()
 
@@ -38,7 +38,7 @@ def rows_of(frame: DataFrame) -> list[Row]:
 
 def rows_of_both(spark: SparkSession, bootstrap: str, topic: str) -> tuple[list[Row], list[Row]]:
     theirs = sparks_own(spark, bootstrap, topic).withColumn("timestamp", _in_ms())
-    return rows_of(raw(spark, bootstrap, topic).selectExpr(*OURS.split(", "))), rows_of(
+    return rows_of(read_raw_source(spark, bootstrap, topic).selectExpr(*OURS.split(", "))), rows_of(
         theirs.selectExpr(*COMPARED.split(", "))
     )
 
@@ -96,7 +96,7 @@ def test_aborted_records_are_skipped(spark: SparkSession, kafka_bootstrap: str) 
 
     assert len(ours) == 180
     assert ours == theirs
-    everything = raw(spark, kafka_bootstrap, topic, **{"isolation.level": "read_uncommitted"})
+    everything = read_raw_source(spark, kafka_bootstrap, topic, **{"isolation.level": "read_uncommitted"})
     assert everything.count() == 330
 
 
@@ -109,7 +109,9 @@ def test_a_time_that_sparks_own_source_fails_on_is_read_as_it_is(spark: SparkSes
     with pytest.raises(Exception, match="long overflow"):
         sparks_own(spark, kafka_bootstrap, topic).selectExpr("unix_millis(timestamp)").collect()
     found = (
-        raw(spark, kafka_bootstrap, topic, columns="timestamp,offset").selectExpr("max(timestamp) AS latest").first()
+        read_raw_source(spark, kafka_bootstrap, topic, columns="timestamp,offset")
+        .selectExpr("max(timestamp) AS latest")
+        .first()
     )
 
     assert found is not None
@@ -122,7 +124,7 @@ def test_small_partitions_share_tasks_and_keep_their_order(spark: SparkSession, 
         send(kafka_bootstrap, topic, 5, partition=partition)
 
     ours, theirs = rows_of_both(spark, kafka_bootstrap, topic)
-    shared = raw(spark, kafka_bootstrap, topic, columns="partition,offset")
+    shared = read_raw_source(spark, kafka_bootstrap, topic, columns="partition,offset")
     in_order = shared.collect()
 
     assert len(ours) == 100 * 5
@@ -139,7 +141,9 @@ def test_reads_the_rows_between_given_offsets_in_small_tasks(spark: SparkSession
         "endingOffsets": f'{{"{topic}": {{"0": 100, "1": 250, "2": -1}}}}',
     }
 
-    ours = raw(spark, kafka_bootstrap, topic, columns="topic,partition,offset", minPartitions="12", **bounds)
+    ours = read_raw_source(
+        spark, kafka_bootstrap, topic, columns="topic,partition,offset", minPartitions="12", **bounds
+    )
     theirs = sparks_own(spark, kafka_bootstrap, topic, **bounds).select("topic", "partition", "offset")
 
     assert ours.rdd.getNumPartitions() >= 10
@@ -197,4 +201,4 @@ def test_invalid_options_are_reported(
     spark: SparkSession, kafka_bootstrap: str, options: dict[str, str], output: str
 ) -> None:
     with pytest.raises(PySparkException, match=output):
-        raw(spark, kafka_bootstrap, options.pop("subscribe", "t"), **options).collect()
+        read_raw_source(spark, kafka_bootstrap, options.pop("subscribe", "t"), **options).collect()

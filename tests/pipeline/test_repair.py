@@ -26,7 +26,7 @@ from tests.broker.eventually import eventually
 from tests.integration.topics import create_topic
 from tests.pipeline.commands import kill_once, run, summary
 from tests.pipeline.polluted import HOUR, UNLIMITED, Polluter
-from tests.pipeline.repairs import repaired, times_in, verified
+from tests.pipeline.repairs import repaired, times_in, verify_clean_topic
 from tests.wire.batches import LZ4, Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
 
@@ -49,7 +49,7 @@ def test_sparks_own_source_reads_a_clean_topic(spark: SparkSession, kafka_bootst
     output = run("repair", *about, "--out", str(out))
 
     assert "dry run" in output
-    assert output.startswith("0 sound-looking records would change.\n")
+    assert output.startswith("0 valid-looking records would change.\n")
     assert clean not in topics_of(kafka_bootstrap)
     assert summary(out)["topics"][polluted.topic]["repaired"] == polluted.counts
 
@@ -83,9 +83,7 @@ def test_sparks_own_source_reads_a_clean_topic(spark: SparkSession, kafka_bootst
     assert Topics(kafka_bootstrap, (clean,)).read(spark, "sluicegate", columns="offset").count() == polluted.records
 
 
-def test_killed_in_the_middle_it_loses_and_repeats_nothing(
-    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
-) -> None:
+def test_a_killed_repair_loses_and_repeats_no_record(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 2)
     now = now_ms()
     records = 0
@@ -111,7 +109,9 @@ def test_killed_in_the_middle_it_loses_and_repeats_nothing(
     rows = Topics(kafka_bootstrap, (clean,)).read(spark, "sluicegate", columns="partition,value").collect()
     assert len(rows) == records
     assert set(Counter((row["partition"], bytes(row["value"])) for row in rows).values()) == {1}
-    assert verified(spark, kafka_bootstrap, topic, tmp_path / "v")["repairs"] == {"nanoseconds": records // 50}
+    assert verify_clean_topic(spark, kafka_bootstrap, topic, tmp_path / "v")["repairs"] == {
+        "nanoseconds": records // 50
+    }
 
 
 def test_a_deleted_clean_topic_is_written_again(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ def test_clean_topics_that_collide_with_each_other_are_obstacles() -> None:
 
 
 def test_the_dry_run_finds_obstacles_of_apply(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
-    """A partition of zeros only beside a sound one."""
+    """A partition of zeros only beside a valid one."""
     topic, now = create_topic(kafka_bootstrap, UNLIMITED, 2), now_ms()
     with RawClient(kafka_bootstrap) as client:
         client.produce(9, [topic_data(topic, (0, batch([Rec(now - HOUR + i) for i in range(50)])))])
@@ -240,7 +240,9 @@ def test_the_dry_run_finds_obstacles_of_apply(spark: SparkSession, kafka_bootstr
     dry = run(*about, str(tmp_path / "a"), status=1)
 
     reason = f"{topic}-1: 30 records, the first at offset 0, would keep a timestamp of 0"
-    assert dry.startswith("0 sound-looking records would change.\n0 damaged ones would change, of 80 records in all.\n")
+    assert dry.startswith(
+        "0 valid-looking records would change.\n0 invalid timestamps would change, of 80 records in all.\n"
+    )
     assert f"This would stop --apply: {reason}" in dry
     assert reason in summary(tmp_path / "a")["obstacles"][0]
     results = Results(spark, str(tmp_path / "a"))
@@ -335,7 +337,7 @@ def progress(bootstrap: str, topic: str, clean: str) -> list[int]:
     return [0 if place.offset == OFFSET_INVALID else place.offset for place in found]
 
 
-def test_apply_makes_no_topic_without_damage(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_apply_creates_no_topic_if_all_timestamps_are_valid(kafka_bootstrap: str, tmp_path: Path) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     with RawClient(kafka_bootstrap) as client:
         client.produce(9, [topic_data(topic, (0, batch([Rec(now_ms() + i, b"k", b"v") for i in range(50)], LZ4)))])
@@ -344,7 +346,7 @@ def test_apply_makes_no_topic_without_damage(kafka_bootstrap: str, tmp_path: Pat
     dry, applied = run(*about), run(*about, "--apply")
 
     for output in (dry, applied):
-        assert "Nothing: there is no damage. Even --apply makes no clean topic" in output
+        assert "Nothing: all timestamps are valid. Even --apply makes no clean topic" in output
         assert "left as they are" not in output
     assert summary(tmp_path / "out")["applied"] is False
     assert f"{topic}-clean" not in topics_of(kafka_bootstrap)

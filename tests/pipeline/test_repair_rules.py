@@ -59,13 +59,13 @@ def live(count: int, begin: int, every: int = 10_000) -> list[int]:
     return [begin + i * every for i in range(count)]
 
 
-def changed(found: Corrections, times: NDArray[np.int64]) -> int:
+def changed_count(found: Corrections, times: NDArray[np.int64]) -> int:
     return int((found.after != times).sum())
 
 
 @pytest.mark.parametrize("per_ms", [1_000_000, 1000, None])
-def test_damage_that_lasts_to_the_end_of_a_log_is_repaired(per_ms: int | None) -> None:
-    """A producer in another unit for the last five hours, without sound records after it."""
+def test_invalid_timestamps_up_to_the_end_of_a_log_are_repaired(per_ms: int | None) -> None:
+    """A producer in another unit for the last five hours, without valid records after it."""
     true = [*live(1000, NOW - 8 * HOUR), *live(3000, NOW - 5 * HOUR, 6000)]
     written = true[:1000] + [t * per_ms if per_ms else t // 1000 for t in true[1000:]]
 
@@ -89,14 +89,14 @@ def test_zeros_after_a_producer_in_another_unit_are_dated_by_it() -> None:
 @pytest.mark.parametrize(
     "parts", ["live old live", "old live", "live old", "live old live old", "live old old", "live live old old old old"]
 )
-def test_a_backfill_changes_nothing_that_is_sound(parts: str) -> None:
+def test_a_backfill_leaves_valid_timestamps_unchanged(parts: str) -> None:
     times: list[int] = []
     for number, part in enumerate(parts.split()):
         times += live(960, (NOW - 8 * YEAR if part == "old" else NOW - 20 * HOUR) + number * 3 * HOUR, 10_000)
 
     found = Partition(*times).corrected()
 
-    assert changed(found, np.array(times)) == 0
+    assert changed_count(found, np.array(times)) == 0
     assert not found.solved.any()
 
 
@@ -107,8 +107,8 @@ def test_times_ahead_of_the_clock_only_are_rewritten_by_name() -> None:
 
     left, asked = partition.corrected(), partition.corrected(rewrite=frozenset({"future"}))
 
-    assert changed(left, np.array(times)) == 0
-    assert (left.may_be_sound.sum(), left.solved.sum()) == (40, 0)
+    assert changed_count(left, np.array(times)) == 0
+    assert (left.may_be_valid.sum(), left.solved.sum()) == (40, 0)
     assert {NAMES[kind] for kind in left.kinds[1000:1040]} == {"maybe_future"}
     assert asked.solved.sum() == 40
     assert abs(int(asked.after[1020]) - (times[1020] - 2 * DAY)) < 10 * MINUTE
@@ -120,7 +120,7 @@ def test_times_ahead_of_the_reading_are_rewritten_by_default() -> None:
 
     found = Partition(*times).corrected()
 
-    assert (found.solved.sum(), found.may_be_sound.sum()) == (40, 0)
+    assert (found.solved.sum(), found.may_be_valid.sum()) == (40, 0)
     assert abs(int(found.after[1020]) - (times[1020] - 2 * DAY)) < 10 * MINUTE
 
 
@@ -164,7 +164,7 @@ def test_zeros_after_an_implausible_start_are_dated_by_later_records(odd: int) -
     assert max(abs(after - time) for after, time in zip(found.after[1:].tolist(), true[1:], strict=True)) < 2 * HOUR
 
 
-def test_an_earlier_epoch_makes_an_archive_sound_and_its_units_known() -> None:
+def test_an_earlier_epoch_makes_old_timestamps_valid_and_their_units_known() -> None:
     begin = 1_280_000_000_000
     times = [t * (1, 1000, 1_000_000)[i % 3] for i, t in enumerate(live(300, begin))]
 
@@ -173,10 +173,10 @@ def test_an_earlier_epoch_makes_an_archive_sound_and_its_units_known() -> None:
     assert archive.damage() == {"none": 100, "microseconds": 100, "nanoseconds": 100}
     assert archive.corrected().after.tolist() == live(300, begin)
     assert by_default.damage() == {"implausible": 300}
-    assert changed(by_default.corrected(), np.array(times)) == 0
+    assert changed_count(by_default.corrected(), np.array(times)) == 0
 
 
-def test_nothing_but_zeros_is_left_without_a_clock() -> None:
+def test_a_partition_with_only_zero_timestamps_is_not_repaired() -> None:
     found = Partition(*[0] * 40).corrected()
 
     assert not found.solved.any()

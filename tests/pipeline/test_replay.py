@@ -22,7 +22,7 @@ from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
 from tests.pipeline.commands import kill_once, run, summary
 from tests.pipeline.polluted import DAY
-from tests.pipeline.replays import Quarantine, Read, asked, keeping, progress, read_back, replayed
+from tests.pipeline.replays import ConsumedRecord, Quarantine, asked, keeping, progress, read_back, replayed
 from tests.pipeline.stored import Stored, stored
 from tests.wire.batches import Rec
 
@@ -78,7 +78,9 @@ def of_case(name: str) -> pytest.MarkDecorator:
 
 
 @of_case("whole")
-def test_from_a_dry_run_to_records_in_their_topics(kafka_bootstrap: str, kept: Quarantine, tmp_path: Path) -> None:
+def test_a_replay_writes_dead_letters_back_after_a_dry_run(
+    kafka_bootstrap: str, kept: Quarantine, tmp_path: Path
+) -> None:
     now = now_ms()
     own = [(b"trace", b"1"), (b"trace", None), ("ä".encode(), b"")]
     kept.reject(1, [Rec(now * NANOSECONDS, b"k1", b"one", own), Rec(now, b"good", b"sent again by its producer")])
@@ -98,7 +100,7 @@ def test_from_a_dry_run_to_records_in_their_topics(kafka_bootstrap: str, kept: Q
     run("replay", *about, "--out", str(out), "--apply")
 
     shown = [("trace", b"1"), ("trace", None), ("ä", b"")]
-    back = [Read(0, now + 1, None, None, []), Read(1, now, b"k1", b"one", shown)]
+    back = [ConsumedRecord(0, now + 1, None, None, []), ConsumedRecord(1, now, b"k1", b"one", shown)]
     assert read_back(kafka_bootstrap, kept.topic) == back
     assert summary(out)["written_by_this_run"] == 2
     (remaining,) = summary(out)["remaining_records"]
@@ -135,7 +137,7 @@ def test_another_run_replays_newer_records_without_the_folder(
 
 
 @of_case("forgotten")
-def test_the_folder_has_progress_that_a_broker_forgot(
+def test_a_replay_continues_by_its_folder_if_the_brokers_offsets_have_expired(
     spark: SparkSession, kafka_bootstrap: str, kept: Quarantine, tmp_path: Path
 ) -> None:
     """Offsets of a group expire, a week after they were committed by default."""
@@ -176,7 +178,7 @@ def test_a_replay_reports_dead_letters_that_were_deleted_before_it_read_them(
 
 
 @of_case("killed")
-def test_killed_in_the_middle_and_started_again_each_is_written_once(
+def test_a_killed_replay_writes_each_record_once_after_a_restart(
     spark: SparkSession, kafka_bootstrap: str, kept: Quarantine, tmp_path: Path
 ) -> None:
     now, count = now_ms(), 12_000
@@ -279,7 +281,7 @@ def test_a_missing_function_is_reported_at_once(tmp_path: Path) -> None:
 
 
 @of_case("headers")
-def test_the_fix_of_the_file_holds_and_the_proxys_headers_may_stay(
+def test_a_replay_applies_the_files_fix_and_keeps_the_proxys_headers_on_request(
     spark: SparkSession, kafka_bootstrap: str, kept: Quarantine, tmp_path: Path
 ) -> None:
     now = now_ms()

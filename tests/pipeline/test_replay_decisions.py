@@ -9,7 +9,13 @@ from sluicegate.config.files.yaml_source import read_yaml
 from sluicegate.config.loading import load
 from sluicegate.config.topics import Fix
 from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, ReplayRecord
-from sluicegate.pipeline.jobs.replay.decisions import Decider, FunctionFails, RemainingLetter, Replayed, Validation
+from sluicegate.pipeline.jobs.replay.decisions import (
+    FunctionFails,
+    RemainingLetter,
+    ReplayDecider,
+    Replayed,
+    Validation,
+)
 from sluicegate.pipeline.jobs.replay.request import replay_policies
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.validation.cluster_settings import ClusterSettings
@@ -33,7 +39,7 @@ LETTER = DeadLetter(
 )
 
 
-def decided(
+def decision_of(
     letter: DeadLetter = LETTER,
     text: str = QUARANTINED,
     fix: Any = None,
@@ -43,7 +49,7 @@ def decided(
     config = load(read_yaml(text, "sluicegate.yaml"), {}).config
     report = {} if settings is None else {"orders": settings}
     policies = replay_policies(config, report, None if fix is None else Fix(timestamp=fix))
-    return Decider(Validation(policies, {"orders": 3}, by, NOW)).decide(letter)
+    return ReplayDecider(Validation(policies, {"orders": 3}, by, NOW)).decide(letter)
 
 
 def with_time(timestamp: int) -> DeadLetter:
@@ -51,7 +57,7 @@ def with_time(timestamp: int) -> DeadLetter:
 
 
 def test_a_record_that_is_still_bad_is_left_with_a_diagnosis() -> None:
-    found = decided()
+    found = decision_of()
 
     assert isinstance(found, RemainingLetter)
     assert found.reason == "timestamp_in_future"
@@ -59,51 +65,51 @@ def test_a_record_that_is_still_bad_is_left_with_a_diagnosis() -> None:
 
 
 def test_a_copy_of_a_stored_record_is_left_also_if_it_can_be_corrected() -> None:
-    found = decided(replace(LETTER, proxy_headers=(("sluicegate.copy", b"true"),)), fix="unit")
+    found = decision_of(replace(LETTER, proxy_headers=(("sluicegate.copy", b"true"),)), fix="unit")
 
     assert isinstance(found, RemainingLetter)
     assert found.reason == "copy_of_stored_record"
 
 
-def test_only_its_time_is_corrected_and_reported() -> None:
-    assert decided(fix="unit") == Replayed(replace(LETTER.record, timestamp=NOW), corrected=True)
+def test_a_unit_fix_changes_only_the_timestamp() -> None:
+    assert decision_of(fix="unit") == Replayed(replace(LETTER.record, timestamp=NOW), corrected=True)
 
 
 def test_a_record_that_is_good_now_is_written_unchanged() -> None:
     letter = with_time(NOW + HOUR)
 
-    assert decided(letter) == Replayed(letter.record, corrected=False)
+    assert decision_of(letter) == Replayed(letter.record, corrected=False)
 
 
 def test_the_fix_of_defaults_applies_to_dead_letters_and_an_option_overrides_it() -> None:
     text = QUARANTINED + "defaults: {fix: {timestamp: now}}\n"
     day_ahead = with_time(NOW + 24 * HOUR)
 
-    assert decided(day_ahead, text) == Replayed(replace(LETTER.record, timestamp=NOW), corrected=True)
-    assert isinstance(decided(day_ahead, text, fix="unit"), RemainingLetter)
+    assert decision_of(day_ahead, text) == Replayed(replace(LETTER.record, timestamp=NOW), corrected=True)
+    assert isinstance(decision_of(day_ahead, text, fix="unit"), RemainingLetter)
 
 
 def test_a_fix_that_is_asked_for_goes_before_that_of_an_entry() -> None:
     text = FILE + "topics: [{match: orders, message.timestamp.after.max.ms: 1h, fix: {timestamp: now}}]\n"
 
-    found = decided(with_time(NOW + 24 * HOUR), text, fix="clamp")
+    found = decision_of(with_time(NOW + 24 * HOUR), text, fix="clamp")
 
     assert isinstance(found, Replayed)
     assert NOW < found.record.timestamp <= NOW + HOUR
 
 
 @pytest.mark.parametrize("where", ["topics: [{match: orders, mode: observe, %s}]", "defaults: {mode: observe, %s}"])
-def test_observed_violations_are_left(where: str) -> None:
+def test_dead_letters_with_observed_violations_are_not_replayed(where: str) -> None:
     text = FILE + where % "message.timestamp.after.max.ms: 1h" + "\n"
 
-    assert isinstance(decided(text=text), RemainingLetter)
+    assert isinstance(decision_of(text=text), RemainingLetter)
 
 
-def test_the_stricter_of_cluster_and_file_holds() -> None:
+def test_a_replay_applies_the_stricter_of_cluster_and_file() -> None:
     letter = with_time(NOW + HOUR)
 
-    assert isinstance(decided(letter, settings=ClusterSettings(after_max_ms=HOUR // 2)), RemainingLetter)
-    assert isinstance(decided(letter, settings=ClusterSettings(max_message_bytes=20)), RemainingLetter)
+    assert isinstance(decision_of(letter, settings=ClusterSettings(after_max_ms=HOUR // 2)), RemainingLetter)
+    assert isinstance(decision_of(letter, settings=ClusterSettings(max_message_bytes=20)), RemainingLetter)
 
 
 @pytest.mark.parametrize(
@@ -114,8 +120,8 @@ def test_the_stricter_of_cluster_and_file_holds() -> None:
         (replace(LETTER, partition=-1), "no_such_partition"),
     ],
 )
-def test_letters_without_a_destination_are_left(letter: DeadLetter, reason: str) -> None:
-    found = decided(letter)
+def test_dead_letters_without_a_destination_are_not_replayed(letter: DeadLetter, reason: str) -> None:
+    found = decision_of(letter)
 
     assert isinstance(found, RemainingLetter)
     assert found.reason == reason
@@ -126,18 +132,18 @@ def test_letters_without_a_destination_are_left(letter: DeadLetter, reason: str)
 def test_a_good_record_is_written_back_even_if_librdkafka_would_change_it(name: str, timestamp: int) -> None:
     letter = replace(LETTER, record=ReplayRecord(timestamp, b"k", b"v", ((name, b"1"),)))
 
-    assert decided(letter) == Replayed(letter.record, corrected=False)
+    assert decision_of(letter) == Replayed(letter.record, corrected=False)
 
 
 def test_a_function_runs_first_and_its_result_is_fixed_and_validated() -> None:
     letter = replace(LETTER, record=replace(LETTER.record, value=b"{}"))
 
-    found = decided(letter, fix="unit", by="tests.pipeline.corrections:with_a_tenant")
+    found = decision_of(letter, fix="unit", by="tests.pipeline.corrections:with_a_tenant")
 
     assert found == Replayed(replace(LETTER.record, timestamp=NOW, value=b'{"tenant": "a"}'), corrected=True)
-    assert isinstance(decided(letter, by="tests.pipeline.corrections:with_a_tenant"), RemainingLetter)
+    assert isinstance(decision_of(letter, by="tests.pipeline.corrections:with_a_tenant"), RemainingLetter)
 
 
-def test_a_name_that_no_bytes_are_decoded_to_is_no_record() -> None:
+def test_a_function_that_returns_an_undecodable_header_name_fails() -> None:
     with pytest.raises(FunctionFails, match="misnames returned ReplayRecord, not a valid record"):
-        decided(by="tests.pipeline.corrections:misnames")
+        decision_of(by="tests.pipeline.corrections:misnames")

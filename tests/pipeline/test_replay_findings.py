@@ -66,7 +66,9 @@ def validated(bootstrap: str, topic: str, file: Path, out: Path, samples: str = 
     return out
 
 
-def test_from_an_audit_to_appended_corrected_records(kafka_bootstrap: str, topic: str, tmp_path: Path) -> None:
+def test_a_replay_of_findings_appends_corrected_records_after_an_audit(
+    kafka_bootstrap: str, topic: str, tmp_path: Path
+) -> None:
     now = time.time_ns() // 1_000_000
     own: list[tuple[bytes, bytes | None]] = [(b"trace", b"1"), (b"trace", None)]
     good, bad = Rec(now, b"k0", b"good"), Rec(now * NANOSECONDS, b"k1", b"one", own)
@@ -177,7 +179,7 @@ def test_every_bad_record_of_a_batch_is_listed_and_none_that_is_good(
     assert {each.value for each in behind} == {b"long"}
 
 
-def test_killed_in_the_middle_and_started_again_each_is_written_once(
+def test_a_killed_replay_of_findings_writes_each_record_once_after_a_restart(
     kafka_bootstrap: str, topic: str, tmp_path: Path
 ) -> None:
     now, count = time.time_ns() // 1_000_000, 12_000
@@ -246,12 +248,12 @@ def test_an_incomplete_or_unrelated_list_is_reported(
     admin.delete_topics([topic])[topic].result(60)
     eventually(lambda: topic not in admin.list_topics().topics, what="the topic to be gone")
     admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(60)
-    eventually(lambda: has_one(kafka_bootstrap, topic), what="a record in the new topic")
+    eventually(lambda: stores_a_record(kafka_bootstrap, topic), what="a record in the new topic")
     with pytest.raises(TopicRecreated, match=rf"created again since: {topic} .*\. Audit them again"):
         replayed(spark, kafka_bootstrap, topic, file, tmp_path / "out", findings=listed)
 
 
-def has_one(bootstrap: str, topic: str) -> bool:
+def stores_a_record(bootstrap: str, topic: str) -> bool:
     """Whether a record can be stored, as soon as the topic is led."""
     with RawClient(bootstrap, timeout=120) as client:
         response = client.produce(9, [topic_data(topic, (0, batch([Rec(time.time_ns() // 1_000_000, b"k")])))])

@@ -29,7 +29,7 @@ def ranges(*spans: tuple[int, int]) -> list[OffsetRange]:
     return [OffsetRange(TopicPartition("dead", p), start, end) for p, (start, end) in enumerate(spans)]
 
 
-def test_a_run_counts_once_it_has_begun() -> None:
+def test_the_run_number_increases_when_a_run_begins() -> None:
     folder = Folder()
     assert [next_run(folder).number, next_run(folder).number] == [0, 0]
 
@@ -47,7 +47,7 @@ def test_a_run_counts_once_it_has_begun() -> None:
         ((0, 3), (3, 3)),
     ],
 )
-def test_the_end_of_a_run_counts_whatever_the_broker_remembers(
+def test_an_ended_run_overrides_the_committed_offsets_of_the_broker(
     message: tuple[int, int], remaining: tuple[int, int]
 ) -> None:
     folder = Folder()
@@ -55,20 +55,20 @@ def test_the_end_of_a_run_counts_whatever_the_broker_remembers(
     run.begin(ranges((0, 5), (0, 2)), GROUPS)
     run.end(ranges((0, 5), (0, 2)), GROUPS)
 
-    assert next_run(folder).not_done(ranges(message, (2, 2)), GROUPS) == ranges(remaining, (2, 2))
+    assert next_run(folder).unfinished_ranges(ranges(message, (2, 2)), GROUPS) == ranges(remaining, (2, 2))
 
 
 def test_a_run_that_was_killed_has_ended_with_nothing() -> None:
     folder = Folder()
     next_run(folder).begin(ranges((0, 5)), GROUPS)
 
-    assert next_run(folder).not_done(ranges((2, 5)), GROUPS) == ranges((2, 5))
+    assert next_run(folder).unfinished_ranges(ranges((2, 5)), GROUPS) == ranges((2, 5))
 
 
-def test_a_recreated_topic_is_a_new_one() -> None:
+def test_a_recreated_topic_is_replayed_from_its_beginning() -> None:
     folder = Folder()
     run = next_run(folder)
     run.begin(ranges((0, 5)), GROUPS)
     run.end(ranges((0, 5)), GROUPS)
 
-    assert next_run(folder).not_done(ranges((0, 5)), {"dead": "replay.dead.2"}) == ranges((0, 5))
+    assert next_run(folder).unfinished_ranges(ranges((0, 5)), {"dead": "replay.dead.2"}) == ranges((0, 5))

@@ -36,7 +36,7 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def written(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, str]]:
+def job_outputs(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, str]]:
     """The folder of each job, and what it printed with --json."""
     folder, now = tmp_path_factory.mktemp("reports"), time.time_ns() // 1_000_000
     polluter = Polluter(kafka_bootstrap, now)
@@ -92,8 +92,8 @@ def _dead_letters(bootstrap: str, folder: Path, now: int) -> tuple[str, Path]:
 
 
 @pytest.mark.parametrize("job", JOBS)
-def test_a_script_reads_the_summary_from_standard_output(job: str, written: dict[str, tuple[Path, str]]) -> None:
-    out, printed = written[job]
+def test_a_script_reads_the_summary_from_standard_output(job: str, job_outputs: dict[str, tuple[Path, str]]) -> None:
+    out, printed = job_outputs[job]
 
     found, _ = json.JSONDecoder().raw_decode(printed)
 
@@ -101,8 +101,8 @@ def test_a_script_reads_the_summary_from_standard_output(job: str, written: dict
 
 
 @pytest.mark.parametrize("job", ["profile", "advise", "audit", "repair", "watch"])
-def test_a_report_names_the_owner_of_a_topic(job: str, written: dict[str, tuple[Path, str]]) -> None:
-    out, _ = written[job]
+def test_a_report_names_the_owner_of_a_topic(job: str, job_outputs: dict[str, tuple[Path, str]]) -> None:
+    out, _ = job_outputs[job]
 
     assert {topic["owner"] for topic in summary(out)["topics"].values()} == {"payments (#payments)"}
     assert "payments (#payments)" in (out / "report.html").read_text()
@@ -111,10 +111,10 @@ def test_a_report_names_the_owner_of_a_topic(job: str, written: dict[str, tuple[
 @needs_chromium
 @pytest.mark.parametrize("job", JOBS)
 def test_a_report_starts_with_its_conclusion_and_is_accessible(
-    job: str, written: dict[str, tuple[Path, str]], browser: Browser
+    job: str, job_outputs: dict[str, tuple[Path, str]], browser: Browser
 ) -> None:
     page = browser.new_page()
-    page.goto((written[job][0] / "report.html").as_uri())
+    page.goto((job_outputs[job][0] / "report.html").as_uri())
 
     assert page.locator("main > *").evaluate_all(
         "all => all.slice(0, 4).map(each => each.className || each.tagName)"
@@ -145,9 +145,9 @@ def breaches(page: Page) -> list[Any]:
 
 
 @needs_chromium
-def test_many_producers_are_the_worst_and_the_rest(written: dict[str, tuple[Path, str]], browser: Browser) -> None:
+def test_many_producers_are_the_worst_and_the_rest(job_outputs: dict[str, tuple[Path, str]], browser: Browser) -> None:
     page = browser.new_page()
-    page.goto((written["profile"][0] / "report.html").as_uri())
+    page.goto((job_outputs["profile"][0] / "report.html").as_uri())
 
     table = page.locator("table", has_text=f"the 12 worst of {CROWD}")
 

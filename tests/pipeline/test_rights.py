@@ -21,11 +21,11 @@ from pyspark.sql import SparkSession
 
 from sluicegate.pipeline import plan_replay, replay
 from sluicegate.pipeline.jobs.repair import rights
-from sluicegate.pipeline.kafka.rights import Resource, Right, RightOperation, missing
+from sluicegate.pipeline.kafka.rights import BrokerOperation, RequiredAcl, Resource, missing
 from sluicegate.pipeline.topics import Topics
 from sluicegate.pipeline.writing.record_writers import CannotWriteTopic
 from tests.broker.eventually import eventually
-from tests.integration.secure_brokers import Guarded, login
+from tests.integration.secure_brokers import GuardedBroker, login
 from tests.pipeline.commands import run, summary
 from tests.pipeline.polluted import UNLIMITED
 
@@ -43,12 +43,12 @@ _RESOURCES = {
 
 
 @pytest.fixture
-def bob(guarded: Guarded) -> dict[str, str]:
+def settings_of_bob(guarded: GuardedBroker) -> dict[str, str]:
     return login(USER, "secret") | {"ssl.ca.location": str(guarded.authority.file)}
 
 
 def topic_of(
-    guarded: Guarded, name: str, times: list[int], headers: list[tuple[str, str | bytes | None]] | None = None
+    guarded: GuardedBroker, name: str, times: list[int], headers: list[tuple[str, str | bytes | None]] | None = None
 ) -> str:
     """A topic of the administrator's, with records of these times."""
     admin = guarded.admin()
@@ -86,22 +86,26 @@ def acls_in(message: str) -> list[str]:
     return re.findall(r"kafka-acls [^;\n]*", message)
 
 
-RIGHTS: list[Callable[[str], Right]] = [
-    lambda name: Right(Resource.GROUP, name, RightOperation.READ),
-    lambda name: Right(Resource.TRANSACTIONAL_ID, f"{name}.0", RightOperation.WRITE),
-    *(lambda name, each=each: Right(Resource.TOPIC, name, each) for each in RightOperation),
+RIGHTS: list[Callable[[str], RequiredAcl]] = [
+    lambda name: RequiredAcl(Resource.GROUP, name, BrokerOperation.READ),
+    lambda name: RequiredAcl(Resource.TRANSACTIONAL_ID, f"{name}.0", BrokerOperation.WRITE),
+    *(lambda name, each=each: RequiredAcl(Resource.TOPIC, name, each) for each in BrokerOperation),
 ]
 
 
 @pytest.mark.parametrize("right_of", RIGHTS)
 @pytest.mark.parametrize("exists", [True, False])
-def test_each_right_is_reported_as_missing_until_it_is_granted(
-    right_of: Callable[[str], Right], exists: bool, guarded: Guarded, bob: dict[str, str], request: Any
+def test_each_acl_is_reported_as_missing_until_it_is_granted(
+    right_of: Callable[[str], RequiredAcl],
+    exists: bool,
+    guarded: GuardedBroker,
+    settings_of_bob: dict[str, str],
+    request: Any,
 ) -> None:
     name = re.sub(r"\W", "-", request.node.name)
     if exists:
         topic_of(guarded, name, [])
-    right, cluster = right_of(name), Topics(guarded.kafka.bootstrap, (name,), bob).cluster()
+    right, cluster = right_of(name), Topics(guarded.kafka.bootstrap, (name,), settings_of_bob).cluster()
     admin = guarded.admin()
     try:
         assert missing(cluster, [right]) == [right]
@@ -117,19 +121,19 @@ def test_each_right_is_reported_as_missing_until_it_is_granted(
 
 @pytest.mark.long
 def test_a_dry_run_of_a_repair_names_missing_acls_that_are_sufficient(
-    guarded: Guarded, bob: dict[str, str], tmp_path: Path
+    guarded: GuardedBroker, settings_of_bob: dict[str, str], tmp_path: Path
 ) -> None:
     topic = topic_of(guarded, "rights-of-a-repair", [1_764_000_000_000_000_000, 1_764_000_000_000])
     config = tmp_path / "client.properties"
-    config.write_text("".join(f"{name}={value}\n" for name, value in bob.items()))
+    config.write_text("".join(f"{name}={value}\n" for name, value in settings_of_bob.items()))
     about = ("repair", "--bootstrap", guarded.kafka.bootstrap, "--topic", topic, "--config", str(config))
     admin, out = guarded.admin(), ("--out", str(tmp_path / "out"))
-    granted(admin, Right(Resource.TOPIC, topic, RightOperation.READ).in_words(f"User:{USER}"))
+    granted(admin, RequiredAcl(Resource.TOPIC, topic, BrokerOperation.READ).in_words(f"User:{USER}"))
 
     blind = run(*about, *out, status=1)
 
     assert blind.startswith(
-        "sluicegate-spark: nothing was written, because rights are missing:\nDESCRIBE_CONFIGS on topic"
+        "sluicegate-spark: nothing was written, because ACLs are missing:\nDESCRIBE_CONFIGS on topic"
     )
     for acl in acls_in(blind):
         granted(admin, acl)
@@ -150,7 +154,9 @@ def test_a_dry_run_of_a_repair_names_missing_acls_that_are_sufficient(
         granted(admin, acl)
     run(*about, *out, "--apply")
     assert summary(tmp_path / "out")["written_by_this_run"] == 2
-    (lacks,) = rights.lacking(Topics(guarded.kafka.bootstrap, (topic,), bob), rights.for_writing([topic]))
+    (lacks,) = rights.missing_acl_sentences(
+        Topics(guarded.kafka.bootstrap, (topic,), settings_of_bob), rights.for_writing([topic])
+    )
     assert lacks == (
         f"WRITE on topic {topic} is missing: kafka-acls --bootstrap-server HOST:PORT --add "
         f"--allow-principal User:{USER} --operation Write --topic {topic}"
@@ -159,7 +165,7 @@ def test_a_dry_run_of_a_repair_names_missing_acls_that_are_sufficient(
 
 @pytest.mark.long
 def test_a_dry_run_of_a_replay_names_missing_acls_that_are_sufficient(
-    spark: SparkSession, guarded: Guarded, bob: dict[str, str], tmp_path: Path
+    spark: SparkSession, guarded: GuardedBroker, settings_of_bob: dict[str, str], tmp_path: Path
 ) -> None:
     admin, bootstrap, time_ms = guarded.admin(), guarded.kafka.bootstrap, 1_764_000_000_000
     target = topic_of(guarded, "rights-of-a-replay", [])
@@ -174,25 +180,25 @@ def test_a_dry_run_of_a_replay_names_missing_acls_that_are_sufficient(
 
     def lacks(work: Any) -> list[str]:
         """In the words of the error; the ACLs in it are given."""
-        with pytest.raises(CannotWriteTopic, match="nothing was written, because rights are missing") as raised:
-            work(spark, bootstrap, dead, tmp_path / "out", file, settings=bob, fix="unit")
+        with pytest.raises(CannotWriteTopic, match="nothing was written, because ACLs are missing") as raised:
+            work(spark, bootstrap, dead, tmp_path / "out", file, settings=settings_of_bob, fix="unit")
         for acl in acls_in(str(raised.value)):
             granted(admin, acl)
         return str(raised.value).splitlines()[1:]
 
-    for operation in (RightOperation.READ, RightOperation.DESCRIBE_CONFIGS):
-        granted(admin, Right(Resource.TOPIC, dead, operation).in_words(f"User:{USER}"))
+    for operation in (BrokerOperation.READ, BrokerOperation.DESCRIBE_CONFIGS):
+        granted(admin, RequiredAcl(Resource.TOPIC, dead, operation).in_words(f"User:{USER}"))
     group = [line.partition(": ")[0] for line in lacks(plan_replay)]
     assert [re.sub(r"\.[^. ]* is", ".ID is", line) for line in group] == [
         f"READ on group sluicegate-replay.{dead}.ID is missing"
     ]
-    dry = plan_replay(spark, bootstrap, dead, tmp_path / "out", file, settings=bob, fix="unit")
+    dry = plan_replay(spark, bootstrap, dead, tmp_path / "out", file, settings=settings_of_bob, fix="unit")
     named = [line.partition(": ")[0] for line in dry.warnings if "is missing" in line]
     assert named[0].startswith(f"WRITE on transactional-id sluicegate-replay.{dead}.")
     assert named[1:] == [f"WRITE on topic {target} is missing"]
 
     assert len(lacks(replay)) == 1
     assert len(lacks(replay)) == 1
-    assert replay(spark, bootstrap, dead, tmp_path / "out", file, settings=bob, fix="unit").summary["topics"] == {
-        dead: {"records": 1, "replayed": 1, "corrected": 1, "remaining": 0}
-    }
+    assert replay(spark, bootstrap, dead, tmp_path / "out", file, settings=settings_of_bob, fix="unit").summary[
+        "topics"
+    ] == {dead: {"records": 1, "replayed": 1, "corrected": 1, "remaining": 0}}

@@ -5,7 +5,7 @@ import pytest
 from sluicegate.pipeline.kafka.cluster import KafkaCluster
 from sluicegate.pipeline.kafka.connection import BrokerUnreachable
 from sluicegate.pipeline.kafka.settings import client_settings
-from tests.integration.secure_brokers import TOPIC, Guarded
+from tests.integration.secure_brokers import TOPIC, GuardedBroker
 
 
 def rejected(bootstrap: str, settings: dict[str, str]) -> str:
@@ -19,7 +19,7 @@ def rejected(bootstrap: str, settings: dict[str, str]) -> str:
 
 
 @pytest.mark.parametrize("protocol", ["plaintext", "ssl"])
-def test_suggests_sasl_ssl_for_a_listener_with_tls_and_login(guarded: Guarded, protocol: str) -> None:
+def test_suggests_sasl_ssl_for_a_listener_with_tls_and_login(guarded: GuardedBroker, protocol: str) -> None:
     """Plaintext is answered with an alert of TLS; TLS without a login is cut off after the first request."""
     settings = {"security.protocol": protocol, "ssl.ca.location": str(guarded.authority.file)}
 
@@ -33,7 +33,7 @@ def test_reports_tls_to_a_plaintext_listener(kafka_bootstrap: str) -> None:
     assert "this client uses security.protocol=ssl." in rejected(kafka_bootstrap, {"security.protocol": "ssl"})
 
 
-def test_an_untrusted_certificate_is_not_reported_as_a_wrong_protocol(guarded: Guarded) -> None:
+def test_an_untrusted_certificate_is_not_reported_as_a_wrong_protocol(guarded: GuardedBroker) -> None:
     report = rejected(guarded.kafka.bootstrap, {"security.protocol": "ssl"})
 
     assert "certificate verify failed" in report

@@ -25,7 +25,7 @@ OFFSETS = "__consumer_offsets"
 
 
 @dataclass
-class Written:
+class TopicsInCluster:
     """A cluster with two topics of orders and one of payments, each with ten records, and the topic of groups."""
 
     bootstrap: str
@@ -34,7 +34,7 @@ class Written:
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Written]:
+def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TopicsInCluster]:
     kafka = Kafka(KAFKA_NEW, tmp_path_factory.mktemp("selection"))
     try:
         address = kafka.start().bootstrap
@@ -49,12 +49,12 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Written]:
         eventually(lambda: OFFSETS in consumer.list_topics(timeout=30).topics or consumer.subscribe([payments])
                    or consumer.poll(0.2), what=OFFSETS)  # fmt: skip
         consumer.close()
-        yield Written(address, orders, payments)
+        yield TopicsInCluster(address, orders, payments)
     finally:
         kafka.stop()
 
 
-def test_a_glob_an_expression_and_a_name_in_one_run(written: Written, tmp_path: Path) -> None:
+def test_one_run_selects_topics_by_glob_expression_and_name(written: TopicsInCluster, tmp_path: Path) -> None:
     about = ("profile", "--bootstrap", written.bootstrap, "--out", str(tmp_path))
 
     run(*about, "--topic", "/orders-[0-9a-f]{12}/", "--topic", written.payments, "--topic", "order*")
@@ -64,7 +64,7 @@ def test_a_glob_an_expression_and_a_name_in_one_run(written: Written, tmp_path: 
     assert [topic["records"] for topic in topics.values()] == [10, 10, 10]
 
 
-def test_a_whole_cluster_without_internal_topics(written: Written, tmp_path: Path) -> None:
+def test_all_topics_skips_internal_topics_with_a_warning(written: TopicsInCluster, tmp_path: Path) -> None:
     output = run("profile", "--bootstrap", written.bootstrap, "--all-topics", "--out", str(tmp_path))
 
     assert list(summary(tmp_path)["topics"]) == [*written.orders, written.payments]
@@ -84,7 +84,7 @@ def test_a_whole_cluster_without_internal_topics(written: Written, tmp_path: Pat
     ],
 )
 def test_a_pattern_without_a_match_ends_before_anything_begins(
-    asked: tuple[str, ...], output: str, written: Written, tmp_path: Path
+    asked: tuple[str, ...], output: str, written: TopicsInCluster, tmp_path: Path
 ) -> None:
     message = run("profile", "--bootstrap", written.bootstrap, *asked, "--out", str(tmp_path / "out"), status=1)
 
@@ -93,7 +93,7 @@ def test_a_pattern_without_a_match_ends_before_anything_begins(
     assert not (tmp_path / "out").exists()
 
 
-def test_jobs_that_write_take_names(written: Written, tmp_path: Path) -> None:
+def test_commands_that_write_reject_topic_patterns(written: TopicsInCluster, tmp_path: Path) -> None:
     message = run("repair", "--bootstrap", written.bootstrap, "--topic", "orders-*", "--out", str(tmp_path), status=1)
 
     assert (
@@ -102,7 +102,7 @@ def test_jobs_that_write_take_names(written: Written, tmp_path: Path) -> None:
     assert only_names(["b", "a", "b"]) == Selection(("b", "a"))
 
 
-class Many:
+class ManyTopics:
     """A cluster with so many topics."""
 
     def __init__(self, count: int) -> None:
@@ -113,15 +113,15 @@ class Many:
 
 
 def test_more_topics_than_a_run_takes_are_rejected() -> None:
-    assert len(selection(Many(10_000), ["*"]).names) == 10_000
+    assert len(selection(ManyTopics(10_000), ["*"]).names) == 10_000
     with pytest.raises(BadSelection, match=r"10,001 topics match, and the limit for one run is 10,000: use narrower"):
-        selection(Many(10_001), ["orders-*"])
+        selection(ManyTopics(10_001), ["orders-*"])
     with pytest.raises(BadSelection) as raised:
-        selection(Many(10_001), ["paym*"])
+        selection(ManyTopics(10_001), ["paym*"])
     assert len(str(raised.value)) < 400
 
 
-def test_a_topic_that_is_named_is_no_longer_left_out() -> None:
+def test_an_internal_topic_is_selected_if_it_is_named() -> None:
     class Own:
         def topics(self) -> list[ClusterTopic]:
             return [

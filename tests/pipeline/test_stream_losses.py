@@ -13,7 +13,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline.jobs.extract import job as extraction
-from sluicegate.pipeline.jobs.extract.built_in import BuiltIn
+from sluicegate.pipeline.jobs.extract.built_in import BuiltInExtractor
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.source.losses import LogStates, LostOffsets, Position, report_losses, surviving_ranges
@@ -71,7 +71,7 @@ def log(first: int, end: int, topic_id: str = "a") -> LogStates:
         (Position({}), at(20), log(0, 20), (0, 20), None),
     ],
 )
-def test_positions_are_compared_with_the_log(
+def test_a_streams_positions_outside_of_the_log_are_reported_as_lost(
     start: Position, end: Position, now: LogStates, read: tuple[int, int] | None, output: str | None
 ) -> None:
     ranges, lost = surviving_ranges(start, end, now)
@@ -231,13 +231,13 @@ def test_an_extraction_reports_records_that_were_deleted_before_it_read_them(
     write(kafka_bootstrap, topic, 30)
     topics, results = Topics(kafka_bootstrap, (topic,)), Results(spark, str(tmp_path))
     results.make()
-    extraction.run(spark, topics, results, BuiltIn("skip"), 1000)
+    extraction.run(spark, topics, results, BuiltInExtractor("skip"), 1000)
     _delete_records(kafka_bootstrap, topic)
 
     lost = f"{topic}-0: was read up to offset 30, and begins at offset 50: offsets 30 to 49 are gone"
     with pytest.raises(extraction.RecordsMissing, match=lost):
-        extraction.run(spark, topics, results, BuiltIn("skip"), 1000)
-    extraction.run(spark, replace(topics, skip_missing=True), results, BuiltIn("skip"), 1000)
+        extraction.run(spark, topics, results, BuiltInExtractor("skip"), 1000)
+    extraction.run(spark, replace(topics, skip_missing=True), results, BuiltInExtractor("skip"), 1000)
 
     summary = extraction.summary_of(topics, results)
     assert summary["topics"][topic]["records"] == 40

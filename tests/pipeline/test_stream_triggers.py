@@ -54,7 +54,7 @@ def topic(kafka_bootstrap: str) -> str:
 
 @pytest.mark.skipif(spark_version != "4.0.0", reason="Spark's own source is installed for 4.0.0")
 @pytest.mark.parametrize("trigger", TRIGGERS)
-def test_sparks_own_source_limits_batches_so(
+def test_sparks_own_source_has_the_expected_batch_sizes(
     trigger: str, spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path
 ) -> None:
     assert batches(spark, kafka_bootstrap, topic, tmp_path, trigger, source="kafka") == BATCHES[trigger]

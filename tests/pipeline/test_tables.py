@@ -70,7 +70,7 @@ def test_profiles_of_two_topics_coexist_and_a_repeated_one_replaces_itself(
 
 # Delta's way to replace a topic's rows is a profile's.
 @pytest.mark.parametrize("form", [form for form in FORMATS if form != "delta"])
-def test_a_validation_made_twice_is_there_once(
+def test_a_repeated_audit_replaces_its_rows(
     kafka_bootstrap: str, polluter: Polluter, tmp_path: Path, form: str
 ) -> None:
     file, tables = tmp_path / "sluicegate.yaml", tmp_path / "lake"

@@ -3,12 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.pipeline.source.tasks import shared_out
+from sluicegate.pipeline.source.tasks import distributed
 
 
 @given(st.lists(st.integers(0, 1000), max_size=60), st.integers(1, 12))
-def test_each_item_is_dealt_once_and_no_task_is_much_larger_than_another(sizes: list[int], at_most: int) -> None:
-    groups = shared_out(sizes, lambda size: size, at_most)
+def test_each_item_is_in_one_task_and_tasks_have_similar_sizes(sizes: list[int], at_most: int) -> None:
+    groups = distributed(sizes, lambda size: size, at_most)
 
     assert sorted(size for group in groups for size in group) == sorted(sizes)
     assert len(groups) == min(len(sizes), at_most)

@@ -15,7 +15,7 @@ import pytest
 from sluicegate.pipeline.progress_line import ReadOffsets
 from tests.broker.child_processes import ending_with_tests
 from tests.integration.topics import create_topic
-from tests.pipeline.commands import COMMAND, ENVIRONMENT, run_anew
+from tests.pipeline.commands import COMMAND, ENVIRONMENT, run_in_new_process
 from tests.pipeline.large_partition import large_partition
 from tests.pipeline.polluted import HOUR, UNLIMITED, Polluter
 from tests.pipeline.repairs import now_ms
@@ -31,7 +31,7 @@ _MOVE = re.compile(r"profile: ([0-9,]+)(?: of ([0-9,]+))? offsets read(?: \(\d+ 
 _OF_OTHERS = (b"", b"\xff", b"[]", b"7", b'["other","a/1",5]', b'["token",1,5]', b'["token","a",{}]')
 
 
-def in_terminal(width: int, *arguments: str) -> str:
+def run_in_terminal(width: int, *arguments: str) -> str:
     """All that a command writes to a terminal of that width."""
     ours, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
@@ -60,7 +60,7 @@ def test_a_large_partition_moves_by_offsets_and_nothing_else_is_shown(kafka_boot
     topic, log = large_partition(kafka_bootstrap, now_ms(), batches=300), tmp_path / "spark.log"
     about = ("--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(tmp_path / "out"))
 
-    message = in_terminal(80, "profile", *about, "--spark-log", str(log))
+    message = run_in_terminal(80, "profile", *about, "--spark-log", str(log))
 
     chunks = re.split(r"\r\x1b\[K|\r?\n", message)
     moves = [
@@ -75,11 +75,11 @@ def test_a_large_partition_moves_by_offsets_and_nothing_else_is_shown(kafka_boot
     assert "incubator" in log.read_text()
 
 
-def test_a_task_that_fails_is_one_line(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_a_failing_task_is_an_error_of_one_line(kafka_bootstrap: str, tmp_path: Path) -> None:
     polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=60, span_ms=HOUR)
     about = ("--bootstrap", kafka_bootstrap, "--topic", polluted.topic, "--out", str(tmp_path / "out"))
 
-    message = run_anew("extract", *about, "--extractor", "fail", status=1)
+    message = run_in_new_process("extract", *about, "--extractor", "fail", status=1)
 
     assert message.startswith("sluicegate-spark: ")
     assert len(message.splitlines()) == 1, message
@@ -89,13 +89,13 @@ def test_a_file_for_sparks_lines_that_cannot_be_written_is_one_line(kafka_bootst
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     about = ("--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(tmp_path / "out"))
 
-    message = run_anew("profile", *about, "--spark-log", str(tmp_path / "no" / "such.log"), status=1)
+    message = run_in_new_process("profile", *about, "--spark-log", str(tmp_path / "no" / "such.log"), status=1)
 
     log = tmp_path / "no" / "such.log"
     assert message == f"sluicegate-spark: --spark-log {log} cannot be written: No such file or directory\n"
 
 
-def test_counts_of_processes_add_up_and_restart_with_the_next_plan() -> None:
+def test_progress_counts_add_up_over_tasks_and_restart_with_a_plan() -> None:
     reading = ReadOffsets("token")
     reading.plan(1000)
     for process, count in (("a/1", 300), ("a/2", 200), ("a/1", 500)):
@@ -112,7 +112,7 @@ def test_counts_of_processes_add_up_and_restart_with_the_next_plan() -> None:
 @pytest.mark.parametrize(
     "datagram", [b"", b"\xff", b"[]", b"7", b'["other","a/1",5]', b'["token",1,5]', b'["token","a",{}]']
 )
-def test_a_datagram_of_somebody_else_counts_nothing(datagram: bytes) -> None:
+def test_invalid_or_foreign_progress_datagrams_are_ignored(datagram: bytes) -> None:
     reading = ReadOffsets("token")
     reading.plan(10)
 

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from sluicegate.pipeline.jobs.verify.job import plan_in, verify
 from sluicegate.pipeline.kafka import fetching
 from sluicegate.pipeline.kafka.cluster import KafkaCluster, OffsetRange, TopicPartition
-from sluicegate.pipeline.kafka.fetching import DataLoss, EmptyResponses, RemoteSilence
+from sluicegate.pipeline.kafka.fetching import DataLoss, EmptyResponses, RemoteRecordsMissing
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
 from tests.broker.kafka import Kafka
@@ -39,7 +39,7 @@ def slow_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
         kafka.stop()
 
 
-def story(now: int) -> tuple[list[int], list[int]]:
+def true_and_written_times(now: int) -> tuple[list[int], list[int]]:
     """Times as they were meant, and as they were written: damage at the head, live records, a backfill of five years
     ago and damage in it, live again, damage in it, and damage to the end.
     """
@@ -63,7 +63,7 @@ def story(now: int) -> tuple[list[int], list[int]]:
 def test_every_record_of_a_damaged_topic_is_accounted_for(
     spark: SparkSession, slow_store: Kafka, tmp_path: Path, make: Callable[[Kafka, list[int]], str]
 ) -> None:
-    meant, written = story(now_ms())
+    meant, written = true_and_written_times(now_ms())
     topic, bootstrap = make(slow_store, written), slow_store.bootstrap
 
     found = profiled(spark, bootstrap, topic, tmp_path / "profile")
@@ -81,7 +81,7 @@ def test_every_record_of_a_damaged_topic_is_accounted_for(
     assert found["records"] == RECORDS
     assert {damage: count for damage, count in found["damage"].items() if count} == counts
     assert done["written_by_this_run"] == RECORDS
-    assert (done["topics"][topic]["repaired"], done["topics"][topic]["sound_looking"]) == (counts, 0)
+    assert (done["topics"][topic]["repaired"], done["topics"][topic]["valid_looking"]) == (counts, 0)
     assert (same["same"], same["repairs"]) == (True, counts)
     clean = read_by_a_client(bootstrap, f"{topic}-clean")
     assert sorted(clean) == list(range(RECORDS))
@@ -127,9 +127,9 @@ def test_an_empty_response_is_the_end_only_if_the_leader_stores_the_offset() -> 
     remote = EmptyResponses(Leader(readable_to=90, local_start=51), OffsetRange(OF, 0, 90), committed=True)
     unsettled = EmptyResponses(Leader(readable_to=49, local_start=0), OffsetRange(OF, 0, 90), committed=True)
 
-    assert [compacted.is_the_end(50, 90) for _ in range(2)] == [False, True]
-    assert [remote.is_the_end(50, 90) for _ in range(5)] == [False] * 5
-    assert [unsettled.is_the_end(50, 90) for _ in range(5)] == [False] * 5
+    assert [compacted.is_range_complete(50, 90) for _ in range(2)] == [False, True]
+    assert [remote.is_range_complete(50, 90) for _ in range(5)] == [False] * 5
+    assert [unsettled.is_range_complete(50, 90) for _ in range(5)] == [False] * 5
 
 
 def test_missing_remote_records_end_the_job_with_a_fix(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,9 +137,11 @@ def test_missing_remote_records_end_the_job_with_a_fix(monkeypatch: pytest.Monke
     remote = EmptyResponses(Leader(readable_to=90, local_start=51), OffsetRange(OF, 0, 90), committed=True)
     cut_off = EmptyResponses(Leader(readable_to=49, local_start=0), OffsetRange(OF, 0, 90), committed=True)
 
-    assert not remote.is_the_end(50, 90)
-    with pytest.raises(RemoteSilence, match=r"no records at offset 50.* below 51 .*remote\.fetch\.max\.wait\.ms"):
-        remote.is_the_end(50, 90)
-    assert not cut_off.is_the_end(50, 49)
+    assert not remote.is_range_complete(50, 90)
+    with pytest.raises(
+        RemoteRecordsMissing, match=r"no records at offset 50.* below 51 .*remote\.fetch\.max\.wait\.ms"
+    ):
+        remote.is_range_complete(50, 90)
+    assert not cut_off.is_range_complete(50, 49)
     with pytest.raises(DataLoss, match="t-0: offsets 50 to 89 are gone"):
-        cut_off.is_the_end(50, 49)
+        cut_off.is_range_complete(50, 49)

@@ -86,7 +86,7 @@ def test_every_record_is_counted_once_exactly_or_in_sums(
             assert row["latest"] // MINUTE_MS == row["earliest"] // MINUTE_MS
 
 
-def test_sound_records_in_order_are_one_row_a_minute() -> None:
+def test_valid_records_in_order_are_one_row_a_minute() -> None:
     batches = [([Rec(NOW - 600_000 + i * 100 + j) for j in range(20)], LZ4) for i in range(0, 5000, 20)]
 
     found, records = counts_of(batches)

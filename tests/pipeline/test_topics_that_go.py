@@ -86,7 +86,7 @@ def watching(spark: SparkSession, bootstrap: str, out: Path, *topics: str) -> Wa
     return found
 
 
-def taken(found: Watch) -> int:
+def run_all_batches(found: Watch) -> int:
     """All that there is now; how many batches that made."""
     count = 0
     while found.batch() is not None:
@@ -101,21 +101,21 @@ def test_a_watch_continues_without_a_topic_that_is_deleted_and_resumes_it_when_i
     found = watching(spark, kafka_bootstrap, tmp_path, stays, goes)
     for topic in (stays, goes):
         write(kafka_bootstrap, topic, 30)
-    assert taken(found) == 1
+    assert run_all_batches(found) == 1
     assert found.take_notices() == []
 
     delete(kafka_bootstrap, goes)
     write(kafka_bootstrap, stays, 10)
-    assert taken(found) == 1
+    assert run_all_batches(found) == 1
 
     was = f"{goes} was deleted: its counts stay, and it is watched again if it is recreated"
     assert found.take_notices() == [was]
     assert found.summary()["deleted"] == [goes]
-    assert taken(found) == 0
+    assert run_all_batches(found) == 0
     assert found.take_notices() == []
     recreate(kafka_bootstrap, goes)
     write(kafka_bootstrap, goes, 40, unit=1000)
-    assert taken(found) == 1
+    assert run_all_batches(found) == 1
 
     again = f"{goes} was recreated (its topic id changed): it is read from its beginning"
     assert found.take_notices() == [again]
@@ -161,7 +161,7 @@ def test_a_watch_reports_a_topic_that_is_deleted_between_planning_and_reading(
         return read(self, chunks)
 
     monkeypatch.setattr(Watch, "_read", late)
-    assert taken(found) == 1
+    assert run_all_batches(found) == 1
 
     if becomes == "recreated":
         assert counted(spark, tmp_path) == {"none": 30, "microseconds": 50}
@@ -178,11 +178,11 @@ def test_a_watch_waits_for_deleted_topics_and_sees_added_partitions(
     found = watching(spark, kafka_bootstrap, tmp_path, topic)
     delete(kafka_bootstrap, topic)
 
-    assert taken(found) == 0
+    assert run_all_batches(found) == 0
     assert len(found.take_notices()) == 1
     recreate(kafka_bootstrap, topic, partitions=2)
     write(kafka_bootstrap, topic, 10, partition=1)
-    assert taken(found) == 1
+    assert run_all_batches(found) == 1
     assert counted(spark, tmp_path, "partition") == {1: 10}
 
 

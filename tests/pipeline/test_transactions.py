@@ -10,13 +10,13 @@ from sluicegate.pipeline.writing.record_writers import CannotWriteTopic, ExactWr
 from sluicegate.pipeline.writing.transactions import Transactions, transactions
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import UNLIMITED
-from tests.pipeline.replays import Read, read_back
+from tests.pipeline.replays import ConsumedRecord, read_back
 
 H: Headers = [(b"h", b"1"), ("é".encode(), None)]
 MOMENT = 1_790_000_000_000
 
 
-class Places:
+class TransactionTopics:
     """A partition that is read, a topic of two partitions that is written, and what writes there."""
 
     def __init__(self, bootstrap: str) -> None:
@@ -29,16 +29,16 @@ class Places:
         topics = Topics(self.bootstrap, (self.of.topic,))
         return Writing(f"writers-{self.topic}", 1 << 20, "lz4", topics, self.topic, is_exact)
 
-    def back(self) -> list[Read]:
+    def back(self) -> list[ConsumedRecord]:
         return read_back(self.bootstrap, self.topic)
 
 
 @pytest.fixture
-def places(kafka_bootstrap: str) -> Places:
-    return Places(kafka_bootstrap)
+def places(kafka_bootstrap: str) -> TransactionTopics:
+    return TransactionTopics(kafka_bootstrap)
 
 
-class Stumbled(Exception):
+class WritingInterrupted(Exception):
     """Something in the middle of writing."""
 
 
@@ -49,9 +49,11 @@ def write(target: Transactions, to: TopicPartition, *values: bytes) -> None:
 
 @pytest.mark.parametrize("second", [False, True])
 @pytest.mark.parametrize("first", [False, True])
-def test_each_writer_resumes_after_the_other_kind(places: Places, first: bool, second: bool) -> None:
+def test_exact_and_ordinary_writers_resume_after_each_other(
+    places: TransactionTopics, first: bool, second: bool
+) -> None:
     other = TopicPartition(places.topic, 1)
-    with pytest.raises(Stumbled), transactions(places.of, places.writing(first)) as target:
+    with pytest.raises(WritingInterrupted), transactions(places.of, places.writing(first)) as target:
         assert target.before() is None
         target.begin()
         write(target, places.to, b"a", b"b")
@@ -60,7 +62,7 @@ def test_each_writer_resumes_after_the_other_kind(places: Places, first: bool, s
         assert target.ends == {places.to: 1, other: 0}
         target.begin()
         write(target, places.to, b"aborted", *([b"x" * 700_000] * 3))
-        raise Stumbled
+        raise WritingInterrupted
 
     with transactions(places.of, places.writing(second)) as target:
         assert target.before() == WriteProgress(7, 3, "plan")
@@ -73,17 +75,19 @@ def test_each_writer_resumes_after_the_other_kind(places: Places, first: bool, s
 
     headers = [(name.decode(), value) for name, value in H]
     assert places.back() == [
-        *(Read(0, MOMENT, b"k", value, headers) for value in (b"a", b"b", b"c")),
-        Read(1, MOMENT, None, None, []),
+        *(ConsumedRecord(0, MOMENT, b"k", value, headers) for value in (b"a", b"b", b"c")),
+        ConsumedRecord(1, MOMENT, None, None, []),
     ]
 
 
 @pytest.mark.parametrize("is_exact", [False, True])
 @pytest.mark.parametrize("moment", ["before the first response", "after it", "in the middle", "before the commit"])
-def test_a_run_reports_that_another_took_over(places: Places, moment: str, is_exact: bool) -> None:
+def test_a_run_fails_when_another_takes_over_its_transactional_id(
+    places: TransactionTopics, moment: str, is_exact: bool
+) -> None:
     writing = places.writing(is_exact)
 
-    def taken_over() -> None:
+    def write_until_taken_over() -> None:
         with transactions(places.of, writing) as first:
             first.begin()
             if moment != "before the commit":
@@ -98,7 +102,7 @@ def test_a_run_reports_that_another_took_over(places: Places, moment: str, is_ex
 
     expected = f"{places.of} to {places.topic}: another run writes with the same transactional.id"
     with pytest.raises(CannotWriteTopic, match=expected):
-        taken_over()
+        write_until_taken_over()
 
     assert places.back() == []
 
@@ -114,7 +118,7 @@ def send(target: Transactions, to: TopicPartition) -> None:
 
 
 @pytest.mark.parametrize("name", [b"\xff", b"a\0b"])
-def test_librdkafka_never_changes_a_record_silently(places: Places, name: bytes) -> None:
+def test_librdkafka_never_changes_a_record_silently(places: TransactionTopics, name: bytes) -> None:
     def wrong(timestamp: int, headers: Headers) -> None:
         with transactions(places.of, places.writing(is_exact=False)) as target:
             target.begin()
@@ -129,7 +133,7 @@ def test_librdkafka_never_changes_a_record_silently(places: Places, name: bytes)
 
 
 @pytest.mark.parametrize("is_exact", [False, True])
-def test_records_that_no_broker_stores_are_not_committed(places: Places, is_exact: bool) -> None:
+def test_records_that_no_broker_stores_are_not_committed(places: TransactionTopics, is_exact: bool) -> None:
     missing = TopicPartition(places.topic, 2)
 
     def nowhere() -> None:
@@ -148,7 +152,7 @@ def test_records_that_no_broker_stores_are_not_committed(places: Places, is_exac
 
 
 @pytest.mark.parametrize("is_exact", [False, True])
-def test_an_error_of_reading_is_not_an_error_of_writing(places: Places, is_exact: bool) -> None:
+def test_an_error_of_reading_is_not_an_error_of_writing(places: TransactionTopics, is_exact: bool) -> None:
     with pytest.raises(TopicUnknown), transactions(places.of, places.writing(is_exact)) as target:
         target.begin()
         raise TopicUnknown("the source is gone")

@@ -49,7 +49,7 @@ def damaged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Kafka, s
         yield kafka, topic, file.read_bytes()[start:end]
 
 
-def test_a_profile_counts_the_rest_and_names_it(
+def test_a_profile_reports_an_unreadable_batch_and_counts_the_rest(
     spark: SparkSession, damaged: tuple[Kafka, str, bytes], tmp_path: Path
 ) -> None:
     kafka, topic, stored = damaged

@@ -9,14 +9,14 @@ from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline.jobs.profile.clock import Clock
-from sluicegate.pipeline.jobs.verify.job import DIFFERENCES, NotThePlan, plan_in, verify
+from sluicegate.pipeline.jobs.verify.job import DIFFERENCES, PlanMismatch, plan_in, verify
 from sluicegate.pipeline.jobs.verify.repairs import out_of_bounds
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import DAY, UNLIMITED
-from tests.pipeline.repairs import now_ms, repaired, verified
+from tests.pipeline.repairs import now_ms, repaired, verify_clean_topic
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
 
@@ -99,12 +99,12 @@ def test_verify_reports_each_kind_of_difference(
         ("future", 1_964_000_000_000, 1_784_000_000_000, 1),  # half a year behind all others
     ],
 )
-def test_a_declared_repair_must_be_right(
+def test_verify_recalculates_each_declared_repair(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, damage: str, before: int, after: int, wrong: int
 ) -> None:
     bad = {"key": "k", "value": "v", "timestamp": before, "partition": 0}
     source = written(kafka_bootstrap, [bad, *rows()])
-    message = declared(source, damage, before)
+    message = repair_headers(source, damage, before)
     target = written(kafka_bootstrap, [{**bad, "timestamp": after, "headers": message}, *rows()])
 
     found = verify(spark, Topics(kafka_bootstrap, (source,)), target, Results(spark, str(tmp_path)), now_ms())
@@ -117,7 +117,7 @@ def test_a_declared_repair_must_be_right(
     assert found["same"] is (wrong == 0)
 
 
-def declared(source: str, damage: str, before: int) -> list[tuple[str, bytes]]:
+def repair_headers(source: str, damage: str, before: int) -> list[tuple[str, bytes]]:
     return [
         ("sluicegate.origin", f"{source}/0/0".encode()),
         ("sluicegate.timestamp", str(before).encode()),
@@ -133,19 +133,19 @@ OWN = [
 
 
 @pytest.mark.parametrize("headers", OWN)
-def test_headers_of_a_records_own_are_kept_and_compared(
+def test_a_repair_keeps_a_records_own_headers(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, headers: Any
 ) -> None:
     """Whatever their names, repaired and not."""
-    sound, bad = 1_764_000_000_000, 1_764_000_000_000_000_000
+    valid, bad = 1_764_000_000_000, 1_764_000_000_000_000_000
     records = [
-        {"value": str(i), "timestamp": t, "partition": 0, "headers": headers} for i, t in enumerate([sound, bad])
+        {"value": str(i), "timestamp": t, "partition": 0, "headers": headers} for i, t in enumerate([valid, bad])
     ]
     topic = written(kafka_bootstrap, records, partitions=1)
 
     repaired(spark, kafka_bootstrap, topic, tmp_path / "repair")
 
-    found = verified(spark, kafka_bootstrap, topic, tmp_path / "verify")
+    found = verify_clean_topic(spark, kafka_bootstrap, topic, tmp_path / "verify")
     assert (found["same"], found["repairs"]) == (True, {"nanoseconds": 1})
 
 
@@ -154,7 +154,7 @@ def test_records_of_an_earlier_repair_are_copies_unless_repaired_again(
 ) -> None:
     """As if a clean topic took the name of its source."""
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
-    before = declared(topic, "zero", -5)
+    before = repair_headers(topic, "zero", -5)
     times = [1_764_000_000_000, NANOSECONDS, 1_764_000_000_002, NANOSECONDS]
     producer = Producer({"bootstrap.servers": kafka_bootstrap})
     for i, time in enumerate(times):
@@ -163,7 +163,7 @@ def test_records_of_an_earlier_repair_are_copies_unless_repaired_again(
 
     repaired(spark, kafka_bootstrap, topic, tmp_path / "repair")
 
-    found = verified(spark, kafka_bootstrap, topic, tmp_path / "verify")
+    found = verify_clean_topic(spark, kafka_bootstrap, topic, tmp_path / "verify")
     assert (found["same"], found["differences"]["repaired wrongly"]) == (True, 0)
     assert found["repairs"] == {"nanoseconds": 2}
 
@@ -172,13 +172,17 @@ def test_a_record_written_back_to_its_source_is_not_a_repair(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     """Two records of the target are the same, with the same headers: one was repaired, the other copied."""
-    bad, sound = ({"value": "v", "timestamp": t, "partition": 0} for t in (NANOSECONDS, NANOSECONDS // 1_000_000 + 1))
-    source = written(kafka_bootstrap, [bad, sound], partitions=1)
-    fixed = {**bad, "timestamp": NANOSECONDS // 1_000_000, "headers": declared(source, "nanoseconds", NANOSECONDS)}
+    bad, valid = ({"value": "v", "timestamp": t, "partition": 0} for t in (NANOSECONDS, NANOSECONDS // 1_000_000 + 1))
+    source = written(kafka_bootstrap, [bad, valid], partitions=1)
+    fixed = {
+        **bad,
+        "timestamp": NANOSECONDS // 1_000_000,
+        "headers": repair_headers(source, "nanoseconds", NANOSECONDS),
+    }
     producer = Producer({"bootstrap.servers": kafka_bootstrap})
     producer.produce(source, **fixed)
     assert producer.flush(30) == 0
-    whole, less = (written(kafka_bootstrap, rows, 1) for rows in ([fixed, sound, fixed], [fixed, fixed]))
+    whole, less = (written(kafka_bootstrap, rows, 1) for rows in ([fixed, valid, fixed], [fixed, fixed]))
     topics, results = Topics(kafka_bootstrap, (source,)), Results(spark, str(tmp_path))
 
     same, differs = (verify(spark, topics, target, results, now_ms()) for target in (whole, less))
@@ -205,7 +209,7 @@ def test_a_header_name_that_is_not_utf_8_is_compared_by_its_bytes(
     assert verify(spark, source, topics[0], Results(spark, str(tmp_path)), now_ms())["same"]
     message = repaired(spark, kafka_bootstrap, topics[0], tmp_path / "repair")["warnings"]
     assert any(f"{topics[0]}-0: 1 records, the first at offset 1, have a header name" in text for text in message)
-    assert verified(spark, kafka_bootstrap, topics[0], tmp_path / "verify")["same"]
+    assert verify_clean_topic(spark, kafka_bootstrap, topics[0], tmp_path / "verify")["same"]
 
 
 def test_verify_with_a_plan_ignores_records_after_the_plan(
@@ -229,7 +233,7 @@ def test_verify_with_a_plan_ignores_records_after_the_plan(
     assert verify(spark, topics, f"{topic}-clean", results, now)["differences"]["missing"] == 2
     others = replace(plan, partitions=tuple(replace(p, clock=Clock.fixed_at(now)) for p in plan.partitions))
     assert verify(spark, topics, f"{topic}-clean", results, now, others)["differences"]["repaired wrongly"] == 10
-    with pytest.raises(NotThePlan, match=f"is for {topic} to {topic}-clean"):
+    with pytest.raises(PlanMismatch, match=f"is for {topic} to {topic}-clean"):
         plan_in(Results(spark, str(tmp_path / "repair")), topic, "other")
 
 
@@ -263,17 +267,17 @@ def test_small_partitions_share_tasks(
 
 def test_estimates_out_of_their_bounds_are_counted_in_however_many_partitions(spark: SparkSession) -> None:
     """A condition for each of a thousand partitions is deeper than Spark's planner goes."""
-    sound = 1_764_000_000_000
+    valid = 1_764_000_000_000
     ours = spark.range(1000).selectExpr(
         *("cast(id as int) AS partition", "id AS offset", "0 AS origin_partition", "id AS origin_offset"),
         "'zero' AS repair",
-        f"if(id % 4 = 0, {sound}, {sound + DAY}) AS timestamp",
+        f"if(id % 4 = 0, {valid}, {valid + DAY}) AS timestamp",
     )
-    message = {"earliest": sound, "latest": sound}
+    message = {"earliest": valid, "latest": valid}
     blocks = [
         {"place": (p, 0), "least": time, "most": time} | message
         for p in range(1000)
-        for time in [sound if p % 4 == 0 else sound + DAY]
+        for time in [valid if p % 4 == 0 else valid + DAY]
     ]
 
     outside = out_of_bounds(ours, blocks, now_ms())

@@ -17,7 +17,7 @@ from sluicegate.pipeline.jobs.violations.events import from_files
 from sluicegate.pipeline.results import Results
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.test_produce import bad
+from tests.integration.test_produce import bad_batch_now
 from tests.integration.topics import UNVALIDATED, VALIDATED, create_topic
 from tests.pipeline.commands import kill_once, run, summary
 from tests.pipeline.events import event, shipped
@@ -34,7 +34,7 @@ def messages(spark: SparkSession, out: Path) -> Counter[str]:
     return Counter(row["message"] for row in spark.read.parquet(str(out / "events")).collect())
 
 
-def test_killed_in_the_middle_it_loses_and_repeats_nothing(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_killed_violations_run_loses_and_repeats_no_event(spark: SparkSession, tmp_path: Path) -> None:
     count = shipped(tmp_path / "shipped", files=24, a_file=50)
     out = tmp_path / "out"
     command = ("violations", "--events", str(tmp_path / "shipped"), "--out", str(out), "--batch", "2")
@@ -130,13 +130,13 @@ def test_rejections_are_read_in_both_formats_with_all_fields(spark: SparkSession
     assert [each.asDict() for each in rows["number 0"]["rules"]] == rules
 
 
-def test_events_of_a_proxy_shipped_to_a_topic(
+def test_violations_are_counted_from_events_in_a_topic(
     spark: SparkSession, kafka_bootstrap: str, proxy: ProxyProcess, tmp_path: Path
 ) -> None:
     rejected = create_topic(kafka_bootstrap, UNVALIDATED, 1)
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
         for _ in range(5):
-            client.produce(9, [topic_data(rejected, (0, bad()))])
+            client.produce(9, [topic_data(rejected, (0, bad_batch_now()))])
     lines = proxy.wait_for_violations(rejected, 5)
     topic = create_topic(kafka_bootstrap, VALIDATED, 2)
     producer = Producer({"bootstrap.servers": kafka_bootstrap})

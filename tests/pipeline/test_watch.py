@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
 from sluicegate.pipeline import Watched, audit, watch
-from sluicegate.pipeline.jobs.watch.progress import OtherWatch, WatchProgress
+from sluicegate.pipeline.jobs.watch.progress import DifferentWatch, WatchProgress
 from sluicegate.pipeline.tables import TableFormat, minor_of, package_of
 from tests.broker.child_processes import ending_with_tests
 from tests.broker.eventually import eventually
@@ -101,7 +101,7 @@ def test_killed_between_and_within_batches_it_counts_every_record_once(
     assert counted(spark, out) == damage_of(polluted)
 
 
-def test_a_batch_that_progress_does_not_know_of_is_written_in_place_of_itself(
+def test_a_watch_overwrites_a_batch_that_its_progress_does_not_list(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer = Writer(kafka_bootstrap)
@@ -125,7 +125,7 @@ def test_a_batch_that_progress_does_not_know_of_is_written_in_place_of_itself(
     assert found.findings.schema.fieldNames()[0] == "id"
 
 
-def test_an_executor_that_is_lost_is_made_up_for(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_a_watch_survives_a_lost_executor(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
     polluted = Polluter(kafka_bootstrap, now_ms(), partitions=4).write(batches=60, span_ms=5 * HOUR)
     out, log = tmp_path / "out", tmp_path / "log"
     about = ("--bootstrap", kafka_bootstrap, "--topic", polluted.topic, "--out", str(out), "--batch", "1500")
@@ -229,7 +229,7 @@ def test_another_watch_keeps_its_tables_elsewhere(spark: SparkSession, kafka_boo
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     watch(spark, kafka_bootstrap, topic, tmp_path)
 
-    with pytest.raises(OtherWatch, match=r"belongs to a watch with tables in .* as parquet: use the same"):
+    with pytest.raises(DifferentWatch, match=r"belongs to a watch with tables in .* as parquet: use the same"):
         watch(spark, kafka_bootstrap, topic, tmp_path, tables=tmp_path / "elsewhere")
 
 
@@ -244,7 +244,7 @@ def test_another_watch_keeps_its_tables_elsewhere(spark: SparkSession, kafka_boo
         (("--webhook", "https://host:port/secret"), "the webhook's address cannot be read: expected https://host/path"),
     ],
 )
-def test_invalid_arguments_are_one_line(
+def test_invalid_arguments_of_a_watch_are_errors_of_one_line(
     kafka_bootstrap: str, tmp_path: Path, arguments: tuple[str, ...], text: str
 ) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)

@@ -33,7 +33,7 @@ def test_a_watch_reads_all_records_first_and_then_new_ones() -> None:
     assert states().chunks(places, 1000) == []
 
 
-def test_limited_and_hidden_records_keep_their_earlier_moment() -> None:
+def test_records_left_for_a_later_batch_keep_their_earlier_moment() -> None:
     some = states(settled=frozenset({A}))
 
     cut = some.chunks({A: WatchedOffset(0, 7), B: WatchedOffset(0, 8)}, 75)
@@ -44,7 +44,7 @@ def test_limited_and_hidden_records_keep_their_earlier_moment() -> None:
     assert [some.place_after(chunk) for chunk in whole] == [WatchedOffset(100, BEGUN), WatchedOffset(50, 8)]
 
 
-def test_deleted_ranges_are_requested_and_reported() -> None:
+def test_ranges_with_deleted_offsets_are_still_requested() -> None:
     assert states(starts=90, b=95).chunks({A: WatchedOffset(80, 7), B: WatchedOffset(95, 7)}, 1000)[
         0
     ].wanted == OffsetRange(A, 80, 100)
@@ -55,7 +55,7 @@ def test_a_topic_that_ends_before_it_was_read_is_not_read_from_there() -> None:
         states().chunks({A: WatchedOffset(101, 7)}, 1000)
 
 
-def test_appends_are_between_the_looks_whatever_the_records() -> None:
+def test_append_times_are_limited_to_the_rounds_of_the_watch() -> None:
     chunk, places = WatchChunk(OffsetRange(A, 0, 4), BEGUN, ENDED), np.arange(4)
     times = np.array([5, BEGUN + 3, BEGUN + 90, ENDED + 60_000])
     shown = replace(AppendTimes.between(0, ENDED + HOUR), offsets=places, times=times)

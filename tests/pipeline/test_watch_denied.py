@@ -7,10 +7,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline import TopicTrouble, watch
-from sluicegate.pipeline.kafka.rights import Resource, Right, RightOperation, missing
+from sluicegate.pipeline.kafka.rights import BrokerOperation, RequiredAcl, Resource, missing
 from sluicegate.pipeline.topics import Topics
 from tests.broker.eventually import eventually
-from tests.integration.secure_brokers import Guarded, login
+from tests.integration.secure_brokers import GuardedBroker, login
 from tests.pipeline.repairs import now_ms
 from tests.pipeline.test_rights import granted, topic_of
 
@@ -22,8 +22,8 @@ USER = "bob"
 GRANT = "kafka-acls --add --allow-principal User:bob --operation {} --topic {}"
 
 
-def test_a_watch_goes_on_without_denied_topics_until_they_are_granted(
-    spark: SparkSession, guarded: Guarded, tmp_path: Path
+def test_a_watch_continues_without_denied_topics_until_they_are_granted(
+    spark: SparkSession, guarded: GuardedBroker, tmp_path: Path
 ) -> None:
     admin, bootstrap = guarded.admin(), guarded.kafka.bootstrap
     topics = ["watched-open", "watched-closed", "watched-described"]
@@ -37,7 +37,7 @@ def test_a_watch_goes_on_without_denied_topics_until_they_are_granted(
 
     def may_read(*names: str) -> bool:
         with Topics(bootstrap, names, settings).cluster() as cluster:
-            return not missing(cluster, [Right(Resource.TOPIC, name, RightOperation.READ) for name in names])
+            return not missing(cluster, [RequiredAcl(Resource.TOPIC, name, BrokerOperation.READ) for name in names])
 
     def counts() -> tuple[dict[str, int], list[str], list[str]]:
         found = watch(spark, bootstrap, topics, tmp_path, settings=settings)

@@ -4,23 +4,23 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from sluicegate.pipeline.jobs.watch.findings import as_row, in_a_line
-from sluicegate.pipeline.jobs.watch.producers import About, Distance, Occurrence, Producers
+from sluicegate.pipeline.jobs.watch.findings import as_row, finding_line
+from sluicegate.pipeline.jobs.watch.producers import DistanceCounts, FindingSubject, Occurrence, Producers
 
 HOUR, MINUTE = 3_600_000, 60_000
 QUIET = 6 * HOUR
 
 
 def damage(what: str, hour: int, records: int = 40, producer: int = 7) -> Occurrence:
-    return Occurrence("orders", producer, About.DAMAGE, what, records, *(hour * HOUR,) * 4)
+    return Occurrence("orders", producer, FindingSubject.DAMAGE, what, records, *(hour * HOUR,) * 4)
 
 
-def beyond(counts: dict[int, int], hour: int) -> Distance:
-    return Distance("orders", 7, About.BEHIND, counts, hour * HOUR)
+def distance_counts(counts: dict[int, int], hour: int) -> DistanceCounts:
+    return DistanceCounts("orders", 7, FindingSubject.BEHIND, counts, hour * HOUR)
 
 
-def lines(producers: Producers, *seen: Occurrence, distances: tuple[Distance, ...] = ()) -> list[str]:
-    return [in_a_line(as_row(each, "b", 0)).removeprefix("orders: ") for each in producers.take(seen, distances)]
+def lines(producers: Producers, *seen: Occurrence, distances: tuple[DistanceCounts, ...] = ()) -> list[str]:
+    return [finding_line(as_row(each, "b", 0)).removeprefix("orders: ") for each in producers.take(seen, distances)]
 
 
 def kept(producers: Producers) -> Producers:
@@ -28,7 +28,7 @@ def kept(producers: Producers) -> Producers:
     return Producers.of_rows(json.loads(json.dumps(producers.rows())), QUIET)
 
 
-def test_a_damage_begins_changes_and_ends() -> None:
+def test_a_watch_reports_when_invalid_timestamps_begin_change_and_end() -> None:
     known = Producers(QUIET)
 
     assert lines(known, damage("seconds", 10)) == ["producer 7: damage seconds began, 40 records, 1970-01-01 10:00"]
@@ -40,24 +40,28 @@ def test_a_damage_begins_changes_and_ends() -> None:
     known = kept(known)
     assert lines(known, damage("zero", 17)) == []
     assert lines(known, damage("zero", 18)) == ["producer 7: damage seconds has ended, 1970-01-01 11:00"]
-    assert lines(known, distances=(beyond({0: 40}, 25),)) == ["producer 7: damage zero has ended, 1970-01-01 18:00"]
+    assert lines(known, distances=(distance_counts({0: 40}, 25),)) == [
+        "producer 7: damage zero has ended, 1970-01-01 18:00"
+    ]
     assert lines(known, damage("zero", 26)) == ["producer 7: damage zero began, 40 records, 1970-01-02 02:00"]
 
 
-def test_a_damage_whose_hour_is_not_known_has_not_ended() -> None:
+def test_invalid_timestamps_of_an_unknown_hour_are_not_reported_as_ended() -> None:
     """The first batch of a topic whose times stand still: the damage may have been written at its end."""
     known = Producers(QUIET)
     going_on = replace(damage("seconds", 2), first_until=40 * HOUR, last_until=40 * HOUR)
 
-    began = lines(known, going_on, distances=(beyond({0: 40}, 30),))
+    began = lines(known, going_on, distances=(distance_counts({0: 40}, 30),))
 
     when = "between 1970-01-01 02:00 and 1970-01-02 16:00"
     assert began == [f"producer 7: damage seconds began, 40 records, {when}"]
-    assert lines(known, distances=(beyond({0: 40}, 46),)) == []
-    assert lines(known, distances=(beyond({0: 40}, 47),)) == ["producer 7: damage seconds has ended, 1970-01-02 16:00"]
+    assert lines(known, distances=(distance_counts({0: 40}, 46),)) == []
+    assert lines(known, distances=(distance_counts({0: 40}, 47),)) == [
+        "producer 7: damage seconds has ended, 1970-01-02 16:00"
+    ]
 
 
-def test_each_producer_is_known_by_itself_and_those_without_an_id_are_one() -> None:
+def test_producers_without_an_id_are_reported_as_one() -> None:
     known = Producers(QUIET)
 
     first = lines(known, damage("zero", 1), damage("zero", 1, producer=-1))
@@ -71,9 +75,9 @@ def test_a_distance_at_a_bound_is_not_reported_repeatedly() -> None:
     known, message = Producers(QUIET), list[str]()
 
     for step in (5 * MINUTE, 10 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE):
-        message += lines(known, distances=(beyond({step: 30, 0: 10}, 1),))
+        message += lines(known, distances=(distance_counts({step: 30, 0: 10}, 1),))
 
-    words = "producer 7: half of the sound records are more than"
+    words = "producer 7: half of the valid records are more than"
     assert message == [
         f"{words} 5 min behind their append, 40 records, 1970-01-01 01:00",
         f"{words} 15 min behind their append, was more than 5 min, 40 records, 1970-01-01 01:00",
@@ -83,9 +87,9 @@ def test_a_distance_at_a_bound_is_not_reported_repeatedly() -> None:
 def test_a_distance_needs_enough_records_and_a_minute() -> None:
     known = Producers(QUIET)
 
-    assert lines(known, distances=(beyond({30_000: 40}, 1),)) == []
-    assert lines(known, distances=(beyond({HOUR: 9}, 1),)) == []
-    assert lines(known, distances=(beyond({HOUR: 19, 0: 21}, 1),)) == []
+    assert lines(known, distances=(distance_counts({30_000: 40}, 1),)) == []
+    assert lines(known, distances=(distance_counts({HOUR: 9}, 1),)) == []
+    assert lines(known, distances=(distance_counts({HOUR: 19, 0: 21}, 1),)) == []
 
 
 def test_a_finding_has_the_same_id_when_its_batch_is_done_again() -> None:

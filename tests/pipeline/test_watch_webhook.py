@@ -25,7 +25,7 @@ pytestmark = [
 ]
 
 
-class Hook:
+class WebhookServer:
     """A server that takes what is posted, or answers with another `status`."""
 
     def __init__(self) -> None:
@@ -55,8 +55,8 @@ class Hook:
 
 
 @pytest.fixture
-def hook() -> Iterator[Hook]:
-    server = Hook()
+def hook() -> Iterator[WebhookServer]:
+    server = WebhookServer()
     yield server
     server.stop()
 
@@ -66,8 +66,8 @@ def impatient(server: socket.socket) -> Webhook:
     return replace(hook, timeout_seconds=1.0)
 
 
-def test_findings_are_sent_once_and_failed_ones_again(
-    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, hook: Hook
+def test_findings_are_posted_once_and_again_after_a_failure(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, hook: WebhookServer
 ) -> None:
     writer = Writer(kafka_bootstrap)
 
@@ -129,7 +129,7 @@ def test_an_unreachable_webhook_is_reported_without_its_address() -> None:
     assert "secret" not in repr(hook)
 
 
-def test_many_findings_are_sent_a_hundred_at_a_time(hook: Hook) -> None:
+def test_many_findings_are_sent_a_hundred_at_a_time(hook: WebhookServer) -> None:
     assert webhook_at(hook.address).send("w", [{"id": str(n)} for n in range(250)]) is None
 
     assert [len(body["findings"]) for _, body in hook.came] == [100, 100, 50]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sluicegate.protocol.api import APIS, NOT_FLEXIBLE, Api, ApiHandling, ApiKey, by_key, rewritten, understands
+from sluicegate.protocol.api import APIS, NOT_FLEXIBLE, Api, ApiHandling, ApiKey, by_key, is_supported, rewritten
 from sluicegate.protocol.layout import ADDRESS, ERROR, INT32, STRING, UUID, LayoutField, array, nodes
 from sluicegate.protocol.records.scan import is_compiled
 from tests.oracle.definitions import definition, definitions, versions
@@ -26,12 +26,12 @@ def kafka_requests() -> dict[int, dict[str, Any]]:
     }
 
 
-def test_it_has_every_request_that_brokers_accept_from_clients() -> None:
+def test_the_api_table_has_every_request_that_brokers_accept_from_clients() -> None:
     inter_broker = {67}  # AllocateProducerIds is asked by brokers, of the controller
     assert set(APIS) == set(kafka_requests()) - inter_broker
 
 
-def test_two_apis_with_one_key_are_refused() -> None:
+def test_two_apis_with_the_same_key_are_rejected() -> None:
     with pytest.raises(ValueError, match="DescribeCluster and DescribeRacks have the same key, 60"):
         by_key([Api(60, "DescribeCluster", 2, 0), Api(60, "DescribeRacks", 0, 0)])
 
@@ -109,7 +109,7 @@ print(counts.keys)
 """
 
 
-def test_header_versions() -> None:
+def test_header_versions_follow_the_flexible_versions_of_an_api() -> None:
     api = APIS[ApiKey.API_VERSIONS]
     assert (api.request_header_version(2), api.request_header_version(3)) == (1, 2)
     assert {api.response_header_version(v) for v in range(5)} == {0}
@@ -117,7 +117,7 @@ def test_header_versions() -> None:
 
 
 def test_an_unknown_key_or_version_is_unsupported() -> None:
-    assert understands(0, 13)
-    assert not understands(0, 14)
-    assert not understands(0, -1)
-    assert not understands(4, 0)
+    assert is_supported(0, 13)
+    assert not is_supported(0, 14)
+    assert not is_supported(0, -1)
+    assert not is_supported(4, 0)

@@ -20,7 +20,9 @@ BEFORE = b"the header"
 
 
 @given(st.sampled_from((3, 4)), TEXT, TEXT, st.dictionaries(st.integers(0, 300), st.binary(max_size=9), max_size=3))
-def test_software(version: int, name: str, software_version: str, later: dict[int, bytes]) -> None:
+def test_software_name_and_version_equal_those_of_the_schema(
+    version: int, name: str, software_version: str, later: dict[int, bytes]
+) -> None:
     value = {"client_software_name": name, "client_software_version": software_version, "unknown_tags": later}
     frame = BEFORE + API_VERSIONS_REQUEST.build(value, version)
 
@@ -32,14 +34,14 @@ def test_versions_below_3_have_no_software_name() -> None:
 
 
 @given(st.sampled_from(SASL_HANDSHAKE_REQUEST.versions), TEXT)
-def test_mechanism(version: int, mechanism: str) -> None:
+def test_the_sasl_mechanism_equals_that_of_the_schema(version: int, mechanism: str) -> None:
     frame = bytearray(BEFORE + SASL_HANDSHAKE_REQUEST.build({"mechanism": mechanism}, version))
 
     assert mechanism_in(frame, version, len(BEFORE)) == mechanism
 
 
 @given(st.sampled_from(SASL_AUTHENTICATE_REQUEST.versions), st.binary(max_size=300))
-def test_token(version: int, token: bytes) -> None:
+def test_the_sasl_token_equals_that_of_the_schema(version: int, token: bytes) -> None:
     frame = bytearray(BEFORE + SASL_AUTHENTICATE_REQUEST.build({"auth_bytes": token}, version))
 
     assert token_in(frame, version, len(BEFORE)) == token
@@ -48,7 +50,7 @@ def test_token(version: int, token: bytes) -> None:
 @given(
     st.sampled_from(SASL_AUTHENTICATE_REQUEST.versions), st.integers(-1, 99), st.none() | TEXT, st.binary(max_size=300)
 )
-def test_login_response(version: int, code: int, message: str | None, token: bytes) -> None:
+def test_a_login_response_equals_that_of_the_schema(version: int, code: int, message: str | None, token: bytes) -> None:
     value = {"error_code": code, "error_message": message, "auth_bytes": token}
     frame = bytearray(BEFORE + SASL_AUTHENTICATE_RESPONSE.build(value, version))
 
@@ -76,7 +78,7 @@ def test_values_that_no_broker_accepts_are_malformed(body: bytes) -> None:
 
 
 @pytest.mark.parametrize("end", [b"", b"\0more", unsigned_varint(2_000_000) + bytes(4_000_000)])
-def test_no_more_is_read_than_brokers_read(end: bytes) -> None:
+def test_surplus_bytes_are_ignored_as_brokers_ignore_them(end: bytes) -> None:
     """Kafka 4.3.1 and 3.9.1 respond to all but what is cut (tests/integration/test_unread_requests.py)."""
     assert software_in(b"\x02a\x02b" + end, 3, 0) == ("a", "b")
     assert mechanism_in(b"\0\x01a" + end, 1, 0) == "a"

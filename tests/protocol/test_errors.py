@@ -11,6 +11,6 @@ def test_every_code_has_kafkas_name() -> None:
     }
 
 
-def test_a_code_that_kafka_does_not_have() -> None:
+def test_an_unknown_error_code_is_named_by_its_number() -> None:
     assert error_name(30_000) == "error 30000"
     assert error_name(-7) == "error -7"

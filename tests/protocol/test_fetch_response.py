@@ -20,7 +20,7 @@ CODES = st.integers(-1, 130)
     records=st.none() | st.binary(max_size=300),
     snapshot=st.integers(0, 10),
 )
-def test_the_walk_finds_what_the_schema_reads(
+def test_fetch_response_fields_equal_those_of_the_schema(
     topic: str,
     codes: tuple[int, int],
     offsets: tuple[int, int, int],
@@ -52,13 +52,13 @@ def test_the_walk_finds_what_the_schema_reads(
     assert bytes(found.records) == (records or b"")
 
 
-def test_an_empty_response() -> None:
+def test_an_empty_fetch_response_has_its_error_code_and_no_partition() -> None:
     body = {"error_code": 3, "session_id": 0, "responses": []}
 
     assert fetched_partition(memoryview(FETCH_RESPONSE.build(body, VERSION))) == (3, None)
 
 
-def test_a_cut_response() -> None:
+def test_a_truncated_fetch_response_is_malformed() -> None:
     partition = {
         "partition_index": 0,
         "error_code": 0,

@@ -38,7 +38,7 @@ def test_a_buffer_with_a_view_is_not_reused() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 10 * KIB, 5 * MIB])
-def test_small_and_very_large_ones_are_not_kept(size: int) -> None:
+def test_the_pool_does_not_keep_small_and_very_large_buffers(size: int) -> None:
     pool = FramePool()
     frame = bytearray(size)
     pool.recycle(frame)

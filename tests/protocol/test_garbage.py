@@ -25,7 +25,7 @@ Reader = Callable[[bytearray, int], object]
 SCHEMAS = dict(schemas())
 
 
-def nowhere(_node_id: int, _host: str, _port: int) -> tuple[str, int] | None:
+def no_address(_node_id: int, _host: str, _port: int) -> tuple[str, int] | None:
     return None
 
 
@@ -38,7 +38,7 @@ READERS: dict[str, tuple[Reader, ...]] = {
     "ProduceResponse": (
         lambda data, version: walk_produce_response(data, version, 0, 1000),
         lambda data, version: tail_with_endpoints(data, version, 0),
-        lambda data, version: with_addresses(bytes(data), nowhere),
+        lambda data, version: with_addresses(bytes(data), no_address),
     ),
     "ApiVersionsRequest": (lambda data, version: software_in(data, version, 0),),
     "SaslHandshakeRequest": (lambda data, version: mechanism_in(data, version, 0),),
@@ -57,13 +57,13 @@ OTHERS: tuple[Reader, ...] = (
     lambda data, _version: skip_tagged_fields(data, 0),
     lambda data, _version: tagged_fields(data, 0),
     lambda data, _version: endpoints_in_tag(data),
-    lambda data, _version: with_addresses(bytes(data), nowhere),
+    lambda data, _version: with_addresses(bytes(data), no_address),
 )
 CASES = [(name, version) for name in READERS for version in SCHEMAS[name].versions]
 
 
 @pytest.mark.parametrize(("name", "version"), CASES)
-def test_mutated_messages(name: str, version: int) -> None:
+def test_hand_written_readers_read_or_reject_mutated_messages(name: str, version: int) -> None:
     chance = random.Random(f"{name} {version}")
     for seed in range(4):
         whole = SCHEMAS[name].build(RandomMessage(release_of(name, version), name, version, seed).ours, version)
@@ -80,7 +80,7 @@ def test_mutated_messages(name: str, version: int) -> None:
 
 
 @given(st.sampled_from(CASES), st.binary(max_size=200))
-def test_garbage(case: tuple[str, int], garbage: bytes) -> None:
+def test_hand_written_readers_read_or_reject_random_bytes(case: tuple[str, int], garbage: bytes) -> None:
     name, version = case
     for read in (*READERS[name], *OTHERS):
         with suppress(SenderError):
@@ -88,7 +88,7 @@ def test_garbage(case: tuple[str, int], garbage: bytes) -> None:
 
 
 @given(st.sampled_from(CASES), st.integers(0, 10), st.sampled_from((b"\xff", b"\x80", b"\x7f", b"\0", b"\x01")))
-def test_one_repeated_byte(case: tuple[str, int], digits: int, byte: bytes) -> None:
+def test_hand_written_readers_read_or_reject_one_repeated_byte(case: tuple[str, int], digits: int, byte: bytes) -> None:
     name, version = case
     for read in (*READERS[name], *OTHERS):
         with suppress(SenderError):

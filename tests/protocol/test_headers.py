@@ -54,7 +54,7 @@ def test_millions_of_tagged_fields_cost_no_more_than_their_rejection() -> None:
 
 
 @pytest.mark.parametrize("length", [-2, -32768, 4, 32767])
-def test_a_client_id_with_a_false_length(length: int) -> None:
+def test_a_negative_client_id_length_is_null_and_a_long_one_malformed(length: int) -> None:
     frame = struct.pack(">hhih", 0, 3, 7, length) + b"abc"
     if length < 0:
         assert parse_request_header(frame, 1).client_id is None

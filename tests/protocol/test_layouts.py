@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from sluicegate.protocol.api import APIS
-from sluicegate.protocol.layout import REST, LayoutField, Step
+from sluicegate.protocol.layout import REST, LayoutField, LayoutStep
 from tests.oracle.definitions import definition, versions
 from tests.protocol.messages.test_against_kafka import release_of
 
@@ -57,13 +57,13 @@ def of_layout(fields: tuple[LayoutField, ...], version: int) -> tuple[Shape, ...
             match field.step:
                 case None:
                     yield from inner
-                case Step.FIXED:
+                case LayoutStep.FIXED:
                     yield Shape(field.size, "")
-                case Step.ERROR:
+                case LayoutStep.ERROR:
                     yield Shape(2, "ErrorCode")
-                case Step.ADDRESS:
+                case LayoutStep.ADDRESS:
                     yield from (Shape(4, "Id"), Shape("string", "Host"), Shape(4, "Port"))
-                case Step.ARRAY | Step.NODES:
+                case LayoutStep.ARRAY | LayoutStep.NODES:
                     yield Shape("array", "", inner)
                 case step:
                     yield Shape(step.name.lower(), "")
@@ -107,7 +107,7 @@ def test_an_invented_field_is_found() -> None:
     layout = APIS[3].layout
 
     assert difference(of_layout(layout, 13), kafkas, is_prefix=True) is None
-    invented = (layout[0], LayoutField(Step.FIXED, 2), *layout[1:])
+    invented = (layout[0], LayoutField(LayoutStep.FIXED, 2), *layout[1:])
     found = difference(of_layout(invented, 13), kafkas, is_prefix=True)
     assert found is not None
     assert "Kafka's Brokers is array" in found

@@ -11,7 +11,7 @@ from sluicegate.protocol.log_start_request import log_start_request, log_starts_
 from sluicegate.protocol.messages.fetch import LIST_OFFSETS_REQUEST, LIST_OFFSETS_RESPONSE
 
 
-def test_it_asks_for_the_earliest_offset_of_each_partition() -> None:
+def test_a_log_start_request_asks_for_the_earliest_offset_of_each_partition() -> None:
     frame = log_start_request({"one": [0, 7], "two": [1]}, -1)
 
     header = parse_request_header(frame, 1)
@@ -24,7 +24,7 @@ def test_it_asks_for_the_earliest_offset_of_each_partition() -> None:
     }
 
 
-def answer(*topics: tuple[str, list[tuple[int, int, int]]]) -> bytes:
+def response_frame(*topics: tuple[str, list[tuple[int, int, int]]]) -> bytes:
     """(name, [(partition, code, offset)])"""
     told = [
         {
@@ -40,13 +40,13 @@ def answer(*topics: tuple[str, list[tuple[int, int, int]]]) -> bytes:
 
 
 def test_offsets_without_an_error_are_returned() -> None:
-    told = log_starts_in(answer(("one", [(0, 0, 5), (7, 3, -1)]), ("two", [(1, 0, 1 << 40)])), 3)
+    told = log_starts_in(response_frame(("one", [(0, 0, 5), (7, 3, -1)]), ("two", [(1, 0, 1 << 40)])), 3)
 
     assert told == {("one", 0): 5, ("two", 1): 1 << 40}
 
 
 def test_a_response_cut_anywhere_is_malformed() -> None:
-    whole = answer(("one", [(0, 0, 5)]))
+    whole = response_frame(("one", [(0, 0, 5)]))
 
     for length in range(4, len(whole)):
         with pytest.raises(MalformedMessage):
@@ -60,7 +60,7 @@ def test_a_response_with_more_partitions_than_requested_is_malformed(
     told: list[tuple[str, list[tuple[int, int, int]]]],
 ) -> None:
     with pytest.raises(MalformedMessage, match="requested"):
-        log_starts_in(answer(*told), 1)
+        log_starts_in(response_frame(*told), 1)
 
 
 def test_an_impossible_count_is_not_iterated() -> None:

@@ -43,7 +43,7 @@ def sent(request: LoginRequest | None) -> bytes:
     return bytes(SASL_AUTHENTICATE_REQUEST.parse(request.body, 0)["auth_bytes"])
 
 
-def begun(login: PasswordLogin | TokenLogin) -> tuple[LoginExchange, bytes]:
+def begin_login(login: PasswordLogin | TokenLogin) -> tuple[LoginExchange, bytes]:
     """Return an exchange after the handshake, and its first message."""
     exchange = LoginExchange(login)
     handshake = exchange.first()
@@ -53,16 +53,16 @@ def begun(login: PasswordLogin | TokenLogin) -> tuple[LoginExchange, bytes]:
 
 
 def test_plain_sends_name_and_password_at_once() -> None:
-    exchange, message = begun(PasswordLogin("PLAIN", "tim", "tanstaaftanstaaf"))  # RFC 4616, 4
+    exchange, message = begin_login(PasswordLogin("PLAIN", "tim", "tanstaaftanstaaf"))  # RFC 4616, 4
 
     assert message == b"\0tim\0tanstaaftanstaaf"
     assert exchange.after(reply()) is None
 
 
-def test_scram_is_the_example_of_rfc_7677(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scram_sends_the_messages_of_the_rfc_7677_example(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scramp, "ScramClient", partial(scramp.ScramClient, c_nonce="rOprNGfwEbeRWgbNEkqO"))
     nonce = "rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0"
-    exchange, message = begun(PasswordLogin("SCRAM-SHA-256", "user", "pencil"))
+    exchange, message = begin_login(PasswordLogin("SCRAM-SHA-256", "user", "pencil"))
 
     assert message == b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO"
     final = sent(exchange.after(reply(f"r={nonce},s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096".encode())))
@@ -72,7 +72,7 @@ def test_scram_is_the_example_of_rfc_7677(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
 def test_a_server_that_does_not_know_the_password_is_rejected(mechanism: str) -> None:
-    exchange, message = begun(PasswordLogin(mechanism, "user", "pencil"))
+    exchange, message = begin_login(PasswordLogin(mechanism, "user", "pencil"))
     nonce = message.decode().rpartition("r=")[2] + "more"
     salt = base64.b64encode(bytes(16)).decode()
     exchange.after(reply(f"r={nonce},s={salt},i=4096".encode()))
@@ -83,7 +83,7 @@ def test_a_server_that_does_not_know_the_password_is_rejected(mechanism: str) ->
 
 
 def test_too_many_hashes_are_not_computed() -> None:
-    exchange, message = begun(PasswordLogin("SCRAM-SHA-256", "user", "pencil"))
+    exchange, message = begin_login(PasswordLogin("SCRAM-SHA-256", "user", "pencil"))
     nonce = message.decode().rpartition("r=")[2] + "more"
 
     with pytest.raises(SaslAuthenticationFailed, match="wants 5000000 hashes of the password, over 1000000"):
@@ -91,7 +91,7 @@ def test_too_many_hashes_are_not_computed() -> None:
 
 
 def test_a_token_is_sent_with_extensions() -> None:
-    exchange, message = begun(TokenLogin("vF9dft4qmT", (("host", "a"), ("port", "1"))))  # as RFC 7628, 4.1
+    exchange, message = begin_login(TokenLogin("vF9dft4qmT", (("host", "a"), ("port", "1"))))  # as RFC 7628, 4.1
 
     assert message == b"n,,\x01auth=Bearer vF9dft4qmT\x01host=a\x01port=1\x01\x01"
     assert exchange.after(reply()) is None
@@ -102,7 +102,7 @@ def test_a_token_is_sent_with_extensions() -> None:
 )
 def test_the_reason_of_a_rejected_token_is_reported(end: bytes) -> None:
     """RFC 7628, 3.2.3: the client sends a lone separator after the reason."""
-    exchange, _ = begun(TokenLogin("planted"))
+    exchange, _ = begin_login(TokenLogin("planted"))
 
     assert sent(exchange.after(reply(b'{"status":"invalid_token"}\n\x01'))) == b"\x01"
     with pytest.raises(TokenNotAccepted) as raised:
@@ -111,14 +111,14 @@ def test_the_reason_of_a_rejected_token_is_reported(end: bytes) -> None:
     assert str(raised.value) == 'the broker does not accept the token: {"status":"invalid_token"}??'
 
 
-def test_a_token_that_is_rejected_at_once() -> None:
-    exchange, _ = begun(TokenLogin("planted"))
+def test_a_token_rejected_with_an_error_code_is_not_accepted() -> None:
+    exchange, _ = begin_login(TokenLogin("planted"))
 
     with pytest.raises(TokenNotAccepted, match=r"^no such key$"):
         exchange.after(reply(code=58, message="no such key"))
 
 
-def test_a_mechanism_that_the_broker_does_not_offer() -> None:
+def test_an_unsupported_mechanism_is_reported_with_those_that_the_broker_offers() -> None:
     exchange = LoginExchange(PasswordLogin("PLAIN", "u", "p"))
     exchange.first()
 
@@ -126,7 +126,7 @@ def test_a_mechanism_that_the_broker_does_not_offer() -> None:
         exchange.after(offers("GSSAPI", "OAUTHBEARER", code=33))
 
 
-def test_a_broker_without_logins() -> None:
+def test_a_broker_without_sasl_is_reported_as_offering_no_login() -> None:
     exchange = LoginExchange(PasswordLogin("PLAIN", "u", "p"))
     exchange.first()
 
@@ -138,7 +138,7 @@ def test_a_broker_without_logins() -> None:
     ("message", "words"), [("x" * 5000, "x" * 300), ("a\nb\x1b[31m", "a?b?[31m"), (None, "no reason")]
 )
 def test_a_brokers_text_is_shortened_and_printable(message: str | None, words: str) -> None:
-    exchange, _ = begun(PasswordLogin("PLAIN", "u", "planted"))
+    exchange, _ = begin_login(PasswordLogin("PLAIN", "u", "planted"))
 
     with pytest.raises(SaslAuthenticationFailed) as raised:
         exchange.after(reply(code=58, message=message))
@@ -149,7 +149,7 @@ def test_a_brokers_text_is_shortened_and_printable(message: str | None, words: s
 
 @pytest.mark.parametrize("response", [b"", b"\0", b"\0\0\xff"])
 def test_half_a_response_is_malformed(response: bytes) -> None:
-    exchange, _ = begun(PasswordLogin("PLAIN", "u", "p"))
+    exchange, _ = begin_login(PasswordLogin("PLAIN", "u", "p"))
 
     with pytest.raises(MalformedMessage, match="SaslAuthenticate"):
         exchange.after(response)

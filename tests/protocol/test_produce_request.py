@@ -51,7 +51,7 @@ def walk(value: Value, version: int) -> ProduceRequest:
 
 
 @given(requests())
-def test_it_finds_what_the_schema_finds(case: tuple[int, Value]) -> None:
+def test_produce_request_fields_equal_those_of_the_schema(case: tuple[int, Value]) -> None:
     version, value = case
 
     request = walk(value, version)
@@ -75,7 +75,7 @@ def test_it_finds_what_the_schema_finds(case: tuple[int, Value]) -> None:
 
 
 @given(requests(), st.randoms(use_true_random=False))
-def test_with_other_records_in_some_partitions_the_rest_is_unchanged(
+def test_replacing_records_of_partitions_leaves_the_rest_of_the_request_unchanged(
     case: tuple[int, Value], chance: random.Random
 ) -> None:
     version, value = case
@@ -178,15 +178,15 @@ def counted(*records: bytes, version: int = 9) -> int:
 
 
 @pytest.mark.parametrize("codec", CODECS.values(), ids=CODECS)
-def test_records_of_a_batch_with_any_codec(codec: int) -> None:
+def test_records_of_compressed_batches_are_counted(codec: int) -> None:
     assert counted(batch(FIVE, codec)) == 5
 
 
-def test_records_of_all_batches_of_all_partitions() -> None:
+def test_records_are_counted_over_all_batches_and_partitions() -> None:
     assert counted(batch(FIVE) * 3, batch(FIVE), b"") == 20
 
 
-def test_a_message_of_the_old_formats_is_one() -> None:
+def test_an_old_message_or_wrapper_counts_as_one_record() -> None:
     one = message(1, b"", key=None, timestamp=NOW)
 
     assert counted(one * 4, wrapper(1, [one * 3], CODECS["gzip"], offset=2, timestamp=NOW), version=2) == 5

@@ -60,7 +60,7 @@ def framed(value: Value, version: int) -> tuple[bytes, int]:
 
 
 @given(answers())
-def test_it_finds_what_the_schema_finds(case: tuple[int, Value]) -> None:
+def test_produce_response_fields_equal_those_of_the_schema(case: tuple[int, Value]) -> None:
     version, value = case
     frame, body_at = framed(value, version)
 
@@ -76,7 +76,9 @@ def test_it_finds_what_the_schema_finds(case: tuple[int, Value]) -> None:
 
 
 @given(answers(), st.randoms(use_true_random=False))
-def test_with_other_entries_the_rest_is_unchanged(case: tuple[int, Value], chance: random.Random) -> None:
+def test_changing_entries_leaves_the_rest_of_the_response_unchanged(
+    case: tuple[int, Value], chance: random.Random
+) -> None:
     version, value = case
     frame, body_at = framed(value, version)
     walked = walk_produce_response(frame, version, body_at, 100)
@@ -104,7 +106,7 @@ def test_with_other_entries_the_rest_is_unchanged(case: tuple[int, Value], chanc
 
 
 @pytest.mark.parametrize("version", range(14))
-def test_a_response_with_only_rejections(version: int) -> None:
+def test_a_response_of_rejections_has_an_entry_for_each_partition(version: int) -> None:
     topics: dict[TopicKey, list[int]] = {"one": [4, 0], "two": [1]}
     if version >= 13:
         topics = {bytes(range(16)): [4, 0], bytes(16): [1]}

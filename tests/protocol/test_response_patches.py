@@ -27,7 +27,7 @@ def address_of(node_id: int, host: str, port: int) -> tuple[str, int] | None:
     return None if node_id % 3 == 0 else (f"proxy-of-{host}", port ^ 1)
 
 
-def answer(version: int, endpoints: list[Value]) -> tuple[bytes, bytes]:
+def response_and_tail(version: int, endpoints: list[Value]) -> tuple[bytes, bytes]:
     """Return the bytes before the tail, and the tail."""
     body = PRODUCE_RESPONSE.build({"responses": [], "throttle_time_ms": 5, "node_endpoints": endpoints}, version)
     tail = bytes(walk_produce_response(body, version, 0, 100).tail)
@@ -35,8 +35,8 @@ def answer(version: int, endpoints: list[Value]) -> tuple[bytes, bytes]:
 
 
 @given(st.integers(10, 13), st.lists(ENDPOINT, max_size=4))
-def test_only_hosts_and_ports_change(version: int, endpoints: list[Value]) -> None:
-    before, tail = answer(version, endpoints)
+def test_rewritten_endpoints_change_only_hosts_and_ports(version: int, endpoints: list[Value]) -> None:
+    before, tail = response_and_tail(version, endpoints)
 
     found = PRODUCE_RESPONSE.parse(before + with_addresses(tail, address_of), version)
 
@@ -45,9 +45,9 @@ def test_only_hosts_and_ports_change(version: int, endpoints: list[Value]) -> No
     assert (found["throttle_time_ms"], found["node_endpoints"]) == (5, expected)
 
 
-def test_without_endpoints_the_field_is_omitted() -> None:
-    _, tail = answer(13, [{"node_id": 3, "host": "h", "port": 1, "rack": None}])
-    _, none = answer(13, [])
+def test_a_produce_response_without_endpoints_omits_the_field() -> None:
+    _, tail = response_and_tail(13, [{"node_id": 3, "host": "h", "port": 1, "rack": None}])
+    _, none = response_and_tail(13, [])
 
     assert with_addresses(tail, address_of) == none
 
@@ -65,8 +65,8 @@ def test_unknown_tags_are_forwarded_unchanged() -> None:
 
 
 @given(st.lists(ENDPOINT, min_size=1, max_size=3), st.data())
-def test_a_cut_tail_is_malformed(endpoints: list[Value], data: st.DataObject) -> None:
-    _, tail = answer(13, endpoints)
+def test_a_truncated_produce_response_tail_is_malformed(endpoints: list[Value], data: st.DataObject) -> None:
+    _, tail = response_and_tail(13, endpoints)
     with pytest.raises(MalformedMessage):
         with_addresses(tail[: data.draw(st.integers(4, len(tail) - 1))], address_of)
 
@@ -84,9 +84,9 @@ def _response(version: int, throttle_ms: int) -> bytearray:
 @pytest.mark.parametrize("version", range(14))
 @given(brokers=st.integers(0, 2**31 - 1), ours=st.integers(1, 2**31 - 1))
 def test_only_the_throttle_time_changes_to_the_longer_wait(version: int, brokers: int, ours: int) -> None:
-    answer = with_throttle_time(_response(version, brokers), version, ours)
+    response_and_tail = with_throttle_time(_response(version, brokers), version, ours)
 
-    assert answer == _response(version, max(brokers, ours))
+    assert response_and_tail == _response(version, max(brokers, ours))
 
 
 @pytest.mark.parametrize("version", [1, 8, 9, 13])

@@ -30,7 +30,7 @@ NO_ID = bytes(16)
 
 @pytest.mark.parametrize("version", METADATA_REQUEST.versions)
 @pytest.mark.parametrize("seed", range(20))
-def test_it_finds_what_the_schema_finds(version: int, seed: int) -> None:
+def test_topics_of_metadata_responses_equal_those_of_the_schema(version: int, seed: int) -> None:
     value = RandomMessage(KAFKA_NEW, "MetadataResponse", version, seed).ours
     for topic in value["topics"][:1]:
         topic["error_code"] = 0
@@ -42,21 +42,21 @@ def test_it_finds_what_the_schema_finds(version: int, seed: int) -> None:
     assert found == [(None if (i := t.get("topic_id", NO_ID)) == NO_ID else i, t["name"]) for t in existing]
 
 
-def answer(topics: list[Value], version: int) -> bytes:
+def metadata_response(topics: list[Value], version: int) -> bytes:
     return METADATA_RESPONSE.build({"brokers": [], "topics": topics}, version)
 
 
-def test_a_missing_topic_is_omitted() -> None:
+def test_topics_with_an_error_are_omitted() -> None:
     topics = [{"error_code": code, "name": f"t{code}", "partitions": []} for code in (0, 3, 29)]
 
-    assert topics_in(answer(topics, 9), 9, 0)[0] == [(None, "t0")]
+    assert topics_in(metadata_response(topics, 9), 9, 0)[0] == [(None, "t0")]
 
 
 @pytest.mark.parametrize("version", METADATA_REQUEST.versions)
-def test_a_cut_answer_is_malformed(version: int) -> None:
+def test_a_truncated_metadata_response_is_malformed(version: int) -> None:
     partition = {"error_code": 0, "partition_index": 0, "leader_id": 1, "replica_nodes": [1], "isr_nodes": [1]}
     topic = {"error_code": 0, "name": "t", "partitions": [partition]}
-    body = answer([topic], version)
+    body = metadata_response([topic], version)
     behind_topics = 0 if version < 8 else 4 if version == 8 else 1 + 4 * (version in (9, 10)) + 2 * (version >= 13)
 
     for cut in range(len(body) - behind_topics):
@@ -65,7 +65,7 @@ def test_a_cut_answer_is_malformed(version: int) -> None:
 
 
 def test_a_name_that_is_not_utf8_is_malformed() -> None:
-    body = answer([{"error_code": 0, "name": "tt", "partitions": []}], 9).replace(b"tt", b"t\xff")
+    body = metadata_response([{"error_code": 0, "name": "tt", "partitions": []}], 9).replace(b"tt", b"t\xff")
 
     with pytest.raises(MalformedMessage, match="UTF-8"):
         topics_in(body, 9, 0)
@@ -74,13 +74,13 @@ def test_a_name_that_is_not_utf8_is_malformed() -> None:
 @pytest.mark.parametrize("version", [0, 9, 12])
 def test_many_empty_topics_cost_little(version: int) -> None:
     topic = {"error_code": 3, "name": "", "partitions": []}
-    few, many = (answer([topic] * count, version) for count in (100, 9000))
+    few, many = (metadata_response([topic] * count, version) for count in (100, 9000))
 
     assert cost(lambda: topics_in(many, version, 0)) < 400 * cost(lambda: topics_in(few, version, 0))
 
 
 def test_tagged_fields_without_end_are_rejected_by_their_count() -> None:
-    body = answer([{"error_code": 0, "name": "t", "partitions": []}], 12)
+    body = metadata_response([{"error_code": 0, "name": "t", "partitions": []}], 12)
     topic_tags = body.index(b"\x02t") + 2 + 16 + 1 + 1 + 4
     flood = body[:topic_tags] + b"\xa0\x8d\x06" + b"\0\0" * 100_000 + body[topic_tags + 1 :]
 
@@ -110,7 +110,7 @@ def test_the_error_code_is_at_kafkas_position(key: int) -> None:
 
 
 @pytest.mark.parametrize(("key", "version"), [(3, 12), (1, 6), (10, 4), (24, 3), (999, 0)])
-def test_others_have_none(key: int, version: int) -> None:
+def test_other_apis_have_no_top_level_error_code(key: int, version: int) -> None:
     assert code_at(key, version) is None
 
 
@@ -161,5 +161,5 @@ def test_the_codes_of_offset_commits_are_found_in_what_kio_writes(version: int) 
     assert codes_in(8, version, written.getvalue(), 0) == (22, 30)
 
 
-def test_a_cut_answer_has_none() -> None:
+def test_a_truncated_response_has_no_error_codes() -> None:
     assert codes_in(12, 4, bytes(9), 5) == ()

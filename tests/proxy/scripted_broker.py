@@ -15,11 +15,11 @@ from sluicegate.protocol.messages.handshake import API_VERSIONS_RESPONSE
 from sluicegate.protocol.messages.schema import Value
 
 CLOSE, SILENCE = None, b""
-Answer = Callable[[int, bytes], "bytes | Raw | None"]
+Answer = Callable[[int, bytes], "bytes | RawResponse | None"]
 """From a request's version and body to the answer's body, CLOSE or SILENCE."""
 
 
-class Raw(bytes):
+class RawResponse(bytes):
     """Sent as it is, without size and header."""
 
 
@@ -84,7 +84,7 @@ class ScriptedBroker:
             answer = self.answers[ApiKey(key)](version, frame[header.body_at :])
             if answer is CLOSE:
                 return
-            if isinstance(answer, Raw):
+            if isinstance(answer, RawResponse):
                 writer.write(answer)
             elif answer == SILENCE:
                 await self._until_gone(reader)

@@ -7,7 +7,7 @@ from base64 import b64encode
 from collections.abc import Callable
 
 from tests.broker.certificates import Authority, Certificate
-from tests.registry.stand_in import Answering, StandIn, said
+from tests.registry.stand_in import Answering, StandIn, http_response
 
 
 def server_context(certificate: Certificate, clients: Authority | None = None) -> ssl.SSLContext:
@@ -22,10 +22,10 @@ def server_context(certificate: Certificate, clients: Authority | None = None) -
 
 def guarding(port: int, login: str | Callable[[], str] | None = None, tls: ssl.SSLContext | None = None) -> StandIn:
     """Before the registry at `port`; `login` is `user:password`, or returns the bearer token that is valid now."""
-    return StandIn(letting_through(port, login), tls)
+    return StandIn(relay_with_login(port, login), tls)
 
 
-def letting_through(port: int, login: str | Callable[[], str] | None = None) -> Answering:
+def relay_with_login(port: int, login: str | Callable[[], str] | None = None) -> Answering:
     """What the registry at `port` says, to who logs in."""
 
     def is_wanted(header: bytes) -> bool:
@@ -36,7 +36,7 @@ def letting_through(port: int, login: str | Callable[[], str] | None = None) -> 
 
     def answer(client: socket.socket, head: bytes) -> bool:
         if login is not None and not any(map(is_wanted, head.split(b"\r\n"))):
-            client.sendall(said("401 Unauthorized", b"", 'WWW-Authenticate: Basic realm="registry"'))
+            client.sendall(http_response("401 Unauthorized", b"", 'WWW-Authenticate: Basic realm="registry"'))
             return True
         method, path, _ = head.split(b" ", 2)
         assert method == b"GET"
@@ -45,7 +45,9 @@ def letting_through(port: int, login: str | Callable[[], str] | None = None) -> 
         found = behind.getresponse()
         body = found.read()
         behind.close()
-        client.sendall(said(f"{found.status} {found.reason}", body, f"Content-Type: {found.headers['Content-Type']}"))
+        client.sendall(
+            http_response(f"{found.status} {found.reason}", body, f"Content-Type: {found.headers['Content-Type']}")
+        )
         return True
 
     return answer

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from socket import socket
 from typing import Any
 
-from tests.registry.stand_in import StandIn, said
+from tests.registry.stand_in import StandIn, http_response
 
 _PREFIX = b"GET /schemas/ids/"
 TextOf = Callable[[int], tuple[str, str] | None]
@@ -19,11 +19,11 @@ def registry_of(text_of: TextOf, rule_sets: Mapping[int, Any] | None = None) -> 
         schema_id = head.removeprefix(_PREFIX).split(b" ", 1)[0]
         found = text_of(int(schema_id)) if head.startswith(_PREFIX) and schema_id.isdigit() else None
         if found is None:
-            client.sendall(said("404 Not Found", b'{"error_code": 40403}'))
+            client.sendall(http_response("404 Not Found", b'{"error_code": 40403}'))
         else:
             language, text = found
             body = {"schemaType": language, "schema": text, "ruleSet": (rule_sets or {}).get(int(schema_id))}
-            client.sendall(said("200 OK", json.dumps(body).encode()))
+            client.sendall(http_response("200 OK", json.dumps(body).encode()))
         return True
 
     return StandIn(answer)

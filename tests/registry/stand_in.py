@@ -12,7 +12,7 @@ Answering = Callable[[socket.socket, bytes], bool | None]
 """Sends something upon a request's head; whether the connection goes on."""
 
 
-def said(status: str, body: bytes = b"", *headers: str) -> bytes:
+def http_response(status: str, body: bytes = b"", *headers: str) -> bytes:
     lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers, "", ""]
     return "\r\n".join(lines).encode() + body
 

@@ -88,7 +88,7 @@ def test_an_id_can_be_in_a_header(apicurio: Apicurio) -> None:
     assert "neither a schema's id nor a GUID" in str(rule.fault(record(key=b"", headers=broken, topic="heads")))
 
 
-def test_json_schema(apicurio: Apicurio) -> None:
+def test_a_registered_json_schema_accepts_and_rejects_values(apicurio: Apicurio) -> None:
     schema = {"type": "object", "properties": {"amount": {"type": "number", "minimum": 0}}, "required": ["amount"]}
     schema_id = apicurio.register("json-value", json.dumps(schema), "JSON")
     rule = rule_for(apicurio)
@@ -105,19 +105,19 @@ def test_protobuf_with_imports_and_message_indexes(apicurio: Apicurio) -> None:
     schema_id = apicurio.register("proto-value", PROTO, "PROTOBUF", named)
     rule = rule_for(apicurio)
 
-    def said(data: bytes) -> str | None:
+    def violation_of(data: bytes) -> str | None:
         return rule.fault(record(written_with(schema_id, data), topic="proto"))
 
-    assert said(b"\0" + b"\x0a\x01a\x1a\x02\x08\x07") is None  # the first message: Order
-    assert said(b"\x02\x02" + b"\x08\x05") is None  # [1]: Refund
-    assert said(b"\x04\0\0" + b"\x08\x05") is None  # [0, 0]: Order.Line
-    assert "cannot be read as shop.Order" in str(said(b"\0" + b"\x0a\x05a"))
-    assert "lead to no message" in str(said(b"\x02\x08" + b"\x08\x05"))
-    assert "lead to no message" in str(said(b""))
+    assert violation_of(b"\0" + b"\x0a\x01a\x1a\x02\x08\x07") is None  # the first message: Order
+    assert violation_of(b"\x02\x02" + b"\x08\x05") is None  # [1]: Refund
+    assert violation_of(b"\x04\0\0" + b"\x08\x05") is None  # [0, 0]: Order.Line
+    assert "cannot be read as shop.Order" in str(violation_of(b"\0" + b"\x0a\x05a"))
+    assert "lead to no message" in str(violation_of(b"\x02\x08" + b"\x08\x05"))
+    assert "lead to no message" in str(violation_of(b""))
 
 
 @pytest.mark.long
-def test_the_registry_stops_and_returns(apicurio: Apicurio) -> None:
+def test_a_registry_outage_is_reported_and_ends_when_it_returns(apicurio: Apicurio) -> None:
     schema_id = apicurio.register("gone-value", '"long"')
     rule = rule_for(apicurio)
     assert rule.fault(record(written_with(schema_id, b"\x02"), topic="gone")) is None
@@ -131,16 +131,16 @@ def test_the_registry_stops_and_returns(apicurio: Apicurio) -> None:
     apicurio.start()  # in memory: it knows nothing any more
     again = apicurio.register("back-value", '"int"')
 
-    def knows() -> bool:
+    def is_known_again() -> bool:
         try:
             return rule.fault(record(written_with(again + 1000, b"\x02"), topic="back")) is not None
         except Outage:
             return False
 
-    eventually(knows)
+    eventually(is_known_again)
 
 
-def test_a_silent_one_is_waited_for_once(silent_url: str) -> None:
+def test_a_silent_registry_is_waited_for_once(silent_url: str) -> None:
     rule = HasRegisteredSchema(Side.VALUE, SchemaRegistry("main", RegistryHttp(silent_url), wait_seconds=0.2))
     begin = monotonic()
 

@@ -48,23 +48,23 @@ def registered(
     }
     body = json.dumps({"content": content, "references": references or []}).encode()
     with urlopen(
-        Request(f"{native(apicurio)}/groups/default/artifacts?ifExists=UPDATE", body, headers), timeout=60
+        Request(f"{native_url(apicurio)}/groups/default/artifacts?ifExists=UPDATE", body, headers), timeout=60
     ) as response:
         made: dict[str, Any] = json.load(response)
     return made
 
 
-def native(apicurio: Apicurio) -> str:
+def native_url(apicurio: Apicurio) -> str:
     return f"http://127.0.0.1:{apicurio.port}/apis/registry/v2"
 
 
 def rule_for(apicurio: Apicurio, subject: SubjectName = SubjectName.TOPIC, **keys: Any) -> HasRegisteredSchema:
-    section = Registry(url=native(apicurio), type="apicurio", **keys)
+    section = Registry(url=native_url(apicurio), type="apicurio", **keys)
     return HasRegisteredSchema(Side.VALUE, Registries().by_name({"main": section})["main"], None, subject)
 
 
 @pytest.fixture(scope="module")
-def homes(apicurio: Apicurio) -> dict[str, Any]:
+def registered_schema_ids(apicurio: Apicurio) -> dict[str, Any]:
     """A schema with a reference; its two ids differ."""
     registered(apicurio, "copy", '"string"')
     for i in range(10):  # schemas of other tests may have moved both numbers
@@ -81,8 +81,10 @@ def homes(apicurio: Apicurio) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", ["globalId", "contentId"])
 @pytest.mark.parametrize("place", ["eight bytes", "four bytes", "header"])
-def test_native_ids_are_found(apicurio: Apicurio, homes: dict[str, Any], kind: str, place: str) -> None:
-    number: int = homes[kind]
+def test_schemas_are_found_by_native_ids(
+    apicurio: Apicurio, registered_schema_ids: dict[str, Any], kind: str, place: str
+) -> None:
+    number: int = registered_schema_ids[kind]
     prefix = {"eight bytes": b"\0" + number.to_bytes(8), "four bytes": b"\0" + number.to_bytes(4), "header": b""}[place]
     headers: tuple[Header, ...] = ((f"apicurio.value.{kind}".encode(), number.to_bytes(8)),) if not prefix else ()
     rule = rule_for(apicurio, id=kind)
@@ -95,7 +97,7 @@ def test_native_ids_are_found(apicurio: Apicurio, homes: dict[str, Any], kind: s
     assert "not registered under subject payments-value" in elsewhere
 
 
-def test_a_record_without_a_schema_id_is_rejected(apicurio: Apicurio, homes: dict[str, Any]) -> None:
+def test_a_record_without_a_schema_id_is_rejected(apicurio: Apicurio, registered_schema_ids: dict[str, Any]) -> None:
     rule = rule_for(apicurio)
 
     assert "which registry main does not have" in str(rule.fault(record(b"\0" + (4711).to_bytes(8) + GOOD)))
@@ -115,13 +117,13 @@ message Other { int64 y = 1; }"""
 
 @pytest.mark.long
 @pytest.mark.parametrize("with_headers", [False, True], ids=["before the data", "in headers"])
-def test_protobuf_of_apicurios_own_serializer(apicurio: Apicurio, with_headers: bool) -> None:
+def test_accepts_protobuf_of_apicurios_own_serializer(apicurio: Apicurio, with_headers: bool) -> None:
     topic = f"proto-headers-{with_headers}".lower()
     file = FileDescriptorSet.FromString(descriptor_set_of("shop.proto", FILE, {})).file[-1].SerializeToString()
     messages = [("Outer", b"\x0a\x06\x0a\x01k\x12\x01v"), ("Other", b"\x08\x07")]
     rule = rule_for(apicurio)
 
-    written = apicurio_protobuf(native(apicurio), topic, file, messages, with_headers)
+    written = apicurio_protobuf(native_url(apicurio), topic, file, messages, with_headers)
 
     for (_, data), (value, headers) in zip(messages, written, strict=True):
         assert value.endswith(data)
@@ -134,7 +136,9 @@ def test_protobuf_of_apicurios_own_serializer(apicurio: Apicurio, with_headers: 
     assert "is of no message of it" in str(rule.fault(record(value, topic=topic, headers=headers)))
 
 
-def test_json_schema_and_protobuf(apicurio: Apicurio, homes: dict[str, Any]) -> None:
+def test_json_schema_and_protobuf_records_are_validated_by_native_ids(
+    apicurio: Apicurio, registered_schema_ids: dict[str, Any]
+) -> None:
     of_json = registered(apicurio, "json-value", '{"type": "object"}', "JSON")["globalId"].to_bytes(8)
     of_protobuf = registered(apicurio, "proto-value", 'syntax = "proto3"; message M { }', "PROTOBUF")[
         "globalId"
@@ -144,14 +148,14 @@ def test_json_schema_and_protobuf(apicurio: Apicurio, homes: dict[str, Any]) -> 
     assert rule.fault(record(b"\0" + of_json + b"{}", topic="json")) is None
     assert "does not follow its JSON Schema" in str(rule.fault(record(b"\0" + of_json + b"1", topic="json")))
     assert rule.fault(record(b"\0" + of_protobuf + b"\x03\x0a\x01M", topic="proto")) is None
-    section = Registry(url=native(apicurio), type="apicurio")
+    section = Registry(url=native_url(apicurio), type="apicurio")
     surveyed = RegistrySurvey("main", section, MetSubjects(all_subjects=True)).look(compile_inline)
     assert "proto-value" not in {each.subject for each in surveyed.unusable}
     assert surveyed.usable >= 5
     assert surveyed.is_complete
 
 
-def test_another_api_is_an_outage(apicurio: Apicurio) -> None:
+def test_a_registry_url_of_another_api_is_an_outage_with_advice(apicurio: Apicurio) -> None:
     section = Registry(url=f"http://127.0.0.1:{apicurio.port}/apis/nothing", type="apicurio")
     rule = HasRegisteredSchema(Side.VALUE, Registries().by_name({"main": section})["main"])
 

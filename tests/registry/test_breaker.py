@@ -8,10 +8,10 @@ from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 from sluicegate.validation.rules.rule import Outage
 from tests.broker.eventually import eventually
 from tests.clock import Clock
-from tests.registry.test_schema_registry import LONG, Told
+from tests.registry.test_schema_registry import LONG, ScriptedRegistry
 
 
-class Heard:
+class RecordedReports:
     """What was reported."""
 
     def __init__(self) -> None:
@@ -38,11 +38,11 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def heard() -> Heard:
-    return Heard()
+def heard() -> RecordedReports:
+    return RecordedReports()
 
 
-def rest_of(breaker: Breaker, clock: Clock) -> float:
+def pause_of(breaker: Breaker, clock: Clock) -> float:
     """How many seconds nothing may be asked; they are over then."""
     began = clock.now
     while breaker.blocks_requests:
@@ -50,39 +50,39 @@ def rest_of(breaker: Breaker, clock: Clock) -> float:
     return clock.now - began
 
 
-def test_consecutive_failures_lengthen_the_pause_and_are_logged_once(clock: Clock, heard: Heard) -> None:
+def test_consecutive_failures_lengthen_the_pause_and_are_logged_once(clock: Clock, heard: RecordedReports) -> None:
     breaker = Breaker("main", clock, heard)
     rests = []
     for _ in range(8):
         breaker.request_started()
         breaker.request_failed("connection rejected")
-        rests.append(rest_of(breaker, clock))
+        rests.append(pause_of(breaker, clock))
     assert rests == [1, 1, 2, 4, 8, 15, 15, 15]
     assert heard.failures == 8
     assert heard.lines == ["main backed off after 3: connection rejected"]
 
     breaker.request_started()
     breaker.request_succeeded()
-    assert not breaker.failed_last
+    assert not breaker.has_last_failed
     assert heard.lines[1:] == [f"main recovered after {sum(rests):g} s"]
 
     breaker.request_started()
     breaker.request_failed("again")
-    assert rest_of(breaker, clock) == 1, "it begins anew"
+    assert pause_of(breaker, clock) == 1, "it begins anew"
 
 
-def test_a_failed_look_up_with_many_waiting_records_counts_once(clock: Clock, heard: Heard) -> None:
+def test_a_failed_look_up_with_many_waiting_records_counts_once(clock: Clock, heard: RecordedReports) -> None:
     breaker = Breaker("main", clock, heard)
     breaker.request_started()
     for _ in range(16):
         breaker.request_failed("no response within 2 s")
     breaker.request_failed("no response within 10 s")
 
-    assert (heard.failures, heard.lines, rest_of(breaker, clock)) == (1, [], 1)
+    assert (heard.failures, heard.lines, pause_of(breaker, clock)) == (1, [], 1)
 
 
-def test_a_registry_that_is_long_unavailable_is_asked_seldom_and_recovers(clock: Clock, heard: Heard) -> None:
-    http = Told()
+def test_a_registry_that_is_long_unavailable_is_asked_seldom_and_recovers(clock: Clock, heard: RecordedReports) -> None:
+    http = ScriptedRegistry()
     registry = SchemaRegistry("main", http, 60, 30, clock, reports=heard)
     http.answers["/schemas/ids/1"] = RegistryFailed("connection rejected")
 
@@ -99,7 +99,7 @@ def test_a_registry_that_is_long_unavailable_is_asked_seldom_and_recovers(clock:
     clock.now += 15
     with pytest.raises(Outage):  # this one finds it out for all others
         registry.schema(1)
-    eventually(lambda: not registry._breaker.failed_last)
+    eventually(lambda: not registry._breaker.has_last_failed)
     assert registry.schema(1).content.fault(b"\x02") is None
     assert "recovered" in heard.lines[-1]
 
@@ -107,10 +107,10 @@ def test_a_registry_that_is_long_unavailable_is_asked_seldom_and_recovers(clock:
 @pytest.mark.parametrize(
     "bug", [KeyError("swordfish"), RecursionError(), OSError("x"), UnicodeDecodeError("a", b"", 0, 1, "b")]
 )
-def test_a_bug_where_it_is_asked_is_an_outage_with_its_place_and_nothing_else(
-    bug: Exception, clock: Clock, heard: Heard
+def test_an_internal_error_in_a_look_up_is_an_outage_without_its_content(
+    bug: Exception, clock: Clock, heard: RecordedReports
 ) -> None:
-    http = Told()
+    http = ScriptedRegistry()
     registry = SchemaRegistry("main", http, 60, 30, clock, reports=heard)
     http.answers["/schemas/ids/1"] = http.answers["/schemas/ids/2/versions"] = bug
 
@@ -119,7 +119,7 @@ def test_a_bug_where_it_is_asked_is_an_outage_with_its_place_and_nothing_else(
     assert "swordfish" not in str(told.value)
     clock.now += 1.1
     with pytest.raises(Outage):
-        registry.is_under(2, "orders-value")
+        registry.is_registered_under(2, "orders-value")
     eventually(lambda: heard.faults == [bug, bug])
     assert http.asked == ["/schemas/ids/1", "/schemas/ids/2/versions"]
 
@@ -127,21 +127,23 @@ def test_a_bug_where_it_is_asked_is_an_outage_with_its_place_and_nothing_else(
     clock.now += 1.1
     with pytest.raises(Outage):
         registry.schema(1)
-    eventually(lambda: not registry._breaker.failed_last)
+    eventually(lambda: not registry._breaker.has_last_failed)
     assert registry.schema(1).content.fault(b"\x02") is None
 
 
 @pytest.mark.parametrize("part", ["_schemas", "_subjects", "_fetcher", "_wait_budget", "_breaker"])
-def test_a_bug_in_any_part_of_it_is_an_outage(part: str, clock: Clock, heard: Heard) -> None:
+def test_an_internal_error_in_any_part_of_the_registry_client_is_an_outage(
+    part: str, clock: Clock, heard: RecordedReports
+) -> None:
     class Broken:
         def __getattr__(self, name: str) -> object:
             raise ZeroDivisionError(name)
 
-    registry = SchemaRegistry("main", Told(), 60, 30, clock, reports=heard)
+    registry = SchemaRegistry("main", ScriptedRegistry(), 60, 30, clock, reports=heard)
     setattr(registry, part, Broken())
 
     outages = 0
-    for ask in (lambda: registry.schema(1), lambda: registry.is_under(1, "orders-value")):
+    for ask in (lambda: registry.schema(1), lambda: registry.is_registered_under(1, "orders-value")):
         try:
             ask()
         except Outage as outage:

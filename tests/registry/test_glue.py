@@ -77,7 +77,7 @@ def test_values_that_name_no_schema_are_rejected(tmp_path: Path) -> None:
     assert "which registry main does not have" in str(rule.fault(record(framed(UUID(int=9), b"\x06abc"))))
 
 
-def test_decompression_is_bounded(tmp_path: Path) -> None:
+def test_decompression_of_glue_values_is_bounded(tmp_path: Path) -> None:
     (tmp_path / f"{AVRO}.avsc").write_bytes(LONG_RECORD)
     rule = rule_over(tmp_path)
     packed = zlib.compress(b"\x06abc")
@@ -92,7 +92,7 @@ def test_decompression_is_bounded(tmp_path: Path) -> None:
     assert "cannot be decompressed as zlib" in str(rule.fault(record(framed(AVRO, b"abc", 5))))
 
 
-def test_a_schema_that_cannot_be_used_and_a_folder_that_is_missing(tmp_path: Path) -> None:
+def test_an_unusable_schema_and_a_missing_folder_of_glue_are_reported(tmp_path: Path) -> None:
     (tmp_path / f"{AVRO}.avsc").write_text('{"type": "unknown"}')
     (tmp_path / f"{JSON}.json").write_text("{}")
     (tmp_path / "README.json").write_text("{}")

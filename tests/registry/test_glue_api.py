@@ -24,7 +24,7 @@ from sluicegate.proxy.registry.schema_compiler import compile_inline
 from sluicegate.proxy.registry.survey import RegistrySurvey
 from sluicegate.validation.rules.rule import Outage, Side
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema
-from tests.registry.stand_in import StandIn, said
+from tests.registry.stand_in import StandIn, http_response
 from tests.registry.test_glue import AVRO, framed
 from tests.validation.rules.records import record
 
@@ -118,11 +118,11 @@ def test_requests_are_signed_as_botocore_signs_them(
             int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length")
         )
         bodies.append(client.recv(size, socket.MSG_WAITALL))
-        client.sendall(said("400 Bad", b'{"__type": "EntityNotFoundException", "Message": "swordfish"}'))
+        client.sendall(http_response("400 Bad", b'{"__type": "EntityNotFoundException", "Message": "swordfish"}'))
         return True
 
     given = {"AccessKeyId": KEY_ID, "SecretAccessKey": SECRET, "Token": TOKEN, "Expiration": "2099-01-01T00:00:00Z"}
-    with StandIn(lambda client, _: client.sendall(said("200 OK", json.dumps(given).encode()))) as container:
+    with StandIn(lambda client, _: client.sendall(http_response("200 OK", json.dumps(given).encode()))) as container:
         if source == "environment":
             for name, value in {**KEYS, "AWS_SESSION_TOKEN": TOKEN}.items():
                 monkeypatch.setenv(name, value)
@@ -152,11 +152,14 @@ def test_without_credentials_nothing_is_sent(moto: str) -> None:
 @pytest.mark.parametrize(
     ("response", "words"),
     [
-        (said("400 Bad", b'{"__type": "com.amazon#AccessDeniedException"}'), r"glue:GetSchemaVersion \(AccessDenied"),
-        (said("400 Bad", b'{"__type": "swordfish"}'), "is not AWS Glue's: check region and url"),
-        (said("403 No", b"{}"), "grant its user read access"),
-        (said("500 Oh", b"{}"), r"it fails \(HTTP 500\)"),
-        (said("200 OK", b'{"Status": "AVAILABLE", "DataFormat": "AVRO"}'), "is not AWS Glue's"),
+        (
+            http_response("400 Bad", b'{"__type": "com.amazon#AccessDeniedException"}'),
+            r"glue:GetSchemaVersion \(AccessDenied",
+        ),
+        (http_response("400 Bad", b'{"__type": "swordfish"}'), "is not AWS Glue's: check region and url"),
+        (http_response("403 No", b"{}"), "grant its user read access"),
+        (http_response("500 Oh", b"{}"), r"it fails \(HTTP 500\)"),
+        (http_response("200 OK", b'{"Status": "AVAILABLE", "DataFormat": "AVRO"}'), "is not AWS Glue's"),
     ],
 )
 def test_each_failure_is_an_outage_with_its_own_message(response: bytes, words: str) -> None:
@@ -187,7 +190,7 @@ def test_the_newest_versions_of_topics_schemas_are_surveyed() -> None:
             text = SCHEMA if asked["SchemaId"]["SchemaName"] == "orders" else "{"
             body = {"SchemaVersionId": str(AVRO), "VersionNumber": 3, "Status": "AVAILABLE", "DataFormat": "AVRO"}
             body["SchemaDefinition"] = text
-        client.sendall(said("200 OK", json.dumps(body).encode()))
+        client.sendall(http_response("200 OK", json.dumps(body).encode()))
         return True
 
     with StandIn(respond) as there:

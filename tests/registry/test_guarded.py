@@ -45,14 +45,14 @@ def certificate(authority: Authority) -> Certificate:
     return authority.sign("registry")
 
 
-def asked(url: str, schema_id: int, **keys: Any) -> str:
+def look_up_result(url: str, schema_id: int, **keys: Any) -> str:
     """What comes of asking for a schema, as the section of a file would have it: "found", or the outage."""
     section = read_section(Registry, {"url": f"{url}/apis/ccompat/v7", **keys})
     registry = Registries().by_name({"main": section})["main"]
     with closing(registry):
         try:
             assert registry.schema(schema_id).content.fault(b"\x02") is None
-            assert registry.is_under(schema_id, "guarded-value")
+            assert registry.is_registered_under(schema_id, "guarded-value")
         except Outage as outage:
             assert SECRET not in str(outage)
             return str(outage)
@@ -63,7 +63,7 @@ def test_a_certificate_of_a_named_authority_is_accepted(
     apicurio: Apicurio, known: int, authority: Authority, certificate: Certificate
 ) -> None:
     with guarding(apicurio.port, None, server_context(certificate)) as there:
-        assert asked(there.url, known, tls={"ca_file": str(authority.file)}) == "found"
+        assert look_up_result(there.url, known, tls={"ca_file": str(authority.file)}) == "found"
 
 
 def test_each_rejected_certificate_is_reported(
@@ -73,20 +73,26 @@ def test_each_rejected_certificate_is_reported(
     with guarding(apicurio.port, None, server_context(certificate)) as there:
         stranger = Authority(tmp_path, "stranger")
         for tls in ({"ca_file": str(stranger.file)}, None):
-            said = asked(there.url, known, tls=tls)
+            said = look_up_result(there.url, known, tls=tls)
             assert "the certificate is not accepted: unable to get local issuer certificate" in said
             assert "name its CA in tls.ca_file" in said
-        assert "it closed the connection without a response" in asked(there.url.replace("https", "http"), known)
+        assert "it closed the connection without a response" in look_up_result(
+            there.url.replace("https", "http"), known
+        )
     other = authority.sign("elsewhere", "registry.internal")
     with guarding(apicurio.port, None, server_context(other)) as there:
-        said = asked(there.url, known, tls=trusted)
+        said = look_up_result(there.url, known, tls=trusted)
         assert "IP address mismatch, certificate is not valid for '127.0.0.1'" in said
-        said = asked(there.url.replace("127.0.0.1", "localhost"), known, tls=trusted)
+        said = look_up_result(there.url.replace("127.0.0.1", "localhost"), known, tls=trusted)
         assert "Hostname mismatch, certificate is not valid for 'localhost'" in said
     old = authority.sign("old", expires=datetime.now(UTC) - timedelta(days=1))
     with guarding(apicurio.port, None, server_context(old)) as there:
-        assert "the certificate is not accepted: certificate has expired" in asked(there.url, known, tls=trusted)
-    assert "does not speak TLS: use http: in its url" in asked(f"https://127.0.0.1:{apicurio.port}", known, tls=trusted)
+        assert "the certificate is not accepted: certificate has expired" in look_up_result(
+            there.url, known, tls=trusted
+        )
+    assert "does not speak TLS: use http: in its url" in look_up_result(
+        f"https://127.0.0.1:{apicurio.port}", known, tls=trusted
+    )
 
 
 def encrypted(certificate: Certificate, file: Path) -> str:
@@ -103,17 +109,17 @@ def test_a_registry_that_requires_a_client_certificate_gets_it(
     own, strangers = authority.sign("sluicegate"), Authority(tmp_path, "strangers").sign("nobody")
     trusted = {"ca_file": str(authority.file)}
     with guarding(apicurio.port, None, server_context(certificate, authority)) as there:
-        assert asked(there.url, known, tls=trusted | own.files) == "found"
+        assert look_up_result(there.url, known, tls=trusted | own.files) == "found"
         key = {"key_file": encrypted(own, tmp_path / "own.key"), "key_password": SECRET}
-        assert asked(there.url, known, tls=trusted | own.files | key) == "found"
+        assert look_up_result(there.url, known, tls=trusted | own.files | key) == "found"
         # Which of these is seen depends on whether its complaint comes before its end.
         closed = (
             "it closed the TLS connection: it may require another client certificate",
             "it closed the connection without a response",
         )
-        said = asked(there.url, known, tls=trusted)
+        said = look_up_result(there.url, known, tls=trusted)
         assert any(words in said for words in ("requires a certificate", *closed)), said
-        said = asked(there.url, known, tls=trusted | strangers.files)
+        said = look_up_result(there.url, known, tls=trusted | strangers.files)
         assert any(words in said for words in ("the peer does not trust the CA of our certificate", *closed)), said
 
 
@@ -144,10 +150,14 @@ def test_a_wrong_login_is_reported_without_the_password(apicurio: Apicurio, know
     file = tmp_path / "password"
     file.write_text(f"{SECRET}\n")
     with guarding(apicurio.port, f"me:{SECRET}") as there:
-        assert asked(there.url, known, username="me", password_file=str(file)) == "found"
-        assert asked(there.url, known, username="me", password=SECRET) == "found"
-        assert "it requires a login (HTTP 401): set its username, token_file or oauth" in asked(there.url, known)
-        assert "it rejects the login (HTTP 401)" in asked(there.url, known, username="you", password_file=str(file))
+        assert look_up_result(there.url, known, username="me", password_file=str(file)) == "found"
+        assert look_up_result(there.url, known, username="me", password=SECRET) == "found"
+        assert "it requires a login (HTTP 401): set its username, token_file or oauth" in look_up_result(
+            there.url, known
+        )
+        assert "it rejects the login (HTTP 401)" in look_up_result(
+            there.url, known, username="you", password_file=str(file)
+        )
 
 
 def test_a_bearer_token_is_read_from_its_file_for_each_request(apicurio: Apicurio, known: int, tmp_path: Path) -> None:
@@ -155,14 +165,18 @@ def test_a_bearer_token_is_read_from_its_file_for_each_request(apicurio: Apicuri
     file.write_text("a.token\n")
     valid = ["a.token"]
     with guarding(apicurio.port, lambda: valid[0]) as there:
-        assert asked(there.url, known, token_file=str(file)) == "found"
-        assert asked(there.url, known, token="a.token") == "found"
+        assert look_up_result(there.url, known, token_file=str(file)) == "found"
+        assert look_up_result(there.url, known, token="a.token") == "found"
         valid[0] = "another"
-        assert "it rejects the login (HTTP 401): check its token_file" in asked(there.url, known, token_file=str(file))
+        assert "it rejects the login (HTTP 401): check its token_file" in look_up_result(
+            there.url, known, token_file=str(file)
+        )
         file.write_text("another")
-        assert asked(there.url, known, token_file=str(file)) == "found"
+        assert look_up_result(there.url, known, token_file=str(file)) == "found"
         file.write_text("not\na token")
-        assert "registries.main.token_file: it has no valid token" in asked(there.url, known, token_file=str(file))
+        assert "registries.main.token_file: it has no valid token" in look_up_result(
+            there.url, known, token_file=str(file)
+        )
 
 
 def test_tokens_of_an_authorization_server_are_used_and_replaced(
@@ -175,7 +189,7 @@ def test_tokens_of_an_authorization_server_are_used_and_replaced(
             "client_secret": CLIENT_SECRET,
             "tls": {"ca_file": str(authority.file)},
         }
-        assert asked(there.url, known, oauth=oauth) == "found"
+        assert look_up_result(there.url, known, oauth=oauth) == "found"
         assert len(issuer.given) == 1  # one for all requests
         section = read_section(Registry, {"url": f"{there.url}/apis/ccompat/v7", "oauth": oauth})
         http = http_of("main", section)
@@ -185,7 +199,7 @@ def test_tokens_of_an_authorization_server_are_used_and_replaced(
             with pytest.raises(RegistryFailed, match="it rejects the login"):
                 http.get("/subjects")
             assert http.get("/subjects").status == 200
-        said = asked(there.url, known, oauth=oauth | {"client_secret": SECRET})
+        said = look_up_result(there.url, known, oauth=oauth | {"client_secret": SECRET})
         assert f"token endpoint {issuer.url}: it grants no token (HTTP 401, invalid_client)" in said
 
 

@@ -24,7 +24,7 @@ from sluicegate.proxy.registry.login import BasicLogin
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 from sluicegate.validation.rules.rule import Side
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema
-from tests.registry.stand_in import StandIn, said
+from tests.registry.stand_in import StandIn, http_response
 from tests.validation.rules.records import record
 
 SECRET = "swordfish"
@@ -63,10 +63,10 @@ def test_a_response_byte_by_byte_times_out(said_slowly: bytes) -> None:
         assert monotonic() - began < 3
 
 
-def test_all_questions_of_a_look_up_have_one_deadline() -> None:
+def test_all_requests_of_a_look_up_share_one_deadline() -> None:
     def late(client: socket.socket, _: bytes) -> bool:
         there.over.wait(0.15)
-        client.sendall(said("200 OK", b"{}"))
+        client.sendall(http_response("200 OK", b"{}"))
         return True
 
     with StandIn(late) as there, closing(RegistryHttp(there.url, look_up_seconds=0.5)) as http:
@@ -110,21 +110,21 @@ def test_an_endless_response_is_read_up_to_the_limit(first: bytes, then: bytes) 
     assert str(failure) == f"it sent a response of more than {MAX_RESPONSE_BYTES} bytes"
 
 
-def test_headers_without_end_are_no_http() -> None:
+def test_endless_headers_are_reported_as_invalid_http() -> None:
     with StandIn(endless(b"HTTP/1.1 200 OK\r\n", b"X: y\r\n" * 1000)) as there:
         assert str(failure_of(there.url)) == "its response is not HTTP (HTTPException)"
 
 
-def test_an_answer_of_too_many_parts_is_not_made_into_objects() -> None:
+def test_a_response_of_too_many_json_elements_is_rejected() -> None:
     body = b"[" + b"[]," * 300_000 + b"1]"
-    with StandIn(lambda client, _: client.sendall(said("200 OK", body))) as there:
+    with StandIn(lambda client, _: client.sendall(http_response("200 OK", body))) as there:
         assert str(failure_of(there.url)) == "it sent a response of more than 200000 parts"
 
 
 def test_redirects_are_not_followed_and_the_password_goes_nowhere_else() -> None:
     with StandIn(lambda _client, _head: None) as elsewhere:
         to = f"Location: {elsewhere.url}/schemas/ids/1"
-        with StandIn(lambda client, _: client.sendall(said("301 Moved", b"", to))) as there:
+        with StandIn(lambda client, _: client.sendall(http_response("301 Moved", b"", to))) as there:
             assert "redirects (HTTP 301), which is not followed" in str(failure_of(there.url))
             assert b"Authorization: Basic" in there.heads[0]
         assert elsewhere.heads == []
@@ -133,15 +133,15 @@ def test_redirects_are_not_followed_and_the_password_goes_nowhere_else() -> None
 @pytest.mark.parametrize(
     ("answer", "words", "wait"),
     [
-        (said("429 Slow down", b"", "Retry-After: 7"), "it limits the request rate (HTTP 429)", 7),
-        (said("503 Busy", b"", "Retry-After: 120"), "it fails (HTTP 503)", 120),
-        (said("503 Busy", b"", "Retry-After: Sun, 06 Nov 1994 08:49:37 GMT"), "it fails (HTTP 503)", 0),
-        (said("500 Oh", b"<html>swordfish"), "it fails (HTTP 500)", 0),
-        (said("200 OK", b"<html>swordfish"), "is not JSON: set url to its Confluent API", 0),
-        (said("200 OK", b"[" * 100_000), "is not JSON", 0),
-        (said("401 No"), "it rejects the login (HTTP 401): check its username and password_file", 0),
-        (said("403 No"), "it forbids this login to read (HTTP 403)", 0),
-        (said("200 OK", b"{}")[:-1], "it closed the connection in the middle of a response", 0),
+        (http_response("429 Slow down", b"", "Retry-After: 7"), "it limits the request rate (HTTP 429)", 7),
+        (http_response("503 Busy", b"", "Retry-After: 120"), "it fails (HTTP 503)", 120),
+        (http_response("503 Busy", b"", "Retry-After: Sun, 06 Nov 1994 08:49:37 GMT"), "it fails (HTTP 503)", 0),
+        (http_response("500 Oh", b"<html>swordfish"), "it fails (HTTP 500)", 0),
+        (http_response("200 OK", b"<html>swordfish"), "is not JSON: set url to its Confluent API", 0),
+        (http_response("200 OK", b"[" * 100_000), "is not JSON", 0),
+        (http_response("401 No"), "it rejects the login (HTTP 401): check its username and password_file", 0),
+        (http_response("403 No"), "it forbids this login to read (HTTP 403)", 0),
+        (http_response("200 OK", b"{}")[:-1], "it closed the connection in the middle of a response", 0),
         (CHUNKED + b"5\r\n{}", "it closed the connection in the middle of a response", 0),
         (b"HTTP/1.1 20", "it does not speak HTTP", 0),
         (b"", "it closed the connection without a response", 0),
@@ -165,7 +165,7 @@ def test_an_echoed_request_does_not_appear_in_messages() -> None:
 
 def test_a_connection_is_reused_and_reopened_after_it_was_closed() -> None:
     def one_more(client: socket.socket, _: bytes) -> bool:
-        client.sendall(said("200 OK", b"{}"))
+        client.sendall(http_response("200 OK", b"{}"))
         return len(there.heads) % 2 == 1  # every second answer is the last of its connection
 
     with StandIn(one_more) as there:
@@ -178,7 +178,7 @@ def test_a_connection_is_reused_and_reopened_after_it_was_closed() -> None:
 def test_a_password_file_is_read_again_and_an_unreadable_one_is_named(tmp_path: Path) -> None:
     file = tmp_path / "password"
     file.write_text("first\n")
-    with StandIn(lambda client, _: bool(client.sendall(said("200 OK", b"{}"))) or True) as there:
+    with StandIn(lambda client, _: bool(client.sendall(http_response("200 OK", b"{}"))) or True) as there:
         me = BasicLogin("me", Password("registries.password_file", None, str(file)))
         with closing(RegistryHttp(there.url, me)) as http:
             http.get("/schemas/ids/1")
@@ -191,7 +191,7 @@ def test_a_password_file_is_read_again_and_an_unreadable_one_is_named(tmp_path: 
         assert b64encode(b"me:" + password) in head
 
 
-def test_an_unused_address_and_an_unknown_name() -> None:
+def test_refused_connections_and_invalid_host_names_have_messages() -> None:
     with StandIn(lambda _client, _head: None) as there:
         url = there.url
     assert str(failure_of(url)) == "Connection refused"
@@ -210,7 +210,7 @@ def test_a_schema_that_a_header_names_by_guid_is_asked_for_as_confluents_registr
             asked.append((path, json.loads(client.recv(size, socket.MSG_WAITALL))))
         is_there = path in (b"/schemas/guids/89be4d5b-d5b8-9d0b-5de4-b3ec58bbd0bb", b"/subjects/orders-value")
         missing = b'{"error_code": 40401, "message": "Subject not found."}'
-        client.sendall(said("200 OK", schema) if is_there else said("404 Not Found", missing))
+        client.sendall(http_response("200 OK", schema) if is_there else http_response("404 Not Found", missing))
         return True
 
     asked: list[tuple[bytes, object]] = []

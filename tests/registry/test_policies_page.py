@@ -24,10 +24,10 @@ from sluicegate.validation.rulebook import Rulebook
 from sluicegate.validation.rules.rule import Part, RuledRecord
 from sluicegate.validation.validated_request import ValidatedRequest
 from tests.broker.certificates import Authority
-from tests.docs.test_policies import ELSEWHERE, EXAMPLES, NOW, Sent, names_in, validated
+from tests.docs.test_policies import ELSEWHERE, EXAMPLES, NOW, SentRequest, rule_names_in, validated
 from tests.registry.apicurio import Apicurio
 from tests.registry.relay import guarding, server_context
-from tests.registry.stand_in import StandIn, said
+from tests.registry.stand_in import StandIn, http_response
 from tests.wire.batches import Rec
 
 SCHEMA = '{"type": "object", "properties": {"amount": {"type": "number"}}, "required": ["amount"]}'
@@ -39,7 +39,7 @@ KEY = '{"type": "string"}'
 SECRET = "swordfish"
 
 
-class OurRule:
+class CustomCurrencyRule:
     """The custom rule of the page: what is paid is paid in the currency of its options."""
 
     parts = Part.HEADERS
@@ -87,12 +87,14 @@ class _Points:
     names = frozenset({"our_rule"})
 
     def __getitem__(self, _name: str) -> SimpleNamespace:
-        return SimpleNamespace(load=lambda: OurRule)
+        return SimpleNamespace(load=lambda: CustomCurrencyRule)
 
 
-def paid(schema_id: int, value: bytes = b'{"amount": 5}', key: bytes | None = b'"k"', currency: bytes = b"EUR") -> Sent:
+def paid(
+    schema_id: int, value: bytes = b'{"amount": 5}', key: bytes | None = b'"k"', currency: bytes = b"EUR"
+) -> SentRequest:
     written = b"\0" + schema_id.to_bytes(4) + value
-    return Sent("payments", (Rec(NOW, key, written, [(b"currency", currency)]),))
+    return SentRequest("payments", (Rec(NOW, key, written, [(b"currency", currency)]),))
 
 
 def broken(found: ValidatedRequest) -> tuple[list[str], list[str]]:
@@ -109,7 +111,7 @@ def rulebooks_of(example: str, subject: str, body: dict[str, Any]) -> Iterator[t
 
     def respond(client: socket, head: bytes) -> bool:
         versions = [{"subject": subject, "version": 1}]
-        client.sendall(said("200 OK", json.dumps(versions if b"/versions" in head else body).encode()))
+        client.sendall(http_response("200 OK", json.dumps(versions if b"/versions" in head else body).encode()))
         return True
 
     with StandIn(respond) as registry:
@@ -127,7 +129,7 @@ def test_every_rule_of_the_page_accepts_and_rejects_as_described(
     example: str, example_of: Callable[[str], tuple[Config, Rulebook]], schema_id: int
 ) -> None:
     config, rulebook = example_of(example)
-    assert names_in(example) == ["body", "key", "positive", "ours"], "a new example needs its cases here"
+    assert rule_names_in(example) == ["body", "key", "positive", "ours"], "a new example needs its cases here"
     assert config.registries["main"].username == "sluicegate"
 
     assert broken(validated(rulebook, paid(schema_id))) == ([], [])
@@ -150,7 +152,7 @@ def test_an_expression_reads_avro_as_described(
         written = BytesIO()
         fastavro.schemaless_writer(written, schema, {"amount": amount, "lines": [{"sku": sku}]})
         value = b"\0" + schema_id.to_bytes(4) + written.getvalue()
-        return broken(validated(rulebook, Sent("orders.eu", (Rec(NOW, b"k", value),))))[0]
+        return broken(validated(rulebook, SentRequest("orders.eu", (Rec(NOW, b"k", value),))))[0]
 
     for each in (rulebook, policies_of(config, {}).rulebook()):  # the proxy's, and that of `audit`
         assert [rejecting(each, *order) for order in ((5, "a"), (-5, "a"), (5, ""))] == [[], ["paid"], ["paid"]]
@@ -165,7 +167,7 @@ def test_the_conditions_of_a_registry_apply_as_described(example: str) -> None:
     with rulebooks_of(example, "contracts.eu-value", body) as rulebooks:
 
         def rejecting(rulebook: Rulebook, value: bytes) -> list[str]:
-            return broken(validated(rulebook, Sent("contracts.eu", (Rec(NOW, b"k", b"\0\0\0\0\7" + value),))))[0]
+            return broken(validated(rulebook, SentRequest("contracts.eu", (Rec(NOW, b"k", b"\0\0\0\0\7" + value),))))[0]
 
         for rulebook in rulebooks:
             assert rejecting(rulebook, b'{"amount": 5}') == []
@@ -184,7 +186,7 @@ def test_the_constraints_of_a_schema_apply_as_described(example: str) -> None:
     with rulebooks_of(example, "shop.eu-value", body) as rulebooks:
         for rulebook in rulebooks:
             found = [
-                validated(rulebook, Sent("shop.eu", (Rec(NOW, b"k", b"\0\0\0\0\7\0" + lines),)))
+                validated(rulebook, SentRequest("shop.eu", (Rec(NOW, b"k", b"\0\0\0\0\7\0" + lines),)))
                 for lines in (b"", b"\n\5\n\3abc", b"\n\5\n\3abc\n\4\n\2ab")
             ]
             assert [broken(each)[0] for each in found] == [[], [], ["constraints"]]
@@ -197,10 +199,10 @@ def test_tagged_fields_are_masked_as_described(example: str) -> None:
     mail = {"name": "mail", "type": "string", "confluent:tags": ["PII"]}
     schema = {"type": "record", "name": "C", "fields": [mail, {"name": "notes", "type": private}]}
 
-    def sent(value: dict[str, object]) -> Sent:
+    def sent(value: dict[str, object]) -> SentRequest:
         written = BytesIO()
         fastavro.schemaless_writer(written, fastavro.parse_schema(dict(schema)), value)
-        return Sent("customers.eu", (Rec(NOW, b"k", b"\0\0\0\0\7" + written.getvalue()),))
+        return SentRequest("customers.eu", (Rec(NOW, b"k", b"\0\0\0\0\7" + written.getvalue()),))
 
     body = {"schemaType": "AVRO", "schema": json.dumps(schema)}
     with rulebooks_of(example, "customers.eu-value", body) as rulebooks:
@@ -210,5 +212,5 @@ def test_tagged_fields_are_masked_as_described(example: str) -> None:
             assert broken(validated(rulebook, sent({"mail": "m", "notes": {"private": "x"}})))[0] == ["contact"]
 
 
-def test_there_is_such_an_example() -> None:
+def test_the_page_has_an_example_with_a_registry() -> None:
     assert [each for each in EXAMPLES if ELSEWHERE in each]

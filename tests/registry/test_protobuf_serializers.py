@@ -55,7 +55,7 @@ def classes_of(text: str) -> Callable[[str], type[Message]]:
     return lambda name: GetMessageClass(pool.FindMessageTypeByName(name))
 
 
-def declared(file: FileDescriptorProto) -> list[str]:
+def declaration_lines(file: FileDescriptorProto) -> list[str]:
     """All of it as lines, without names that protoc derives from others."""
     return [line for line in str(file).splitlines() if "json_name" not in line]
 
@@ -84,7 +84,7 @@ def test_records_of_the_protobuf_serializer_are_accepted(apicurio: Apicurio, nam
 def test_indexes_lead_to_messages_beside_a_map(apicurio: Apicurio) -> None:
     """As Java counts, [0,0] is Inner and [0,1] is Last; as Python counts, Inner is [0,1] and Last is [0,3]."""
     schema_id = apicurio.register("beside-value", WITH_MAP, "PROTOBUF")
-    said = partial(complaint_of, rule_of(apicurio), schema_id, "beside")
+    said = partial(violation_of, rule_of(apicurio), schema_id, "beside")
     inner, last = b"\x0a\x01\xff", b"\x09" + bytes(8)
 
     assert said(b"\x04\x00\x00" + inner) is None
@@ -96,7 +96,7 @@ def test_indexes_lead_to_messages_beside_a_map(apicurio: Apicurio) -> None:
     assert "lead to no message" in str(said(b"\x04\x00\x04" + inner))
 
 
-def complaint_of(rule: HasRegisteredSchema, schema_id: int, topic: str, data: bytes) -> str | None:
+def violation_of(rule: HasRegisteredSchema, schema_id: int, topic: str, data: bytes) -> str | None:
     return rule.fault(record(b"\0" + schema_id.to_bytes(4) + data, topic=topic))
 
 
@@ -123,7 +123,7 @@ def test_files_that_serializers_do_not_register_are_known(apicurio: Apicurio, te
     topic = f"importing.{IMPORTING.index(text)}"
     schema_id = apicurio.register(f"{topic}-value", f'syntax = "proto3"; {text}', "PROTOBUF")
 
-    said = partial(complaint_of, rule_of(apicurio), schema_id, topic)
+    said = partial(violation_of, rule_of(apicurio), schema_id, topic)
 
     assert said(b"\x00\x0a\x00") is None
     assert "cannot be read as M" in str(said(b"\x00\x0a\x05a"))
@@ -138,11 +138,11 @@ def test_files_that_serializers_do_not_register_are_known(apicurio: Apicurio, te
         'int32 d = 2 [json_name = "c"]; } map<string, N> m = 3; }',
     ],
 )
-def test_fields_may_have_each_other_s_json_names(apicurio: Apicurio, text: str) -> None:
+def test_fields_may_have_the_json_names_of_other_fields(apicurio: Apicurio, text: str) -> None:
     topic = f"json-names.{hash(text)}"
     schema_id = apicurio.register(f"{topic}-value", text, "PROTOBUF")
 
-    said = partial(complaint_of, rule_of(apicurio), schema_id, topic)
+    said = partial(violation_of, rule_of(apicurio), schema_id, topic)
 
     assert said(b"\x00\x0a\x01a") is None
     assert "cannot be read as M" in str(said(b"\x00\x0a\x05a"))
@@ -155,7 +155,7 @@ def test_shipped_files_declare_what_the_serializers_have(theirs: Any) -> None:
 
     wanted.ClearField("options")
     ours.name = wanted.name
-    assert declared(ours) == declared(wanted)
+    assert declaration_lines(ours) == declaration_lines(wanted)
 
 
 def test_a_descriptor_with_references_and_a_text_reference(apicurio: Apicurio) -> None:
@@ -166,18 +166,18 @@ def test_a_descriptor_with_references_and_a_text_reference(apicurio: Apicurio) -
     named = [{"name": "cents.proto", "subject": "cents", "version": 1}]
     schema_id = apicurio.register("sums-value", text, "PROTOBUF", named)
 
-    said = partial(complaint_of, rule_of(apicurio), schema_id, "sums")
+    said = partial(violation_of, rule_of(apicurio), schema_id, "sums")
 
     assert said(b"\x00\x0a\x02\x08\x07") is None
     assert "cannot be read as Sum" in str(said(b"\x00\x0a\x01\x08"))
 
 
-def test_an_explicit_map_entry_is_one(apicurio: Apicurio) -> None:
+def test_an_explicit_map_entry_is_read_as_a_map(apicurio: Apicurio) -> None:
     text = """syntax = "proto3"; package shop; // option map_entry = true;
     message Outer { repeated MEntry m = 1; string s = 2;
       message MEntry { option map_entry = true; string key = 1; int32 value = 2; } message Inner { bytes x = 1; } }"""
     schema_id = apicurio.register("entries-value", text, "PROTOBUF")
-    said = partial(complaint_of, rule_of(apicurio), schema_id, "entries")
+    said = partial(violation_of, rule_of(apicurio), schema_id, "entries")
     written = classes_of('syntax = "proto3"; message Outer { map<string, int32> m = 1; }')("Outer")(m={"a": 1})
 
     assert said(b"\x00" + written.SerializeToString()) is None
@@ -190,7 +190,7 @@ def test_a_schema_that_is_not_compiled_is_reported_with_its_errors(apicurio: Api
     schema_id = apicurio.register("broken-value", text, "PROTOBUF")
 
     with pytest.raises(SchemaError) as raised:
-        complaint_of(rule_of(apicurio), schema_id, "broken", b"\x00")
+        violation_of(rule_of(apicurio), schema_id, "broken", b"\x00")
 
     assert str(raised.value) == (
         f"schema {schema_id} of registry main cannot be used: it is not compiled: registered-schema.proto:1:58: "

@@ -21,7 +21,7 @@ NOT_FOUND = JsonResponse(404, {"error_code": 40403})
 GUID = UUID("12345678-1234-5678-1234-567812345678")
 
 
-class Told:
+class ScriptedRegistry:
     """Answers by path; an exception is raised, and an event waited for before the next is looked at."""
 
     def __init__(self) -> None:
@@ -50,8 +50,8 @@ class Told:
 
 
 @pytest.fixture
-def http() -> Told:
-    return Told()
+def http() -> ScriptedRegistry:
+    return ScriptedRegistry()
 
 
 @pytest.fixture
@@ -60,11 +60,11 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def registry(http: Told, clock: Clock) -> SchemaRegistry:
+def registry(http: ScriptedRegistry, clock: Clock) -> SchemaRegistry:
     return SchemaRegistry("main", http, 60, 30, clock)
 
 
-def test_a_schema_is_asked_for_once(registry: SchemaRegistry, http: Told, clock: Clock) -> None:
+def test_a_registered_schema_is_requested_once(registry: SchemaRegistry, http: ScriptedRegistry, clock: Clock) -> None:
     http.answers["/schemas/ids/7"] = LONG
 
     assert registry.schema(7).content.fault(b"\x02") is None
@@ -74,7 +74,9 @@ def test_a_schema_is_asked_for_once(registry: SchemaRegistry, http: Told, clock:
     assert http.asked == ["/schemas/ids/7"]
 
 
-def test_an_unknown_one_is_asked_for_again_a_second_later(registry: SchemaRegistry, http: Told, clock: Clock) -> None:
+def test_an_unknown_schema_is_requested_again_after_a_second(
+    registry: SchemaRegistry, http: ScriptedRegistry, clock: Clock
+) -> None:
     for _ in range(3):
         with pytest.raises(UnknownSchema):
             registry.schema(7)
@@ -85,7 +87,7 @@ def test_an_unknown_one_is_asked_for_again_a_second_later(registry: SchemaRegist
     assert len(http.asked) == 2
 
 
-def test_ids_that_a_client_invents_are_asked_for_so_often_and_others_are_answered(http: Told, clock: Clock) -> None:
+def test_requests_for_invented_schema_ids_are_limited_for_each_client(http: ScriptedRegistry, clock: Clock) -> None:
     wait_budget, lock = WaitBudget(), threading.Lock()
     registry = SchemaRegistry("main", http, 60, 30, clock, wait_budget)
     http.answers["/schemas/ids/5000"] = LONG
@@ -112,18 +114,18 @@ def test_ids_that_a_client_invents_are_asked_for_so_often_and_others_are_answere
     assert invent("a", 300) == 10
 
 
-def test_a_thread_that_never_waits_asks_nothing(http: Told, clock: Clock) -> None:
+def test_a_thread_that_may_not_wait_sends_no_registry_request(http: ScriptedRegistry, clock: Clock) -> None:
     """What a client needs looked up is asked for when it is its turn to wait."""
     wait_budget = WaitBudget()
     registry = SchemaRegistry("main", http, 60, 30, clock, wait_budget)
     with wait_budget.never_waiting(), pytest.raises(WaitNotAllowed):
         registry.schema(7)
     with wait_budget.never_waiting(), pytest.raises(WaitNotAllowed):
-        registry.is_under(7, "orders-value")
+        registry.is_registered_under(7, "orders-value")
     assert http.asked == []
 
 
-class Slow(Told):
+class SlowRegistry(ScriptedRegistry):
     """Each answer takes its time."""
 
     def get(self, path: str) -> JsonResponse:
@@ -132,7 +134,7 @@ class Slow(Told):
 
 
 def test_waiting_behind_many_requests_is_no_outage() -> None:
-    http = Slow()
+    http = SlowRegistry()
     ids = range(1, 18)
     http.answers = {f"/schemas/ids/{schema_id}": LONG for schema_id in ids}
     registry = SchemaRegistry("main", http, wait_seconds=1)
@@ -152,7 +154,9 @@ def test_waiting_behind_many_requests_is_no_outage() -> None:
     assert set(later) <= {busy}, "no registry has to be paused"
 
 
-def test_after_a_failure_no_request_waits_until_it_responds(registry: SchemaRegistry, http: Told, clock: Clock) -> None:
+def test_after_a_failure_no_request_waits_until_it_responds(
+    registry: SchemaRegistry, http: ScriptedRegistry, clock: Clock
+) -> None:
     http.answers["/schemas/ids/1"] = LONG
     registry.schema(1)
     http.answers["/schemas/ids/2"] = RegistryFailed("connection rejected")
@@ -174,7 +178,7 @@ def test_after_a_failure_no_request_waits_until_it_responds(registry: SchemaRegi
     eventually(lambda: _told(registry, 2))
 
 
-def test_a_late_response_is_not_awaited_twice(http: Told) -> None:
+def test_a_late_response_is_not_awaited_twice(http: ScriptedRegistry) -> None:
     http.gate = threading.Event()
     http.answers["/schemas/ids/1"] = http.answers["/schemas/ids/2"] = LONG
     registry = SchemaRegistry("main", http, wait_seconds=0.05)
@@ -190,7 +194,7 @@ def test_a_late_response_is_not_awaited_twice(http: Told) -> None:
     eventually(lambda: _told(registry, 2))
 
 
-def test_a_schema_that_cannot_be_used_is_no_outage_of_others(registry: SchemaRegistry, http: Told) -> None:
+def test_a_schema_that_cannot_be_used_is_no_outage_of_others(registry: SchemaRegistry, http: ScriptedRegistry) -> None:
     http.answers["/schemas/ids/1"] = JsonResponse(200, {"schema": '"strang"'})
     http.answers["/schemas/ids/2"] = LONG
 
@@ -212,7 +216,7 @@ def test_a_schema_that_cannot_be_used_is_no_outage_of_others(registry: SchemaReg
     ],
 )
 def test_an_error_in_one_schema_is_retried_later_and_affects_no_other(
-    registry: SchemaRegistry, http: Told, clock: Clock, found: object, words: str
+    registry: SchemaRegistry, http: ScriptedRegistry, clock: Clock, found: object, words: str
 ) -> None:
     http.answers["/schemas/ids/1"] = found
     http.answers["/schemas/ids/2"] = LONG
@@ -230,7 +234,7 @@ def test_an_error_in_one_schema_is_retried_later_and_affects_no_other(
     assert registry.schema(1).content.fault(b"\x02") is None
 
 
-def test_an_id_that_no_registry_can_have_is_not_asked_for(registry: SchemaRegistry, http: Told) -> None:
+def test_an_id_that_no_registry_can_have_is_not_asked_for(registry: SchemaRegistry, http: ScriptedRegistry) -> None:
     with pytest.raises(UnknownSchema):
         registry.schema(1 << 31)
     assert http.asked == []
@@ -238,7 +242,7 @@ def test_an_id_that_no_registry_can_have_is_not_asked_for(registry: SchemaRegist
 
 @pytest.mark.parametrize(("wanted", "kept_quiet"), [(0, 1), (7, 7), (1e9, 30)])
 def test_a_retry_after_header_is_respected(
-    registry: SchemaRegistry, http: Told, clock: Clock, wanted: float, kept_quiet: float
+    registry: SchemaRegistry, http: ScriptedRegistry, clock: Clock, wanted: float, kept_quiet: float
 ) -> None:
     http.answers["/schemas/ids/1"] = RegistryFailed("it limits the request rate (HTTP 429)", wanted)
     with pytest.raises(Outage, match="limits the request rate"):
@@ -254,50 +258,52 @@ def test_a_retry_after_header_is_respected(
 
 
 def test_subjects_are_looked_at_again_without_anybody_waiting(
-    registry: SchemaRegistry, http: Told, clock: Clock
+    registry: SchemaRegistry, http: ScriptedRegistry, clock: Clock
 ) -> None:
     path = "/schemas/ids/7/versions"
     http.answers[path] = JsonResponse(200, [{"subject": "orders-value", "version": 1}])
-    assert registry.is_under(7, "orders-value")
-    assert not registry.is_under(7, "others-value")
+    assert registry.is_registered_under(7, "orders-value")
+    assert not registry.is_registered_under(7, "others-value")
     asked = len(http.asked)
-    assert registry.is_under(7, "orders-value")
-    assert not registry.is_under(7, "others-value")
+    assert registry.is_registered_under(7, "orders-value")
+    assert not registry.is_registered_under(7, "others-value")
     assert len(http.asked) == asked
 
     clock.now += 61
     http.answers[path] = JsonResponse(200, [])
-    assert registry.is_under(7, "orders-value")
-    eventually(lambda: not registry.is_under(7, "orders-value"))
+    assert registry.is_registered_under(7, "orders-value")
+    eventually(lambda: not registry.is_registered_under(7, "orders-value"))
 
     http.answers[path] = JsonResponse(200, [{"subject": "orders-value", "version": 2}])
     clock.now += 1.1
-    assert registry.is_under(7, "orders-value")
+    assert registry.is_registered_under(7, "orders-value")
 
 
 def test_a_subject_that_is_known_stays_while_the_registry_is_gone(
-    registry: SchemaRegistry, http: Told, clock: Clock
+    registry: SchemaRegistry, http: ScriptedRegistry, clock: Clock
 ) -> None:
     path = "/schemas/ids/7/versions"
     http.answers[path] = JsonResponse(200, [{"subject": "orders-value", "version": 1}])
-    assert registry.is_under(7, "orders-value")
+    assert registry.is_registered_under(7, "orders-value")
     http.answers[path] = RegistryFailed("gone")
     for _ in range(10):
         clock.now += 100
-        assert registry.is_under(7, "orders-value")
+        assert registry.is_registered_under(7, "orders-value")
     eventually(lambda: len(http.asked) > 1)
 
 
-def test_a_schema_is_found_by_its_guid_and_its_subject_by_its_text(registry: SchemaRegistry, http: Told) -> None:
+def test_a_schema_is_found_by_its_guid_and_its_subject_by_its_text(
+    registry: SchemaRegistry, http: ScriptedRegistry
+) -> None:
     http.answers[f"/schemas/guids/{GUID}"] = LONG
     http.answers["POST /subjects/a%2Fb-value"] = JsonResponse(200, {"id": 7, "version": 1})
 
     assert registry.schema(GUID).content.fault(b"\x02") is None
-    assert registry.is_under(GUID, "a/b-value")
-    assert not registry.is_under(GUID, "c-value")
+    assert registry.is_registered_under(GUID, "a/b-value")
+    assert not registry.is_registered_under(GUID, "c-value")
 
 
-def test_a_registry_without_guids_is_no_outage(registry: SchemaRegistry, http: Told) -> None:
+def test_a_registry_without_guids_is_no_outage(registry: SchemaRegistry, http: ScriptedRegistry) -> None:
     http.answers[f"/schemas/guids/{GUID}"] = JsonResponse(404, {"error_code": 0})
     http.answers["/schemas/ids/7"] = LONG
 
@@ -316,7 +322,9 @@ def test_a_registry_without_guids_is_no_outage(registry: SchemaRegistry, http: T
         JsonResponse(429, None),
     ],
 )
-def test_an_invalid_response_is_no_verdict(registry: SchemaRegistry, http: Told, answer: JsonResponse) -> None:
+def test_an_invalid_response_is_no_verdict(
+    registry: SchemaRegistry, http: ScriptedRegistry, answer: JsonResponse
+) -> None:
     http.answers["/schemas/ids/7"] = answer
 
     with pytest.raises(Outage):
@@ -324,14 +332,14 @@ def test_an_invalid_response_is_no_verdict(registry: SchemaRegistry, http: Told,
 
 
 def test_a_subject_with_half_a_surrogate_pair_is_no_subject_and_asks_nothing(
-    registry: SchemaRegistry, http: Told
+    registry: SchemaRegistry, http: ScriptedRegistry
 ) -> None:
     """An Avro schema may have such a name (as an escape in its JSON), and so a record's subject may."""
-    assert not registry.is_under(7, "orders-\ud800")
+    assert not registry.is_registered_under(7, "orders-\ud800")
     assert http.asked == []
 
 
-def test_references_that_name_each_other_end(registry: SchemaRegistry, http: Told) -> None:
+def test_circular_references_are_resolved(registry: SchemaRegistry, http: ScriptedRegistry) -> None:
     around = [{"name": "b", "subject": "b", "version": 1}]
     http.answers["/schemas/ids/7"] = JsonResponse(200, {"schema": '"long"', "references": around})
     http.answers["/subjects/b/versions/1"] = JsonResponse(200, {"schema": '"int"', "references": around})
@@ -348,18 +356,20 @@ def _told(registry: SchemaRegistry, schema_id: int) -> bool:
 
 @pytest.mark.parametrize("listed", ["orders-value", ":.staging:orders-value"])
 @pytest.mark.parametrize(("context", "query"), [("", ""), (".staging", "?subject=%3A.staging%3A")])
-def test_a_subject_may_be_in_a_context(http: Told, clock: Clock, listed: str, context: str, query: str) -> None:
+def test_subjects_in_contexts_are_matched(
+    http: ScriptedRegistry, clock: Clock, listed: str, context: str, query: str
+) -> None:
     """Confluent's registry finds an id in every context, and lists subjects with theirs."""
     registry = SchemaRegistry("main", http, 60, 30, clock, api=ConfluentApi(context))
     http.answers[f"/schemas/ids/7{query}"] = LONG
     http.answers[f"/schemas/ids/7/versions{query}"] = JsonResponse(200, [{"subject": listed, "version": 1}])
 
     assert registry.schema(7).content.fault(b"\x02") is None
-    assert registry.is_under(7, "orders-value") is (listed != "orders-value" or not context)
-    assert not registry.is_under(7, "payments-value")
+    assert registry.is_registered_under(7, "orders-value") is (listed != "orders-value" or not context)
+    assert not registry.is_registered_under(7, "payments-value")
 
 
-def test_a_reference_is_looked_up_in_the_context_of_its_schema(http: Told, clock: Clock) -> None:
+def test_a_reference_is_looked_up_in_the_context_of_its_schema(http: ScriptedRegistry, clock: Clock) -> None:
     registry = SchemaRegistry("main", http, 60, 30, clock, api=ConfluentApi(".staging"))
     named = [{"name": name, "subject": subject, "version": 1} for name, subject in [("A", "a"), ("B", ":.shared:b")]]
     http.answers["/schemas/ids/7?subject=%3A.staging%3A"] = JsonResponse(200, {"schema": '"long"', "references": named})

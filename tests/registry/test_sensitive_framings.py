@@ -29,7 +29,7 @@ from tests.oracle.java_serializers import (
     read_glue_values,
 )
 from tests.registry.apicurio import Apicurio
-from tests.registry.test_apicurio_native import native, registered, rule_for
+from tests.registry.test_apicurio_native import native_url, registered, rule_for
 from tests.registry.test_glue import SUFFIXES, framed, rule_over
 from tests.registry.test_protobuf_serializers import classes_of
 from tests.validation.rules.records import record
@@ -132,13 +132,13 @@ def test_apicurios_deserializer_reads_the_masked_messages(apicurio: Apicurio, wi
     file = FileDescriptorSet.FromString(descriptor_set_of("shop.proto", FILE, {})).file[-1].SerializeToString()
     new = classes_of(FILE)("shop.R")
     data = new(mail="me@example.com", n=7).SerializeToString()
-    [(value, headers)] = apicurio_protobuf(native(apicurio), topic, file, [("R", data)], with_headers)
+    [(value, headers)] = apicurio_protobuf(native_url(apicurio), topic, file, [("R", data)], with_headers)
     assert value.endswith(data)
     assert (value == data) is with_headers
 
     found = [masked(rule_for(apicurio), policy, value, topic, headers) for policy in (MASK, HASH)]
 
-    read = read_apicurio_protobuf(native(apicurio), topic, [(each, headers) for each in found], with_headers)
+    read = read_apicurio_protobuf(native_url(apicurio), topic, [(each, headers) for each in found], with_headers)
     expected = [new(mail=REPLACED[policy.action], n=7) for policy in (MASK, HASH)]
     assert [new.FromString(each) for each in read] == expected
     prefix = len(value) - len(data)

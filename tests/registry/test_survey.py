@@ -15,13 +15,13 @@ from sluicegate.config.loading import config_of
 from sluicegate.proxy.doctor.finding import Level
 from sluicegate.proxy.doctor.registries import findings
 from sluicegate.proxy.registry.met_subjects import met_subjects
-from sluicegate.proxy.registry.survey import Surveyed, Surveys, UnusableSchema
+from sluicegate.proxy.registry.survey import SurveyResult, Surveys, UnusableSchema
 from sluicegate.proxy.server.schema_watch import SchemaWatch
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
 from tests.broker.proxy_process import COMMAND
 from tests.registry.apicurio import Apicurio
-from tests.registry.stand_in import StandIn, said
+from tests.registry.stand_in import StandIn, http_response
 
 _NEEDS_MISSING = FileDescriptorProto(name="main.proto", syntax="proto3", dependency=["missing.proto"])
 PROTO3 = 'syntax = "proto3"; '
@@ -117,7 +117,7 @@ def conditions(status: Status) -> set[str]:
         ("orders", {"subject": "any"}, ["anything", "-", ""], []),
     ],
 )
-def test_a_rule_meets_the_subjects_of_its_strategy(
+def test_a_rule_applies_to_the_subjects_of_its_strategy(
     topic: str, keys: dict[str, str], met: list[str], others: list[str]
 ) -> None:
     matches = met_subjects(config_of(configuration("http://127.0.0.1:9", **{topic: keys})))["main"].matcher()
@@ -126,7 +126,7 @@ def test_a_rule_meets_the_subjects_of_its_strategy(
     assert not any(map(matches, others))
 
 
-def test_sensitive_fields_meet_subjects_without_a_rule() -> None:
+def test_sensitive_fields_apply_to_the_value_subjects_of_their_topics() -> None:
     given = configuration("http://127.0.0.1:9")
     fields = {"name": "pii", "action": "mask", "tags": ["PII"], "schema": {"registry": "main"}}
     given["topics"] = [{"match": "people.*", "sensitive": [fields]}]
@@ -140,12 +140,12 @@ def test_sensitive_fields_meet_subjects_without_a_rule() -> None:
 def test_a_subject_that_was_not_looked_up_keeps_its_condition() -> None:
     status = Status()
     watch = SchemaWatch(config_of(configuration("http://127.0.0.1:9")), status)
-    watch.learn([Surveyed("main", 1, (UnusableSchema("orders-value", 1, 7, "it is empty"),))])
+    watch.learn([SurveyResult("main", 1, (UnusableSchema("orders-value", 1, 7, "it is empty"),))])
 
-    watch.learn([Surveyed("main", 0, (), failure="registry main is unavailable: Connection refused")])
+    watch.learn([SurveyResult("main", 0, (), failure="registry main is unavailable: Connection refused")])
 
     assert conditions(status) == {"main: orders-value"}
-    watch.learn([Surveyed("main", 2, ())])
+    watch.learn([SurveyResult("main", 2, ())])
     assert conditions(status) == set()
 
 
@@ -168,7 +168,7 @@ def test_constraints_are_compiled_where_a_rule_applies_them(apicurio: Apicurio) 
 META = 'import "confluent/meta.proto"; '
 
 
-def person(language: str, field: str, tag: str) -> str:
+def schema_with_tag(language: str, field: str, tag: str) -> str:
     """Return a schema with a text and a number, of which one has a tag."""
     if language == "PROTOBUF":
         option = f'[(confluent.field_meta).tags = "{tag}"]'
@@ -194,7 +194,7 @@ def test_tags_on_fields_that_cannot_be_masked_and_tags_of_no_field_are_listed(
 ) -> None:
     name = f"people-{language.lower()}"
     for subject, field, tag in (("good", "mail", "PII"), ("number", "age", "PII"), ("untagged", "mail", "OTHER")):
-        apicurio.register(f"{name}.{subject}-value", person(language, field, tag), language)
+        apicurio.register(f"{name}.{subject}-value", schema_with_tag(language, field, tag), language)
     file = tmp_path / "sluicegate.yaml"
     file.write_text(json.dumps(sensitive(name, apicurio.url, tags=["PII", "PIN"])))
     surveys = Surveys(config_of(json.loads(file.read_text())))
@@ -205,7 +205,7 @@ def test_tags_on_fields_that_cannot_be_masked_and_tags_of_no_field_are_listed(
     assert [each.subject for each in surveyed.unusable] == [f"{name}.number-value"]
     assert "only strings can be masked" in surveyed.unusable[0].reason
 
-    apicurio.register(f"{name}.number-value", person(language, "mail", "PII"), language)
+    apicurio.register(f"{name}.number-value", schema_with_tag(language, "mail", "PII"), language)
     (surveyed,) = surveys.look()
     missing = "no field of the newest schemas of 3 subjects has the tag PIN of the sensitive fields pii"
     assert (surveyed.usable, surveyed.unusable, surveyed.missing_tags) == (3, (), (missing,))
@@ -217,7 +217,7 @@ def test_tags_on_fields_that_cannot_be_masked_and_tags_of_no_field_are_listed(
 
 
 def test_a_tag_that_rejects_may_be_on_any_field(apicurio: Apicurio) -> None:
-    apicurio.register("rejected.a-value", person("AVRO", "age", "PII"), "AVRO")
+    apicurio.register("rejected.a-value", schema_with_tag("AVRO", "age", "PII"), "AVRO")
 
     (surveyed,) = Surveys(config_of(sensitive("rejected", apicurio.url, action="reject"))).look()
 
@@ -270,7 +270,7 @@ def test_conditions_that_cannot_be_compiled_are_listed_where_a_rule_applies_them
             kind, expression = CONDITIONS[name]
             rules = {"domainRules": [rule | {"type": kind, "expr": expression}]}
             found = {"version": 1, "id": 7, "schemaType": language, "schema": schemas[language], "ruleSet": rules}
-        client.sendall(said("200 OK", json.dumps(found).encode()))
+        client.sendall(http_response("200 OK", json.dumps(found).encode()))
         return True
 
     with StandIn(answer) as registry:

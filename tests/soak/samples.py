@@ -79,7 +79,7 @@ def _slope(samples: Sequence[Sample]) -> Slope:
     return slope_of([each.second for each in samples], [each.value for each in samples])
 
 
-class Asking:
+class SampleClient:
     """Within `with`: a client that produces up to five records a second, one at a time."""
 
     def __init__(
@@ -138,8 +138,8 @@ class Sampling:
         self._began = time.monotonic()
         self._looking = Background(self._look)
         self._asking = [
-            Asking(setting.client_at, self._proxy.bootstrap, topic, self._began, self.samples.waits),
-            Asking(RawClient, setting.cluster.bootstrap, topic, self._began, self.samples.direct_waits),
+            SampleClient(setting.client_at, self._proxy.bootstrap, topic, self._began, self.samples.waits),
+            SampleClient(RawClient, setting.cluster.bootstrap, topic, self._began, self.samples.direct_waits),
         ]
         self._stack = ExitStack()
 

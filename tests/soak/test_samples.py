@@ -27,14 +27,14 @@ def test_occasional_delays_by_faults_are_not_growth() -> None:
     assert slopes[ADDED].per_hour == 0
 
 
-def test_the_beginning_is_left_out() -> None:
+def test_slopes_ignore_the_beginning_of_a_soak() -> None:
     samples = _samples(wait=lambda _: 8.0, direct=lambda _: 5.0)
     samples.memory_mb = [Sample(second, min(100.0, second)) for second in _SECONDS]
 
     assert samples.slopes()[MEMORY].per_hour == 0
 
 
-def test_a_value_that_fills_up_is_flat_at_the_end() -> None:
+def test_memory_that_levels_off_has_no_slope_at_the_end() -> None:
     samples = _samples(wait=lambda _: 8.0, direct=lambda _: 5.0)
     samples.memory_mb = [Sample(second, min(2400.0, second)) for second in _SECONDS]
 

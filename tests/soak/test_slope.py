@@ -6,7 +6,7 @@ import pytest
 from tests.soak.slope import slope_of
 
 
-def test_a_line_has_its_slope_and_no_error() -> None:
+def test_points_on_a_line_have_its_slope_and_no_error() -> None:
     found = slope_of([0, 1800, 3600], [5, 6, 7])
 
     assert (found.per_hour, found.error) == (pytest.approx(2), pytest.approx(0, abs=1e-9))

@@ -15,10 +15,10 @@ import yaml
 
 from tests.broker.certificates import Authority
 from tests.faults.faults import BrokerKilled, BrokerStops, Fault, LeadersMoved, RelayFault, Side, strike_together
-from tests.faults.left import Left
-from tests.faults.load import IdempotentLoad, Load, RejectedLoad, TransactionalLoad, wait_for_progress
+from tests.faults.left import LeftoverCheck
+from tests.faults.load import IdempotentLoad, LoadClient, RejectedLoad, TransactionalLoad, wait_for_progress
 from tests.faults.reader import stored
-from tests.faults.relay import RelayFaultKind, Trouble, Way
+from tests.faults.relay import DirectedFault, Direction, RelayFaultKind
 from tests.faults.setting import RelayedCluster, Setting, cluster_in
 from tests.faults.test_runs import warm_up
 from tests.fuzz.mutations import mutated
@@ -66,11 +66,11 @@ def soak(setting: Setting, soaked: Soaked) -> None:
     setting.wait_until_whole()
     good, in_transactions, bad_ones, asked = (setting.topic() for _ in range(4))
     warm_up(setting, bad_ones)
-    left = Left(setting.proxy, _GARBAGE)
+    left = LeftoverCheck(setting.proxy, _GARBAGE)
     idempotent = IdempotentLoad(setting.reached_by, good, SEED)
     transactional = TransactionalLoad(setting.reached_by, in_transactions, SEED + 1)
     rejected = RejectedLoad(setting.reached_by, bad_ones, SEED + 2)
-    loads: list[Load] = [idempotent, transactional, rejected]
+    loads: list[LoadClient] = [idempotent, transactional, rejected]
     chance = Random(SEED)
 
     with idempotent, transactional, rejected:
@@ -102,7 +102,7 @@ def soak(setting: Setting, soaked: Soaked) -> None:
 
 def _fault(chance: Random) -> Fault:
     """Draw a fault that does not end the proxy, because a restart would reset growing values."""
-    trouble = Trouble(chance.choice(list(RelayFaultKind)), chance.choice(list(Way)))
+    trouble = DirectedFault(chance.choice(list(RelayFaultKind)), chance.choice(list(Direction)))
     relay = RelayFault(chance.choice(list(Side)), trouble, chance.uniform(0.3, 1.5))
     node = chance.randrange(3)
     return chance.choice([relay, relay, relay, BrokerStops(node, 1.0), LeadersMoved(), BrokerKilled(node)])

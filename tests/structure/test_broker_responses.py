@@ -50,5 +50,5 @@ def test_only_read_response_parses_responses_of_brokers() -> None:
         ("client.parsed(response)", False),
     ],
 )
-def test_the_gate_sees_each_way_to_parse(line: str, is_found: bool) -> None:
+def test_the_check_finds_each_way_to_parse_a_response(line: str, is_found: bool) -> None:
     assert bool(list(parsing_lines(line))) == is_found

@@ -79,7 +79,7 @@ def test_there_is_no_import_cycle() -> None:
         ("from sluicegate.a import (\n    B,\n)\n", True),
     ],
 )
-def test_each_kind_of_import_is_found(text: str, is_native: bool) -> None:
+def test_the_check_finds_each_kind_of_import(text: str, is_native: bool) -> None:
     assert {"sluicegate.a", "sluicegate.a.B"} <= imported_names(text, is_native)
     assert cycle_in({"sluicegate.a": {"sluicegate.b"}, "sluicegate.b": {"sluicegate.a"}}) is not None
 
@@ -89,7 +89,7 @@ def test_no_part_of_a_session_refers_to_the_session(file: Path) -> None:
     assert "self._session" not in file.read_text()
 
 
-def test_the_design_lists_the_rooms_in_the_order_in_which_they_import_each_other() -> None:
+def test_the_design_page_lists_the_packages_in_import_order() -> None:
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     rooms = next(each["layers"] for each in contracts if each.get("containers") == ["sluicegate.proxy"])
     table = (ROOT / "docs/design.md").read_text().partition("| room | holds |")[2].partition("\n\n")[0]

@@ -47,6 +47,6 @@ def test_the_build_disables_no_index_checks() -> None:
         'DIRECTIVES = {"boundscheck": False}\n',
     ],
 )
-def test_each_way_to_disable_checks_is_found(text: str) -> None:
+def test_each_way_to_disable_index_checks_is_found(text: str) -> None:
     assert is_unchecked(text)
     assert not explains_why(text)

@@ -58,7 +58,7 @@ def report(place: str, found: list[Sentence], percent: float) -> str:
 
 
 @pytest.mark.parametrize("place", LIMITS)
-def test_a_folder_is_written_in_plain_english(place: str) -> None:
+def test_each_folder_stays_within_its_limit_of_unplain_sentences(place: str) -> None:
     found, percent = unplain_sentences(place)
 
     assert percent <= LIMITS[place], report(place, found, percent)

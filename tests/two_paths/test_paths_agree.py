@@ -99,7 +99,7 @@ def _ordinary_batches(chance: random.Random) -> Iterator[bytes]:
         for count in (1, 2, 30, 700):
             yield batch([Rec(NOW - i, b"k%d" % i, chance.randbytes(20) * (i % 9)) for i in range(count)], codec)
             with_headers = [Rec(NOW + i, b"", b"value", [(b"name", b"v"), (b"n", None)]) for i in range(count)]
-            yield batch(with_headers, codec, producer_id=5, producer_epoch=0, base_sequence=i_th(count))
+            yield batch(with_headers, codec, producer_id=5, producer_epoch=0, base_sequence=sequence_value(count))
     yield good_batch(NOW)
     yield batch([Rec(-1), Rec(NOW)])
     yield batch([Rec(NOW, b"k", bytes(100_000))])
@@ -134,14 +134,14 @@ def _batches_for_rules(chance: random.Random) -> Iterator[bytes]:
             yield batch([Rec(NOW, chance.choice(keys), chance.choice(values)) for _ in range(3)], codec)
 
 
-def i_th(count: int) -> int:
+def sequence_value(count: int) -> int:
     """Some sequence."""
     return count % 7
 
 
 @pytest.mark.parametrize("acks", [-1, 0, 1])
 @pytest.mark.parametrize("version", range(3, 14))
-def test_ordinary_requests_never_need_a_closer_look(version: int, acks: int, lanes: BothPaths) -> None:
+def test_ordinary_requests_stay_on_the_fast_path(version: int, acks: int, lanes: BothPaths) -> None:
     made = [one for one in _ordinary_batches(random.Random(1)) if version >= 7 or one[22] & 7 != 4]
     for one in made:
         for name in ("bounded", "open", "appended", "unchecked"):
@@ -164,7 +164,7 @@ def _at(
     ("cases", "count"),
     [(good_structures, 6000), (damaged_payloads, 4000), (damaged_compression, 1500), (damage_far_behind, 60)],
 )
-def test_the_batches_that_kafkas_validator_has_validated(cases: Cases, count: int) -> None:
+def test_the_fast_path_agrees_on_batches_of_the_kafka_comparison(cases: Cases, count: int) -> None:
     good = total = 0
     for number, case in enumerate(cases(random.Random(1), count)):
         lanes = BothPaths({"t": case.policy}, {bytes(16): "t"}, ValidationLimits())
@@ -179,7 +179,7 @@ def test_the_batches_that_kafkas_validator_has_validated(cases: Cases, count: in
 @pytest.mark.parametrize(
     "version", [v if v in _DIFFERENT else pytest.param(v, marks=pytest.mark.long) for v in _VERSIONS]
 )
-def test_the_cases_of_the_conformance_tests(version: int, lanes: BothPaths) -> None:
+def test_the_fast_path_agrees_on_the_conformance_cases(version: int, lanes: BothPaths) -> None:
     for one in batches(NOW):
         for name in _POLICIES:
             lanes.validate(*_at(version, {name: [one]}))
@@ -189,7 +189,7 @@ def test_the_cases_of_the_conformance_tests(version: int, lanes: BothPaths) -> N
 
 
 @pytest.mark.long
-def test_mutated_requests(lanes: BothPaths) -> None:
+def test_the_fast_path_agrees_on_mutated_requests(lanes: BothPaths) -> None:
     chance = random.Random(os.environ.get("SLUICEGATE_FUZZ_SEED", "20261122"))
     seeds = [
         (frame, version, body_at)
@@ -210,7 +210,7 @@ def _small(made: Iterable[bytes]) -> list[bytes]:
     return [one for one in made if len(one) < 3000]
 
 
-def test_times_at_the_edges_of_every_bound(lanes: BothPaths) -> None:
+def test_the_fast_path_agrees_on_timestamps_at_every_bound(lanes: BothPaths) -> None:
     edges = [NOW - _DAY, NOW + _HOUR, NOW, NOW + _HOUR + 1, NOW - _DAY - 1, 0, -1, -2, 2**63 - 1, -(2**63), NOW - 2**63]
     for time in edges:
         for name in _POLICIES:
@@ -221,7 +221,7 @@ def test_times_at_the_edges_of_every_bound(lanes: BothPaths) -> None:
     assert lanes.counts[GOOD] > 0 and lanes.counts[RIGHTLY] > 0
 
 
-def test_rules_that_can_be_asked_natively(lanes: BothPaths) -> None:
+def test_the_fast_path_agrees_on_native_rules(lanes: BothPaths) -> None:
     for one in _batches_for_rules(random.Random(1)):
         for name in _ASKED_NATIVELY:
             for version in (9, 13):
@@ -255,14 +255,14 @@ def test_records_that_follow_ordinary_rules_stay_on_the_fast_path(
 
 
 @pytest.mark.parametrize("name", ["headed", "once", "asked"])
-def test_topics_with_other_rules_are_always_looked_at_closer(name: str, lanes: BothPaths) -> None:
+def test_topics_with_non_native_rules_always_fall_back(name: str, lanes: BothPaths) -> None:
     good = good_batch(NOW)
     for version in range(3, 14):
         assert not lanes.validate(*_at(version, {"open": [good], name: [good]}))
         assert lanes.validate(*_at(version, {"open": [good, good]}))
 
 
-def test_a_transactional_id_that_is_no_text_is_looked_at_closer(lanes: BothPaths) -> None:
+def test_a_transactional_id_that_is_not_utf_8_falls_back(lanes: BothPaths) -> None:
     """Found by the million."""
     frame, body_at = _request(9, {"open": [good_batch(NOW)]})
     frame[body_at : body_at + 1] = b"\x04ab\xff"
@@ -297,7 +297,7 @@ def test_records_and_headers_are_counted_over_all_of_a_request_in_both_paths() -
     assert not limited.validate(*_at(9, {"open": [*two_with_four[1:], without, batch([Rec(NOW, b"k")])]}))
 
 
-def test_a_topics_name_is_no_other_topics_id() -> None:
+def test_a_topic_name_equal_to_a_topic_id_is_not_confused_with_it() -> None:
     strict = TopicPolicy(before_max_ms=0, after_max_ms=0)
     an_id = b"sixteen-bytes-id"
     lanes = BothPaths({"strict": strict, an_id.decode(): TopicPolicy()}, {an_id: "strict"}, ValidationLimits())

@@ -39,7 +39,7 @@ from sluicegate.validation.rules.rule import Mode, NamedRule, Side
 from sluicegate.validation.rules.rule_set import RuleSet
 from sluicegate.validation.sensitive.from_keys import Sensitive
 from tests.bounds.frames import header, produce
-from tests.framing.cases import lz4_blocks, misframed, of, plain_payload, stored
+from tests.framing.cases import batch_builder, lz4_blocks, plain_payload, records_with_wrong_length, stored
 from tests.oracle.validator_cases import NOW
 from tests.two_paths.both import BothPaths
 from tests.wire.batches import CODECS, LZ4, Rec, batch
@@ -85,7 +85,7 @@ BATCHES = [
     *(batch([Rec(NOW, b"k", b"\xff" * size)]) for size in (0, 300, 2000)),
     batch([Rec(NOW, headers=[(b"h", b"v")] * 20)]),
     batch([Rec(NOW)] * 500),
-    of(misframed(1), LZ4)(NOW),
+    batch_builder(records_with_wrong_length(1), LZ4)(NOW),
     stored(LZ4, lz4_blocks(plain_payload(), b"", b"hidden"))(NOW),
 ]  # fmt: skip
 _NAMES = [each.name for each in fields(TopicPolicy) if each.init]
@@ -121,7 +121,7 @@ def _accepted_natively(policy: TopicPolicy) -> Iterator[bool]:
         yield both.validate(frame, _VERSION, len(header(0, _VERSION)), NOW)
 
 
-def test_the_declared_fields_exist_once() -> None:
+def test_the_declared_policy_fields_exist_and_do_not_overlap() -> None:
     names = {each.name for each in fields(TopicPolicy)}
     assert names >= READ_BY_FAST_PATH | NOT_NEEDED_BY_FAST_PATH
     assert not READ_BY_FAST_PATH & NOT_NEEDED_BY_FAST_PATH

@@ -17,7 +17,7 @@ def test_settings_of_a_kafka_4_topic_are_read() -> None:
     assert settings_from(values) == ClusterSettings(TimestampType.LOG_APPEND_TIME, LONG_MAX, 3_600_000, True, 1_048_588)
 
 
-def test_the_difference_that_kafka_3_may_tell_stands_for_bounds_at_their_default() -> None:
+def test_the_difference_of_kafka_3_replaces_default_bounds() -> None:
     old = settings_from({"message.timestamp.difference.max.ms": "500"})
     both = settings_from(
         {
@@ -34,7 +34,7 @@ def test_the_difference_that_kafka_3_may_tell_stands_for_bounds_at_their_default
     assert (both.before_max_ms, both.after_max_ms, both.compacted) == (7, 500, False)
 
 
-def test_the_stricter_wins_either_way() -> None:
+def test_the_stricter_of_file_and_cluster_applies() -> None:
     file = TopicPolicy(before_max_ms=10, after_max_ms=1000, max_message_bytes=50)
     cluster = ClusterSettings(TimestampType.CREATE_TIME, 100, 100, True, 500)
 

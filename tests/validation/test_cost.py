@@ -27,11 +27,11 @@ LIMITS = ValidationLimits()
 ANY_RATIO = ValidationLimits(max_decompression_ratio=1_000_000)
 
 
-def go_on() -> None: ...
+def no_yield() -> None: ...
 
 
 def budget_of(plain_bytes: int = 128 * MIB, record_errors: int = 1000) -> DecompressionBudget:
-    return DecompressionBudget(plain_bytes, record_errors, go_on)
+    return DecompressionBudget(plain_bytes, record_errors, no_yield)
 
 
 def validated(
@@ -56,7 +56,7 @@ def validate(
     return validate_partition(submission, policy, limits, NOW, decompressor or Decompressor(), given)
 
 
-def many(rec: Rec, count: int, codec: int) -> bytes:
+def equal_records(rec: Rec, count: int, codec: int) -> bytes:
     """A batch of `count` records that are all the same."""
     return batch([], codec, payload=alike(rec, count, NOW), count=count, base_timestamp=NOW, max_timestamp=NOW)
 
@@ -72,7 +72,7 @@ def peak_of(run: Callable[[], object]) -> int:
 
 @pytest.mark.parametrize("codec", [NONE, ZSTD])
 def test_bad_records_are_all_counted_and_the_first_of_a_request_listed(codec: int) -> None:
-    bad = many(Rec(1), 50_000, codec)
+    bad = equal_records(Rec(1), 50_000, codec)
 
     found = validated(8, *[bad] * 4)
 
@@ -83,15 +83,15 @@ def test_bad_records_are_all_counted_and_the_first_of_a_request_listed(codec: in
     }
 
 
-def test_texts_are_not_made_for_what_is_not_listed() -> None:
+def test_no_message_is_created_for_unlisted_records() -> None:
     """They were, for every bad record: 3.5 GB for 14 kB."""
-    bad = many(Rec(1), 20_000, ZSTD)
+    bad = equal_records(Rec(1), 20_000, ZSTD)
 
     assert peak_of(lambda: validated(8, *[bad] * 5)) < 8 * MIB
 
 
-def test_the_message_is_a_brokers_even_where_nothing_can_be_listed_any_more() -> None:
-    keyless = many(Rec(NOW, None), 5000, ZSTD)
+def test_the_batch_message_equals_a_brokers_without_listed_records() -> None:
+    keyless = equal_records(Rec(NOW, None), 5000, ZSTD)
 
     found = validate(keyless, COMPACTED, budget=budget_of(record_errors=0))
 
@@ -103,7 +103,7 @@ def test_the_message_is_a_brokers_even_where_nothing_can_be_listed_any_more() ->
 
 
 @pytest.mark.parametrize("codec", [NONE, GZIP])
-def test_one_bad_time_far_behind_those_listed_decides_the_code(codec: int) -> None:
+def test_a_bad_timestamp_after_the_listed_records_decides_the_error_code(codec: int) -> None:
     payload = alike(Rec(NOW, None), 5000, NOW) + record(Rec(1), 5000, NOW)
     data = batch([], codec, payload=payload, count=5001, base_timestamp=NOW, max_timestamp=NOW)
 
@@ -117,7 +117,7 @@ def test_one_bad_time_far_behind_those_listed_decides_the_code(codec: int) -> No
 
 def test_decompressed_bytes_are_bounded_for_all_batches_of_a_request() -> None:
     """One batch was bounded, a thousand were not."""
-    mebibyte = many(Rec(NOW, b"", b"v" * 1000), 1030, ZSTD)
+    mebibyte = equal_records(Rec(NOW, b"", b"v" * 1000), 1030, ZSTD)
     small = budget_of(plain_bytes=4_000_000)
 
     found = validated(8, *[mebibyte] * 10, budget=small)
@@ -133,11 +133,11 @@ def test_decompressed_bytes_are_bounded_for_all_batches_of_a_request() -> None:
 @pytest.mark.parametrize(
     ("data", "key"),
     [
-        (many(Rec(NOW, b"", bytes(100_000)), 30, ZSTD), "limits.max_decompression_ratio"),
+        (equal_records(Rec(NOW, b"", bytes(100_000)), 30, ZSTD), "limits.max_decompression_ratio"),
         (batch([Rec(NOW, b"", bytes(17 * MIB))], SNAPPY), "limits.max_decompression_window_bytes"),
     ],
 )
-def test_the_limit_that_was_met_is_named(data: bytes, key: str) -> None:
+def test_the_rejection_names_the_exceeded_limit(data: bytes, key: str) -> None:
     budget = budget_of()
 
     found = validate(data, budget=budget)
@@ -151,7 +151,7 @@ def test_the_limit_that_was_met_is_named(data: bytes, key: str) -> None:
 
 @pytest.mark.parametrize("name", ["none", "gzip", "lz4", "zstd"])
 def test_a_large_batch_takes_no_more_memory_than_a_piece(name: str) -> None:
-    data = many(Rec(NOW, b"k", bytes(range(200))), 80_000, CODECS[name])
+    data = equal_records(Rec(NOW, b"k", bytes(range(200))), 80_000, CODECS[name])
     verdicts: list[Verdict] = []
 
     peak = peak_of(lambda: verdicts.append(validate(data, limits=ANY_RATIO)))
@@ -175,7 +175,7 @@ def test_many_old_messages_are_walked_without_an_object_for_each(codec: int) -> 
     assert peak < 2 * MIB
 
 
-def test_old_messages_count_for_more_than_they_hold() -> None:
+def test_old_messages_add_overhead_to_the_decompression_budget() -> None:
     messages = message(1, b"", key=None, timestamp=NOW) * 100_000
     budget = budget_of(plain_bytes=8 * MIB)
 
@@ -202,9 +202,9 @@ def test_an_old_message_that_runs_over_pieces_is_held_only_within_the_window() -
 @pytest.mark.parametrize(
     ("make", "version"),
     [
-        (lambda: many(Rec(NOW), 500_000, NONE), 8),
-        (lambda: many(Rec(NOW), 500_000, ZSTD), 8),
-        (lambda: many(Rec(1), 500_000, GZIP), 8),
+        (lambda: equal_records(Rec(NOW), 500_000, NONE), 8),
+        (lambda: equal_records(Rec(NOW), 500_000, ZSTD), 8),
+        (lambda: equal_records(Rec(1), 500_000, GZIP), 8),
         (lambda: message(1, b"", key=None, timestamp=NOW) * 100_000, 2),
         (lambda: batch([Rec(NOW)], payload=b"", count=1) * 50_000, 2),
         (lambda: message(1, gzip.compress(message(1, b"", timestamp=NOW) * 100_000), key=None, codec=GZIP), 2),
@@ -230,7 +230,7 @@ def test_a_validation_gives_way_and_can_be_abandoned(make: Callable[[], bytes], 
     assert isinstance(validate(batch([Rec(NOW)], ZSTD), decompressor=decompressor), Accepted)
 
 
-def test_many_empty_partitions_give_way_too() -> None:
+def test_validating_many_empty_partitions_yields_regularly() -> None:
     called = 0
 
     def give_way() -> None:
@@ -257,18 +257,20 @@ def test_any_piece_size_gives_the_same_verdict(name: str, most: int) -> None:
     for data in (good, short, long):
         expected = validate(data, policy)
         found = validate(data, policy, decompressor=Decompressor(most))
-        assert said(found) == said(expected)
+        assert comparable_verdict(found) == comparable_verdict(expected)
     inner = b"".join(message(1, rec.value, key=rec.key, timestamp=rec.timestamp) for rec in records)
     if CODECS[name] != ZSTD:
         old = wrapper(1, [inner], CODECS[name], timestamp=NOW)
-        assert said(validate(old, policy, 2, decompressor=Decompressor(most))) == said(validate(old, policy, 2))
+        assert comparable_verdict(validate(old, policy, 2, decompressor=Decompressor(most))) == comparable_verdict(
+            validate(old, policy, 2)
+        )
 
 
-def said(verdict: Verdict) -> object:
+def comparable_verdict(verdict: Verdict) -> object:
     return (verdict.records, verdict.ahead_ms) if isinstance(verdict, Accepted) else verdict
 
 
-def test_zstd_frames_that_hold_nothing_are_not_free() -> None:
+def test_empty_zstd_frames_count_against_the_budget() -> None:
     budget = budget_of(plain_bytes=4 * MIB)
     data = batch([], ZSTD, compressed=zstandard.compress(b"") * 20_000, count=1, base_timestamp=NOW, max_timestamp=NOW)
 

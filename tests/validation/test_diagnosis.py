@@ -23,7 +23,7 @@ def rejected(data: bytes, budget: DecompressionBudget | None = None, version: in
 
 
 @pytest.mark.parametrize("codec", list(CODECS.values()))
-def test_a_brokers_words_come_first_then_the_diagnosis_and_the_batchs_message_has_none(codec: int) -> None:
+def test_record_messages_add_the_diagnosis_to_the_brokers_text(codec: int) -> None:
     """The texts up to the semicolon are those that Kafka 3.9 and 4.3 write."""
     found = rejected(batch([Rec(NOW * 1_000_000), Rec(NOW, None), Rec(0)], codec))
 
@@ -39,7 +39,7 @@ def test_a_brokers_words_come_first_then_the_diagnosis_and_the_batchs_message_ha
 
 
 @pytest.mark.parametrize("codec", [NONE, GZIP])
-def test_messages_of_old_have_it_too(codec: int) -> None:
+def test_old_messages_have_a_diagnosis(codec: int) -> None:
     plain = message(1, b"v", timestamp=NOW // 1000)
     data = plain if codec == NONE else wrapper(1, [plain], codec, timestamp=NOW // 1000)
 
@@ -51,7 +51,7 @@ def test_messages_of_old_have_it_too(codec: int) -> None:
 
 
 @pytest.mark.parametrize("codec", [NONE, GZIP])
-def test_the_cost_of_texts_is_counted(codec: int) -> None:
+def test_creating_record_messages_yields_regularly(codec: int) -> None:
     turns = 0
 
     def give_way() -> None:

@@ -7,7 +7,7 @@ from sluicegate.validation.effective import EffectiveValue, effective_policy, vi
 from sluicegate.validation.from_keys import file_policies_of
 from sluicegate.validation.origins import OriginKind
 from sluicegate.validation.policy import TimestampType, TopicPolicy
-from sluicegate.validation.rulebook import Rulebook, Suspended
+from sluicegate.validation.rulebook import Rulebook, SuspendedTopics
 from sluicegate.validation.verdict import Reason
 from tests.config.reading import SMALLEST, loaded
 
@@ -18,7 +18,7 @@ NO_BOUND = 2**63 - 1
 
 
 def policy_of(
-    text: str, settings: ClusterSettings | None = None, topic: str = "orders", suspended: Suspended | None = None
+    text: str, settings: ClusterSettings | None = None, topic: str = "orders", suspended: SuspendedTopics | None = None
 ) -> TopicPolicy:
     read = loaded(SMALLEST + text)
     rulebook = Rulebook(file_policies_of(read.config, source=read.source)).with_settings({topic: settings})
@@ -93,7 +93,7 @@ def test_the_clusters_stricter_bound_is_in_force_and_both_are_named() -> None:
         ("topics: [{match: orders, quarantine: dead}]", None, "mode", "quarantine", "c.yaml:3, topics[0].quarantine"),
     ],
 )
-def test_each_value_has_its_source(
+def test_each_effective_value_has_its_source(
     text: str, settings: ClusterSettings | None, key: str, value: object, source: str
 ) -> None:
     found = values(policy_of(text, settings))[key]
@@ -154,7 +154,7 @@ def test_a_value_raised_by_a_floor_has_the_line_of_the_floor() -> None:
 
 
 def test_a_suspension_is_the_source_of_what_it_changes() -> None:
-    policy = policy_of("topics: [{match: orders, quarantine: dead}]", suspended=Suspended(everywhere=True))
+    policy = policy_of("topics: [{match: orders, quarantine: dead}]", suspended=SuspendedTopics(everywhere=True))
 
     found = values(policy)
     assert (found["mode"].value, found["mode"].source) == ("observe", "suspension")
@@ -162,5 +162,5 @@ def test_a_suspension_is_the_source_of_what_it_changes() -> None:
     assert found["checks"].source == "c.yaml:3, topics[0].quarantine"
 
 
-def test_the_format_of_a_batch_has_no_bound() -> None:
+def test_a_crc_mismatch_has_no_violated_value() -> None:
     assert violated_value(policy_of(""), Reason.CRC_MISMATCH) is None

@@ -15,10 +15,10 @@ from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.floor import FloorPolicy
 from sluicegate.validation.from_keys import rulebook_of
 from sluicegate.validation.policy import EXEMPT, Framing, Rehearsed, TimeFix, TimestampType, TopicPolicy
-from sluicegate.validation.rulebook import Rulebook, Suspended
+from sluicegate.validation.rulebook import Rulebook, SuspendedTopics
 from sluicegate.validation.rules.rule import Client, Mode
 from tests.config.reading import SMALLEST, loaded, problems
-from tests.docs.test_policies import NOW, Sent, validated, validated_batch
+from tests.docs.test_policies import NOW, SentRequest, validated, validated_batch
 from tests.framing.cases import AMBIGUOUS
 from tests.wire.batches import Rec
 
@@ -44,7 +44,7 @@ def book(text: str) -> Rulebook:
 def result(rulebook: Rulebook, topic: str, **record: Any) -> str:
     given = {"time": NOW, "key": b"k", "value": b"v", "client": "", "acks": -1} | record
     records = (Rec(given["time"], given["key"], given["value"]),)
-    found = validated(rulebook, Sent(topic, records, acks=given["acks"], client=Client("a:1", given["client"])))
+    found = validated(rulebook, SentRequest(topic, records, acks=given["acks"], client=Client("a:1", given["client"])))
     return "rejected" if found.rejected else "observed" if found.observed else "accepted"
 
 
@@ -93,7 +93,7 @@ def test_rules_of_the_operator_about_requests_are_part_of_the_floor() -> None:
 
 
 def test_a_suspension_stays_above_the_floor_of_clients_that_enforce_leaves_out() -> None:
-    rulebook = book(FLOOR + GRADUAL).with_suspended(Suspended(everywhere=True))
+    rulebook = book(FLOOR + GRADUAL).with_suspended(SuspendedTopics(everywhere=True))
 
     assert result(rulebook, "t", client="team-b-1", key=None) == "observed"
 
@@ -213,7 +213,7 @@ def test_no_entry_switches_the_floor_off(entry: str) -> None:
 def test_a_fix_repairs_what_the_floor_would_reject() -> None:
     found = validated(
         book(f"{FLOOR}topics: [{{match: t, fix: {{timestamp: now}}}}]"),
-        Sent("t", (Rec(NOW + 2 * 3_600_000, b"k", b"v"),)),
+        SentRequest("t", (Rec(NOW + 2 * 3_600_000, b"k", b"v"),)),
     )
 
     assert not found.rejected and set(found.fixed) == {(0, 0)}
@@ -317,6 +317,6 @@ def test_an_exemption_for_topics_leaves_their_floor_in_force() -> None:
     assert rulebook.of("payments").for_client(mirror).framing is Framing.STRICT
     on_cluster = rulebook.with_settings({"orders": settings}).of("orders").for_client(mirror)
     assert on_cluster.timestamp_type is TimestampType.LOG_APPEND_TIME
-    suspended = rulebook.with_suspended(Suspended(everywhere=True))
+    suspended = rulebook.with_suspended(SuspendedTopics(everywhere=True))
     assert suspended.of("orders").for_client(mirror).mode is Mode.OBSERVE
     assert suspended.of("audit").for_client(mirror) is EXEMPT

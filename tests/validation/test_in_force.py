@@ -32,7 +32,7 @@ def test_names_that_are_too_long_for_any_topic_are_not_kept() -> None:
     assert kept_bytes([f"{i}{'x' * 20_000}" for i in range(200)]) < 100_000
 
 
-def test_names_without_end_cost_no_memory_without_end() -> None:
+def test_memory_for_topic_names_is_bounded() -> None:
     assert kept_bytes([f"{i:0249}" for i in range(40_000)]) < 8_000_000
 
 
@@ -48,7 +48,7 @@ def test_a_name_in_use_is_remembered_while_others_come_and_go(monkeypatch: pytes
     assert matched.count("used") == 1
 
 
-def test_another_rulebook_is_another_memory() -> None:
+def test_the_policy_memo_follows_the_rulebook() -> None:
     key = "message.timestamp.before.max.ms"
     memo, other = PolicyMemo(), Rulebook(compile_policies(read_section(TopicKeys, {key: 7})))
 

@@ -58,7 +58,7 @@ def test_an_observed_topic_reports_violations_and_rejects_none() -> None:
     assert found.basis[0, 0] == ValidationBasis(OBSERVED, NOW)
 
 
-def test_record_errors_that_nobody_is_told_of_take_no_place_in_the_answer() -> None:
+def test_observed_record_errors_do_not_displace_rejected_ones() -> None:
     many = batch([Rec(1)] * 800)
 
     found = validated({"seen": OBSERVED, "bounded": BOUNDED}, 8, many)
@@ -67,7 +67,7 @@ def test_record_errors_that_nobody_is_told_of_take_no_place_in_the_answer() -> N
 
 
 @pytest.mark.parametrize("codec", list(CODECS.values()))
-def test_bounds_on_trial_are_counted_and_reject_nothing(codec: int) -> None:
+def test_rehearsed_bounds_are_counted_and_reject_nothing(codec: int) -> None:
     tried = TopicPolicy(before_max_ms=1000, rehearsed=Rehearsed((10, 500), (0, 60)))
     records = [Rec(NOW + ahead, headers=[(b"h", b"v")] * (ahead % 2)) for ahead in (-600, -11, -10, 0, 1, 60, 61)]
 
@@ -78,7 +78,7 @@ def test_bounds_on_trial_are_counted_and_reject_nothing(codec: int) -> None:
     assert found.accepted[0, 0].ahead_ms == 61
 
 
-def test_bounds_on_trial_may_be_wider_than_those_in_force() -> None:
+def test_rehearsed_bounds_may_be_wider_than_those_in_force() -> None:
     tried = TopicPolicy(after_max_ms=100, rehearsed=Rehearsed(after_max_ms=(1000,)))
 
     found = validated({"tried": tried}, 8, batch([Rec(NOW + 100), Rec(NOW + 500), Rec(NOW + 5000)]))
@@ -87,7 +87,7 @@ def test_bounds_on_trial_may_be_wider_than_those_in_force() -> None:
     assert found.rejected[0, 0].bad_count == 2
 
 
-def test_nothing_is_rehearsed_of_what_cannot_be_read() -> None:
+def test_unreadable_batches_are_not_rehearsed() -> None:
     tried = TopicPolicy(rehearsed=Rehearsed(after_max_ms=(10,)))
 
     found = validated({"tried": tried}, 8, batch([Rec(NOW + 50), Rec(NOW + 50)], count=3, last_offset_delta=2))

@@ -14,7 +14,7 @@ from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.from_keys import compile_policies, rulebook_of
 from sluicegate.validation.in_force import PolicyMemo, RulesInForce
 from sluicegate.validation.policy import TimeFix, TimestampType, TopicPolicy
-from sluicegate.validation.rulebook import NOTHING_SUSPENDED, Rulebook, Suspended
+from sluicegate.validation.rulebook import NOTHING_SUSPENDED, Rulebook, SuspendedTopics
 from sluicegate.validation.rules.rule import Mode
 
 BEFORE, AFTER = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms"
@@ -31,7 +31,7 @@ def policy(topic: str, defaults: dict[str, Any], *topics: dict[str, Any]) -> Top
     return rulebook_of(load(Source("test", data), {}).config).of(topic)
 
 
-def test_without_any_key_nothing_is_bounded() -> None:
+def test_a_policy_without_keys_has_no_bounds() -> None:
     assert policy("t", {}) == TopicPolicy(TimestampType.CREATE_TIME, LONG_MAX, LONG_MAX, compacted=False)
 
 
@@ -59,7 +59,7 @@ def test_patterns_match_whole_names(pattern: str, topic: str, matches: bool) -> 
 
 
 @pytest.mark.parametrize(("cleanup", "compacted"), [("compact", True), ("delete", False), ("compact, delete", True)])
-def test_cleanup_policy(cleanup: str, compacted: bool) -> None:
+def test_cleanup_policy_compact_marks_a_topic_as_compacted(cleanup: str, compacted: bool) -> None:
     assert policy("t", {"cleanup.policy": cleanup}).compacted is compacted
 
 
@@ -70,7 +70,7 @@ def test_the_deprecated_difference_stands_for_each_bound_that_is_still_open() ->
     assert (found.before_max_ms, found.after_max_ms) == (3, 7)
 
 
-def test_log_append_time() -> None:
+def test_message_timestamp_type_is_applied() -> None:
     assert policy("t", {"message.timestamp.type": "LogAppendTime"}).timestamp_type is TimestampType.LOG_APPEND_TIME
 
 
@@ -101,7 +101,7 @@ def test_equal_cluster_settings_make_no_new_generation() -> None:
     assert book.with_settings({"never heard of": None}) is book
 
 
-def test_another_file_keeps_what_the_cluster_has_told() -> None:
+def test_a_new_configuration_keeps_the_clusters_settings() -> None:
     told = {"t": ClusterSettings(before_max_ms=3)}
     rules = RulesInForce(Rulebook(compile_policies(TopicKeys())).with_settings(told))
     before = rules.generation
@@ -148,7 +148,7 @@ def test_suspended_enforcement_observes_whatever_the_policy_does_otherwise() -> 
     )
     before = rules.generation
 
-    rules.suspend(Suspended(topics=frozenset({"a", "b"})))
+    rules.suspend(SuspendedTopics(topics=frozenset({"a", "b"})))
 
     of = rules.rulebook.of
     assert [of(name).mode for name in "abcd"] == [Mode.OBSERVE, Mode.OBSERVE, Mode.REJECT, Mode.REJECT]
@@ -157,7 +157,7 @@ def test_suspended_enforcement_observes_whatever_the_policy_does_otherwise() -> 
     assert rules.generation != before
 
     rules.adopt(compile_policies(TopicKeys(), topics))
-    rules.suspend(Suspended(everywhere=True))
+    rules.suspend(SuspendedTopics(everywhere=True))
 
     assert {rules.rulebook.of(name).mode for name in "abcd"} == {Mode.OBSERVE}
     assert not rules.rulebook.of("d").checked

@@ -28,16 +28,16 @@ def validated(
     return validate_request(request, {}, lambda _: policy, limits, lambda: NOW, Decompressor(), budget)
 
 
-def shown(rejected: Rejected) -> dict[int, RecordSample | None]:
+def samples_by_index(rejected: Rejected) -> dict[int, RecordSample | None]:
     return {bad.index: bad.contents for bad in rejected.bad_records}
 
 
-def whole(data: bytes) -> Beginning:
+def whole_sample(data: bytes) -> Beginning:
     return Beginning(data, len(data))
 
 
 @pytest.mark.parametrize("codec", list(CODECS.values()))
-def test_the_beginning_of_key_and_value_and_how_long_they_are(codec: int) -> None:
+def test_samples_have_the_beginning_and_size_of_key_and_value(codec: int) -> None:
     long = bytes(i % 251 for i in range(300_000))
     records = [
         Rec(NOW, b"good", b"good"),
@@ -49,22 +49,22 @@ def test_the_beginning_of_key_and_value_and_how_long_they_are(codec: int) -> Non
 
     found = validated(SHOWN, batch(records, codec))
 
-    assert shown(found.rejected[0, 0]) == {
-        1: RecordSample(whole(b"k"), Beginning(long[:256], 300_000)),
-        2: RecordSample(None, whole(b"")),
+    assert samples_by_index(found.rejected[0, 0]) == {
+        1: RecordSample(whole_sample(b"k"), Beginning(long[:256], 300_000)),
+        2: RecordSample(None, whole_sample(b"")),
         4: RecordSample(Beginning(long[:256], 300_000), None),
     }
 
 
-def test_only_so_many_is_full() -> None:
+def test_the_samples_of_a_batch_are_limited() -> None:
     found = validated(SHOWN, batch([Rec(1, b"%d" % i) for i in range(50)], LZ4), most=2)
 
     bad = found.rejected[0, 0].bad_records
-    assert [one.contents and one.contents.key for one in bad] == [whole(b"0"), whole(b"1"), *[None] * 48]
+    assert [one.contents and one.contents.key for one in bad] == [whole_sample(b"0"), whole_sample(b"1"), *[None] * 48]
     assert len(bad) == 50
 
 
-def test_and_only_so_many_of_a_whole_request() -> None:
+def test_the_samples_of_a_request_are_limited() -> None:
     found = validated(SHOWN, *[batch([Rec(1)] * 3)] * 400, most=3)
 
     assert sum(one.contents is not None for each in found.rejected.values() for one in each.bad_records) == 1000
@@ -73,15 +73,15 @@ def test_and_only_so_many_of_a_whole_request() -> None:
 @pytest.mark.parametrize(
     "policy", [TopicPolicy(before_max_ms=1000), TopicPolicy(before_max_ms=1000, mode=Mode.OBSERVE, rules=RuleSet(()))]
 )
-def test_of_topics_that_do_not_ask_nothing_is_taken(policy: TopicPolicy) -> None:
+def test_topics_without_samples_have_none(policy: TopicPolicy) -> None:
     found = validated(policy, batch([Rec(1)]))
 
     shown_ones = (*found.rejected.values(), *(each for (each,) in found.observed.values()))
-    assert [shown(each) for each in shown_ones] == [{0: None}]
+    assert [samples_by_index(each) for each in shown_ones] == [{0: None}]
 
 
-def test_where_no_event_is_written_nothing_is_taken() -> None:
-    assert shown(validated(SHOWN, batch([Rec(1)]), most=0).rejected[0, 0]) == {0: None}
+def test_no_sample_is_taken_if_no_event_is_written() -> None:
+    assert samples_by_index(validated(SHOWN, batch([Rec(1)]), most=0).rejected[0, 0]) == {0: None}
 
 
 def test_samples_show_observed_fixed_and_rejected_records() -> None:
@@ -89,23 +89,23 @@ def test_samples_show_observed_fixed_and_rejected_records() -> None:
     data = batch([Rec(NOW), Rec(NOW, b"a", None), Rec(NOW, None, b"b")], GZIP)
 
     found = validated(TopicPolicy(rules=keyed, samples=True), data)
-    assert shown(found.rejected[0, 0]) == {2: RecordSample(None, whole(b"b"))}
-    assert shown(found.observed[0, 0][0]) == {1: RecordSample(whole(b"a"), None)}
+    assert samples_by_index(found.rejected[0, 0]) == {2: RecordSample(None, whole_sample(b"b"))}
+    assert samples_by_index(found.observed[0, 0][0]) == {1: RecordSample(whole_sample(b"a"), None)}
 
     found = validated(TopicPolicy(before_max_ms=1000, mode=Mode.OBSERVE, samples=True), batch([Rec(1, b"o")]))
-    assert shown(found.observed[0, 0][0]) == {0: RecordSample(whole(b"o"), whole(b"v"))}
+    assert samples_by_index(found.observed[0, 0][0]) == {0: RecordSample(whole_sample(b"o"), whole_sample(b"v"))}
 
     found = validated(TopicPolicy(before_max_ms=1000, fix=TimeFix.NOW, samples=True), batch([Rec(1, b"f")]))
-    assert shown(found.fixed[0, 0].rejected) == {0: RecordSample(whole(b"f"), whole(b"v"))}
+    assert samples_by_index(found.fixed[0, 0].rejected) == {0: RecordSample(whole_sample(b"f"), whole_sample(b"v"))}
 
 
-def test_of_what_is_rejected_whole_and_of_messages_of_old_nothing_is_shown() -> None:
+def test_whole_batch_rejections_and_old_messages_have_no_samples() -> None:
     found = validated(SHOWN, batch([Rec(1)], crc=5), batch([Rec(1)], count=3, last_offset_delta=0))
     assert [each.bad_records for each in found.rejected.values()] == [(), ()]
 
     plain = message(1, b"v", timestamp=1)
     old = validated(SHOWN, plain, wrapper(1, [plain], GZIP, timestamp=1), version=2)
-    assert [shown(each) for each in old.rejected.values()] == [{0: None}] * 2
+    assert [samples_by_index(each) for each in old.rejected.values()] == [{0: None}] * 2
 
 
 def test_large_values_are_no_reason_to_leave_the_event_loop() -> None:
@@ -115,5 +115,5 @@ def test_large_values_are_no_reason_to_leave_the_event_loop() -> None:
         found = validated(SHOWN, data, at_once=64 * 1024)
     except OutOfTime:
         pytest.fail("a sample is small")
-    contents = shown(found.rejected[0, 0])[0]
+    contents = samples_by_index(found.rejected[0, 0])[0]
     assert contents is not None and contents.value == Beginning(bytes(256), 200_000)

@@ -54,7 +54,7 @@ NOW_2026 = int(MOMENT.timestamp() * 1000)
         (2**63 - 1, None),
     ],
 )
-def test_likely_unit_of_a_number(number: int, unit: str | None) -> None:
+def test_the_likely_unit_of_a_number_is_recognized(number: int, unit: str | None) -> None:
     assert likely_unit(number, NOW_2026) == unit
 
 
@@ -70,13 +70,13 @@ def shortest_distance(step: int) -> int:
 
 
 @given(st.integers(0, LONGEST))
-def test_every_distance_lies_in_its_step(away: int) -> None:
+def test_every_distance_is_within_its_step(away: int) -> None:
     step = distance_step(away)
 
     assert 0 <= step < DISTANCE_STEPS
     assert shortest_distance(step) <= away < shortest_distance(step + 1)
 
 
-def test_a_step_is_at_most_a_quarter_of_where_it_begins() -> None:
+def test_a_distance_step_is_at_most_a_quarter_wide() -> None:
     for step in range(4, distance_step(LONGEST)):
         assert shortest_distance(step) < shortest_distance(step + 1) <= shortest_distance(step) * 1.25

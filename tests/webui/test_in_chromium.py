@@ -32,7 +32,7 @@ from tests.broker.ports import free_ports
 from tests.broker.proxy_process import COMMAND, ProxyProcess
 from tests.oracle.kafka_java import ROOT
 from tests.proxy.live.events import SECRET
-from tests.proxy.live.test_merged_state import seen, view_with
+from tests.proxy.live.test_merged_state import state_with, view_with
 from tests.webui.browser import needs_chromium
 from tests.webui.large_proxy import CLIENTS, QUIET_TOPICS, TOPICS, LargeProxy, client, policy_of, serving, topic
 from tests.webui.proxy_under_load import HOSTILE, proxy_under_load
@@ -62,7 +62,7 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
 
 
 @pytest.fixture(scope="module")
-def large() -> Iterator[str]:
+def large_proxy_address() -> Iterator[str]:
     """The address of a stand-in with 200 clients and 300 topics."""
     with serving(LargeProxy()) as server:
         yield f"http://127.0.0.1:{server.port}/"
@@ -89,13 +89,13 @@ def shows_figures(page: Page) -> None:
     eventually(lambda: page.locator("#clients tbody tr:not(.none)").count() > 3, what="clients with violations")
 
 
-def shows(page: Page, fragment: str, section: str) -> None:
+def open_view(page: Page, fragment: str, section: str) -> None:
     """Go to a view and wait for it."""
     page.evaluate("fragment => { location.hash = fragment }", fragment)
     page.wait_for_selector(section)
 
 
-def is_said(page: Page, selector: str, text: str) -> None:
+def expect_text(page: Page, selector: str, text: str) -> None:
     """In a while."""
     expect(page.locator(selector)).to_have_text(text, timeout=WAIT_MS)
 
@@ -104,7 +104,7 @@ def text_of(page: Page, selector: str) -> str:
     return page.locator(selector).first.inner_text()
 
 
-def test_figures_move_and_names_stay_names(browser: Browser, proxy: ProxyProcess, complaints: list[str]) -> None:
+def test_live_figures_update_and_names_stay_text(browser: Browser, proxy: ProxyProcess, complaints: list[str]) -> None:
     page = opened(browser, proxy.admin, complaints)
     shows_figures(page)
 
@@ -112,22 +112,22 @@ def test_figures_move_and_names_stay_names(browser: Browser, proxy: ProxyProcess
     eventually(lambda: text_of(page, "#figures div:nth-child(2) small") != before, what="other figures")
     assert re.fullmatch(r"Overview - proxy \S+:\d+ - cluster \S.* - sluicegate", page.title())
     assert text_of(page, "#state-text") == "serving"
-    shows(page, "#/clients", "#clients-section")
+    open_view(page, "#/clients", "#clients-section")
     eventually(lambda: HOSTILE[0] in page.locator("#clients td:first-child").all_inner_texts(), what=HOSTILE[0])
     assert page.locator("#clients td[data-label=Owner]").count() == 0  # no client has an owner
     page.get_by_role("link", name=HOSTILE[0], exact=True).click()
-    is_said(page, "#client-title", f"Client {HOSTILE[0]}")
+    expect_text(page, "#client-title", f"Client {HOSTILE[0]}")
     eventually(lambda: page.locator("#client-example #fix").count() == 1, what="an example and its fix")
     assert page.title().startswith(f"Client {HOSTILE[0]} - proxy ")
     assert page.locator("main img, main script, main iframe, main a[href^=javascript]").count() == 0
-    shows(page, "#/violations", "#violations-section")
+    open_view(page, "#/violations", "#violations-section")
     eventually(lambda: page.locator("#violations tbody tr").count() > 10, what="ten violations")
-    shows(page, "#/connections", "#connections-section")
+    open_view(page, "#/connections", "#connections-section")
     assert page.locator("#connections tbody tr").count() > 3
-    shows(page, "#/brokers", "#brokers-section")
+    open_view(page, "#/brokers", "#brokers-section")
     assert page.locator("#brokers tbody tr").count() == 3
     assert page.locator("#brokers .state").all_inner_texts() == [" reachable"] * 3
-    shows(page, "#/policy", "#distance-section")
+    open_view(page, "#/policy", "#distance-section")
     assert "batches" in text_of(page, "#distance-text")
     assert complaints == []
     page.context.close()
@@ -138,7 +138,7 @@ def test_pause_stops_the_updates_and_says_so(browser: Browser, proxy: ProxyProce
     shows_figures(page)
     page.get_by_role("button", name="Pause").click()
     expect(page.locator("#paused")).to_contain_text("nothing is updated until you resume")
-    is_said(page, "#state-text", "paused")
+    expect_text(page, "#state-text", "paused")
     kept = page.locator("#figures").inner_text()
     page.wait_for_timeout(2500)  # more than two messages of the stream
 
@@ -153,7 +153,7 @@ def test_pause_stops_the_updates_and_says_so(browser: Browser, proxy: ProxyProce
 def test_every_control_works_with_the_keyboard(browser: Browser, proxy: ProxyProcess, complaints: list[str]) -> None:
     page = opened(browser, proxy.admin, complaints)
     shows_figures(page)
-    shows(page, "#/policy", "#try-after")
+    open_view(page, "#/policy", "#try-after")
     page.evaluate("document.activeElement.blur()")
     reached: list[str] = []
     for _ in range(100):
@@ -219,13 +219,13 @@ VIEWPORTS = ALL_VIEWPORTS if os.environ.get("SLUICEGATE_THOROUGH") else ALL_VIEW
 
 @pytest.mark.long
 @pytest.mark.parametrize(("width", "scheme"), VIEWPORTS)
-def test_every_view_is_accessible_and_fits(
-    width: int, scheme: str, browser: Browser, large: str, complaints: list[str]
+def test_every_view_is_accessible_and_fits_the_window(
+    width: int, scheme: str, browser: Browser, large_proxy_address: str, complaints: list[str]
 ) -> None:
-    page = opened(browser, large, complaints, width, scheme)
+    page = opened(browser, large_proxy_address, complaints, width, scheme)
     shows_figures(page)
     for name, fragment in VIEWS.items():
-        shows(page, fragment, "main section")
+        open_view(page, fragment, "main section")
         page.wait_for_function("() => !document.body.innerText.includes('Loading')")
         page.screenshot(path=PICTURES / f"{name}-{scheme}-{width}.png")
 
@@ -238,9 +238,9 @@ def test_every_view_is_accessible_and_fits(
 
 
 def test_200_clients_and_300_topics_can_be_searched_and_sorted(
-    browser: Browser, large: str, complaints: list[str]
+    browser: Browser, large_proxy_address: str, complaints: list[str]
 ) -> None:
-    page = opened(browser, f"{large}#/clients", complaints)
+    page = opened(browser, f"{large_proxy_address}#/clients", complaints)
     expect(page.locator("#clients caption")).to_contain_text(f"{CLIENTS} clients", timeout=WAIT_MS)
     page.get_by_role("button", name=f"Show all {CLIENTS}").click()
     expect(page.locator("#clients tbody tr")).to_have_count(CLIENTS)
@@ -258,12 +258,12 @@ def test_200_clients_and_300_topics_can_be_searched_and_sorted(
     names = page.locator("#clients td:first-child").all_inner_texts()
     assert names == sorted(names, reverse=True)
 
-    shows(page, "#/topics?q=domain-1.", "#topics-section")
+    open_view(page, "#/topics?q=domain-1.", "#topics-section")
     expect(page.locator("#topics tbody tr")).to_have_count(TOPICS // 12)
     page.get_by_label("Reason").select_option("null_key")
     expect(page.locator("#topics tbody tr")).to_have_count(TOPICS // 12 // 5)
     page.get_by_role("link", name=topic(25), exact=True).click()
-    is_said(page, "#topic-title", f"Topic {topic(25)}")
+    expect_text(page, "#topic-title", f"Topic {topic(25)}")
     expect(page.locator("#topic")).to_contain_text("domain-1 (#help)")
     expect(page.locator("#topic-example")).to_contain_text(SECRET.decode())  # its samples are on
     expect(page.locator("#topic-policy pre")).to_contain_text(f"{topic(25)}: policy")
@@ -271,7 +271,7 @@ def test_200_clients_and_300_topics_can_be_searched_and_sorted(
         "Peak 9/s"
     )  # 2 + 25 % 9 a second, before it was opened
     expect(page.locator("#history-batches canvas")).to_be_visible()
-    shows(page, f"#/client?id={quote(client(4))}", "#client-example")
+    open_view(page, f"#/client?id={quote(client(4))}", "#client-example")
     expect(page.locator("#client")).to_contain_text("shop (#shop)")  # its owner
     expect(page.locator("#fix")).to_contain_text("toEpochMilli()")  # apache-kafka-java
     expect(page.get_by_role("link", name="Client guide: Java kafka-clients")).to_have_attribute(
@@ -279,19 +279,19 @@ def test_200_clients_and_300_topics_can_be_searched_and_sorted(
     )
     expect(page.locator("#history-violations-text")).to_contain_text("Peak")
     page.go_back()
-    is_said(page, "#topic-title", f"Topic {topic(25)}")
+    expect_text(page, "#topic-title", f"Topic {topic(25)}")
     page.evaluate("fragment => { location.hash = fragment }", f"#/client?id={quote(client(4))}")
     page.get_by_role("link", name="Link to the fixes for Java kafka-clients").click()
     expect(page.locator("#fixes-section dt")).to_have_text(["Java kafka-clients"] * 2)  # timestamps, keys
     page.get_by_label("Client library").select_option("")
     expect(page.locator("#fixes-section")).to_contain_text("sarama.ProducerMessage")
 
-    shows(page, "#/topics?q=quiet-", "#topics-section")
+    open_view(page, "#/topics?q=quiet-", "#topics-section")
     expect(page.locator("#topics tbody tr")).to_have_count(QUIET_TOPICS)
     expect(page.locator("#topics tbody tr").first.locator("time")).to_have_count(1)  # written to, no violations
-    shows(page, f"#/topics?q={quote(topic(25))}", "#topics-section")
+    open_view(page, f"#/topics?q={quote(topic(25))}", "#topics-section")
     expect(page.locator("#topics tbody tr").first).to_contain_text("225 kB")  # 9000 * 25 bytes/s
-    shows(page, "#/topics?q=quiet-", "#topics-section")
+    open_view(page, "#/topics?q=quiet-", "#topics-section")
     page.locator("select#only").select_option("with violations")
     expect(page.locator("#topics tbody tr:not(.none)")).to_have_count(0)
     assert complaints == []
@@ -309,7 +309,7 @@ def test_a_restarted_proxy_is_shown_again(browser: Browser, tmp_path_factory: py
         assert text_of(page, "#about") == started  # the last data stay, marked as old
         proxy.start()
         expect(page.locator("#stale")).to_have_count(0, timeout=WAIT_MS)
-        is_said(page, "#state-text", "serving")
+        expect_text(page, "#state-text", "serving")
         assert text_of(page, "#about") != started
         expect(page.locator("#flow-records-text")).to_contain_text("No data for", timeout=WAIT_MS)  # a whole bin later
         page.context.close()
@@ -336,15 +336,15 @@ def test_a_changed_policy_is_shown_with_its_file(browser: Browser, tmp_path: Pat
 
 
 def test_an_idle_proxy_shows_empty_tables(browser: Browser, complaints: list[str]) -> None:
-    site = Site(Access(HostPort("127.0.0.1", 1), None), lambda _: seen(view_with("a", {}), []), policy_of)
+    site = Site(Access(HostPort("127.0.0.1", 1), None), lambda _: state_with(view_with("a", {}), []), policy_of)
     server = AdminServer(HostPort("127.0.0.1", 0), list, Status(), lambda: site)
     try:
         page = opened(browser, f"http://127.0.0.1:{server.port}/", complaints, 1280)
-        is_said(page, "#state-text", "serving")
+        expect_text(page, "#state-text", "serving")
         assert text_of(page, "#flow-rejected-text") == "No data in the last 15 minutes."
         assert text_of(page, "#figures div:nth-child(2) dd") == "no data\n0 total"  # not the same as 0/s
         page.screenshot(path=PICTURES / "empty.png", full_page=True)
-        shows(page, "#/connections", "#connections")
+        open_view(page, "#/connections", "#connections")
         assert text_of(page, "#connections tbody") == "No clients connected."
         assert complaints == []
         page.context.close()
@@ -352,32 +352,32 @@ def test_an_idle_proxy_shows_empty_tables(browser: Browser, complaints: list[str
         server.close()
 
 
-def test_a_state_is_said_at_once_and_its_conditions_are_legible(browser: Browser, complaints: list[str]) -> None:
+def test_a_state_change_is_announced_and_its_conditions_are_shown(browser: Browser, complaints: list[str]) -> None:
     view = view_with("gone", {})
     for second in range(100, 107):
         view.history.add(second, Flow(records=second, rejected=second))
     problems: list[str] = []
-    site = Site(Access(HostPort("127.0.0.1", 1), None), lambda _: seen(view, problems), policy_of)
+    site = Site(Access(HostPort("127.0.0.1", 1), None), lambda _: state_with(view, problems), policy_of)
     server = AdminServer(HostPort("127.0.0.1", 0), list, Status(), lambda: site)
     try:
         page = opened(browser, f"http://127.0.0.1:{server.port}/", complaints)
         figures = "1 record per second; 1 rejected batch per second; 0 connections"
-        is_said(page, "#summary", f"serving; {figures}")
+        expect_text(page, "#summary", f"serving; {figures}")
 
         problems += ["`max.msg` has no <b>unit</b> for 24 h; did you mean max.ms?", "one ` alone"]
 
-        is_said(page, "#state-text", "needs attention")
+        expect_text(page, "#state-text", "needs attention")
         assert text_of(page, "#summary") == f"needs attention; {figures}"
         assert page.locator("#conditions code").all_inner_texts() == ["max.msg"]
         asked, alone = page.locator("#conditions li").evaluate_all("found => found.map((one) => one.textContent)")
         assert "max.msg has no <b>unit</b> for 24\u00a0h; did you mean max.ms? Since 20" in asked
         assert "one ` alone. Since 20" in alone
-        shows(page, "#/clients", "#clients-section")
+        open_view(page, "#/clients", "#clients-section")
         row = page.locator("#clients tbody tr")
         assert row.locator("td[data-label='Batches/s']").inner_text() == "0"
         assert row.locator("td[data-label='Received/s']").inner_text() == "0 B"  # disconnected: known to be nothing
         page.get_by_role("button", name="Pause").click()
-        is_said(page, "#summary", "paused")
+        expect_text(page, "#summary", "paused")
         assert complaints == []
         page.context.close()
     finally:
@@ -386,18 +386,18 @@ def test_a_state_is_said_at_once_and_its_conditions_are_legible(browser: Browser
 
 def test_the_token_is_asked_for_and_kept_for_this_tab(browser: Browser, complaints: list[str]) -> None:
     access = Access(HostPort("0.0.0.0", 1), Password("admin.token_file", SecretText("open sesame"), None))
-    site = Site(access, lambda _: seen(view_with("a", {}), []), policy_of)
+    site = Site(access, lambda _: state_with(view_with("a", {}), []), policy_of)
     server = AdminServer(HostPort("127.0.0.1", 0), list, Status(), lambda: site)
     try:
         page = opened(browser, f"http://127.0.0.1:{server.port}/", [], 1280)
         page.get_by_label("The web UI needs a token").fill("wrong")
         page.keyboard.press("Enter")
-        is_said(page, "#token-text", "Wrong token.")
+        expect_text(page, "#token-text", "Wrong token.")
         page.get_by_label("The web UI needs a token").fill("open sesame")
         page.keyboard.press("Enter")
-        is_said(page, "#state-text", "serving")
+        expect_text(page, "#state-text", "serving")
         expect(page.locator("#token-form")).to_have_count(0)
-        shows(page, "#/policy", "#policy-topic")
+        open_view(page, "#/policy", "#policy-topic")
         page.get_by_label("Topic", exact=True).fill("orders")
         page.keyboard.press("Enter")
         expect(page.locator("#policy pre")).to_contain_text("orders: policy")
@@ -432,13 +432,13 @@ def test_two_proxies_are_shown_as_a_fleet(browser: Browser, tmp_path: Path, comp
         expect(page.locator("#fleet .state")).to_have_text([" serving"] * 2, timeout=WAIT_MS)
         assert page.title() == "Overview - fleet of 2 proxies - cluster a-cluster - sluicegate"
         assert text_of(page, "#figures div:last-child dd span") == f"{2 * (CLIENTS + 30)}"
-        shows(page, "#/clients", "#clients-section")
+        open_view(page, "#/clients", "#clients-section")
         expect(page.locator("#clients caption")).to_contain_text(f"{CLIENTS} clients")
         second.close()
-        shows(page, "#/proxies", "#proxies-section")
+        open_view(page, "#/proxies", "#proxies-section")
         expect(page.locator("#fleet .state").last).to_have_text(" unreachable", timeout=WAIT_MS)
         expect(page.locator("#conditions")).to_contain_text(f"{addresses[1]}: Connection refused")
-        is_said(page, "#state-text", "needs attention")
+        expect_text(page, "#state-text", "needs attention")
         found = Axe().run(page).response["violations"]
         assert [(one["id"], [node["target"] for node in one["nodes"]]) for one in found] == []
         assert page.evaluate("document.documentElement.scrollWidth") <= 360

@@ -74,7 +74,7 @@ def test_a_policy_has_its_configuration_lines(proxy: ProxyProcess) -> None:
     assert "topics.0 decides" in lines[0] or "topics[0] decides" in lines[0]
 
 
-def test_a_stream_continues(proxy: ProxyProcess) -> None:
+def test_a_stream_sends_later_states_as_changes(proxy: ProxyProcess) -> None:
     with urllib.request.urlopen(proxy.admin + "/api/stream", timeout=60) as stream:
         lines = (line for line in stream if line.startswith(b"data: "))
         first, second = (json.loads(next(lines)[6:]) for _ in range(2))
@@ -84,13 +84,13 @@ def test_a_stream_continues(proxy: ProxyProcess) -> None:
 
 
 def test_top_prints_one_table(proxy: ProxyProcess) -> None:
-    def is_shown() -> bool:
+    def is_shown_by_top() -> bool:
         done = sluicegate("top", "--once", address(proxy))
         assert done.returncode == 0
         assert all(line.isprintable() for line in done.stdout.splitlines())
         return "legacy-billing" in done.stdout
 
-    eventually(is_shown, 60, "both workers in one look")
+    eventually(is_shown_by_top, 60, "both workers in one look")
     done = sluicegate("top", "--once", "--json", address(proxy), "127.0.0.1:1")
     told = json.loads(done.stdout)
     assert told[address(proxy)]["proxies"] == 2 or told[address(proxy)]["conditions"]

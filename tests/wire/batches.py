@@ -27,7 +27,7 @@ def varint(value: int) -> bytes:
     return bytes(out)
 
 
-def sized(data: bytes | None) -> bytes:
+def length_prefixed(data: bytes | None) -> bytes:
     """Return bytes after a varint length, -1 for null."""
     return varint(-1) if data is None else varint(len(data)) + data
 
@@ -44,11 +44,17 @@ class Rec:
 
 def record(rec: Rec, index: int, base_timestamp: int) -> bytes:
     """Return a v2 record with its length."""
-    headers = b"".join(sized(name) + sized(value) for name, value in rec.headers)
+    headers = b"".join(length_prefixed(name) + length_prefixed(value) for name, value in rec.headers)
     delta = rec.timestamp - base_timestamp
     delta = (delta + 2**63) % 2**64 - 2**63
     body = (
-        b"\0" + varint(delta) + varint(index) + sized(rec.key) + sized(rec.value) + varint(len(rec.headers)) + headers
+        b"\0"
+        + varint(delta)
+        + varint(index)
+        + length_prefixed(rec.key)
+        + length_prefixed(rec.value)
+        + varint(len(rec.headers))
+        + headers
     )
     return varint(len(body)) + body
 

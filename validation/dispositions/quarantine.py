@@ -14,7 +14,7 @@ from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit, PayloadLimits
 from sluicegate.protocol.records.columns import read_headers
-from sluicegate.protocol.records.contents import Taken, TooMuch, take_records
+from sluicegate.protocol.records.contents import TakenRecords, TooMuch, take_records
 from sluicegate.protocol.records.record_batch import (
     HEADER_BYTES,
     LOG_APPEND_TIME,
@@ -58,20 +58,21 @@ class DeadLetterHeader(StrEnum):
     VERSION = "sluicegate.version"
 
 
-def shown(headers: Headers) -> list[tuple[str, bytes | None]]:
+def librdkafka_headers(headers: Headers) -> list[tuple[str, bytes | None]]:
     """Return headers as librdkafka writes them: names are C strings in UTF-8, other bytes are escaped."""
     return [(name.decode(errors="backslashreplace").replace("\0", "\\x00"), value) for name, value in headers]
 
 
 def as_written(headers: Headers, give_way: Callable[[], None]) -> list[tuple[str, bytes | None]]:
-    """Return headers as `shown`, and after them, if that changes a name, `OWN` with all of them as they are.
+    """Return headers as `librdkafka_headers`, and after them, if that changes a name, `OWN` with all of them as they
+    are.
 
     Calls `give_way` after each few headers.
     """
     found: list[tuple[str, bytes | None]] = []
     is_exact = True
     for some in _in_pieces(headers):
-        written = shown(some)
+        written = librdkafka_headers(some)
         is_exact = is_exact and all(text.encode() == name for (text, _), (name, _) in zip(written, some, strict=True))
         found += written
         give_way()
@@ -106,7 +107,7 @@ class Violated(NamedTuple):
     rules: tuple[str, ...] = ()
 
 
-class NotFoundAgain(Exception):
+class QuarantineMismatch(Exception):
     """The second pass over a batch finds other bad records than the first: a bug of the proxy."""
 
 
@@ -125,10 +126,10 @@ def bad_records_of(
     decompressor: Decompressor,
     budget: DecompressionBudget,
     most_bytes: int,
-) -> Taken:
+) -> TakenRecords:
     """Return the bad records of a batch, each with what it violates. `found`: the verdicts of bounds, rules, or both.
 
-    Raises TooMuch if they take more than `most_bytes`, NotFoundAgain and Abandoned.
+    Raises TooMuch if they take more than `most_bytes`, QuarantineMismatch and Abandoned.
     """
     records = submission.records
     assert records is not None
@@ -147,13 +148,13 @@ def bad_records_of(
             first = pieces.more() or b""
             taken = take_records(first, 0, len(first), count, base, pieces, *asked)
     except OverLimit as error:
-        raise NotFoundAgain(str(error)) from error
+        raise QuarantineMismatch(str(error)) from error
     finally:
         decompressor.close()
     counts = [each.bad_count for each in found]
     if taken is None or not max(counts) <= len(taken.records) <= sum(counts):
         again = "none that could be read" if taken is None else len(taken.records)
-        raise NotFoundAgain(f"{counts} records were found bad in the first pass, {again} in the second")
+        raise QuarantineMismatch(f"{counts} records were found bad in the first pass, {again} in the second")
     return taken
 
 

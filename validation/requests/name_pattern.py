@@ -82,7 +82,7 @@ class Exemption:
         """Return whether this client is exempt. An unverified principal matches no pattern."""
         return _are_of(client, self.principal, self.client_id)
 
-    def is_for(self, topic: str) -> bool:
+    def applies_to_topic(self, topic: str) -> bool:
         """Return whether `topics` names this topic."""
         return any(pattern.matches(topic) for pattern in self.topics)
 

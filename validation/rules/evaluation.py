@@ -86,7 +86,7 @@ def evaluate_rules(
     """
     evaluation = _Evaluation(rules, batch, client, budget, min(_MOST_OBSERVED, observed.record_errors), broken)
     try:
-        with reader.contents(batch, rules.parts, limits, budget.to_read_again(), rules.header_names) as contents:
+        with reader.contents(batch, rules.parts, limits, budget.for_rereading(), rules.header_names) as contents:
             evaluation.run(contents)
     except OverLimit as over:
         return RuleResult(over_limit(batch.topic, batch.partition, over, batch.record_count), None)

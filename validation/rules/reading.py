@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import DecompressedStream, Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, PayloadLimits
-from sluicegate.protocol.records.contents import RecordContents, Wanted
+from sluicegate.protocol.records.contents import RecordContents, WantedParts
 from sluicegate.protocol.records.message_contents import MessageContents
 from sluicegate.protocol.records.message_set import read_message
 from sluicegate.protocol.records.record_batch import (
@@ -62,7 +62,7 @@ class ContentReader:
         header_names: frozenset[bytes] | None = None,
     ) -> Iterator[RecordContents | MessageContents]:
         """Return a walk over the records that only extracts the needed parts. `header_names`: as for Wanted."""
-        wanted = Wanted(
+        wanted = WantedParts(
             Part.KEY in parts,
             Part.VALUE in parts,
             Part.HEADERS in parts,
@@ -83,14 +83,14 @@ class ContentReader:
         self, batch: Batch, most_bytes: int, limits: ValidationLimits, budget: DecompressionBudget
     ) -> Iterator[RecordContents]:
         """Return a walk over a magic 2 batch that extracts at most `most_bytes` of each key and value."""
-        wanted = Wanted(True, True, False, limits.max_decompression_window_bytes, most_bytes)
+        wanted = WantedParts(True, True, False, limits.max_decompression_window_bytes, most_bytes)
         try:
             yield self._of_magic_2(batch, wanted, limits, budget)
         finally:
             self._decompressor.close()
 
     def _of_magic_2(
-        self, batch: Batch, wanted: Wanted, limits: ValidationLimits, budget: DecompressionBudget
+        self, batch: Batch, wanted: WantedParts, limits: ValidationLimits, budget: DecompressionBudget
     ) -> RecordContents:
         records = batch.records
         head = RecordBatch(records, 0, batch.end)
@@ -102,7 +102,7 @@ class ContentReader:
         return RecordContents(first, 0, len(first), pieces, count, base, wanted, budget)
 
     def _old(
-        self, batch: Batch, wanted: Wanted, limits: ValidationLimits, budget: DecompressionBudget
+        self, batch: Batch, wanted: WantedParts, limits: ValidationLimits, budget: DecompressionBudget
     ) -> MessageContents:
         records = batch.records
         pieces = None

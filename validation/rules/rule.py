@@ -234,7 +234,7 @@ Subject_contra = TypeVar("Subject_contra", contravariant=True)
 
 
 @runtime_checkable
-class LooksAhead(Protocol[Subject_contra]):
+class SupportsLookAhead(Protocol[Subject_contra]):
     """A rule (of records), or a schema (of data), that evaluates several together in less time than one by one."""
 
     def look_ahead(self, subjects: Sequence[Subject_contra]) -> None:

@@ -12,7 +12,7 @@ from sluicegate.protocol.records.record_batch import HEADER_BYTES
 from sluicegate.protocol.records.scan import is_compiled
 from sluicegate.protocol.records.writing import NewRecord, write_batch
 from sluicegate.validation.rules.custom_rule import old_names_of
-from sluicegate.validation.rules.native.questions import HasOrdinary, ordinary_questions
+from sluicegate.validation.rules.native.questions import HasNativeCheck, ordinary_questions
 from sluicegate.validation.rules.rule import Client, Header, Outage, Part, RuledRecord, SchemaError
 
 _NOW_MS = 1_795_000_000_000
@@ -90,17 +90,17 @@ def check_rule(rule: CheckedRule, examples: Sequence[bytes | None] = (), seed: i
     return accepted
 
 
-def _native_check(rule: CheckedRule) -> "Accepts | None":
-    questions = ordinary_questions([rule]) if isinstance(rule, HasOrdinary) else None
+def _native_check(rule: CheckedRule) -> "AcceptsBatch | None":
+    questions = ordinary_questions([rule]) if isinstance(rule, HasNativeCheck) else None
     if questions is None or not is_compiled():
         return None
     from sluicegate.validation.rules.native.contents import OrdinaryContents  # noqa: PLC0415  # it is compiled
 
-    accepts: Accepts = OrdinaryContents(questions, _WINDOW_BYTES).accepts
+    accepts: AcceptsBatch = OrdinaryContents(questions, _WINDOW_BYTES).accepts
     return accepts
 
 
-class Accepts(Protocol):
+class AcceptsBatch(Protocol):
     """Returns whether native code accepts all records of a batch."""
 
     def __call__(self, records: bytes, count: int) -> bool: ...

@@ -6,7 +6,7 @@ from operator import or_
 
 from sluicegate.protocol.records.scan import is_compiled
 from sluicegate.validation.rules.native.questions import ordinary_questions
-from sluicegate.validation.rules.rule import LooksAhead, NamedRule, Part, header_names_of
+from sluicegate.validation.rules.rule import NamedRule, Part, SupportsLookAhead, header_names_of
 
 _FAST: bool = is_compiled()
 
@@ -26,7 +26,7 @@ class RuleSet:
         self.header_names = frozenset().union(*known) if len(known) == len(names) else None
         # Without compiled code, reading a byte takes a hundred times as long, and a record is read without giving way.
         self.is_slow = any(named.rule.is_slow for named in self.rules) or (self.parts is not Part.NONE and not _FAST)
-        self.looking_ahead = tuple((each, each.rule) for each in self.rules if isinstance(each.rule, LooksAhead))
+        self.looking_ahead = tuple((each, each.rule) for each in self.rules if isinstance(each.rule, SupportsLookAhead))
         self.ordinary = ordinary_questions(named.rule for named in self.rules)
 
     def without(self, others: "RuleSet | None") -> "RuleSet | None":

@@ -11,7 +11,7 @@ from typing import Final
 from sluicegate.protocol.integers import signed_varint
 from sluicegate.validation.rules.avro import datum as avro_datum
 from sluicegate.validation.sensitive.avro_records import AvroRecords, check_kind
-from sluicegate.validation.sensitive.edits import Nodes, Unmaskable, below, check_string, fields_of
+from sluicegate.validation.sensitive.edits import Nodes, Unmaskable, check_string, fields_of, nodes_below
 from sluicegate.validation.sensitive.texts import name_in, replacement
 from sluicegate.validation.sensitive.writing import ValueWriter
 
@@ -29,7 +29,7 @@ def mask_avro(
     walk = _Walk(data, records, writer, worked)
     walk.value(records.root, root, 0)
     if walk.at != len(data):
-        raise walk.no_datum()
+        raise walk.not_of_schema()
 
 
 class _Walk:
@@ -57,7 +57,7 @@ class _Walk:
         elif kind == avro_datum.UNION:
             branch = self._number()
             if not 0 <= branch < numbers[at + 1]:
-                raise self.no_datum()
+                raise self.not_of_schema()
             inner = numbers[at + 2 + branch]
             _check_depth(depth)
             if numbers[inner] != avro_datum.NULL:
@@ -102,7 +102,7 @@ class _Walk:
         try:
             new = replacement(self._data, start, self.at, fields, self._worked)
         except UnicodeError:
-            raise self.no_datum() from None
+            raise self.not_of_schema() from None
         if new is not None:
             self._writer.replace(before, self.at, signed_varint(len(new)) + new, fields)
 
@@ -125,17 +125,17 @@ class _Walk:
             size = self._number()
             start = self.at
             if not 0 <= size <= self._end - start:
-                raise self.no_datum()
+                raise self.not_of_schema()
             around = self._writer.begin_part(start)
             if not is_empty:
                 self._items(-count, items, nodes, is_map, depth)
             if self.at - start != size:
-                raise self.no_datum()
+                raise self.not_of_schema()
             self._writer.end_part(around, size_at, start, self.at, signed_varint)
 
     def _items(self, count: int, items: int, nodes: Nodes, is_map: bool, depth: int) -> None:
         if count > self._end - self.at:  # each takes at least a byte
-            raise self.no_datum()
+            raise self.not_of_schema()
         for _ in range(count):
             inner = nodes
             if is_map:
@@ -148,21 +148,23 @@ class _Walk:
         try:
             name = name_in(self._data, start, self.at, nodes, self._worked)
         except UnicodeError:
-            raise self.no_datum() from None
-        return below(nodes, name, self._worked) + tuple(node for node in nodes if node.passes_maps and node.fields)
+            raise self.not_of_schema() from None
+        return nodes_below(nodes, name, self._worked) + tuple(
+            node for node in nodes if node.passes_maps and node.fields
+        )
 
     def _after_length(self) -> int:
         """Move after bytes with a length before them; return where they begin."""
         size = self._number()
         start = self.at
         if not 0 <= size <= self._end - start:
-            raise self.no_datum()
+            raise self.not_of_schema()
         self.at = start + size
         return start
 
     def _skip(self, size: int) -> None:
         if not 0 <= size <= self._end - self.at:
-            raise self.no_datum()
+            raise self.not_of_schema()
         self.at += size
 
     def _number(self) -> int:
@@ -186,9 +188,9 @@ class _Walk:
             if byte < _CONTINUES:
                 return (value >> 1) ^ -(value & 1)
             shift += 7
-        raise self.no_datum()
+        raise self.not_of_schema()
 
-    def no_datum(self) -> Unmaskable:
+    def not_of_schema(self) -> Unmaskable:
         """Return that the bytes are no datum of the schema."""
         return Unmaskable(f"the value is not Avro of its schema at byte {self.at}, so its fields cannot be found")
 

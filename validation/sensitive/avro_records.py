@@ -6,7 +6,7 @@ from typing import Final
 from sluicegate.validation.rules.avro import datum as avro_datum
 from sluicegate.validation.rules.avro.plan import DatumPlan
 from sluicegate.validation.rules.schemas.field_tags import inline_tags
-from sluicegate.validation.sensitive.edits import Nodes, below, check_other
+from sluicegate.validation.sensitive.edits import Nodes, check_not_sensitive, nodes_below
 from sluicegate.validation.sensitive.kept import KeptParts
 from sluicegate.validation.sensitive.paths import FieldPolicy
 from sluicegate.validation.sensitive.tagged import TaggedPlace, policy_of
@@ -27,7 +27,7 @@ _FIELD_WORK: Final = 2048
 def check_kind(kind: int, nodes: Nodes) -> None:
     """Raise Unmaskable if a value of this kind, which is neither null nor a string, is sensitive."""
     if not (kind == avro_datum.MAP and all(node.passes_maps for node in nodes if node.fields)):
-        check_other(nodes, KINDS_OF_AVRO[kind])
+        check_not_sensitive(nodes, KINDS_OF_AVRO[kind])
 
 
 class AvroRecords:
@@ -62,7 +62,7 @@ class AvroRecords:
         found: list[tuple[int, Nodes]] = []
         for i in range(numbers[at + 1]):
             worked(_FIELD_WORK)
-            places = below(nodes, declared[i]["name"], worked) if nodes else nodes
+            places = nodes_below(nodes, declared[i]["name"], worked) if nodes else nodes
             if i in tags:
                 places += tags[i]
             inner = numbers[at + 2 + i]

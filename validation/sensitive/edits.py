@@ -25,7 +25,7 @@ def fields_of(nodes: Nodes) -> FieldPolicy | None:
     return None
 
 
-def below(nodes: Nodes, name: str, worked: Callable[[int], None]) -> Nodes:
+def nodes_below(nodes: Nodes, name: str, worked: Callable[[int], None]) -> Nodes:
     """Return the nodes of a name."""
     if len(nodes) == 1:
         return nodes[0].named(name, worked)
@@ -38,7 +38,7 @@ def check_string(nodes: Nodes, fields: FieldPolicy) -> None:
         raise Unmaskable(f"{_shown(nodes, fields)} is not allowed in this topic; leave it out", fields)
 
 
-def check_other(nodes: Nodes, kind: str) -> None:
+def check_not_sensitive(nodes: Nodes, kind: str) -> None:
     """Raise Unmaskable if a value that is no string is sensitive. `kind`: with its article."""
     fields = fields_of(nodes)
     if fields is not None:

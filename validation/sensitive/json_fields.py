@@ -12,9 +12,16 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from sluicegate.validation.sensitive.edits import Nodes, Unmaskable, below, check_other, check_string, fields_of
+from sluicegate.validation.sensitive.edits import (
+    Nodes,
+    Unmaskable,
+    check_not_sensitive,
+    check_string,
+    fields_of,
+    nodes_below,
+)
 from sluicegate.validation.sensitive.paths import FieldPolicy
-from sluicegate.validation.sensitive.texts import PIECE_BYTES, enough_of_name, first_not_utf8
+from sluicegate.validation.sensitive.texts import PIECE_BYTES, distinguishing_bytes, first_not_utf8
 from sluicegate.validation.sensitive.writing import ValueWriter
 
 _CHARACTERS: Final = rb'(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+'
@@ -68,7 +75,7 @@ class _Walk:
             if first in (_OBJECT, _ARRAY):
                 is_object = first == _OBJECT
                 if is_object and nodes:
-                    check_other(nodes, "an object")
+                    check_not_sensitive(nodes, "an object")
                 self._at += 1
                 if self._next() == (_OBJECT_END if is_object else _ARRAY_END):
                     self._at += 1
@@ -132,7 +139,7 @@ class _Walk:
         if self._next() != _COLON:
             raise self._not_json(self._at)
         self._at += 1
-        return below(nodes, self._name(start, end, nodes), self._worked) if nodes else nodes
+        return nodes_below(nodes, self._name(start, end, nodes), self._worked) if nodes else nodes
 
     def _scalar(self, first: int, nodes: Nodes) -> None:
         start = self._at
@@ -155,7 +162,7 @@ class _Walk:
             if found.group() == b"null":
                 return
         if nodes:
-            check_other(nodes, _KINDS.get(first, "a number"))
+            check_not_sensitive(nodes, _KINDS.get(first, "a number"))
 
     def _string(self) -> None:
         """Move after a string."""
@@ -203,7 +210,7 @@ class _Walk:
         """Return the name of a token; of a long one only the beginning, if no place has so long a name."""
         if end - start <= PIECE_BYTES:
             return _text_of(self._text[start:end])
-        enough, name = enough_of_name(nodes), bytearray()
+        enough, name = distinguishing_bytes(nodes), bytearray()
         for piece in self._text_pieces(start, end):
             name += piece
             if len(name) >= enough:

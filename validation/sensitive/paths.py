@@ -50,7 +50,7 @@ class FieldPolicy:
 class FieldPlace(Protocol):
     """A place in a value. `fields`: the policy if the place is sensitive; `path`: its name in messages.
 
-    `passes_maps`: the policy applies to each value of a map here. `has_places_below`: there may be places below it.
+    `passes_maps`: the policy applies to each value of a map here. `has_nested_places`: there may be places below it.
     `longest_name`: the length (characters) of the longest name that it knows; all longer ones lead to the same places.
     """
 
@@ -61,7 +61,7 @@ class FieldPlace(Protocol):
     @property
     def passes_maps(self) -> bool: ...
     @property
-    def has_places_below(self) -> bool: ...
+    def has_nested_places(self) -> bool: ...
     @property
     def longest_name(self) -> int: ...
     def named(self, name: str, worked: Callable[[int], None]) -> "tuple[FieldPlace, ...]":
@@ -82,7 +82,7 @@ class Node:
         self.fields: FieldPolicy | None = None
 
     @property
-    def has_places_below(self) -> bool:
+    def has_nested_places(self) -> bool:
         """Whether a path has more names after this one."""
         return bool(self.by_name) or self.any_name is not None
 

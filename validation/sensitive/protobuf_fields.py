@@ -12,7 +12,7 @@ from sluicegate.validation.sensitive.edits import Unmaskable
 from sluicegate.validation.sensitive.paths import FieldPolicy
 from sluicegate.validation.sensitive.protobuf_keys import MapKey
 from sluicegate.validation.sensitive.protobuf_messages import Map, MessageFields, WalkStep, WireType
-from sluicegate.validation.sensitive.texts import PIECE_BYTES, enough_of_name, name_in, replacement
+from sluicegate.validation.sensitive.texts import PIECE_BYTES, distinguishing_bytes, name_in, replacement
 from sluicegate.validation.sensitive.writing import ValueWriter
 
 _MOST_DEPTH: Final = 100  # as the readers of Protobuf
@@ -150,7 +150,7 @@ class _Walk:
         try:
             return name_in(self._data, begin, stop, of.nodes, self._worked)
         except UnicodeError:  # in proto2 it is a key all the same, which no name equals
-            enough = max(PIECE_BYTES, enough_of_name(of.nodes))
+            enough = max(PIECE_BYTES, distinguishing_bytes(of.nodes))
             return self._data[begin : min(stop, begin + enough)].decode(errors="replace")
 
     def _string(self, fields: FieldPolicy, end: int) -> None:

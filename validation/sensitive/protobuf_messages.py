@@ -6,7 +6,14 @@ from functools import partial
 from typing import Any, Final
 
 from sluicegate.validation.rules.schemas.field_tags import protobuf_tags
-from sluicegate.validation.sensitive.edits import Nodes, Unmaskable, below, check_other, check_string, fields_of
+from sluicegate.validation.sensitive.edits import (
+    Nodes,
+    Unmaskable,
+    check_not_sensitive,
+    check_string,
+    fields_of,
+    nodes_below,
+)
 from sluicegate.validation.sensitive.kept import KeptParts
 from sluicegate.validation.sensitive.paths import FieldPolicy
 from sluicegate.validation.sensitive.protobuf_keys import MapKey
@@ -115,11 +122,13 @@ class Map:
     def check(self) -> None:
         """Raise Unmaskable if the map is sensitive as a whole."""
         if len(self._by_tag) < sum(node.fields is not None for node in self.nodes):
-            check_other(tuple(node for node in self.nodes if node not in self._by_tag), "a map; name its entries")
+            check_not_sensitive(
+                tuple(node for node in self.nodes if node not in self._by_tag), "a map; name its entries"
+            )
 
     def fields_of(self, name: str, worked: Callable[[int], None]) -> MessageFields:
         """Return the steps for the entry with this key."""
-        return self._schema.fields(self._kind, below(self.nodes, name, worked) + self._by_tag, is_entry=True)
+        return self._schema.fields(self._kind, nodes_below(self.nodes, name, worked) + self._by_tag, is_entry=True)
 
 
 class ProtobufMessages:
@@ -145,7 +154,7 @@ class ProtobufMessages:
         """Return the places of a field of a message at `nodes`."""
         inner = nodes
         if nodes:
-            inner = below(nodes, field.full_name if field.is_extension else field.name, worked)
+            inner = nodes_below(nodes, field.full_name if field.is_extension else field.name, worked)
             if field.containing_type.full_name == STRING_VALUE:
                 inner += tuple(node for node in nodes if node.fields is not None)
         return inner + self._tags(field) if self._policies else inner
@@ -178,17 +187,19 @@ class ProtobufMessages:
                     return WalkStep.SKIP_LENGTH, None
                 return _unless_refused((WalkStep.STRING, fields), partial(check_string, nodes, fields))
             kind = "bytes" if field.type == field.TYPE_BYTES else "a number"
-            return _unless_refused((WalkStep.SKIP_LENGTH, None), partial(check_other, nodes, kind))
+            return _unless_refused((WalkStep.SKIP_LENGTH, None), partial(check_not_sensitive, nodes, kind))
         if wire_type == WireType.GROUP:
             is_known = inner is not None and field.type == field.TYPE_GROUP
             group = self.fields(inner, nodes) if is_known else self.unknown
             if inner is None:
                 return WalkStep.GROUP, group
-            return _unless_refused((WalkStep.GROUP, group), partial(check_other, nodes, "a message; name its fields"))
+            return _unless_refused(
+                (WalkStep.GROUP, group), partial(check_not_sensitive, nodes, "a message; name its fields")
+            )
         step = _SCALARS.get(wire_type, _FAIL)
         if inner is not None or field.type == field.TYPE_STRING:
             return step
-        return _unless_refused(step, partial(check_other, nodes, "a number, a boolean or an enum"))
+        return _unless_refused(step, partial(check_not_sensitive, nodes, "a number, a boolean or an enum"))
 
     def _message_step(self, kind: Any, nodes: Nodes) -> Step:
         if kind.GetOptions().map_entry:
@@ -211,11 +222,11 @@ def _check_message(kind: Any, nodes: Nodes) -> None:
     """Raise Unmaskable if a message is sensitive as a whole, or may contain sensitive fields that cannot be found."""
     fields = fields_of(nodes)
     if kind.full_name != STRING_VALUE:
-        check_other(nodes, "a message; name its fields")
+        check_not_sensitive(nodes, "a message; name its fields")
     elif fields is not None:
         check_string(nodes, fields)
     if kind.full_name == _ANY:
-        inner = next((node for node in nodes if node.has_places_below), None)
+        inner = next((node for node in nodes if node.has_nested_places), None)
         if inner is not None:
             path = ".".join(inner.path)
             raise Unmaskable(f"the field {path} is a {_ANY}, in which sensitive fields cannot be found; leave it out")

@@ -15,7 +15,7 @@ class TaggedPlace:
     """A place that a schema tags (`FieldPlace`)."""
 
     passes_maps = True
-    has_places_below = False
+    has_nested_places = False
     longest_name = 0
 
     def __init__(self, path: tuple[str, ...], fields: FieldPolicy) -> None:

@@ -229,7 +229,7 @@ class _JsonPlace:
     """A value's place in a JSON Schema (`Place`)."""
 
     passes_maps = True
-    has_places_below = True
+    has_nested_places = True
 
     def __init__(
         self, schemas: _Schemas, path: tuple[str, ...], fields: FieldPolicy | None, parts: Sequence[Part]

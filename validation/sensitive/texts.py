@@ -57,9 +57,9 @@ def name_in(data: bytes, start: int, end: int, nodes: tuple[FieldPlace, ...], wo
         return data[start:end].decode()
     if first_not_utf8(data, start, end, worked) is not None:
         raise UnicodeError
-    return data[start : min(end, start + enough_of_name(nodes))].decode(errors="ignore")
+    return data[start : min(end, start + distinguishing_bytes(nodes))].decode(errors="ignore")
 
 
-def enough_of_name(nodes: tuple[FieldPlace, ...]) -> int:
+def distinguishing_bytes(nodes: tuple[FieldPlace, ...]) -> int:
     """Return how many bytes of a long name differ from all names that the places have."""
     return _MOST_BYTES_OF_CHARACTER * (1 + max((node.longest_name for node in nodes), default=0))

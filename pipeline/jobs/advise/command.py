@@ -28,7 +28,7 @@ def advise(
     from_profile: Annotated[
         str | None, typer.Option("--profile", metavar="DIR", help="Folder of an earlier profile. Default: make one.")
     ] = None,
-    at_most: Annotated[float, typer.Option(help="Share of sound records that a limit may reject.", min=0, max=1)] = 0,
+    at_most: Annotated[float, typer.Option(help="Share of valid records that a limit may reject.", min=0, max=1)] = 0,
     as_json: AsJson = False,
     policies: PolicyFile = None,
     config: ConfigFile = None,

@@ -1,7 +1,7 @@
 """`sluicegate-spark advise`: recommends limits from topics' profile.
 
 Computes from a profile's bounds how many records each limit would reject, and the tightest limits that reject hardly
-any sound record.
+any valid record.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,7 +33,7 @@ _KEYS = {BEHIND: "message.timestamp.before.max.ms", AHEAD: "message.timestamp.af
 @dataclass(frozen=True, slots=True)
 class BoundCount:
     """The number of a topic's `records` that are certainly beyond a bound (ms) on one side, `at_most` how many may be,
-    and `sound_beyond` of its `sound` ones.
+    and `valid_beyond` of its `valid` ones.
     """
 
     topic: str
@@ -41,8 +41,8 @@ class BoundCount:
     bound_ms: int
     beyond: int
     records: int
-    sound_beyond: int
-    sound: int
+    valid_beyond: int
+    valid: int
     at_most: int
 
 
@@ -55,7 +55,7 @@ class Limit:
     side: str
     bound_ms: int
     rejected: int
-    sound_rejected: int
+    valid_rejected: int
     rejected_at_most: int = 0
 
 
@@ -72,7 +72,7 @@ class Advice:
 
 
 def advise(bounds: Iterable[BoundCount], at_most: float, stamped: frozenset[str] = frozenset()) -> list[Advice]:
-    """Return advice for each topic with records. `at_most`: share of sound records that a limit may reject. `stamped`:
+    """Return advice for each topic with records. `at_most`: share of valid records that a limit may reject. `stamped`:
     topics with LogAppendTime, where a limit would only reject records that the topic accepts.
     """
     of_topic: dict[str, list[BoundCount]] = {}
@@ -96,14 +96,14 @@ def _advice(topic: str, bounds: Sequence[BoundCount], at_most: float) -> Advice:
         bounds[0].records,
         _tightest([b for b in bounds if b.side == BEHIND], at_most),
         _tightest([b for b in bounds if b.side == AHEAD], at_most),
-        Limit(AHEAD, kafka_4.bound_ms, kafka_4.beyond, kafka_4.sound_beyond, kafka_4.at_most),
+        Limit(AHEAD, kafka_4.bound_ms, kafka_4.beyond, kafka_4.valid_beyond, kafka_4.at_most),
     )
 
 
 def _tightest(bounds: Sequence[BoundCount], at_most: float) -> Limit:
     for bound in bounds:
-        if bound.bound_ms >= _FINEST_MS and bound.sound_beyond <= at_most * bound.sound:
-            return Limit(bound.side, bound.bound_ms, bound.beyond, bound.sound_beyond, bound.at_most)
+        if bound.bound_ms >= _FINEST_MS and bound.valid_beyond <= at_most * bound.valid:
+            return Limit(bound.side, bound.bound_ms, bound.beyond, bound.valid_beyond, bound.at_most)
     return Limit(bounds[0].side, LONG_MAX, 0, 0)
 
 
@@ -165,10 +165,10 @@ def bounds_in(profiled: Mapping[str, Any], names: Iterable[str]) -> list[BoundCo
     for name in names:
         topic = profiled[name]
         damage = topic["damage"] | {Damage.FUTURE.value: topic["damage_at_most"][Damage.FUTURE.value]}
-        sound = topic["records"] - sum(count for kind, count in damage.items() if kind != Damage.PAST)
+        valid = topic["records"] - sum(count for kind, count in damage.items() if kind != Damage.PAST)
         if topic["records"]:
             bounds += [
-                BoundCount(topic=name, records=topic["records"], sound=sound, **each) for each in topic["bounds"]
+                BoundCount(topic=name, records=topic["records"], valid=valid, **each) for each in topic["bounds"]
             ]
     return bounds
 
@@ -193,7 +193,7 @@ def summary_of(advice: list[Advice], topics: Topics, at_most: float) -> tuple[di
             "rejected_behind_at_most": each.behind.rejected_at_most,
             "rejected_ahead": each.ahead.rejected,
             "rejected_ahead_at_most": each.ahead.rejected_at_most,
-            "sound_rejected": each.behind.sound_rejected + each.ahead.sound_rejected,
+            "valid_rejected": each.behind.valid_rejected + each.ahead.valid_rejected,
             "kafka_4_rejected": each.kafka_4.rejected,
             "kafka_4_rejected_at_most": each.kafka_4.rejected_at_most,
             "broker_sets_times": each.broker_sets_times,

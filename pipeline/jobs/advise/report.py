@@ -26,10 +26,10 @@ def conclusion(advice: Sequence[Advice]) -> Conclusion:
     records = sum(each.records for each in advice)
     rejected = sum(each.behind.rejected + each.ahead.rejected for each in advice)
     at_most = min(sum(each.behind.rejected_at_most + each.ahead.rejected_at_most for each in advice), records)
-    sound = sum(each.behind.sound_rejected + each.ahead.sound_rejected for each in advice)
+    valid = sum(each.behind.valid_rejected + each.ahead.valid_rejected for each in advice)
     found = (
         f"The tightest limits for {counted(len(advice), 'topic')} would have rejected {share(rejected, records)} of "
-        f"{counted(records, 'record')}, {sound:,} of them sound."
+        f"{counted(records, 'record')}, {valid:,} of them valid."
     )
     if at_most > rejected:
         found += (
@@ -38,7 +38,7 @@ def conclusion(advice: Sequence[Advice]) -> Conclusion:
         )
     loose = [each.topic for each in advice if _is_loose(each)]
     named = ", ".join(loose[:_MOST_NAMED]) + (f" and {len(loose) - _MOST_NAMED:,} more" if loose[_MOST_NAMED:] else "")
-    more = f" On {named}, sound records are beyond every limit on one side; a larger --at-most finds one."
+    more = f" On {named}, valid records are beyond every limit on one side; a larger --at-most finds one."
     return Conclusion(
         found,
         "Run a proxy with the configuration below: it reports violations and rejects nothing (defaults: mode: "
@@ -57,7 +57,7 @@ _HEADS = (
     "rejected as late",
     "after.max",
     "rejected as ahead",
-    "sound records rejected",
+    "valid records rejected",
     "rejected by Kafka 4",
 )
 
@@ -71,7 +71,7 @@ def _rows(advice: Sequence[Advice]) -> list[tuple[str | int, ...]]:
             between(each.behind.rejected, each.behind.rejected_at_most),
             limit_in_words(each.ahead, each.broker_sets_times),
             between(each.ahead.rejected, each.ahead.rejected_at_most),
-            each.behind.sound_rejected + each.ahead.sound_rejected,
+            each.behind.valid_rejected + each.ahead.valid_rejected,
             between(each.kafka_4.rejected, each.kafka_4.rejected_at_most),
         )
         for each in advice
@@ -96,7 +96,7 @@ def write_report(
     share = f"{100 * summary['at_most']:g} %"
     most = _most_rejected(advice)
     shown, rest = cut(most, "summary.json")
-    caption = f"The tightest limits that reject at most {share} of the sound records. {rest}".strip()
+    caption = f"The tightest limits that reject at most {share} of the valid records. {rest}".strip()
     left = f"The {WORST} topics where they reject most follow." if len(most) > WORST else ""
     sections = [ReportSection("Limits", left, tables=[Table(caption, _HEADS, _rows(shown))])]
     if found:
@@ -108,7 +108,7 @@ def write_report(
         series = {
             f"{side}{what}": [row[column] / each.records for row in its if row["side"] == side]
             for side in ("ahead", "behind")
-            for what, column in (("", "beyond"), (", perhaps", "at_most"), (", sound records", "sound_beyond"))
+            for what, column in (("", "beyond"), (", perhaps", "at_most"), (", valid records", "valid_beyond"))
         }
         owner = owner_in_words(summary["topics"][each.topic])
         sections.append(

@@ -58,7 +58,7 @@ _Producer = tuple[int, int, int, str]
 """(hour, last hour of the range, producer id, codec)"""
 
 
-class Appended(NamedTuple):
+class AppendTimeRange(NamedTuple):
     """When a batch was appended (ms): between two moments, and by its neighbours' times before `next_step_ms`."""
 
     earliest_ms: int
@@ -114,7 +114,7 @@ class AuditFindings:
         self,
         batch: StoredBatch,
         validated: ValidatedRequest,
-        appended: Appended,
+        appended: AppendTimeRange,
         perhaps: UncertainRecords | None = None,
     ) -> None:
         """Add a batch with its validation result, and the records that are `perhaps` bad too."""
@@ -235,7 +235,7 @@ def _violations_in(validated: ValidatedRequest) -> Iterator[tuple[Mode, Rejected
         yield Mode.OBSERVE, validated.unreadable[PLACE]
 
 
-def _producer_of(batch: StoredBatch, appended: Appended) -> _Producer:
+def _producer_of(batch: StoredBatch, appended: AppendTimeRange) -> _Producer:
     header = batch.header
     attributes = batch.data[batch.start + _LEGACY_ATTRIBUTES_AT] if header is None else header.attributes
     codec_id = attributes & CODEC_MASK

@@ -80,7 +80,7 @@ TIMEOUT_SECONDS = 30.0
 PAUSE_SECONDS = 1.0  # a registry that failed is not asked again before
 
 
-def looks_back(policy: TopicPolicy) -> bool:
+def depends_on_earlier_batches(policy: TopicPolicy) -> bool:
     """Return whether the verdict on a batch depends on earlier batches of its partition."""
     rules = () if policy.rules is None else policy.rules.rules
     return policy.fix is TimeFix.PREVIOUS or any(isinstance(named.rule, MonotonicTime) for named in rules)
@@ -91,7 +91,8 @@ class CannotBeValidated(PipelineError):
 
 
 class PartitionValidator:
-    """Validates the batches of one partition in order, because some policies depend on earlier batches (`looks_back`).
+    """Validates the batches of one partition in order, because some policies depend on earlier batches
+    (`depends_on_earlier_batches`).
     A batch may be validated several times, as of several moments, if the policy does not. `bounds_age`: whether records
     may be too old.
     """
@@ -103,7 +104,7 @@ class PartitionValidator:
         self._limits = limits
         self._decompressor = Decompressor()
         self._previous = PreviousTimes()
-        self.looks_back = looks_back(self._policy)
+        self.depends_on_earlier_batches = depends_on_earlier_batches(self._policy)
         self.bounds_age = self._policy.before_max_ms != LONG_MAX
 
     def validate(self, batch: StoredBatch, now_ms: int) -> ValidatedRequest:

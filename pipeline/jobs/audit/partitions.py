@@ -14,13 +14,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sluicegate.pipeline.jobs.audit.findings import (
     DDL,
-    Appended,
+    AppendTimeRange,
     AuditFindings,
     UncertainRecords,
     bad_records,
     timed_reason,
 )
-from sluicegate.pipeline.jobs.audit.partition_validator import PartitionValidator, looks_back
+from sluicegate.pipeline.jobs.audit.partition_validator import PartitionValidator, depends_on_earlier_batches
 from sluicegate.pipeline.jobs.audit.policies import Policies
 from sluicegate.pipeline.jobs.profile.append_times import AppendTimes, append_times, append_times_from
 from sluicegate.pipeline.jobs.profile.reading import SCHEMA, Reading, count_timestamps
@@ -32,25 +32,25 @@ from sluicegate.pipeline.source.tasks import begin_task, map_in_tasks, tasks_at_
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME
 from sluicegate.validation.verdict import Reason
 
-RangeOf = Callable[[StoredBatch], Appended]
+RangeOf = Callable[[StoredBatch], AppendTimeRange]
 """Returns when a batch was appended."""
 _AFTER_ALL = 2**62
 
 
 def always(moment_ms: int) -> RangeOf:
     """Return the same moment for all batches."""
-    return lambda _batch: Appended(moment_ms, moment_ms, moment_ms)
+    return lambda _batch: AppendTimeRange(moment_ms, moment_ms, moment_ms)
 
 
-def when_appended(times: AppendTimes) -> RangeOf:
+def append_time_lookup(times: AppendTimes) -> RangeOf:
     """Return the broker's time (LogAppendTime), or the partition's range at the batch."""
 
-    def appended(batch: StoredBatch) -> Appended:
+    def appended(batch: StoredBatch) -> AppendTimeRange:
         header = batch.header
         if header is not None and header.attributes & LOG_APPEND_TIME:
-            return Appended(header.max_timestamp, header.max_timestamp, header.max_timestamp)
+            return AppendTimeRange(header.max_timestamp, header.max_timestamp, header.max_timestamp)
         place = np.array([batch.last_offset], np.int64)
-        return Appended(*(int(find(place)[0]) for find in (times.earliest, times.latest, times.next_step)))
+        return AppendTimeRange(*(int(find(place)[0]) for find in (times.earliest, times.latest, times.next_step)))
 
     return appended
 
@@ -77,7 +77,9 @@ def validated_rows(
 
     def validated_in(its: Sequence[Chunk]) -> Sequence[Chunk]:
         whole = its[0].whole
-        return [Chunk(whole, whole.start, whole.end)] if looks_back(rulebook.of(whole.of.topic)) else its
+        return (
+            [Chunk(whole, whole.start, whole.end)] if depends_on_earlier_batches(rulebook.of(whole.of.topic)) else its
+        )
 
     def read(chunk: Chunk) -> pa.Table:
         return count_timestamps(options, chunk, now_ms)
@@ -92,7 +94,7 @@ def validated_rows(
         spark,
         alone,
         lambda chunk: chunk.size,
-        lambda chunk: audit(chunk, when_appended(_times(read(chunk), now_ms))),
+        lambda chunk: audit(chunk, append_time_lookup(_times(read(chunk), now_ms))),
         DDL,
     )
     if not large:
@@ -121,7 +123,7 @@ def _auditor(options: SourceOptions, policies: Policies, samples: int | None) ->
 
 
 def add_validated(
-    findings: AuditFindings, validator: PartitionValidator, batch: StoredBatch, appended: Appended
+    findings: AuditFindings, validator: PartitionValidator, batch: StoredBatch, appended: AppendTimeRange
 ) -> None:
     """Validate a batch and add the result: violations by both ends of its range, and records that are bad by one
     end only.
@@ -130,7 +132,7 @@ def add_validated(
     as of the latest one.
     """
     validated = validator.validate(batch, appended.earliest_ms)
-    is_range = appended.earliest_ms < appended.latest_ms and not validator.looks_back
+    is_range = appended.earliest_ms < appended.latest_ms and not validator.depends_on_earlier_batches
     if is_range and timed_reason(validated) is Reason.TIMESTAMP_IN_FUTURE:
         certain = validator.validate(batch, appended.latest_ms)
         perhaps = UncertainRecords(Reason.TIMESTAMP_IN_FUTURE, bad_records(validated) - bad_records(certain))
@@ -165,4 +167,4 @@ def _by_their_times(
     begin_task()
     for batch in batches:
         for number, text in zip(*(batch[name].to_pylist() for name in _TIMES.names), strict=True):
-            yield from audit(chunks[number], when_appended(append_times_from(json.loads(text))))
+            yield from audit(chunks[number], append_time_lookup(append_times_from(json.loads(text))))

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sluicegate.pipeline.jobs.audit.findings import VERDICTS
-from sluicegate.pipeline.jobs.audit.summary import cause_of, first_line, what_to_do, worst_first
+from sluicegate.pipeline.jobs.audit.summary import cause_of, first_line, recommendation, worst_first
 from sluicegate.pipeline.jobs.profile.report import producer_name
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.page import ReportSection, Table, page
@@ -15,9 +15,9 @@ from sluicegate.pipeline.report.wording import (
     cut,
     dated,
     duration,
-    folded,
     owner_in_words,
     printable,
+    worst_and_others,
 )
 from sluicegate.pipeline.results import REPORT, Results
 from sluicegate.pipeline.topics import left_out_warnings
@@ -61,7 +61,7 @@ def write_report(results: Results, summary: Mapping[str, Any]) -> None:
 
 def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     """Return the conclusion for all topics."""
-    return Conclusion(first_line(summary["topics"]), what_to_do(summary["topics"]))
+    return Conclusion(first_line(summary["topics"]), recommendation(summary["topics"]))
 
 
 def remarks(summary: Mapping[str, Any]) -> list[str]:
@@ -106,7 +106,7 @@ def _section(name: str, topic: Mapping[str, Any]) -> ReportSection:
 
 def _producers(producers: list[dict[str, Any]]) -> Table:
     affected = [producer for producer in producers if producer["reported"]]
-    worst, others = folded(affected)
+    worst, others = worst_and_others(affected)
     rows: list[tuple[Any, ...]] = [
         (
             producer_name(producer),

@@ -69,7 +69,7 @@ def first_line(topics: Mapping[str, Mapping[str, Any]]) -> str:
     return f"Of {records:,} records {'; '.join(parts)}."
 
 
-def what_to_do(topics: Mapping[str, Mapping[str, Any]]) -> str:
+def recommendation(topics: Mapping[str, Mapping[str, Any]]) -> str:
     """Return the recommendation in one sentence."""
     worst = max(
         ((name, row) for name, topic in topics.items() for row in topic["findings"]),

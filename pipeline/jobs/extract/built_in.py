@@ -25,7 +25,7 @@ _NONE_BEFORE = "which is negative, and no earlier record of its partition has a 
 
 
 @dataclass(frozen=True, slots=True)
-class BuiltIn:
+class BuiltInExtractor:
     """An extractor by its name on the command line, one of `NAMES`, and the treatment of times that are too late for
     Spark.
     """

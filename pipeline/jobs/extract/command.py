@@ -48,7 +48,7 @@ def extract(
 ) -> None:
     """Write records with their event time; resumes after the last run."""
     from sluicegate.pipeline.jobs.extract import job, report
-    from sluicegate.pipeline.jobs.extract.built_in import NAMES, BuiltIn
+    from sluicegate.pipeline.jobs.extract.built_in import NAMES, BuiltInExtractor
     from sluicegate.pipeline.jobs.extract.report import conclusion
 
     if extractor not in NAMES:
@@ -56,7 +56,7 @@ def extract(
     topics = selected_topics(bootstrap, topic, all_topics, config)
     with session_for("extract", topics, out, SparkAt(master, spark_log), resume=_RESUME) as (spark, results):
         asked = replace(topics, skip_unreadable=skip_unreadable, skip_missing=skip_missing)
-        job.run(spark, asked, results, BuiltIn(extractor, too_late), batch)
+        job.run(spark, asked, results, BuiltInExtractor(extractor, too_late), batch)
         summary = job.summary_of(topics, results)
         report.write_report(results, summary, extractor, now_in_ms())
         results.write_summary(summary)

@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline.errors import PipelineError
-from sluicegate.pipeline.jobs.extract.built_in import BuiltIn
+from sluicegate.pipeline.jobs.extract.built_in import BuiltInExtractor
 from sluicegate.pipeline.jobs.extract.extractors import TooLate
 from sluicegate.pipeline.jobs.extract.parquet_files import (
     COLUMNS,
@@ -30,7 +30,7 @@ RECORDS, SKIPPED = "records", "skipped"
 _BEGUN = "extract.json"
 
 
-class OtherExtraction(PipelineError):
+class DifferentExtraction(PipelineError):
     """The folder has records of other topics or another extractor; the text names them."""
 
 
@@ -38,10 +38,12 @@ class RecordsMissing(PipelineError):
     """Records that follow the last run no longer exist; the text has topic, partition and both offsets."""
 
 
-def run(spark: SparkSession, topics: Topics, results: Results, extractor: BuiltIn, offsets_a_batch: int) -> None:
+def run(
+    spark: SparkSession, topics: Topics, results: Results, extractor: BuiltInExtractor, offsets_a_batch: int
+) -> None:
     """Process all records that exist now; batches of earlier runs are not repeated.
 
-    Raises OtherExtraction, BadFolder, and RecordsMissing unless the topics' `skip_missing` is set.
+    Raises DifferentExtraction, BadFolder, and RecordsMissing unless the topics' `skip_missing` is set.
     """
     folder = _output_folder(spark, results)
     _begin(topics, results, extractor)
@@ -75,19 +77,19 @@ def _output_folder(spark: SparkSession, results: Results) -> OutputFolder:
     return found
 
 
-def _begin(topics: Topics, results: Results, extractor: BuiltIn) -> None:
+def _begin(topics: Topics, results: Results, extractor: BuiltInExtractor) -> None:
     kept = {} if extractor.too_late is TooLate.FAIL else {"too_late": extractor.too_late.value}
     arguments = {"topics": sorted(topics.names), "extractor": extractor.name} | kept
     if results.has(_BEGUN):
         begun = json.loads(results.read_text(_BEGUN))
         if begun != arguments and not progress_in(results).is_none:
             late = f" and --too-late {begun['too_late']}" if "too_late" in begun else ""
-            raise OtherExtraction(
+            raise DifferentExtraction(
                 f"{results.path('')} has records of {', '.join(begun['topics'])} by the extractor "
                 f"{begun['extractor']}{late}: use the same again, or another --out"
             )
     elif results.has(RECORDS):
-        raise OtherExtraction(f"{results.path('')} has other contents: use another --out")
+        raise DifferentExtraction(f"{results.path('')} has other contents: use another --out")
     results.write_text(_BEGUN, json.dumps(arguments, indent=2) + "\n")
 
 
@@ -96,7 +98,7 @@ def _write(
     topics: Topics,
     results: Results,
     folder: OutputFolder,
-    extractor: BuiltIn,
+    extractor: BuiltInExtractor,
     progress: ExtractProgress,
     wanted: list[OffsetRange],
 ) -> dict[TopicPartition, PartitionProgress]:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from sluicegate.pipeline.jobs.extract.built_in import BuiltIn, Int64s
+from sluicegate.pipeline.jobs.extract.built_in import BuiltInExtractor, Int64s
 from sluicegate.pipeline.jobs.extract.event_time import EVENT_TIME, LATEST_MS
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.source.options import SourceOptions
@@ -107,7 +107,11 @@ class ExtractChunk:
 
 
 def write_chunk(
-    options: SourceOptions, extractor: BuiltIn, records: OutputFolder, skipped: OutputFolder, chunk: ExtractChunk
+    options: SourceOptions,
+    extractor: BuiltInExtractor,
+    records: OutputFolder,
+    skipped: OutputFolder,
+    chunk: ExtractChunk,
 ) -> Iterator[pa.RecordBatch]:
     """Write the files and yield a row with their counts (`DDL`). `records` and `skipped` are folders.
 
@@ -120,7 +124,11 @@ def write_chunk(
 
 
 def _written(
-    options: SourceOptions, extractor: BuiltIn, records: OutputFolder, skipped: OutputFolder, chunk: ExtractChunk
+    options: SourceOptions,
+    extractor: BuiltInExtractor,
+    records: OutputFolder,
+    skipped: OutputFolder,
+    chunk: ExtractChunk,
 ) -> Iterator[pa.RecordBatch]:
     of, highest, counts = chunk.wanted.of, chunk.highest, [0, 0, 0]
     name = file_name(of)

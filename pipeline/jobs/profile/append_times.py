@@ -8,8 +8,8 @@ and not a moment.
 broker set (LogAppendTime) is the moment itself: an upper bound of all earlier offsets and a lower bound of all later
 ones. `latest` follows from these facts alone. So a record that is too far ahead of `latest` is certainly ahead.
 
-**Estimated.** A sound time is not later than its append, however late it is. So the append is at or after every sound
-time at an earlier or equal offset. Which times are sound is not known; two records that contradict each other (a later
+**Estimated.** A valid time is not later than its append, however late it is. So the append is at or after every valid
+time at an earlier or equal offset. Which times are valid is not known; two records that contradict each other (a later
 time before an earlier one) show that the first is ahead or the second late. `earliest` is the running maximum of the
 times that remain if being ahead costs a record's weight once and being late three times (`clock.fitted`): the lowest
 explanation of which not more than three quarters need to be wrong. Late records, backfills and copies leave `earliest`
@@ -21,9 +21,9 @@ the range, it is counted apart, as perhaps future or past (`TimestampDoubt`), an
 within the range, except:
 
 - if more than three quarters of the neighbouring records are ahead alike, and the partition ends before they reach the
-  moment of reading, nothing shows it: they look sound;
+  moment of reading, nothing shows it: they look valid;
 - if a partition begins with records ahead, and only a few times as many records follow: nothing earlier contradicts
-  them, so they look sound;
+  them, so they look valid;
 - within `step_ms`, a minute (for a partition that spans more than a month, a 50,000th of its span).
 
 **Hours.** A record is dated to the hour only if its range by the partition's own times is no longer than an hour: from
@@ -136,13 +136,13 @@ class AppendTimes:
         """Return the `TimestampDoubt` of each time of a producer; `places`: an offset of its batch."""
         earliest, latest = self.earliest(places), self.latest(places)
         found = np.zeros(len(times), np.int8)
-        found[times > saturated(earliest, max(after_max_ms, self.step_ms))] = TimestampDoubt.MAYBE_FUTURE
+        found[times > saturating_add(earliest, max(after_max_ms, self.step_ms))] = TimestampDoubt.MAYBE_FUTURE
         if before_max_ms is not None:
-            may_be_past = times < saturated(latest, -before_max_ms)
+            may_be_past = times < saturating_add(latest, -before_max_ms)
             found[may_be_past & (found == TimestampDoubt.NONE)] = TimestampDoubt.MAYBE_PAST
             found[may_be_past & (found == TimestampDoubt.MAYBE_FUTURE)] = TimestampDoubt.MAYBE_EITHER
-            found[times < saturated(earliest, -before_max_ms)] = TimestampDoubt.PAST
-        found[times > saturated(latest, after_max_ms)] = TimestampDoubt.FUTURE
+            found[times < saturating_add(earliest, -before_max_ms)] = TimestampDoubt.PAST
+        found[times > saturating_add(latest, after_max_ms)] = TimestampDoubt.FUTURE
         return found
 
     def as_json(self) -> dict[str, Any]:
@@ -255,13 +255,13 @@ def _step(times: Int64s) -> int:
 
 
 def difference(left: Int64s, right: Int64s) -> Int64s:
-    """Return left - right, saturated at int64's bounds."""
+    """Return left - right, saturating_add at int64's bounds."""
     plain = left - right
     overflown = ((left ^ right) & (left ^ plain)) < 0
     bounds = np.where(left < 0, np.iinfo(np.int64).min, np.iinfo(np.int64).max)
     return np.where(overflown, bounds, plain)
 
 
-def saturated(times: Int64s, by: int) -> Int64s:
-    """Return times + by, saturated at int64's bounds."""
+def saturating_add(times: Int64s, by: int) -> Int64s:
+    """Return times + by, saturating_add at int64's bounds."""
     return difference(times, np.full(len(times), -by, np.int64))

@@ -1,4 +1,4 @@
-"""The cells of a profile: a row for each hour, damage, producer and distance of a partition."""
+"""The cells of a profile: a row for each hour, kind of timestamp, producer and distance of a partition."""
 
 import numpy as np
 import pyarrow as pa
@@ -72,14 +72,14 @@ def cells_of(
     unreadable. `read_again`: see `assess`.
     """
     times = append_times(reading.rows, now_ms)
-    cells = added_up(assess(reading.rows, times, after_max_ms, before_max_ms, read_again), now_ms, after_max_ms)
+    cells = aggregated_rows(assess(reading.rows, times, after_max_ms, before_max_ms, read_again), now_ms, after_max_ms)
     where = {"topic": wanted.of.topic, "partition": wanted.of.partition}
     notes = [where | {"missing_from": first, "missing_to": end - 1} for first, end in reading.missing]
     notes += [where | unreadable_row(each) for each in reading.unreadable]
     return pa.concat_tables([cells, pa.Table.from_pylist(notes, _NO_CELLS)], promote_options="default")
 
 
-def added_up(rows: pa.Table, now_ms: int, after_max_ms: int) -> pa.Table:
+def aggregated_rows(rows: pa.Table, now_ms: int, after_max_ms: int) -> pa.Table:
     """Aggregate assessed rows by `KEYS`.
 
     `likely_unit`: the unit in which implausible and future times were perhaps written, else null.

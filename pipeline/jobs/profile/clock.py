@@ -1,7 +1,7 @@
 """A partition's clock: the likeliest append time of each record, which a repair writes if a record has no usable time.
 How far it can be wrong is the subject of `append_times`, which decides what is damaged.
 
-In the order of a partition's offsets, sound times increase; a time that is ahead or late deviates from its neighbours.
+In the order of a partition's offsets, valid times increase; a time that is ahead or late deviates from its neighbours.
 So a partition's clock is the non-decreasing function that fits its plausible times best (times within ten minutes count
 as equal) and does not exceed the moment of reading; see `fitted`. A number in another unit that converts to a plausible
 time counts as any other, so the clock continues where damage begins. Between its points the clock is interpolated. It

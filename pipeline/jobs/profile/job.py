@@ -33,8 +33,8 @@ _MOST_PRODUCERS = 5_000
 
 
 def with_fewer_producers(cells: DataFrame, columns: Sequence[str]) -> tuple[DataFrame, dict[str, int]]:
-    """Set `columns` to null for producers beyond the limit of a topic. Those with most damaged records, then
-    most records, stay. Also return the number left out by topic.
+    """Set `columns` to null for producers beyond the limit of a topic. Those with most records with invalid timestamps,
+    then most records, stay. Also return the number left out by topic.
     """
     counted = cells.groupBy("topic").agg(f.count_distinct(*columns).alias("n"))
     counts = {row.topic: row.n for row in counted.collect()}
@@ -54,7 +54,7 @@ _DISTANCES = ("ahead_beyond_ms", "behind_beyond_ms", "ahead_at_most_ms", "behind
 _OF_PRODUCER = ("producer_id", "codec", "timestamp_type")
 _GONE = ("partition", "missing_from", "missing_to")
 _UNREADABLE = ("partition", *UNREADABLE)
-_SOUND = (NO_DAMAGE, Damage.PAST.value, UncertainDamage.PAST.value)
+_VALID = (NO_DAMAGE, Damage.PAST.value, UncertainDamage.PAST.value)
 _CERTAIN = frozenset(damage.value for damage in Damage)
 
 
@@ -169,17 +169,17 @@ def _producers(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _bounds(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return how many records are beyond each bound: certainly (`beyond`) and perhaps (`at_most`). `sound_beyond`:
+    """Return how many records are beyond each bound: certainly (`beyond`) and perhaps (`at_most`). `valid_beyond`:
     records without damage that are beyond it by the nearest append that their topic shows.
     """
     found = []
     for side in ("ahead", "behind"):
         nearest = "ahead_at_most_ms" if side == "ahead" else "behind_beyond_ms"
-        sound = [row for row in rows if row["damage"] in _SOUND]
+        valid = [row for row in rows if row["damage"] in _VALID]
         counts = {
             "beyond": _by_step(rows, f"{side}_beyond_ms"),
             "at_most": _by_step(rows, f"{side}_at_most_ms"),
-            "sound_beyond": _by_step(sound, nearest),
+            "valid_beyond": _by_step(valid, nearest),
         }
         for bound in LADDER_MS:
             sums = {name: sum(n for step, n in its.items() if step >= bound) for name, its in counts.items()}
@@ -231,7 +231,7 @@ def run_profile(
     if tables is not None:
         keep_profile(tables, hours, topics.names)
     results.write_summary(summary)
-    return Profile(summary, hours, (*report.went_meanwhile(summary), *report.unreadable(summary)))
+    return Profile(summary, hours, (*report.deleted_range_sentences(summary), *report.unreadable(summary)))
 
 
 _NOT_KEPT = (

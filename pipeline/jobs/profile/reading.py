@@ -19,7 +19,7 @@ from sluicegate.pipeline.source.decoding import (
     BrokenRecords,
     Unreadable,
     UnreadableRanges,
-    in_stretches,
+    join_adjacent,
     unreadable,
 )
 from sluicegate.pipeline.source.options import SourceOptions
@@ -63,7 +63,7 @@ class Reading:
             found.filter(pc.is_valid(found["kind"])).select(timestamp_counts.SCHEMA.names),
             joined([(stretch["missing_from"], stretch["missing_to"]) for stretch in missing.to_pylist()]),
             largest if largest is not None else 0,
-            in_stretches(unreadable_of(row) for row in notes.filter(pc.is_valid(notes["reason"])).to_pylist()),
+            join_adjacent(unreadable_of(row) for row in notes.filter(pc.is_valid(notes["reason"])).to_pylist()),
         )
 
     def as_table(self) -> pa.Table:

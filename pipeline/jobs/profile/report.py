@@ -11,7 +11,7 @@ from sluicegate.pipeline.jobs.profile.damage import AT_MOST, NO_DAMAGE, Damage, 
 from sluicegate.pipeline.jobs.profile.reading import unreadable_of
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.page import ReportSection, Table, page
-from sluicegate.pipeline.report.plots import Plot, bars, over_time, share_beyond
+from sluicegate.pipeline.report.plots import Plot, bars, share_beyond, time_plot
 from sluicegate.pipeline.report.wording import (
     WORST,
     Conclusion,
@@ -21,9 +21,9 @@ from sluicegate.pipeline.report.wording import (
     cut,
     dated,
     duration,
-    folded,
     owner_in_words,
     share,
+    worst_and_others,
 )
 from sluicegate.pipeline.results import REPORT, Results
 from sluicegate.pipeline.topics import left_out_warnings
@@ -50,7 +50,7 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
         )
     if not damaged:
         return Conclusion(
-            f"All timestamps of {counted(records, 'record')} in {where} are sound.",
+            f"All timestamps of {counted(records, 'record')} in {where} are valid.",
             "Nothing needs repair. sluicegate-spark advise recommends limits that keep it so.",
         )
     name, producer = max(
@@ -88,7 +88,7 @@ def producer_name(producer: Mapping[str, Any]) -> str:
 
 
 def worst_first(topics: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Return topics sorted by damaged records, then by records."""
+    """Return topics sorted by records with invalid timestamps, then by records."""
     return sorted(topics, key=lambda name: (-sum(topics[name]["damage"].values()), -topics[name]["records"], name))
 
 
@@ -108,7 +108,7 @@ def write_report(results: Results, summary: dict[str, Any]) -> None:
         (
             "topic",
             "records",
-            "damaged",
+            "invalid timestamps",
             "null keys",
             "bytes",
             "stored bytes",
@@ -144,7 +144,7 @@ def _count(topic: Mapping[str, Any], damage: str) -> int | str:
 
 def remarks(summary: dict[str, Any]) -> list[str]:
     """Return omissions: topics, offsets deleted before they could be read, and unreadable batches."""
-    return [*left_out_warnings(summary["left_out"]), *went_meanwhile(summary), *unreadable(summary)]
+    return [*left_out_warnings(summary["left_out"]), *deleted_range_sentences(summary), *unreadable(summary)]
 
 
 def unreadable(summary: dict[str, Any]) -> list[str]:
@@ -158,7 +158,7 @@ def unreadable(summary: dict[str, Any]) -> list[str]:
     return [*shown, *([rest] if rest else [])]
 
 
-def went_meanwhile(summary: dict[str, Any]) -> list[str]:
+def deleted_range_sentences(summary: dict[str, Any]) -> list[str]:
     """Return a sentence for each range of offsets that retention deleted before it could be read."""
     return [
         f"{name}-{its['partition']}: offsets {its['missing_from']} to {its['missing_to']} were deleted (retention?) "
@@ -193,7 +193,7 @@ def _damaged_range(topic: Mapping[str, Any]) -> int | str:
 def _section(results: Results, name: str, topic: dict[str, Any]) -> ReportSection:
     producers = sorted(topic["producers"], key=lambda producer: -_damaged(producer))
     damage = Table(
-        "Damaged timestamps",
+        "Invalid timestamps",
         ("kind", "records", "share (at least)"),
         [(kind, _count(topic, kind), f"{100 * n / topic['records']:.4f} %") for kind, n in topic["damage"].items()],
     )
@@ -215,7 +215,7 @@ def _at_least(topic: Mapping[str, Any]) -> str:
 
 def _producers_table(producers: list[dict[str, Any]], at_least: str = "") -> Table:
     """Return a table of the producers with most damage, and one row for the others."""
-    worst, others = folded(producers)
+    worst, others = worst_and_others(producers)
     rows = [_producer(producer_name(p), [p]) for p in worst]
     caption = "Producers"
     if others:
@@ -223,7 +223,7 @@ def _producers_table(producers: list[dict[str, Any]], at_least: str = "") -> Tab
         caption = (
             f"Producers: the {len(worst)} worst of {len(producers):,} and the sum of the others; summary.json has all"
         )
-    return Table(caption, ("producer", "records", "bytes", f"damage{at_least}", f"damaged{at_least}"), rows)
+    return Table(caption, ("producer", "records", "bytes", f"kinds{at_least}", f"invalid timestamps{at_least}"), rows)
 
 
 def _producer(name: str, its: Sequence[dict[str, Any]]) -> tuple[Any, ...]:
@@ -252,7 +252,7 @@ def _over_time(results: Results, topic: str) -> list[Plot]:
         counts[row["damage"]][row["hour"] // unit * unit] += row["records"]
     times = sorted({time for series in counts.values() for time in series})
     series = {d: [counts[d][time] for time in times] for d in (NO_DAMAGE, *_DAMAGES, *UncertainDamage) if d in counts}
-    return [over_time(times, series, "Records by the hour of their neighbours' times", unit)]
+    return [time_plot(times, series, "Records by the hour of their neighbours' times", unit)]
 
 
 def _about_hours(topic: Mapping[str, Any]) -> str:
@@ -292,6 +292,8 @@ def _by_producer(producers: list[dict[str, Any]], at_least: str = "") -> Plot:
     series = {kind: [p["damage"].get(kind, 0) for p in most] for kind in kinds}
     series = series or {NO_DAMAGE: [p["records"] for p in most]}
     of = f", the {len(most)} with most of {len(producers):,}" if len(most) < len(producers) else ""
-    none = "none are certainly damaged" if at_least else "none are damaged"
-    title = f"Damaged records by producer{at_least}{of}" if kinds else f"Records by producer ({none}{of})"
+    none = "none certainly invalid" if at_least else "none invalid"
+    title = (
+        f"Records with invalid timestamps by producer{at_least}{of}" if kinds else f"Records by producer ({none}{of})"
+    )
     return bars([producer_name(p) for p in most], series, title, "records")

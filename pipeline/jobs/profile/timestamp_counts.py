@@ -2,7 +2,7 @@
 
 Alike: the same kind of timestamp, minute (converted from other units; for implausible times the number of digits and
 the likely unit), producer and codec. Near: within the same block of 65,536 offsets, while plausible times around them
-are in the same ten minutes, so that each row's position still dates its append. Sound records in order become one row
+are in the same ten minutes, so that each row's position still dates its append. Valid records in order become one row
 for each minute and producer. Batches with widely spread times are aggregated in longer spans after a block's share of a
 million such records.
 

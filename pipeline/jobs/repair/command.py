@@ -39,11 +39,11 @@ def repair(
     apply: Annotated[bool, typer.Option("--apply", help="Write the clean topic. Default: a dry run.")] = False,
     after_max_ms: AfterMax = AFTER_MAX_MS,
     keep: Annotated[
-        list[str] | None, typer.Option(metavar="DAMAGE", help="Do not correct this damage; may be repeated.")
+        list[str] | None, typer.Option(metavar="KIND", help="Do not correct this kind; may be repeated.")
     ] = None,
     rewrite: Annotated[
         list[str] | None,
-        typer.Option(metavar="DAMAGE", help="Also rewrite this damage, which may be sound: future or implausible."),
+        typer.Option(metavar="KIND", help="Also rewrite this kind, which may be valid: future or implausible."),
     ] = None,
     epoch: Epoch = EPOCH,
     retention: Annotated[
@@ -60,11 +60,11 @@ def repair(
     master: Master = None,
     spark_log: SparkLog = None,
 ) -> None:
-    """Propose corrections of damaged timestamps, and write the corrected records to a clean topic, exactly once."""
+    """Propose corrections of invalid timestamps, and write the corrected records to a clean topic, exactly once."""
     from sluicegate.pipeline.jobs.repair import job, report
     from sluicegate.pipeline.jobs.repair.correction import Rules
     from sluicegate.pipeline.jobs.repair.job import (
-        NoSuchDamage,
+        UnknownTimestampKind,
         check_damages,
         propose_repair,
         write_repair,
@@ -73,7 +73,7 @@ def repair(
 
     try:
         check_damages(keep or (), rewrite or ())
-    except NoSuchDamage as error:
+    except UnknownTimestampKind as error:
         end(str(error))
     now_ms = now_in_ms()
     epoch_ms = epoch_ms_of(epoch, now_ms)

@@ -1,8 +1,8 @@
-"""Computes the correct timestamp of a damaged record.
+"""Computes the correct timestamp of a record with an invalid timestamp.
 
 A number in another unit is converted, unless the result is ahead of both its append and the moment of reading. Zero and
 negative times, and times that are ahead whenever they were appended, become the estimated append time. Times that are
-ahead only for a part of the range of their append may be sound; they and implausible times are rewritten only if
+ahead only for a part of the range of their append may be valid; they and implausible times are rewritten only if
 requested by name. Other times stay.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sluicegate.pipeline.jobs.profile.append_times import AppendTimes, TimestampDoubt, saturated
+from sluicegate.pipeline.jobs.profile.append_times import AppendTimes, TimestampDoubt, saturating_add
 from sluicegate.pipeline.jobs.profile.clock import Clock
 from sluicegate.pipeline.jobs.profile.damage import Damage, UncertainDamage
 from sluicegate.pipeline.jobs.profile.kinds import UNITS, TimestampKind, TimestampKinds, in_milliseconds
@@ -28,7 +28,7 @@ NAMES = ("", *DAMAGES, UncertainDamage.FUTURE.value)
 _FUTURE, _MAYBE_FUTURE = len(TimestampKind), len(TimestampKind) + 1
 _TIMELESS = [TimestampKind.ZERO, TimestampKind.NEGATIVE, _FUTURE]
 BY_NAME_ONLY = (Damage.FUTURE.value, Damage.IMPLAUSIBLE.value)
-"""Damages with possibly sound times: rewritten only on request, except times that are certainly ahead."""
+"""Damages with possibly valid times: rewritten only on request, except times that are certainly ahead."""
 _ALSO = {Damage.FUTURE.value: UncertainDamage.FUTURE.value}
 
 
@@ -61,13 +61,13 @@ class Rules:
 @dataclass(frozen=True, slots=True)
 class Corrections:
     """For each record: `kinds`, an index into `NAMES` (0: none), the timestamp `after`, whether it was `solved`, and
-    whether its time may be sound: not certainly ahead, not zero, negative or in another unit.
+    whether its time may be valid: not certainly ahead, not zero, negative or in another unit.
     """
 
     kinds: NDArray[np.int8]
     after: NDArray[np.int64]
     solved: NDArray[np.bool_]
-    may_be_sound: NDArray[np.bool_]
+    may_be_valid: NDArray[np.bool_]
 
 
 def correct(
@@ -83,13 +83,15 @@ def correct(
     kinds[in_ms & (doubts == TimestampDoubt.FUTURE)] = _FUTURE
     kinds[in_ms & (doubts == TimestampDoubt.MAYBE_FUTURE)] = _MAYBE_FUTURE
     solved = np.zeros(len(timestamps), np.bool_)
-    may_be_sound = (kinds == TimestampKind.IMPLAUSIBLE) | (kinds == _MAYBE_FUTURE)
+    may_be_valid = (kinds == TimestampKind.IMPLAUSIBLE) | (kinds == _MAYBE_FUTURE)
     if not kinds.any():
-        return Corrections(kinds, after, solved, may_be_sound)
+        return Corrections(kinds, after, solved, may_be_valid)
     meant = in_milliseconds(timestamps, kinds)
     # Without a clock, no better time than the moment of reading is known.
     appended = clock.at(offsets) if clock is not None else np.full(len(offsets), rules.now_ms, np.int64)
-    in_unit = np.isin(kinds, list(UNITS)) & (meant <= np.maximum(saturated(appended, rules.after_max_ms), rules.now_ms))
+    in_unit = np.isin(kinds, list(UNITS)) & (
+        meant <= np.maximum(saturating_add(appended, rules.after_max_ms), rules.now_ms)
+    )
     after[in_unit], solved[in_unit] = meant[in_unit], True
     if clock is not None:
         timeless = np.isin(kinds, _TIMELESS)
@@ -98,7 +100,7 @@ def correct(
         after[timeless], solved[timeless] = appended[timeless], True
     kept = np.isin(kinds, [NAMES.index(name) for name in _with_doubts(rules.keep)])
     after[kept], solved[kept] = timestamps[kept], False
-    return Corrections(kinds, after, solved, may_be_sound)
+    return Corrections(kinds, after, solved, may_be_valid)
 
 
 def _with_doubts(damages: Iterable[str]) -> list[str]:

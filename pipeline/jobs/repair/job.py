@@ -12,15 +12,20 @@ from pyspark.sql import functions as f
 from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.jobs.repair import report, rights
 from sluicegate.pipeline.jobs.repair.correction import BY_NAME_ONLY, DAMAGES, Rules
-from sluicegate.pipeline.jobs.repair.listing import before_and_after, damaged, odd_headers_in, unreadable_batches
+from sluicegate.pipeline.jobs.repair.listing import (
+    invalid_timestamps,
+    odd_headers_in,
+    timestamp_changes,
+    unreadable_batches,
+)
 from sluicegate.pipeline.jobs.repair.obstacles import (
     missing_offsets,
-    what_cannot_be_read,
-    what_is_left_out,
-    what_retention_takes,
-    what_targets_do_to_times,
-    what_targets_reject,
-    zeros_that_stay,
+    records_rejected_by_targets,
+    remaining_zero_obstacles,
+    retention_warnings,
+    skipped_batch_warnings,
+    target_time_warnings,
+    unreadable_batch_obstacles,
 )
 from sluicegate.pipeline.jobs.repair.plan import RepairPartition, RepairPlan, make_plan, plan_from
 from sluicegate.pipeline.jobs.repair.report import reason_unchanged
@@ -29,8 +34,8 @@ from sluicegate.pipeline.jobs.repair.target import (
     log_starts,
     prepare,
     source_settings,
+    target_obstacles,
     target_settings,
-    what_stops_at_targets,
 )
 from sluicegate.pipeline.jobs.repair.writing import RepairedPartition, write_partition
 from sluicegate.pipeline.kafka.cluster import TopicPartition
@@ -129,27 +134,29 @@ def kept_plan(results: Results, targets: dict[str, str], rules: Rules) -> Repair
 
 def list_changes(spark: SparkSession, topics: Topics, results: Results, plan: RepairPlan) -> RepairListing:
     """Write the tables `repairs`, `undiagnosed` and `unreadable`, and find obstacles."""
-    found = results.write_table(REPAIRS, damaged(spark, topics, plan))
+    found = results.write_table(REPAIRS, invalid_timestamps(spark, topics, plan))
     results.write_table(UNDIAGNOSED, found.where(f.col("damage").isNotNull() & ~f.col("solved")))
-    changes = [row | {"reason": reason_unchanged(row, plan.rules)} for row in before_and_after(found)]
+    changes = [row | {"reason": reason_unchanged(row, plan.rules)} for row in timestamp_changes(found)]
     sources, there = source_settings(topics), target_settings(topics, plan.targets)
     obstacles = [
-        *zeros_that_stay(found),
-        *what_cannot_be_read(plan),
-        *what_targets_reject(plan, sources, there),
-        *what_targets_do_to_times(plan, there, _range_of(found)),
+        *remaining_zero_obstacles(found),
+        *unreadable_batch_obstacles(plan),
+        *records_rejected_by_targets(plan, sources, there),
+        *target_time_warnings(plan, there, _range_of(found)),
     ]
     if not plan.begun:
         obstacles += missing_offsets(plan, log_starts(plan, topics), {})
-        obstacles += what_stops_at_targets(plan, topics) if changes or plan.leaves_out else []
+        obstacles += target_obstacles(plan, topics) if changes or plan.leaves_out else []
     results.write_table(UNREADABLE, unreadable_batches(spark, topics, plan))
     odd = odd_headers_in(found)
-    warnings = [*what_retention_takes(plan, sources, there), *what_is_left_out(plan), *map(str, odd)]
+    warnings = [*retention_warnings(plan, sources, there), *skipped_batch_warnings(plan), *map(str, odd)]
     return RepairListing(changes, obstacles, warnings, frozenset(each.of for each in odd))
 
 
 def _range_of(found: DataFrame) -> dict[str, tuple[int, int]]:
-    """Return the earliest and the latest time that damaged records would have in each clean topic, by source."""
+    """Return the earliest and the latest time that records with invalid timestamps would have in each clean topic,
+    by source.
+    """
     rows = found.where(f.col("damage").isNotNull()).groupBy("topic")
     return {
         row.topic: (row.earliest, row.latest)
@@ -190,11 +197,11 @@ def write_clean_topics(
 def summary_of(
     plan: RepairPlan, listing: RepairListing, written: list[RepairedPartition] | None, owners: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return the summary; `written` is None for a dry run. `sound_looking`: number of changed records whose times may
-    be sound. `keep`, `rewrite`: the damages of these options.
+    """Return the summary; `written` is None for a dry run. `valid_looking`: number of changed records whose times may
+    be valid. `keep`, `rewrite`: the damages of these options.
     """
     topics: Mapping[str, dict[str, Any]] = {
-        source: {"to": to, "offsets": 0, "records": 0, "repaired": {}, "undiagnosed": {}, "sound_looking": 0}
+        source: {"to": to, "offsets": 0, "records": 0, "repaired": {}, "undiagnosed": {}, "valid_looking": 0}
         | ({"owner": owners[source]} if source in owners else {})
         for source, to in plan.targets.items()
     }
@@ -204,8 +211,8 @@ def summary_of(
     for row in listing.changes:
         counts = topics[row["topic"]]["repaired" if row["solved"] else "undiagnosed"]
         counts[row["damage"]] = counts.get(row["damage"], 0) + row["records"]
-        if row["solved"] and row["may_be_sound"]:
-            topics[row["topic"]]["sound_looking"] += row["records"]
+        if row["solved"] and row["may_be_valid"]:
+            topics[row["topic"]]["valid_looking"] += row["records"]
     found: dict[str, Any] = {
         "job": "repair",
         "applied": written is not None,
@@ -221,15 +228,15 @@ def summary_of(
     return found
 
 
-class NoSuchDamage(ValueError):
-    """An unknown damage, or one without the requested treatment; the text lists the valid ones."""
+class UnknownTimestampKind(ValueError):
+    """An unknown kind of timestamp, or one without the requested treatment; the text lists the valid ones."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Repair(Shown):
-    """`summary`: contents of summary.json. `repairs`: a row for each damaged record, before and after, with `solved` if
-    it changes. `undiagnosed`: those that stay. `obstacles`: a sentence for each reason that prevents the writing.
-    `warnings`: the clean topics' retention, and omissions.
+    """`summary`: contents of summary.json. `repairs`: a row for each record with an invalid timestamp, before and
+    after, with `solved` if it changes. `undiagnosed`: those that stay. `obstacles`: a sentence for each reason that
+    prevents the writing. `warnings`: the clean topics' retention, and omissions.
     """
 
     summary: dict[str, Any]
@@ -248,35 +255,37 @@ class Repair(Shown):
 
 
 def check_damages(keep: Collection[str], rewrite: Collection[str]) -> None:
-    """Raises NoSuchDamage."""
+    """Raises UnknownTimestampKind."""
     for given, known in ((keep, DAMAGES), (rewrite, BY_NAME_ONLY)):
         unknown = set(given) - set(known)
         if unknown:
-            raise NoSuchDamage(f"unknown damage {', '.join(sorted(unknown))}; expected one of {', '.join(known)}")
+            raise UnknownTimestampKind(
+                f"unknown kind of timestamp {', '.join(sorted(unknown))}; expected one of {', '.join(known)}"
+            )
 
 
 def propose_repair(
     spark: SparkSession, topics: Topics, results: Results, targets: dict[str, str], rules: Rules
 ) -> Repair:
-    """Make a new plan and list its changes; no topic is written. `targets`: source topic to clean topic. Missing rights
+    """Make a new plan and list its changes; no topic is written. `targets`: source topic to clean topic. Missing ACLs
     that only writing needs are obstacles. Raises RepairBegun, and CannotWriteTopic if rights to read are missing.
     """
-    rights.check(rights.lacking(topics, rights.for_reading(topics.names)))
+    rights.check(rights.missing_acl_sentences(topics, rights.for_reading(topics.names)))
     plan = write_plan(spark, topics, results, targets, rules)
     results.forget_summary()
     listing = list_changes(spark, topics, results, plan)
-    lacks = rights.lacking(topics, rights.for_clean_topics(topics, targets))
+    lacks = rights.missing_acl_sentences(topics, rights.for_clean_topics(topics, targets))
     return _finish(topics, results, plan, replace(listing, obstacles=[*lacks, *listing.obstacles]), None, rules.now_ms)
 
 
 def write_repair(
     spark: SparkSession, topics: Topics, results: Results, targets: dict[str, str], rules: Rules
 ) -> Repair:
-    """Write the clean topics by the proposed plan of the same rules, or a new one; resumes a killed run. Without damage
-    and omissions, none is made. Raises RepairBegun and CannotWriteTopic.
+    """Write the clean topics by the proposed plan of the same rules, or a new one; resumes a killed run. Without
+    invalid timestamps and omissions, none is made. Raises RepairBegun and CannotWriteTopic.
     """
     needed = [*rights.for_reading(topics.names), *rights.for_clean_topics(topics, targets)]
-    rights.check(rights.lacking(topics, needed))
+    rights.check(rights.missing_acl_sentences(topics, needed))
     plan = kept_plan(results, targets, rules)
     if plan is not None:
         way = "Use another --out and --to" if plan.begun else "Make a new plan by a dry run"

@@ -29,12 +29,13 @@ _COLUMNS = "topic,partition,offset,timestamp,producer_id,headers_binary"
 _PASSES_OVER = {"failOnDataLoss": "false", "failOnUnreadable": "false"}  # both are listed as obstacles
 DDL = (
     "topic string, partition int, offset bigint, producer_id bigint, damage string, before bigint, after bigint, "
-    "solved boolean, may_be_sound boolean, odd_header boolean"
+    "solved boolean, may_be_valid boolean, odd_header boolean"
 )
 
 
-def damaged(spark: SparkSession, topics: Topics, plan: RepairPlan) -> DataFrame:
-    """Return a row for each damaged record of the plan's ranges; `after` equals `before` if it was not `solved`.
+def invalid_timestamps(spark: SparkSession, topics: Topics, plan: RepairPlan) -> DataFrame:
+    """Return a row for each record with an invalid timestamp of the plan's ranges; `after` equals `before` if it was
+    not `solved`.
 
     Also return a row with a null damage for other records with an `odd_header`, whose name client libraries cannot
     write.
@@ -63,19 +64,19 @@ def _damaged(batch: pa.RecordBatch, plan: RepairPartition) -> pa.RecordBatch:
         "before": kept["timestamp"],
         "after": pa.array(found.after[places]),
         "solved": pa.array(found.solved[places]),
-        "may_be_sound": pa.array(found.may_be_sound[places]),
+        "may_be_valid": pa.array(found.may_be_valid[places]),
     }
     names = [column.split()[0] for column in DDL.split(", ")]
     return pa.RecordBatch.from_arrays([added[name] if name in added else kept[name] for name in names], names)
 
 
-def before_and_after(listed: DataFrame) -> list[dict[str, Any]]:
-    """Return the changes by topic, producer, damage and whether they may be sound, with counts, times and an
+def timestamp_changes(listed: DataFrame) -> list[dict[str, Any]]:
+    """Return the changes by topic, producer, damage and whether they may be valid, with counts, times and an
     example.
     """
     grouped = (
         listed.where(f.col("damage").isNotNull())
-        .groupBy("topic", "producer_id", "damage", "solved", "may_be_sound")
+        .groupBy("topic", "producer_id", "damage", "solved", "may_be_valid")
         .agg(
             f.count("*").alias("records"),
             f.min("after").alias("earliest_after"),
@@ -85,12 +86,12 @@ def before_and_after(listed: DataFrame) -> list[dict[str, Any]]:
             f.min_by(f.struct("partition", "offset"), f.struct("partition", "offset")).alias("example_at"),
         )
     )
-    rows = grouped.orderBy("topic", "producer_id", "damage", "may_be_sound").collect()
+    rows = grouped.orderBy("topic", "producer_id", "damage", "may_be_valid").collect()
     return [row.asDict(recursive=True) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)
-class OddHeaders:
+class UnusualHeaders:
     """The number of `records` of a partition with such a header, and the offset of the `first`. Client libraries cannot
     write a header name that is not UTF-8 or contains a zero byte.
     """
@@ -106,11 +107,13 @@ class OddHeaders:
         )
 
 
-def odd_headers_in(listed: DataFrame) -> list[OddHeaders]:
-    """Return odd headers by partition, from the rows of `damaged`."""
+def odd_headers_in(listed: DataFrame) -> list[UnusualHeaders]:
+    """Return odd headers by partition, from the rows of `invalid_timestamps`."""
     odd = listed.where("odd_header").groupBy("topic", "partition")
     rows = odd.agg(f.count("*").alias("records"), f.min("offset").alias("first")).orderBy("topic", "partition")
-    return [OddHeaders(TopicPartition(row.topic, row.partition), row.records, row["first"]) for row in rows.collect()]
+    return [
+        UnusualHeaders(TopicPartition(row.topic, row.partition), row.records, row["first"]) for row in rows.collect()
+    ]
 
 
 def have_odd_headers(headers: pa.ListArray) -> NDArray[np.bool_]:

@@ -19,7 +19,7 @@ _ZERO = (
 _UNLIMITED = LONG_MAX
 
 
-def zeros_that_stay(listed: DataFrame) -> list[str]:
+def remaining_zero_obstacles(listed: DataFrame) -> list[str]:
     """Return an obstacle for timestamps of 0: clients take 0 for no timestamp and set their own."""
     stay = listed.where(f.col("after") == 0).groupBy("topic", "partition")
     rows = stay.agg(f.count("*").alias("records"), f.min("offset").alias("first")).orderBy("topic", "partition")
@@ -29,8 +29,8 @@ def zeros_that_stay(listed: DataFrame) -> list[str]:
     ]
 
 
-def what_cannot_be_read(plan: RepairPlan) -> list[str]:
-    """Return damaged batches, unless they are skipped."""
+def unreadable_batch_obstacles(plan: RepairPlan) -> list[str]:
+    """Return corrupt batches, unless they are skipped."""
     if plan.rules.skip_unreadable:
         return []
     return [
@@ -39,8 +39,8 @@ def what_cannot_be_read(plan: RepairPlan) -> list[str]:
     ]
 
 
-def what_is_left_out(plan: RepairPlan) -> list[str]:
-    """Return a warning for each range of damaged batches that is skipped."""
+def skipped_batch_warnings(plan: RepairPlan) -> list[str]:
+    """Return a warning for each range of corrupt batches that is skipped."""
     if not plan.rules.skip_unreadable:
         return []
     return [f"{sentence}; they are skipped, and the table unreadable has their bytes" for sentence in _unreadable(plan)]
@@ -52,7 +52,7 @@ def _unreadable(plan: RepairPlan) -> list[str]:
     return [*shown, *([rest] if rest else [])]
 
 
-def what_targets_reject(
+def records_rejected_by_targets(
     plan: RepairPlan, sources: Mapping[str, RepairTopicSettings], targets: Mapping[str, RepairTopicSettings]
 ) -> list[str]:
     """Return records that a clean topic would reject; `targets` has those that exist already."""
@@ -80,11 +80,11 @@ def what_targets_reject(
     return found
 
 
-def what_targets_do_to_times(
+def target_time_warnings(
     plan: RepairPlan, targets: Mapping[str, RepairTopicSettings], damaged: Mapping[str, tuple[int, int]]
 ) -> list[str]:
     """Return existing clean topics that would replace times, or reject some. `damaged`: by source topic, the earliest
-    and the latest time (ms) of its damaged records after the repair.
+    and the latest time (ms) of its records with invalid timestamps after the repair.
     """
     found = []
     for name, to in plan.targets.items():
@@ -111,7 +111,7 @@ def what_targets_do_to_times(
     return found
 
 
-def what_retention_takes(
+def retention_warnings(
     plan: RepairPlan, sources: Mapping[str, RepairTopicSettings], targets: Mapping[str, RepairTopicSettings]
 ) -> list[str]:
     """Return a warning for each clean topic that would delete records, or that deletes none."""

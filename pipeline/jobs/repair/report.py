@@ -17,9 +17,9 @@ from sluicegate.pipeline.report.wording import (
     counts_in_words,
     cut,
     dated,
-    folded,
     owner_in_words,
     share,
+    worst_and_others,
 )
 from sluicegate.pipeline.results import REPORT, Results
 from sluicegate.validation.units import likely_unit
@@ -29,12 +29,12 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     """Return the conclusion for all topics, dry run or not."""
     topics = summary["topics"].values()
     records = sum(topic["records"] for topic in topics)
-    repaired, left = (added_up(topics, what) for what in ("repaired", "undiagnosed"))
+    repaired, left = (counts_by_kind(topics, what) for what in ("repaired", "undiagnosed"))
     perhaps = left.pop(UncertainDamage.FUTURE.value, 0)
     changed, stay = sum(repaired.values()), sum(left.values())
     verb = "have" if summary["applied"] else "would have"
     of = f" ({counts_in_words(repaired)})" if changed else ""
-    rest = f"; {counted(stay, 'damaged one')} {'is' if stay == 1 else 'are'} left as they are" if stay else ""
+    rest = f"; {counted(stay, 'invalid timestamp')} {'is' if stay == 1 else 'are'} left as they are" if stay else ""
     if perhaps:
         rest += f"; {perhaps:,} more may be ahead of their append, which is not certain, and are left as they are"
     found = f"{share(changed, records)} of {counted(records, 'record')} {verb} another timestamp{of}{rest}."
@@ -50,7 +50,7 @@ def _to_do(summary: Mapping[str, Any], changed: int, stay: int, perhaps: int) ->
             "they need isolation.level=read_committed."
         )
     if not changed + stay + perhaps:
-        return "Nothing: there is no damage. Even --apply makes no clean topic, which would be a plain copy."
+        return "Nothing: all timestamps are valid. Even --apply makes no clean topic, which would be a plain copy."
     offer = f" {_offer(perhaps)}" if perhaps and Damage.FUTURE.value not in summary["keep"] else ""
     if not changed:
         return f"Nothing would be corrected, and --apply would write a plain copy.{offer}"
@@ -60,14 +60,14 @@ def _to_do(summary: Mapping[str, Any], changed: int, stay: int, perhaps: int) ->
 def _offer(perhaps: int) -> str:
     return (
         f"If clocks of producers ran ahead, add --rewrite future: it sets the estimated append time of the {perhaps:,} "
-        "records that may be ahead. If records were copied or replayed, their times may be sound: do not add it."
+        "records that may be ahead. If records were copied or replayed, their times may be valid: do not add it."
     )
 
 
-def about_future(summary: Mapping[str, Any]) -> list[str]:
+def future_sentences(summary: Mapping[str, Any]) -> list[str]:
     """Return how many records are certainly and perhaps ahead, and what decides; nothing if none is perhaps."""
     topics = summary["topics"].values()
-    counts = [added_up(topics, what) for what in ("repaired", "undiagnosed")]
+    counts = [counts_by_kind(topics, what) for what in ("repaired", "undiagnosed")]
     certain, perhaps = (
         sum(its.get(damage, 0) for its in counts) for damage in (Damage.FUTURE.value, UncertainDamage.FUTURE.value)
     )
@@ -120,7 +120,7 @@ def write_report(results: Results, summary: dict[str, Any], now_ms: int) -> None
     sections = []
     for source, topic in summary["topics"].items():
         changes = _most_first([row for row in summary["changes"] if row["topic"] == source])
-        shown, others = folded(changes)
+        shown, others = worst_and_others(changes)
         rows = [row[1:] for row in _rows(shown)]
         caption = f"{source} to {topic['to']}"
         if others:
@@ -128,13 +128,13 @@ def write_report(results: Results, summary: dict[str, Any], now_ms: int) -> None
             most = f"the {len(shown)} of {len(changes):,} with most records"
             caption += f": {most} and the sum of the others; summary.json has all"
         plots = [_by_producer(changes)] if changes else []
-        text = "" if changes else "No damage: the clean topic is a copy."
+        text = "" if changes else "No invalid timestamps: the clean topic is a copy."
         text = " ".join(part for part in (owner_in_words(topic), text) if part)
         sections.append(ReportSection(source, text, plots, [Table(caption, _HEADS[1:], rows)] if changes else []))
     about = " ".join(
         [
             "Written." if summary["applied"] else "A dry run: nothing was written.",
-            *about_future(summary),
+            *future_sentences(summary),
             *remarks(summary),
         ]
     )
@@ -161,7 +161,7 @@ def _by_producer(changes: list[dict[str, Any]]) -> Plot:
     return bars(
         [_producer_name(producer) for producer in worst],
         series,
-        f"Damaged records, certainly or perhaps{of}",
+        f"Records with invalid timestamps, certainly or perhaps{of}",
         "records",
     )
 
@@ -182,9 +182,9 @@ def reason_unchanged(row: dict[str, Any], rules: Rules) -> str | None:
         unit = likely_unit(row["example_before"], rules.now_ms)
         guess = f"the example is perhaps {unit}" if unit else "no unit fits the example"
         return f"left as it is: before --epoch, {guess}; --rewrite {damage} sets the append time"
-    if row["may_be_sound"] and named not in rules.rewrite:
+    if row["may_be_valid"] and named not in rules.rewrite:
         return (
-            "left as it is: ahead of its neighbours, or these are late, so it may be sound; --rewrite future changes it"
+            "left as it is: ahead of its neighbours, or these are late, so it may be valid; --rewrite future changes it"
         )
     if damage in {unit.value for unit in UNITS.values()}:
         return "left as it is: even converted, it is ahead of the moment of reading"
@@ -192,42 +192,43 @@ def reason_unchanged(row: dict[str, Any], rules: Rules) -> str | None:
 
 
 def first_lines(summary: dict[str, Any]) -> list[str]:
-    """Return sentences about changes and leftovers, sound-looking records first."""
+    """Return sentences about changes and leftovers, valid-looking records first."""
     topics = summary["topics"].values()
-    sound = _sound_looking(summary)
+    valid = _valid_looking(summary)
     records = sum(topic["records"] for topic in topics)
     would = "have changed" if summary["applied"] else "would change"
-    repaired, left = added_up(topics, "repaired"), added_up(topics, "undiagnosed")
+    repaired, left = counts_by_kind(topics, "repaired"), counts_by_kind(topics, "undiagnosed")
     return [
         remarks(summary)[0],
-        f"{sum(repaired.values()) - sound:,} damaged ones {would}, of {records:,} records in all{_in_words(repaired)}.",
+        f"{sum(repaired.values()) - valid:,} invalid timestamps {would}, "
+        f"of {records:,} records in all{_in_words(repaired)}.",
         *(
             [f"{sum(left.values()):,} others are left as they are{_in_words(left)}; the table gives reasons."]
             if left
             else ()
         ),
-        *about_future(summary),
+        *future_sentences(summary),
         *remarks(summary)[1:],
     ]
 
 
 def remarks(summary: dict[str, Any]) -> list[str]:
-    """Return sentences about sound-looking changes, warnings and obstacles."""
-    sound = _sound_looking(summary)
+    """Return sentences about valid-looking changes, warnings and obstacles."""
+    valid = _valid_looking(summary)
     would = "have changed" if summary["applied"] else "would change"
-    reason = " (their times are not certainly ahead; requested by --rewrite)" if sound else ""
+    reason = " (their times are not certainly ahead; requested by --rewrite)" if valid else ""
     return [
-        f"{sound:,} sound-looking records {would}{reason}.",
+        f"{valid:,} valid-looking records {would}{reason}.",
         *(f"Warning: {warning}." for warning in summary["warnings"]),
         *(f"This would stop --apply: {obstacle}" for obstacle in summary["obstacles"]),
     ]
 
 
-def _sound_looking(summary: dict[str, Any]) -> int:
-    return sum(topic["sound_looking"] for topic in summary["topics"].values())
+def _valid_looking(summary: dict[str, Any]) -> int:
+    return sum(topic["valid_looking"] for topic in summary["topics"].values())
 
 
-def added_up(topics: Any, what: str) -> dict[str, int]:
+def counts_by_kind(topics: Any, what: str) -> dict[str, int]:
     """Return counts by damage, over all topics of a summary. `what`: `repaired` or `undiagnosed`."""
     found: dict[str, int] = {}
     for topic in topics:

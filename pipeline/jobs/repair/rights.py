@@ -1,64 +1,64 @@
-"""The rights that a repair needs, and which of them its login lacks."""
+"""The ACLs that a repair needs, and which of them its login lacks."""
 
 from collections.abc import Collection, Iterable, Mapping
 
-from sluicegate.pipeline.kafka.rights import Resource, Right, RightOperation, missing
+from sluicegate.pipeline.kafka.rights import BrokerOperation, RequiredAcl, Resource, missing
 from sluicegate.pipeline.topics import Topics
 from sluicegate.pipeline.writing.record_writers import CannotWriteTopic
 
 _NO_NAME = "NAME"
 
 
-def for_progress(group_id: str, prefix: str = "") -> Right:
-    """Return the right to keep progress in a group; `prefix`: see `Right`."""
-    return Right(Resource.GROUP, group_id, RightOperation.READ, prefix)
+def for_progress(group_id: str, prefix: str = "") -> RequiredAcl:
+    """Return the ACL to keep progress in a group; `prefix`: see `RequiredAcl`."""
+    return RequiredAcl(Resource.GROUP, group_id, BrokerOperation.READ, prefix)
 
 
-def for_transactions(group_id: str, prefix: str = "") -> Right:
-    """Return the right to a group's transactional ids, one for each partition."""
-    return Right(Resource.TRANSACTIONAL_ID, f"{group_id}.0", RightOperation.WRITE, prefix or f"{group_id}.")
+def for_transactions(group_id: str, prefix: str = "") -> RequiredAcl:
+    """Return the ACL to a group's transactional ids, one for each partition."""
+    return RequiredAcl(Resource.TRANSACTIONAL_ID, f"{group_id}.0", BrokerOperation.WRITE, prefix or f"{group_id}.")
 
 
-def for_reading(topics: Iterable[str]) -> list[Right]:
-    """Return the rights to read topics and their settings."""
+def for_reading(topics: Iterable[str]) -> list[RequiredAcl]:
+    """Return the ACLs to read topics and their settings."""
     return [
-        Right(Resource.TOPIC, name, each)
+        RequiredAcl(Resource.TOPIC, name, each)
         for name in topics
-        for each in (RightOperation.READ, RightOperation.DESCRIBE_CONFIGS)
+        for each in (BrokerOperation.READ, BrokerOperation.DESCRIBE_CONFIGS)
     ]
 
 
-def for_writing(topics: Collection[str]) -> list[Right]:
-    """Return the rights to write to topics."""
-    return [Right(Resource.TOPIC, name, RightOperation.WRITE) for name in topics]
+def for_writing(topics: Collection[str]) -> list[RequiredAcl]:
+    """Return the ACLs to write to topics."""
+    return [RequiredAcl(Resource.TOPIC, name, BrokerOperation.WRITE) for name in topics]
 
 
-def for_clean_topics(topics: Topics, targets: Mapping[str, str]) -> list[Right]:
-    """Return the rights to create missing clean topics and to write to all."""
+def for_clean_topics(topics: Topics, targets: Mapping[str, str]) -> list[RequiredAcl]:
+    """Return the ACLs to create missing clean topics and to write to all."""
     with topics.cluster() as cluster:
         there = cluster.topic_ids(targets.values())
-    found: list[Right] = []
+    found: list[RequiredAcl] = []
     for to in targets.values():
         if not there.get(to):  # invisible topics have no id either
-            found.append(Right(Resource.TOPIC, to, RightOperation.CREATE))
+            found.append(RequiredAcl(Resource.TOPIC, to, BrokerOperation.CREATE))
         found += [*for_writing([to]), *for_reading([to])]
         group = f"sluicegate-repair.{to}."
         found += [for_progress(f"{group}0", group), for_transactions(f"{group}0", group)]
     return found
 
 
-def lacking(topics: Topics, rights: Iterable[Right]) -> list[str]:
-    """Return a sentence for each right that the login lacks, with the ACL that grants it."""
+def missing_acl_sentences(topics: Topics, rights: Iterable[RequiredAcl]) -> list[str]:
+    """Return a sentence for each ACL that the login lacks, with the command that adds it."""
     with topics.cluster() as cluster:
-        return [in_words(topics, right) for right in missing(cluster, rights)]
+        return [acl_sentence(topics, right) for right in missing(cluster, rights)]
 
 
-def in_words(topics: Topics, right: Right) -> str:
+def acl_sentence(topics: Topics, right: RequiredAcl) -> str:
     """Return what the login of these topics lacks, and the ACL that grants it."""
     return right.in_words(f"User:{topics.settings.get('sasl.username', _NO_NAME)}")
 
 
 def check(lacks: Collection[str]) -> None:
-    """Raises CannotWriteTopic, which names all missing rights."""
+    """Raises CannotWriteTopic, which names all missing ACLs."""
     if lacks:
-        raise CannotWriteTopic("nothing was written, because rights are missing:\n" + "\n".join(lacks))
+        raise CannotWriteTopic("nothing was written, because ACLs are missing:\n" + "\n".join(lacks))

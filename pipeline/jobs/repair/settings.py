@@ -82,7 +82,7 @@ def settings_of(admin: AdminClient, topic: str) -> RepairTopicSettings:
         values = {name: entry.value for name, entry in entries.items() if not entry.is_sensitive}
         return RepairTopicSettings(values, frozenset(n for n in values if entries[n].source == _OWN))
 
-    return until_known(ask)
+    return retry_until_known(ask)
 
 
 def topic_id_of(admin: AdminClient, topic: str) -> str:
@@ -92,10 +92,10 @@ def topic_id_of(admin: AdminClient, topic: str) -> str:
         (future,) = admin.describe_topics(TopicCollection([topic])).values()
         return str(future.result(SECONDS).topic_id)
 
-    return until_known(ask)
+    return retry_until_known(ask)
 
 
-def until_known(ask: Callable[[], T]) -> T:
+def retry_until_known(ask: Callable[[], T]) -> T:
     """Retry while a broker does not know a new topic, or that it leads one of its partitions. Raises KafkaException."""
     end = time.monotonic() + SECONDS
     while True:

@@ -12,7 +12,13 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from sluicegate.pipeline.jobs.repair.obstacles import missing_offsets
 from sluicegate.pipeline.jobs.repair.plan import RepairPartition, RepairPlan
-from sluicegate.pipeline.jobs.repair.settings import SECONDS, RepairTopicSettings, settings_of, topic_id_of, until_known
+from sluicegate.pipeline.jobs.repair.settings import (
+    SECONDS,
+    RepairTopicSettings,
+    retry_until_known,
+    settings_of,
+    topic_id_of,
+)
 from sluicegate.pipeline.topics import Topics
 from sluicegate.pipeline.writing.progress import group, progress_in
 from sluicegate.pipeline.writing.record_writers import CannotWriteTopic
@@ -56,9 +62,9 @@ def source_settings(topics: Topics) -> dict[str, RepairTopicSettings]:
         raise CannotWriteTopic(f"{', '.join(topics.names)}: {error.args[0].str()}") from error
 
 
-def what_stops_at_targets(plan: RepairPlan, topics: Topics) -> list[str]:
+def target_obstacles(plan: RepairPlan, topics: Topics) -> list[str]:
     """Return what would stop `prepare`: clean topics that cannot be created (the brokers are asked, without creating
-    anything), have another number of partitions, collide with each other, or were written by others. Missing rights are
+    anything), have another number of partitions, collide with each other, or were written by others. Missing ACLs are
     not among them; `rights.lacking` names these.
     """
     client = topics.for_librdkafka
@@ -70,7 +76,7 @@ def what_stops_at_targets(plan: RepairPlan, topics: Topics) -> list[str]:
         raise CannotWriteTopic(error.args[0].str()) from error
     for source, to in plan.targets.items():
         try:
-            metadata = until_known(partial(_metadata, admin, source))
+            metadata = retry_until_known(partial(_metadata, admin, source))
             if to not in there:
                 _create(admin, plan, source, to, metadata, only_validate=True)
                 continue
@@ -112,7 +118,7 @@ def prepare(plan: RepairPlan, topics: Topics) -> dict[str, Target]:
     try:
         there = admin.list_topics(timeout=SECONDS).topics
         for source, to in plan.targets.items():
-            metadata = until_known(partial(_metadata, admin, source))
+            metadata = retry_until_known(partial(_metadata, admin, source))
             if to not in there:
                 _create(admin, plan, source, to, metadata)
             elif other := _other_partitions(to, there[to], source, metadata):
@@ -220,7 +226,7 @@ def _holds_records(client: Mapping[str, str], to: str, group_id: str) -> bool:
 
 def _used(consumer: Consumer, to: str) -> list[ClientPartition]:
     """Return a topic's partitions with used offsets, each from its beginning."""
-    places = {p: ClientPartition(to, p) for p in until_known(partial(_metadata, consumer, to)).partitions}
+    places = {p: ClientPartition(to, p) for p in retry_until_known(partial(_metadata, consumer, to)).partitions}
     ask = consumer.get_watermark_offsets
-    bounds = {p: until_known(partial(ask, place, SECONDS)) for p, place in places.items()}
+    bounds = {p: retry_until_known(partial(ask, place, SECONDS)) for p, place in places.items()}
     return [ClientPartition(to, p, begin) for p, (begin, end) in bounds.items() if begin < end]

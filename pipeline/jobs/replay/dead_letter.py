@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sluicegate.pipeline.kafka.cluster import TopicPartition
-from sluicegate.validation.dispositions.quarantine import DeadLetterHeader, shown, unpacked
+from sluicegate.validation.dispositions.quarantine import DeadLetterHeader, librdkafka_headers, unpacked
 
 Header = tuple[str, bytes | None]
 """A name that is not UTF-8 is decoded with "surrogateescape" (PEP 383), so `encoded` returns the same bytes."""
@@ -107,7 +107,7 @@ def _split(headers: RawHeaders) -> tuple[tuple[Header, ...], tuple[Header, ...]]
     if own and rest:
         name, packed = own[-1]
         restored = unpacked(packed) if name == _OWN and packed is not None else None
-        if restored is not None and shown(restored) == list(decoded(own[:-1])):
+        if restored is not None and librdkafka_headers(restored) == list(decoded(own[:-1])):
             own, rest = tuple(restored), headers[begins - 1 :]
     appended = decoded(rest)
     proxy_headers = tuple(each for each in appended if each[0] in _OURS)

@@ -135,7 +135,7 @@ class Validation:
     now_ms: int
 
 
-class Decider:
+class ReplayDecider:
     """Decides about the records of one partition of a dead-letter topic, in order."""
 
     def __init__(self, validation: Validation) -> None:

@@ -52,7 +52,7 @@ RemainingOf = Callable[[Topics, dict[str, str], Sequence[OffsetRange]], Remainin
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class ReplayWork:
     """The work of a replay: `letters` within `ranges`, of which some may be empty. `groups`: groups of the progress.
     `called`: name of a record in messages. `warnings`: a sentence for each.
     """
@@ -81,12 +81,12 @@ class ReplayListing:
     before: DataFrame | None
 
 
-def dry_run_work(spark: SparkSession, topics: Topics, results: Results, request: ReplayRequest) -> Work:
+def dry_run_work(spark: SparkSession, topics: Topics, results: Results, request: ReplayRequest) -> ReplayWork:
     """Return the work for a dry run. Raises CannotWriteTopic and NoFindings."""
     return _work(spark, topics, results, request, committed_remainder, tuple)
 
 
-def applied_work(spark: SparkSession, topics: Topics, results: Results, request: ReplayRequest) -> Work:
+def applied_work(spark: SparkSession, topics: Topics, results: Results, request: ReplayRequest) -> ReplayWork:
     """Return the work to write, and fence other runs. Raises CannotWriteTopic and NoFindings."""
     return _work(spark, topics, results, request, settled_remainder, _only_if_none)
 
@@ -98,26 +98,26 @@ def _work(
     request: ReplayRequest,
     remaining_of: RemainingOf,
     warnings_of: Callable[[list[str]], tuple[str, ...]],
-) -> Work:
-    """`warnings_of` converts missing rights to warnings or raises."""
+) -> ReplayWork:
+    """`warnings_of` converts missing ACLs to warnings or raises."""
     location = (
         dead_letter_location(topics)
         if request.findings is None
         else listed_record_location(spark, topics, request.findings)
     )
     groups = groups_of(topics, location.letters.group)
-    rights.check(rights.lacking(topics, map(rights.for_progress, groups.values())))
-    unable = warnings_of(rights.lacking(topics, map(rights.for_transactions, groups.values())))
+    rights.check(rights.missing_acl_sentences(topics, map(rights.for_progress, groups.values())))
+    unable = warnings_of(rights.missing_acl_sentences(topics, map(rights.for_transactions, groups.values())))
     run = next_run(results)
     committed = remaining_of(topics, groups, location.ranges)
-    remaining = run.not_done(committed.ranges, groups)
+    remaining = run.unfinished_ranges(committed.ranges, groups)
     targets = location.targets(spark, remaining)
-    unable += warnings_of(rights.lacking(topics, rights.for_writing(sorted(targets))))
+    unable += warnings_of(rights.missing_acl_sentences(topics, rights.for_writing(sorted(targets))))
     origins = origins_of(topics, targets)
     policies = replay_policies(request.config, origins.settings, request.fix)
     validation = Validation(policies, origins.partitions, request.by, request.now_ms)
-    warnings = (*unable, *committed.missing, *origins.warnings, *location.passed_over(remaining))
-    return Work(
+    warnings = (*unable, *committed.missing, *origins.warnings, *location.skipped_record_sentences(remaining))
+    return ReplayWork(
         topics,
         location.letters,
         groups,
@@ -136,7 +136,7 @@ def _only_if_none(lacks: list[str]) -> tuple[str, ...]:
     return ()
 
 
-def list_decisions(spark: SparkSession, work: Work) -> ReplayListing:
+def list_decisions(spark: SparkSession, work: ReplayWork) -> ReplayListing:
     """Write the tables `replays` and `remaining`. Raises what deciding raises."""
     results = work.run.results
     wanted = [each for each in work.ranges if each.size > 0]
@@ -159,7 +159,7 @@ def list_decisions(spark: SparkSession, work: Work) -> ReplayListing:
     return ReplayListing(plans, back, remaining, before)
 
 
-def write_listed(spark: SparkSession, work: Work, listing: ReplayListing) -> list[ReplayedPartition]:
+def write_listed(spark: SparkSession, work: ReplayWork, listing: ReplayListing) -> list[ReplayedPartition]:
     """Write records back and wait until readers see them. Raises CannotWriteTopic."""
     work.run.begin(work.ranges, work.groups)
     letters, validation, headers, size = work.letters, work.validation, work.headers, work.origins.batch_bytes
@@ -195,7 +195,7 @@ def _hidden(topics: Topics, written: Sequence[ReplayedPartition]) -> Callable[[]
     return ask
 
 
-def summary_of(work: Work, listing: ReplayListing, written: list[ReplayedPartition] | None) -> dict[str, Any]:
+def summary_of(work: ReplayWork, listing: ReplayListing, written: list[ReplayedPartition] | None) -> dict[str, Any]:
     """Return the summary; `written` is None for a dry run."""
     back = listing.back.groupBy("topic", "to_topic", "kept_for", "corrected").agg(
         f.count("*").alias("records"),
@@ -273,7 +273,7 @@ def write_replay(spark: SparkSession, topics: Topics, results: Results, request:
     return _finish(work, listing, write_listed(spark, work, listing))
 
 
-def _finish(work: Work, listing: ReplayListing, done: list[ReplayedPartition] | None) -> Replay:
+def _finish(work: ReplayWork, listing: ReplayListing, done: list[ReplayedPartition] | None) -> Replay:
     results, summary = work.run.results, summary_of(work, listing, done)
     report.write_report(results, summary, work.validation.now_ms)
     results.write_summary(summary)

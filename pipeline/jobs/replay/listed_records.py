@@ -115,7 +115,7 @@ def ranges_of(listed: Mapping[TopicPartition, pa.Table], there: Sequence[OffsetR
     return found
 
 
-def passed_over(listed: Mapping[TopicPartition, pa.Table], ranges: Sequence[OffsetRange]) -> list[str]:
+def skipped_record_sentences(listed: Mapping[TopicPartition, pa.Table], ranges: Sequence[OffsetRange]) -> list[str]:
     """Return a sentence for each partition with listed records before these ranges: an earlier replay handled them."""
     counts = {each.of: int((listed[each.of]["offset"].to_numpy() < each.start).sum()) for each in ranges}
     return [

@@ -7,7 +7,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, encoded
-from sluicegate.pipeline.jobs.replay.decisions import Decider, RemainingLetter, Replayed, Validation
+from sluicegate.pipeline.jobs.replay.decisions import RemainingLetter, ReplayDecider, Replayed, Validation
 from sluicegate.pipeline.jobs.replay.letters import LetterSource
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.source.tasks import map_in_tasks
@@ -30,7 +30,7 @@ def decided(
     """Return a row for each record. Its tasks raise FunctionFails and CannotBeValidated."""
 
     def of_range(wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
-        decider = Decider(validation)
+        decider = ReplayDecider(validation)
         for some in letters.within(wanted):
             rows = [_row(wanted, offset, found, decider) for offset, found in some.records]
             yield pa.RecordBatch.from_pylist(rows, _SCHEMA)
@@ -38,7 +38,9 @@ def decided(
     return map_in_tasks(spark, ranges, lambda wanted: wanted.size, of_range, DDL)
 
 
-def _row(wanted: OffsetRange, offset: int, found: DeadLetter | RemainingLetter, decider: Decider) -> dict[str, Any]:
+def _row(
+    wanted: OffsetRange, offset: int, found: DeadLetter | RemainingLetter, decider: ReplayDecider
+) -> dict[str, Any]:
     place = {"topic": wanted.of.topic, "partition": wanted.of.partition, "offset": offset}
     if isinstance(found, RemainingLetter):
         return place | {"corrected": False, "reason": str(found.reason), "reported": found.message}

@@ -12,7 +12,7 @@ from sluicegate.pipeline.jobs.audit.job import cluster_settings
 from sluicegate.pipeline.jobs.repair.settings import SECONDS
 from sluicegate.pipeline.jobs.replay.decisions import RemainingLetter
 from sluicegate.pipeline.jobs.replay.letters import DeadLetterTopic, LetterSource
-from sluicegate.pipeline.jobs.replay.listed_records import ListedRecords, listed_in, passed_over, ranges_of
+from sluicegate.pipeline.jobs.replay.listed_records import ListedRecords, listed_in, ranges_of, skipped_record_sentences
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.source.tasks import map_in_tasks
@@ -28,14 +28,14 @@ DEAD_LETTER, FOUND_RECORD = "dead letter", "listed record"
 @dataclass(frozen=True, slots=True)
 class Location:
     """`letters` within `ranges`, each `called` so. `targets`: returns the destination topics of the letters in some
-    ranges. `passed_over`: returns a sentence for each partition with letters before these ranges.
+    ranges. `skipped_record_sentences`: returns a sentence for each partition with letters before these ranges.
     """
 
     letters: LetterSource
     ranges: list[OffsetRange]
     called: str
     targets: Callable[[SparkSession, Sequence[OffsetRange]], set[str]]
-    passed_over: Callable[[Sequence[OffsetRange]], list[str]]
+    skipped_record_sentences: Callable[[Sequence[OffsetRange]], list[str]]
 
 
 def dead_letter_location(topics: Topics) -> Location:
@@ -60,7 +60,7 @@ def listed_record_location(spark: SparkSession, topics: Topics, folder: str) -> 
         ranges_of(listed, topics.ranges()),
         FOUND_RECORD,
         lambda _spark, _ranges: set(topics.names),
-        lambda ranges: passed_over(listed, ranges),
+        lambda ranges: skipped_record_sentences(listed, ranges),
     )
 
 

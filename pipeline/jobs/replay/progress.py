@@ -140,7 +140,7 @@ class Run:
         places = [[groups[r.of.topic], r.of.partition, r.end] for r in ranges]
         self.results.write_text(f"{self._path}/{_ENDED}", json.dumps(places) + "\n")
 
-    def not_done(self, ranges: Sequence[OffsetRange], groups: dict[str, str]) -> list[OffsetRange]:
+    def unfinished_ranges(self, ranges: Sequence[OffsetRange], groups: dict[str, str]) -> list[OffsetRange]:
         """Return the ranges without those that earlier runs in this folder ended, in case a broker forgot the
         offsets.
         """

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, encoded
-from sluicegate.pipeline.jobs.replay.decisions import Decider, RemainingLetter, Validation
+from sluicegate.pipeline.jobs.replay.decisions import RemainingLetter, ReplayDecider, Validation
 from sluicegate.pipeline.jobs.replay.letters import LetterBatch, LetterSource
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import DataLoss
@@ -53,7 +53,7 @@ def write_back(
     of = plan.source.of
     try:
         with transactions(of, writing) as target:
-            writer = _Writer(plan, target, Decider(validation), headers, _before(plan, target))
+            writer = _Writer(plan, target, ReplayDecider(validation), headers, _before(plan, target))
             if writer.rest.size > 0:
                 writer.write(letters.within(writer.rest))
     except DataLoss as loss:
@@ -77,7 +77,12 @@ class _Writer:
     """Writes in transactions. `rest`: range to write. `written`: records by partition."""
 
     def __init__(
-        self, plan: ReplayPartition, target: Transactions, decider: Decider, headers: Headers, before: WriteProgress
+        self,
+        plan: ReplayPartition,
+        target: Transactions,
+        decider: ReplayDecider,
+        headers: Headers,
+        before: WriteProgress,
     ) -> None:
         self._plan = plan
         self._target = target

@@ -21,12 +21,12 @@ from sluicegate.pipeline.jobs.verify.records import (
     before_repair,
     content_hash,
     records_of,
-    without_carried,
+    without_copied_declarations,
 )
 from sluicegate.pipeline.jobs.verify.repairs import (
+    deviations_from_plan,
     is_plausible_time,
     is_timeless,
-    not_as_planned,
     out_of_bounds,
     unit_is_wrong,
     wrongly_converted,
@@ -47,18 +47,18 @@ _COUNTS = ("records", "wrong", "declared")
 _SMALLEST, _LARGEST = {"earliest": "known", "least": "estimated"}, {"latest": "known", "most": "estimated"}
 
 
-class NotThePlan(PipelineError):
+class PlanMismatch(PipelineError):
     """The plan is about other topics; the text names them."""
 
 
 def plan_in(results: Results, source: str, target: str) -> RepairPlan:
-    """Return the plan of the repair in this folder. Raises NotThePlan."""
+    """Return the plan of the repair in this folder. Raises PlanMismatch."""
     if not results.has(PLAN):
-        raise NotThePlan(f"{results.path(PLAN)} does not exist: --plan takes the --out of the repair")
+        raise PlanMismatch(f"{results.path(PLAN)} does not exist: --plan takes the --out of the repair")
     plan = plan_from(results.read_text(PLAN))
     if plan.targets.get(source) != target:
         held = ", ".join(f"{source} to {to}" for source, to in plan.targets.items())
-        raise NotThePlan(f"the plan in {results.path(PLAN)} is for {held}")
+        raise PlanMismatch(f"the plan in {results.path(PLAN)} is for {held}")
     return plan
 
 
@@ -79,7 +79,7 @@ def verify(
     theirs = as_they_are(first)
     left = _fingerprints(theirs, now_ms)
     if any(block["declared"] for block in left):
-        second = without_carried(second, first)
+        second = without_copied_declarations(second, first)
     ours = before_repair(second)
     right = _fingerprints(ours, now_ms)
     summary: dict[str, Any] = {
@@ -94,7 +94,7 @@ def verify(
     for block in right:
         for kind, count in block["repairs"].items():
             summary["repairs"][kind] = summary["repairs"].get(kind, 0) + count
-    wrong = _wrong_repairs(ours, right, now_ms) if plan is None else not_as_planned(ours, plan, source.names[0])
+    wrong = _wrong_repairs(ours, right, now_ms) if plan is None else deviations_from_plan(ours, plan, source.names[0])
     found = [] if wrong is None else [_repaired_wrongly(wrong)]
     if _by_place(left) != _by_place(right):
         found.append(_differences(theirs, ours))

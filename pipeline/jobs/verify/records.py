@@ -24,7 +24,7 @@ _KEPT = ("partition", "offset", "key", "value", "timestamp", "declared", *_ORIGI
 _ADDED = (RepairHeader.ORIGIN, RepairHeader.TIMESTAMP, RepairHeader.KIND)
 
 
-class ChangedMeanwhile(Exception):
+class TopicChangedMeanwhile(Exception):
     """A topic changed after its records were counted; the text says where and gives a fix."""
 
 
@@ -98,7 +98,7 @@ def _in_their_order(spark: SparkSession, topics: Topics, ranges: Sequence[Offset
             yield batch.append_column(_ORDINAL, pa.array(np.arange(count, count + len(batch)) + each.first))
             count += len(batch)
         if each.records is not None and each.records != count:
-            raise ChangedMeanwhile(
+            raise TopicChangedMeanwhile(
                 f"{each.wanted.of}: {each.records} records were counted from offset {each.wanted.start} to "
                 f"{each.wanted.end - 1}, and {count} were read: the topic was compacted meanwhile. Start again"
             )
@@ -152,7 +152,7 @@ def _is_repair(own: Column, values: Mapping[RepairHeader, Column], topic: str) -
     )
 
 
-def without_carried(target: DataFrame, source: DataFrame) -> DataFrame:
+def without_copied_declarations(target: DataFrame, source: DataFrame) -> DataFrame:
     """Return the target's records, `declared` only if the source has no identical record, headers included.
 
     The source may have records with a repair's headers: from a clean topic that was written back or took the source's

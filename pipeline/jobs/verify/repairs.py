@@ -74,7 +74,7 @@ def out_of_bounds(ours: DataFrame, blocks: list[dict[str, Any]], now_ms: int) ->
     return ours.where(is_timeless()).join(bound, "partition").where(outside).select(*_PLACE)
 
 
-def not_as_planned(ours: DataFrame, plan: RepairPlan, source: str) -> DataFrame:
+def deviations_from_plan(ours: DataFrame, plan: RepairPlan, source: str) -> DataFrame:
     """Return the repairs that differ from the plan's corrections."""
     plans = {each.source.of: each for each in plan.partitions}
 

@@ -28,10 +28,10 @@ def write_batch(
         kept.where(f.col("line").isNotNull()).select("line").coalesce(1).write.mode("overwrite").parquet(
             _folder(results, BAD_LINES, number)
         )
-        sound = kept.where(f.col("line").isNull()).drop("line")
+        valid = kept.where(f.col("line").isNull()).drop("line")
         allowed = f.expr(f"INTERVAL {late_after_seconds} SECONDS")
         late = f.lit(False) if before is None else f.col("at") < f.lit(before) - allowed
-        dated = sound.withColumn("late", late).withColumn("window_start", f.window("at", window)["start"])
+        dated = valid.withColumn("late", late).withColumn("window_start", f.window("at", window)["start"])
         dated.write.mode("overwrite").parquet(_folder(results, EVENTS, number))
         windows = dated.groupBy(*_OF_WINDOW).agg(
             f.count("*").alias("events"),

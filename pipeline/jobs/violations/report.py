@@ -15,10 +15,10 @@ from sluicegate.pipeline.report.wording import (
     counts_in_words,
     cut,
     dated,
-    folded,
     printable,
     share,
     shortened,
+    worst_and_others,
 )
 from sluicegate.pipeline.results import REPORT, Results
 
@@ -105,7 +105,7 @@ def write_report(results: Results, summary: dict[str, Any], now_ms: int) -> None
     of = f", the {WORST} with most of {len(clients):,}" if len(clients) > WORST else ""
     series = {"batches": [count for _, count in worst]}
     plots = [bars([name for name, _ in worst], series, f"Rejected batches by client{of}", "batches")] if worst else []
-    shown, others = folded(summary["offenders"])
+    shown, others = worst_and_others(summary["offenders"])
     rows = _rows({"offenders": shown})
     caption = "By client, topic and reason"
     if others:

@@ -62,7 +62,7 @@ def watch(
         ),
     ] = None,
     quiet_hours: Annotated[
-        int, typer.Option(help="A damage has ended when its producer wrote for so long without it.", min=1)
+        int, typer.Option(help="A kind has ended when its producer wrote for so long without it.", min=1)
     ] = 6,
     after_max_ms: AfterMax = AFTER_MAX_MS,
     before_max_ms: Annotated[
@@ -79,7 +79,9 @@ def watch(
     master: Master = None,
     spark_log: SparkLog = None,
 ) -> None:
-    """Keep hourly tables of new records, and report when a producer's damage or distance begins or changes."""
+    """Keep hourly tables of new records, and report when a producer's invalid timestamps or distance begin or
+    change.
+    """
     from sluicegate.config.loading import ConfigError, load_file
     from sluicegate.pipeline.errors import PipelineError
     from sluicegate.pipeline.jobs.audit.policies import policies_of
@@ -165,9 +167,9 @@ def _next_batch(watch: "Watch", emit: Emit) -> bool:
 
 
 def _in_words(finding: dict[str, Any]) -> None:
-    from sluicegate.pipeline.jobs.watch.findings import in_a_line
+    from sluicegate.pipeline.jobs.watch.findings import finding_line
 
-    typer.echo(in_a_line(finding))
+    typer.echo(finding_line(finding))
 
 
 def _as_json(finding: dict[str, Any]) -> None:

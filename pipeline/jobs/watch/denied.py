@@ -5,9 +5,9 @@ login may.
 from collections.abc import Iterable
 from dataclasses import replace
 
-from sluicegate.pipeline.jobs.repair.rights import in_words
+from sluicegate.pipeline.jobs.repair.rights import acl_sentence
 from sluicegate.pipeline.kafka.cluster import TopicTrouble, TopicUnknown
-from sluicegate.pipeline.kafka.rights import Resource, Right, RightOperation, missing
+from sluicegate.pipeline.kafka.rights import BrokerOperation, RequiredAcl, Resource, missing
 from sluicegate.pipeline.topics import Topics
 
 
@@ -69,5 +69,5 @@ class DeniedTopics:
 
     def _lacking(self, names: Iterable[str]) -> dict[str, str]:
         with self._topics.cluster() as cluster:
-            lacks = missing(cluster, [Right(Resource.TOPIC, name, RightOperation.READ) for name in names])
-        return {right.name: in_words(self._topics, right) for right in lacks}
+            lacks = missing(cluster, [RequiredAcl(Resource.TOPIC, name, BrokerOperation.READ) for name in names])
+        return {right.name: acl_sentence(self._topics, right) for right in lacks}

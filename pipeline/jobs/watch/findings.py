@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
-from sluicegate.pipeline.jobs.watch.producers import About, FindingState, WatchFinding
+from sluicegate.pipeline.jobs.watch.producers import FindingState, FindingSubject, WatchFinding
 
 DDL = (
     "id string, batch string, told_at bigint, topic string, producer_id bigint, about string, change string, "
@@ -36,7 +36,7 @@ def as_row(finding: WatchFinding, batch: str, told_at: int) -> dict[str, Any]:
     }
 
 
-def in_a_line(row: dict[str, Any]) -> str:
+def finding_line(row: dict[str, Any]) -> str:
     """Return a line: `orders: producer 7001: damage nanoseconds began, 40 records, 2026-11-24 09:00`."""
     records = f", {row['records']} records" if row["records"] else ""
     return f"{row['topic']}: {producer_name(row)}: {description(row)}{records}, {hour_of(row)}"
@@ -59,8 +59,9 @@ def producer_name(row: dict[str, Any]) -> str:
 def description(row: dict[str, Any]) -> str:
     """Return `damage nanoseconds began`."""
     about, change, now, before = row["about"], row["change"], row["what"], row["before"]
-    if about in (About.AHEAD, About.BEHIND):
-        words = f"half of the sound records are {now} {'ahead of' if about == About.AHEAD else 'behind'} their append"
+    if about in (FindingSubject.AHEAD, FindingSubject.BEHIND):
+        side = "ahead of" if about == FindingSubject.AHEAD else "behind"
+        words = f"half of the valid records are {now} {side} their append"
         return f"{words}, was {before}" if before else words
     if change == FindingState.CHANGED:
         return f"{about} changed from {before} to {now}"

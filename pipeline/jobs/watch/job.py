@@ -20,7 +20,7 @@ from sluicegate.pipeline.jobs.audit.policies import Policies
 from sluicegate.pipeline.jobs.profile.damage import AT_MOST, NO_DAMAGE, Damage
 from sluicegate.pipeline.jobs.watch import findings
 from sluicegate.pipeline.jobs.watch.denied import DeniedTopics
-from sluicegate.pipeline.jobs.watch.producers import About, Distance, Occurrence, Producers
+from sluicegate.pipeline.jobs.watch.producers import DistanceCounts, FindingSubject, Occurrence, Producers
 from sluicegate.pipeline.jobs.watch.progress import WatchProgress, note_sent, progress_in
 from sluicegate.pipeline.jobs.watch.reading import (
     COLUMNS,
@@ -52,13 +52,13 @@ _KNOWN_BY = (
     *("topic", "producer_id", "damage", "ahead_beyond_ms", "behind_beyond_ms"),
     *("verdict", "reason", "rule"),
 )
-_SOUND = (NO_DAMAGE, Damage.PAST.value)
+_VALID = (NO_DAMAGE, Damage.PAST.value)
 _DAMAGES = frozenset(damage.value for damage in Damage)
 _MOST_RECENT, _MOST_OWED = 100, 1000
 
-_MarkKey = tuple[str, int, About, str]
+_MarkKey = tuple[str, int, FindingSubject, str]
 """(topic, producer id, about, what)"""
-_SideKey = tuple[str, int, About]
+_SideKey = tuple[str, int, FindingSubject]
 """(topic, producer id, side)"""
 
 
@@ -105,7 +105,7 @@ class Watch:
         return self._progress
 
     def batch(self) -> list[dict[str, Any]] | None:
-        """Process new records and return the findings; None if there are none. Raises TopicChanged, OtherWatch,
+        """Process new records and return the findings; None if there are none. Raises TopicChanged, DifferentWatch,
         BadTables and what reading raises; it can be called again afterwards.
         """
         cells, states, chunks = self._read_new()
@@ -256,27 +256,27 @@ def _added_up(cells: DataFrame) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def _occurrences(sums: dict[str, list[dict[str, Any]]]) -> tuple[list[Occurrence], list[Distance]]:
+def _occurrences(sums: dict[str, list[dict[str, Any]]]) -> tuple[list[Occurrence], list[DistanceCounts]]:
     marks: dict[_MarkKey, Occurrence] = {}
     counts: dict[_SideKey, dict[int, int]] = {}
     hours: dict[_SideKey, int] = {}
     for row in sums[HOURS]:
         topic, producer_id = row["topic"], row["producer_id"]
         if row["damage"] in _DAMAGES:
-            _mark(marks, (topic, producer_id, About.DAMAGE, row["damage"]), row)
-        for side in (About.AHEAD, About.BEHIND):
+            _mark(marks, (topic, producer_id, FindingSubject.DAMAGE, row["damage"]), row)
+        for side in (FindingSubject.AHEAD, FindingSubject.BEHIND):
             side_key = (topic, producer_id, side)
             its = counts.setdefault(side_key, {})
             hours[side_key] = max(hours.get(side_key, 0), row["last_hour"])
-            if row["damage"] in _SOUND:
+            if row["damage"] in _VALID:
                 step = row[f"{side}_beyond_ms"]
                 its[step] = its.get(step, 0) + row["counted"]
     for row in sums[VIOLATIONS]:
         rule = f" by {row['rule']}" if row["rule"] is not None else ""
         what = f"{row['verdict']}: {row['reason']}{rule}"
-        _mark(marks, (row["topic"], row["producer_id"], About.VIOLATION, what), row)
+        _mark(marks, (row["topic"], row["producer_id"], FindingSubject.VIOLATION, what), row)
     return list(marks.values()), [
-        Distance(*side_key, counts=its, last_hour=hours[side_key]) for side_key, its in counts.items()
+        DistanceCounts(*side_key, counts=its, last_hour=hours[side_key]) for side_key, its in counts.items()
     ]
 
 

@@ -52,7 +52,7 @@ def policies_for(topics: Topics, config: Config | None) -> tuple[Policies | None
 def watch_in(
     spark: SparkSession, watching: Watching, results: Results, kept: TableLocation, webhook: Webhook | None
 ) -> tuple[Watch, Tables]:
-    """Return the watch of a folder and its tables. Raises OtherWatch and BadTables."""
+    """Return the watch of a folder and its tables. Raises DifferentWatch and BadTables."""
     tables = tables_in(spark, kept)
     stream = stream_id(results, {"tables": kept.where, "format": kept.format.value})
     return Watch(spark, watching, results, tables, stream, webhook), tables

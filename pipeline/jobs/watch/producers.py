@@ -3,7 +3,7 @@
 A producer is an id in a topic; clients without idempotence share the id -1. A mark of a producer is a damage or a
 violation. It begins when it is first seen, and has ended when its producer has written for a while without it, whenever
 in their ranges (`append_times`) the last record with it and the last one without it were appended. A
-producer's distance is the largest bound of the profile's ladder that half of its sound records exceed.
+producer's distance is the largest bound of the profile's ladder that half of its valid records exceed.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,7 +21,7 @@ _LEAST_RECORDS = 10
 _NEAR = 1  # steps of the ladder; a distance at a bound alternates
 
 
-class About(StrEnum):
+class FindingSubject(StrEnum):
     """The subject of a finding."""
 
     DAMAGE = "damage"
@@ -46,7 +46,7 @@ class Occurrence:
 
     topic: str
     producer_id: int
-    about: About
+    about: FindingSubject
     what: str
     records: int
     first_hour: int
@@ -56,14 +56,14 @@ class Occurrence:
 
 
 @dataclass(frozen=True, slots=True)
-class Distance:
-    """The number of a producer's sound records in one batch beyond each bound (ms) of the ladder but not the next, on
+class DistanceCounts:
+    """The number of a producer's valid records in one batch beyond each bound (ms) of the ladder but not the next, on
     one `side` of their append.
     """
 
     topic: str
     producer_id: int
-    side: About
+    side: FindingSubject
     counts: Mapping[int, int]
     last_hour: int
 
@@ -76,7 +76,7 @@ class WatchFinding:
 
     topic: str
     producer_id: int
-    about: About
+    about: FindingSubject
     change: FindingState
     what: str
     before: str
@@ -113,7 +113,7 @@ class Producers:
         """Return the state for JSON."""
         return [[*producer, its.marks, its.distances, its.last_hour] for producer, its in sorted(self._known.items())]
 
-    def take(self, seen: Iterable[Occurrence], distances: Iterable[Distance]) -> list[WatchFinding]:
+    def take(self, seen: Iterable[Occurrence], distances: Iterable[DistanceCounts]) -> list[WatchFinding]:
         """Return what is new in a batch."""
         found: list[WatchFinding] = []
         touched: dict[tuple[str, int], None] = {}
@@ -142,12 +142,12 @@ class Producers:
         if not is_new:
             return []
         # A producer usually has one damage at a time, so another one is a change. Violations are independent.
-        changed = seen.about is About.DAMAGE and before
+        changed = seen.about is FindingSubject.DAMAGE and before
         change = (FindingState.CHANGED, ", ".join(before)) if changed else (FindingState.BEGAN, "")
         about = (seen.topic, seen.producer_id, seen.about)
         return [WatchFinding(*about, change[0], seen.what, change[1], seen.records, seen.first_hour, seen.first_until)]
 
-    def _take_distance(self, distance: Distance) -> list[WatchFinding]:
+    def _take_distance(self, distance: DistanceCounts) -> list[WatchFinding]:
         known = self._of(distance.topic, distance.producer_id, distance.last_hour)
         total = sum(distance.counts.values())
         if total < _LEAST_RECORDS:
@@ -168,7 +168,9 @@ class Producers:
         for about, marks in known.marks.items():
             for what in [what for what, hour in sorted(marks.items()) if hour < known.last_hour - self._quiet_ms]:
                 last = marks.pop(what)
-                found.append(WatchFinding(*producer, About(about), FindingState.ENDED, what, "", 0, last, last))
+                found.append(
+                    WatchFinding(*producer, FindingSubject(about), FindingState.ENDED, what, "", 0, last, last)
+                )
         return found
 
     def _forget(self) -> None:

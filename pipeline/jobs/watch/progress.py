@@ -17,7 +17,7 @@ _FOLDER, _BEGUN, _SENT = "progress", "watch.json", "sent.json"
 _KEPT = 3
 
 
-class OtherWatch(PipelineError):
+class DifferentWatch(PipelineError):
     """The folder belongs to a watch with other tables, or another process uses it; the text gives a fix."""
 
 
@@ -47,10 +47,10 @@ class WatchProgress:
         )
 
     def keep(self, results: Results) -> None:
-        """Write the progress, from which a restarted run continues. Raises OtherWatch."""
+        """Write the progress, from which a restarted run continues. Raises DifferentWatch."""
         name = _file(self.number)
         if results.has(name):
-            raise OtherWatch(
+            raise DifferentWatch(
                 f"{results.path(name)} exists already: another watch writes to this folder. Stop one of the two and "
                 "restart the other"
             )
@@ -90,13 +90,13 @@ def note_sent(results: Results, number: int) -> None:
 
 def stream_id(results: Results, kept: Mapping[str, str]) -> str:
     """Return the watch's id, made when its folder is first used. `kept`: location and format of its tables, which must
-    stay. Raises OtherWatch.
+    stay. Raises DifferentWatch.
     """
     if not results.has(_BEGUN):
         results.write_text(_BEGUN, json.dumps({"id": token_hex(3), **kept}) + "\n")
     begun: dict[str, str] = json.loads(results.read_text(_BEGUN))
     if {name: begun.get(name) for name in kept} != dict(kept):
-        raise OtherWatch(
+        raise DifferentWatch(
             f"{results.path('')} belongs to a watch with tables in {begun.get('tables')} as "
             f"{begun.get('format')}: use the same again, or another --out"
         )

@@ -16,10 +16,10 @@ import pyarrow as pa
 from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.jobs.audit.findings import MASK, PERHAPS, AuditFindings, RowKind
 from sluicegate.pipeline.jobs.audit.partition_validator import PartitionValidator
-from sluicegate.pipeline.jobs.audit.partitions import add_validated, when_appended
+from sluicegate.pipeline.jobs.audit.partitions import add_validated, append_time_lookup
 from sluicegate.pipeline.jobs.audit.policies import Policies
 from sluicegate.pipeline.jobs.profile.append_times import AppendTimes, append_times
-from sluicegate.pipeline.jobs.profile.cells import added_up
+from sluicegate.pipeline.jobs.profile.cells import aggregated_rows
 from sluicegate.pipeline.jobs.profile.damage import assess
 from sluicegate.pipeline.jobs.profile.reading import Reading, count_timestamps, reader_again
 from sluicegate.pipeline.kafka.cluster import KafkaCluster, OffsetRange, TopicPartition, TopicUnknown
@@ -180,7 +180,7 @@ def reader(
         times = chunk.limited(append_times(reading.rows, now_ms))
         again = reader_again(options, wanted, now_ms, bounds.epoch_ms)
         assessed = assess(reading.rows, times, bounds.after_max_ms, bounds.before_max_ms, again)
-        cells = added_up(assessed, now_ms, bounds.after_max_ms)
+        cells = aggregated_rows(assessed, now_ms, bounds.after_max_ms)
         found = [
             _laid_out(cells, HOURS),
             _missing_rows(chunk, reading.missing),
@@ -198,7 +198,7 @@ def _validated(options: SourceOptions, chunk: WatchChunk, policies: Policies, ti
     """Return violations, without uncertain ones, and without fields that a proxy masks: hashed ones look the same. A
     batch in two chunks is validated with the later one. Deleted ranges are reported by the first reading.
     """
-    wanted, appended = chunk.wanted, when_appended(times)
+    wanted, appended = chunk.wanted, append_time_lookup(times)
     validator = PartitionValidator(wanted.of, policies.rulebook(), policies.limits)
     findings = AuditFindings(wanted.of, samples=0)
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from sluicegate.pipeline.jobs.watch.findings import description, hour_of, in_a_line, producer_name
+from sluicegate.pipeline.jobs.watch.findings import description, finding_line, hour_of, producer_name
 from sluicegate.pipeline.report.page import ReportSection, Table, page
 from sluicegate.pipeline.report.plots import bars
 from sluicegate.pipeline.report.wording import WORST, Conclusion, counted, counts_in_words, cut, printable, share
@@ -19,18 +19,20 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     at_most = summed(topic.get("damage_at_most", {}) for topic in topics)
     ranges = {name: most for name, most in at_most.items() if most > damage[name]}
     violations = summed(topic["violations"] for topic in topics)
-    parts = [f"{share(damage.total(), records)} have a damaged timestamp ({counts_in_words(damage)})"] if damage else []
+    parts = (
+        [f"{share(damage.total(), records)} have an invalid timestamp ({counts_in_words(damage)})"] if damage else []
+    )
     parts += [f"{violations.total():,} break a policy ({printable(counts_in_words(violations))})"] if violations else []
     broken = sum(topic.get("unreadable", 0) for topic in topics)
     unread = f" Batches that cannot be read: {broken:,}; the table watch_unreadable names them." if broken else ""
-    none = "none is certainly damaged" if ranges else "none is damaged"
+    none = "none has a certainly invalid timestamp" if ranges else "none has an invalid timestamp"
     found = f"Of {counted(records, 'record')}, " + (" and ".join(parts) if parts else none) + f".{unread}"
     if ranges:
         counts = counts_in_words({name: damage[name] for name in ranges}, ranges)
         found += f" Not known exactly, because brokers do not store when records were appended: {counts}."
     if not summary["findings"]:
         return Conclusion(found, "Nothing: no producer began or changed anything.")
-    return Conclusion(found, f"Look at the newest finding: {printable(in_a_line(summary['findings'][-1]))}.")
+    return Conclusion(found, f"Look at the newest finding: {printable(finding_line(summary['findings'][-1]))}.")
 
 
 def summed(counts: Any) -> Counter[str]:
@@ -44,8 +46,8 @@ def summed(counts: Any) -> Counter[str]:
 _HEADS = (
     "topic",
     "records",
-    "certainly damaged",
-    "damage",
+    "certainly invalid",
+    "kinds",
     "violations",
     "deleted before reading",
     "unreadable batches",
@@ -109,5 +111,5 @@ def _plots(topics: list[tuple[str, Any]]) -> list[Any]:
         for _, topic in topics
         for name, most in topic.get("damage_at_most", {}).items()
     )
-    title = f"Damaged records by topic{', at least' if any(more) else ''}{of}"
+    title = f"Records with invalid timestamps by topic{', at least' if any(more) else ''}{of}"
     return [bars([printable(name) for name, _ in worst], series, title, "records")]

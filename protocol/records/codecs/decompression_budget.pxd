@@ -31,7 +31,7 @@ cdef class DecompressionBudget:
 
     cpdef int check_held(self, Py_ssize_t size) except -1
 
-    cpdef DecompressionBudget to_read_again(self)
+    cpdef DecompressionBudget for_rereading(self)
 
     cpdef int worked(self, Py_ssize_t size) except -1
 

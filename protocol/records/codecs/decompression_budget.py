@@ -107,7 +107,7 @@ class DecompressionBudget:
         if size > self.most_held:
             raise OutOfTime
 
-    def to_read_again(self) -> "DecompressionBudget":
+    def for_rereading(self) -> "DecompressionBudget":
         """Return a budget for reading the same payloads again; it gives way as before.
 
         It has twice as many bytes, because changed times may need more bytes.

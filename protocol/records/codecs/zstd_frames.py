@@ -63,8 +63,8 @@ def zstd_pieces(
                 yield piece
         missing = frame.end - len(data)
         if missing > 0:
-            is_the_end = missing < _LEAST_HINT_TAKEN_FOR_AN_ERROR and _is_taken_for_the_end(position, len(data))
-            raise OddPayload(Oddity.TRAILING_BYTES) if is_the_end else DamagedPayload
+            is_range_complete = missing < _LEAST_HINT_TAKEN_FOR_AN_ERROR and _is_taken_for_the_end(position, len(data))
+            raise OddPayload(Oddity.TRAILING_BYTES) if is_range_complete else DamagedPayload
         position = frame.end
 
 

@@ -3,7 +3,7 @@
 import re
 import ssl
 
-from sluicegate.proxy.network.tls.der import Element, children_of, element_at
+from sluicegate.proxy.network.tls.der import DerElement, children_of, element_at
 
 _KEYWORDS = {
     bytes.fromhex("550403"): "CN",
@@ -52,7 +52,7 @@ def _subject_in(certificate: bytes) -> bytes:
     return fields[at].encoding
 
 
-def _attribute(pair: Element) -> str:
+def _attribute(pair: DerElement) -> str:
     kind, value = children_of(pair)
     keyword = _KEYWORDS.get(kind.content)
     if keyword is None:

@@ -67,7 +67,7 @@ class Expiry:
     subject: str
     not_before: datetime
 
-    def is_near(self, now: datetime) -> bool:
+    def expires_soon(self, now: datetime) -> bool:
         """Return whether the certificate expires within 14 days, or is in the last fifth of a shorter life."""
         return self.not_after - now <= min(_NEAR, (self.not_after - self.not_before) / _LAST_PART)
 
@@ -241,7 +241,7 @@ def own_expiries(config: Config, now: datetime) -> OwnExpiries:
     """Return what is to be renewed of the certificates that the proxy shows: to clients, brokers and other servers."""
     expired, soon = None, {}
     for expiry in (*expiries_of(config), *_expiries_for_servers(config)):
-        if not expiry.is_near(now):
+        if not expiry.expires_soon(now):
             continue
         tense = "expired" if expiry.not_after <= now else "expires"
         text = f"{expiry.key}: {expiry.file} {tense} on {expiry.not_after:%Y-%m-%d %H:%M} UTC: renew it"

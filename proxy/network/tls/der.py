@@ -7,7 +7,7 @@ _MAX_LENGTH_BYTES = 4
 _MULTI_BYTE_TAG = 0x1F
 
 
-class Element(NamedTuple):
+class DerElement(NamedTuple):
     """One element; `encoding` is all of it, with tag and length."""
 
     tag: int
@@ -15,7 +15,7 @@ class Element(NamedTuple):
     encoding: bytes
 
 
-def element_at(data: bytes, position: int) -> Element:
+def element_at(data: bytes, position: int) -> DerElement:
     """Return the element that begins at a position. Raises ValueError if it is not whole or not DER."""
     head = data[position : position + 2]
     if len(head) < 2 or head[0] & _MULTI_BYTE_TAG == _MULTI_BYTE_TAG:
@@ -30,10 +30,10 @@ def element_at(data: bytes, position: int) -> Element:
     ends = begins + size
     if ends > len(data):
         raise ValueError(f"an element of {size} bytes at byte {position} is cut off")
-    return Element(head[0], data[begins:ends], data[position:ends])
+    return DerElement(head[0], data[begins:ends], data[position:ends])
 
 
-def children_of(element: Element) -> list[Element]:
+def children_of(element: DerElement) -> list[DerElement]:
     """Return the elements inside a constructed element. Raises ValueError."""
     found, position = [], 0
     while position < len(element.content):

@@ -24,14 +24,16 @@ _MAX_MINUTE_KINDS = 100
 Details = dict[str, Any]
 
 
-class Wider(NamedTuple):
+class AggregateKind(NamedTuple):
     """A kind that includes many others: its key, and the details that differ among them."""
 
     key: Hashable
     different: frozenset[str]
 
 
-_WIDEST = Wider(None, frozenset({"client_id", "software", "principal", "client_address", "topic", "reason", "error"}))
+_WIDEST = AggregateKind(
+    None, frozenset({"client_id", "software", "principal", "client_address", "topic", "reason", "error"})
+)
 
 
 @dataclass(slots=True)
@@ -55,7 +57,7 @@ class Aggregator:
         self,
         interval_seconds: float,
         emit: Callable[[Details, int, int], None],
-        widen: Callable[[Any], Wider],
+        widen: Callable[[Any], AggregateKind],
         max_kinds: int = MAX_KINDS,
     ) -> None:
         self._interval = interval_seconds
@@ -120,7 +122,7 @@ class Aggregator:
         kind = self._kinds[key] = _Kind(float("-inf"), now)
         return kind
 
-    def _wide_kind(self, wider: Wider, now: float) -> _Kind:
+    def _wide_kind(self, wider: AggregateKind, now: float) -> _Kind:
         if wider.key not in self._wide and len(self._wide) >= MAX_WIDE_KINDS:
             wider = _WIDEST
         kind = self._wide.get(wider.key)

@@ -10,7 +10,7 @@ import structlog
 
 from sluicegate.protocol.errors import FrameSizeError, ResponseOutOfOrder, SenderError
 from sluicegate.proxy.reporting.bounded_text import cut
-from sluicegate.proxy.reporting.logs.aggregation import Aggregator, Wider
+from sluicegate.proxy.reporting.logs.aggregation import AggregateKind, Aggregator
 from sluicegate.proxy.reporting.logs.exception_text import fault_text, place_of
 from sluicegate.proxy.session.client.claimed_principal import UnverifiedReason
 from sluicegate.proxy.session.client.client_details import ClientDetails
@@ -218,9 +218,9 @@ def _fault_line(event: str, identity: ClientIdentity | ClientDetails, error: Bas
     return line | {"exception": fault_text(error), "advice": _BUG_ADVICE}
 
 
-def _wider(key: tuple[str, ...]) -> Wider:
+def _wider(key: tuple[str, ...]) -> AggregateKind:
     """Return the kind of all lines with this event, whatever the client and the reason."""
-    return Wider(key[0], frozenset({"client_address", "client_id", "principal", "reason", "broker", "address"}))
+    return AggregateKind(key[0], frozenset({"client_address", "client_id", "principal", "reason", "broker", "address"}))
 
 
 def _event_of(key: tuple[str, ...] | str | None) -> str | None:

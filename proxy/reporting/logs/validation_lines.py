@@ -11,7 +11,7 @@ import structlog
 
 from sluicegate.protocol.errors import ERROR_NAMES
 from sluicegate.proxy.reporting.bounded_text import cut
-from sluicegate.proxy.reporting.logs.aggregation import Aggregator, Wider
+from sluicegate.proxy.reporting.logs.aggregation import AggregateKind, Aggregator
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
 from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.session.client.client_details import ClientDetails
@@ -180,17 +180,17 @@ class ValidationLines:
         for aggregator in self._aggregators:
             aggregator.flush()
 
-    def _wider_rejection(self, key: tuple[str | None, str | None, int | None, Any]) -> Wider:
+    def _wider_rejection(self, key: tuple[str | None, str | None, int | None, Any]) -> AggregateKind:
         _, topic, _, reason = key
         if topic is not None and self._labels.knows(topic):
-            return Wider((topic, reason), _OF_A_CLIENT)
-        return Wider((None, reason), _OF_A_CLIENT | {"topic"})
+            return AggregateKind((topic, reason), _OF_A_CLIENT)
+        return AggregateKind((None, reason), _OF_A_CLIENT | {"topic"})
 
-    def _wider_far_ahead(self, key: tuple[str | None, str | None]) -> Wider:
+    def _wider_far_ahead(self, key: tuple[str | None, str | None]) -> AggregateKind:
         topic = key[1]
         if topic is not None and self._labels.knows(topic):
-            return Wider((topic,), _OF_A_CLIENT)
-        return Wider((None,), _OF_A_CLIENT | {"topic"})
+            return AggregateKind((topic,), _OF_A_CLIENT)
+        return AggregateKind((None,), _OF_A_CLIENT | {"topic"})
 
     def _log_finding(self, line: str, details: dict[str, Any], times: int, records: int) -> None:
         self._log.warning(line, **_without_none(details), batches=times, bad_records=records)

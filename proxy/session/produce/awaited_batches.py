@@ -10,7 +10,7 @@ from typing import NamedTuple
 from sluicegate.protocol.errors import RETRIABLE_CODES, ErrorCode
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.protocol.records.record_batch import base_time_of
-from sluicegate.proxy.responses.produce_responses import ClientError, Spot, key_of
+from sluicegate.proxy.responses.produce_responses import ClientError, PartitionKey, key_of
 from sluicegate.proxy.session.client.client_details import ClientDetails
 from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome, Finding, RequestOutcome, outcome_of
 from sluicegate.validation.broker_meters import marks_of
@@ -31,7 +31,7 @@ _ACCEPTED, _REJECTED, _RESEND, _UNKNOWN = Outcome.ACCEPTED, Outcome.REJECTED, Ou
 class _Awaited(NamedTuple):
     """One batch. `is_withheld`: the broker gets a stand-in for it."""
 
-    spot: Spot
+    spot: PartitionKey
     batch: BatchOutcome
     is_withheld: bool
 
@@ -66,7 +66,7 @@ class AwaitedBatches:
         ]
         self.kept_bytes = sum(_size_of(one.batch) for one in self._awaited if one.batch.findings)
 
-    def settled(self, errors: Mapping[Spot, ClientError], upstream_seconds: float | None) -> RequestOutcome:
+    def settled(self, errors: Mapping[PartitionKey, ClientError], upstream_seconds: float | None) -> RequestOutcome:
         """Return the outcome, by the errors that the client gets; a partition that is not in `errors` gets no response.
 
         `upstream_seconds`: how long the broker took, None without a response.
@@ -107,7 +107,7 @@ def _awaited(
 ) -> _Awaited:
     topic = request.topics[place[0]]
     partition = topic.partitions[place[1]]
-    spot = Spot(key_of(topic), partition.index)
+    spot = PartitionKey(key_of(topic), partition.index)
     size = max(partition.records_end - partition.records_at, 0)
     accepted, rejected = validated.accepted.get(place), validated.rejected.get(place)
     is_withheld = rejected is not None or place in validated.to_retry

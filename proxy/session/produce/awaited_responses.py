@@ -11,8 +11,8 @@ from sluicegate.protocol.produce_response import produce_body_at, walk_produce_r
 from sluicegate.proxy.responses.dispatch import Dispatch
 from sluicegate.proxy.responses.produce_responses import (
     ClientError,
+    PartitionKey,
     PartlyRejected,
-    Spot,
     client_tail,
     most_entries,
 )
@@ -101,7 +101,9 @@ class AwaitedResponses:
                 parts = partly.merged(response, shared.rewriter, self._identity.client_id)
                 errors = partly.client_errors
             else:
-                errors = {Spot(entry.topic, entry.index): ClientError(entry.code, False) for entry in response.entries}
+                errors = {
+                    PartitionKey(entry.topic, entry.index): ClientError(entry.code, False) for entry in response.entries
+                }
                 parts = response.with_entries({}, client_tail(response, shared.rewriter, self._identity.client_id))
         except MalformedMessage:
             self._ended(awaited)

@@ -103,7 +103,7 @@ class ProduceEffects:
 
     def _settings_known(self, effect: SettingsKnown) -> Wait | None:
         settings = self._shared.settings
-        reached = None if settings is None else settings.known_soon(effect.topics)
+        reached = None if settings is None else settings.settings_pending(effect.topics)
         return None if reached is None else Wait(PauseReason.SETTINGS, reached.add_done_callback)
 
     def _validate(self, effect: Validate) -> Dispatch | Wait:

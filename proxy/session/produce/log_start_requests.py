@@ -9,7 +9,7 @@ from typing import NamedTuple
 from sluicegate.protocol.framing import Parts, frame_of
 from sluicegate.protocol.log_start_request import log_start_request, log_starts_in
 from sluicegate.protocol.topic_name import is_legal_topic_name
-from sluicegate.proxy.responses.produce_responses import PartlyRejected, Spot
+from sluicegate.proxy.responses.produce_responses import PartitionKey, PartlyRejected
 from sluicegate.proxy.session.in_flight import InFlightRequest
 
 _OUR_CORRELATION_ID = -1
@@ -31,11 +31,11 @@ class LogStartRequests:
     def __init__(self, names: Mapping[bytes, str], now_ms: Callable[[], int]) -> None:
         self._names = names
         self._now_ms = now_ms
-        self._waiting: dict[Spot, list[PartlyRejected]] = {}
+        self._waiting: dict[PartitionKey, list[PartlyRejected]] = {}
 
     def about(self, partly: PartlyRejected) -> LogStartRequest:
         """Return the frames to send just before the Produce request, so that their response comes first."""
-        named: dict[tuple[str, int], Spot] = {}
+        named: dict[tuple[str, int], PartitionKey] = {}
         partitions: dict[str, list[int]] = {}
         for spot in partly.asked_log_starts:
             waiting = self._waiting.get(spot)
@@ -56,7 +56,7 @@ class LogStartRequests:
         """Clean up at the end of the session."""
         self._waiting.clear()
 
-    def _responded(self, named: Mapping[tuple[str, int], Spot], response: bytearray) -> None:
+    def _responded(self, named: Mapping[tuple[str, int], PartitionKey], response: bytearray) -> None:
         starts = log_starts_in(response, len(named))
         now_ms = self._now_ms()
         for place, spot in named.items():

@@ -15,10 +15,10 @@ from sluicegate.proxy.responses.dispatch import DeadLetters, Dispatch
 from sluicegate.proxy.responses.produce_responses import (
     MOST_ALONE,
     PROVEN_MS,
+    PartitionKey,
     PartlyRejected,
-    Spot,
     is_transactional,
-    spot_at,
+    partition_at,
 )
 from sluicegate.proxy.responses.stand_ins import probe_request
 from sluicegate.proxy.responses.topic_names import TopicNames
@@ -39,11 +39,11 @@ class ProvenPartitions:
     def __init__(self, names: TopicNames, now_ms: Callable[[], int]) -> None:
         self._names = names
         self._now_ms = now_ms
-        self.since: dict[tuple[Spot, int], int] = {}
+        self.since: dict[tuple[PartitionKey, int], int] = {}
 
     def learn(self, partly: PartlyRejected, acks: int) -> None:
         """Record the broker's response to a request with stand-ins."""
-        proven = partly.proven_spots[:_MOST_PROVEN]
+        proven = partly.proven_partitions[:_MOST_PROVEN]
         if len(self.since) + len(proven) > _MOST_PROVEN:
             self.since.clear()
         now_ms = self._now_ms()
@@ -71,9 +71,9 @@ class Quarantining:
         """Probe the broker if necessary, then store all records that may be stored."""
         partly = dispatch.partly
         assert partly is not None
-        spots = {each.place: spot_at(request, each.place) for each in dispatch.dead_letters}
+        spots = {each.place: partition_at(request, each.place) for each in dispatch.dead_letters}
         to_probe = {spot for place, spot in spots.items() if self._needs_probe(request, place, spot)}
-        unproven: set[Spot] = set()
+        unproven: set[PartitionKey] = set()
         if to_probe:
             probe = probe_request(request, partly.stand_ins)
             unproven = to_probe - (yield from AskBroker(probe, correlation_id, partial(self._read, request, partly)))
@@ -96,19 +96,21 @@ class Quarantining:
         dispatch.validated.to_retry = failures | unwritten
         dispatch.dead_letters = ()  # frees their memory while the broker responds
 
-    def _needs_probe(self, request: ProduceRequest, place: Place, spot: Spot) -> bool:
+    def _needs_probe(self, request: ProduceRequest, place: Place, spot: PartitionKey) -> bool:
         """Return whether to probe: always for a transaction; other results are valid for a second."""
         since = self._now_ms() - self._proven.since.get((spot, request.acks), -PROVEN_MS)
         records = request.records(*place)
         return not 0 <= since < PROVEN_MS or (records is not None and is_transactional(records))
 
-    def _read(self, request: ProduceRequest, partly: PartlyRejected, frame: bytearray) -> set[Spot]:
+    def _read(self, request: ProduceRequest, partly: PartlyRejected, frame: bytearray) -> set[PartitionKey]:
         found = partly.read_probe_response(frame, produce_body_at(frame, request.version))
         self._proven.learn(partly, request.acks)
         return found
 
 
-def _quarantine_failed(partly: PartlyRejected, spots: Mapping[Place, Spot], letters: DeadLetters, reason: str) -> None:
+def _quarantine_failed(
+    partly: PartlyRejected, spots: Mapping[Place, PartitionKey], letters: DeadLetters, reason: str
+) -> None:
     partly.quarantine_failed(
         letters.place,
         spots[letters.place],

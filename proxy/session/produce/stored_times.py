@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_request import ProduceRequest
-from sluicegate.proxy.responses.produce_responses import ClientError, Spot, key_of
+from sluicegate.proxy.responses.produce_responses import ClientError, PartitionKey, key_of
 from sluicegate.validation.previous_times import Partition, PreviousTimes, PreviousTimesInOrder
 from sluicegate.validation.validated_request import ValidatedRequest
 
-ExpectedTimes = Mapping[Spot, tuple[Partition, int]]
+ExpectedTimes = Mapping[PartitionKey, tuple[Partition, int]]
 """The times (ms) of the batches of one request."""
 
 
@@ -28,10 +28,10 @@ class StoredTimes:
 
     def expect(self, request: ProduceRequest, validated: ValidatedRequest) -> ExpectedTimes:
         """Return the times of a request that is forwarded now, for `responded`."""
-        times: dict[Spot, tuple[Partition, int]] = {}
+        times: dict[PartitionKey, tuple[Partition, int]] = {}
         for (t, p), (partition, time) in validated.times.items():
             topic = request.topics[t]
-            times[Spot(key_of(topic), topic.partitions[p].index)] = partition, time
+            times[PartitionKey(key_of(topic), topic.partitions[p].index)] = partition, time
         self._under_way.update(partition for partition, _ in times.values())
         return times
 
@@ -42,7 +42,7 @@ class StoredTimes:
         else:
             callback(None)
 
-    def responded(self, times: ExpectedTimes, client_errors: Mapping[Spot, ClientError]) -> None:
+    def responded(self, times: ExpectedTimes, client_errors: Mapping[PartitionKey, ClientError]) -> None:
         """Store the times of the batches that the broker has stored."""
         for spot, ((topic, index), time) in times.items():
             error = client_errors.get(spot)

@@ -27,11 +27,11 @@ _FIRST_WIDE, _FIRST_PATTERNS, _FIRST_RANDOM = 1000, 2000, 10_000
 _TEXTS: dict[int, tuple[str, Callable[[], str]]] = {
     1: ("JSON", lambda: costly.enum_of(249)),
     2: ("JSON", lambda: costly.enum_of(5_000)),
-    3: ("JSON", lambda: costly.one_of(50)),
+    3: ("JSON", lambda: costly.schema_with_variants(50)),
     4: ("AVRO", lambda: costly.avro_chain(28)),
     5: ("AVRO", lambda: costly.avro_chain(32)),
-    6: ("JSON", lambda: costly.all_of_chain(20)),
-    7: ("JSON", lambda: costly.all_of_chain(24)),
+    6: ("JSON", lambda: costly.all_of_chain_schema(20)),
+    7: ("JSON", lambda: costly.all_of_chain_schema(24)),
     8: ("JSON", lambda: costly.patterns(1_500)),
     9: ("PROTOBUF", lambda: costly.messages(40_000)),
     10: ("JSON", lambda: json.dumps({"type": "array", "uniqueItems": True})),
@@ -55,7 +55,7 @@ def _text_of(schema_id: int) -> tuple[str, str] | None:
         return "JSON", json.dumps(RandomJson(schema_id).schema())
     if schema_id >= _FIRST_PATTERNS:
         return "JSON", costly.patterns(1_500, schema_id)
-    return ("JSON", costly.wide(schema_id)) if schema_id >= _FIRST_WIDE else None
+    return ("JSON", costly.wide_schema(schema_id)) if schema_id >= _FIRST_WIDE else None
 
 
 _REGISTRY = registry_of(_text_of, _RULE_SETS)

@@ -2,7 +2,7 @@
 
 from tests.bounds import hostile_batches as hostile
 from tests.bounds.case import Case, Ends, Extent, once
-from tests.bounds.frames import announced, good_batch, head, header, produce, request, short_string
+from tests.bounds.frames import announced, good_batch, header, produce, request, request_head, short_string
 
 GIANT = 104_857_600
 _SHORT = {"limits": {"frame_timeout_seconds": 1.5}}
@@ -41,7 +41,7 @@ def _announcements(name: str, first: bytes, connections: int = 12, **changes: ob
 def _giants_and_honest(amount: int, number: int) -> list[bytes]:
     """Six connections announce 100 MB; all others write one small batch."""
     if number < amount:
-        return [announced(GIANT, head(0, 9))]
+        return [announced(GIANT, request_head(0, 9))]
     return [produce(9, {b"attacked": [(0, good_batch(hostile.now()))]})]
 
 

@@ -120,15 +120,15 @@ class OneSchema:
 
     schema = known
 
-    def is_under(self, _schema_id: object, _subject: str) -> bool:
+    def is_registered_under(self, _schema_id: object, _subject: str) -> bool:
         return True
 
 
-def in_json(order: dict[str, Any]) -> bytes:
+def encode_json(order: dict[str, Any]) -> bytes:
     return json.dumps(order | {"at": "2027-01-15T08:00:00.250Z"}).encode()
 
 
-def in_avro(order: dict[str, Any]) -> bytes:
+def encode_avro(order: dict[str, Any]) -> bytes:
     out = BytesIO(_ID)
     out.seek(len(_ID))
     fastavro.schemaless_writer(out, _PARSED, order | {"at": _MILLIS})
@@ -176,7 +176,7 @@ OTHERS: dict[str, list[Any]] = {
 }
 
 
-def orders(count: int) -> Iterator[dict[str, Any]]:
+def generate_orders(count: int) -> Iterator[dict[str, Any]]:
     """Orders that differ from a good one in up to two fields."""
     random = Random(46)
     for _ in range(count):
@@ -184,12 +184,12 @@ def orders(count: int) -> Iterator[dict[str, Any]]:
         yield GOOD | {field: random.choice(OTHERS[field]) for field in changed}
 
 
-WRITTEN = {"json": in_json, "avro": in_avro, "protobuf": in_protobuf}
+WRITTEN = {"json": encode_json, "avro": encode_avro, "protobuf": in_protobuf}
 
 
 @pytest.fixture
 def rules(tmp_path: Path) -> Callable[[str], tuple[NamedRule, ...]]:
-    def of(form: str) -> tuple[NamedRule, ...]:
+    def rules_for_format(form: str) -> tuple[NamedRule, ...]:
         folder = tmp_path / form
         folder.mkdir()
         contract = of_fields(FIELDS).replace("format: json", f"format: {form}")
@@ -200,7 +200,7 @@ def rules(tmp_path: Path) -> Callable[[str], tuple[NamedRule, ...]]:
         assert made is not None
         return made.rules
 
-    return of
+    return rules_for_format
 
 
 def broken(rules: tuple[NamedRule, ...], value: bytes) -> set[str]:
@@ -212,9 +212,9 @@ def test_each_rule_has_the_same_verdict_in_each_format(rules: Callable[[str], tu
     of_json, of_avro, of_protobuf = rules("json"), rules("avro"), rules("protobuf")
     counts: Counter[str] = Counter()
 
-    for order in orders(500):
-        expected = broken(of_json, in_json(order))
-        assert broken(of_avro, in_avro(order)) == expected, order
+    for order in generate_orders(500):
+        expected = broken(of_json, encode_json(order))
+        assert broken(of_avro, encode_avro(order)) == expected, order
         assert broken(of_protobuf, in_protobuf(order)) == expected, order
         counts.update(expected)
 
@@ -241,5 +241,5 @@ def test_data_that_do_not_follow_their_schema_break_the_rules_about_it(
     made, good = rules(form), WRITTEN[form](GOOD)
 
     assert broken(made, good) == set()
-    for data in (good[:-3], b"no id", in_json(GOOD)):
+    for data in (good[:-3], b"no id", encode_json(GOOD)):
         assert broken(made, data) == {named.name for named in made}

@@ -10,7 +10,7 @@ from sluicegate.config.contracts.document import read_contract
 from tests.config.contracts.written import ORDERS, of_fields
 
 
-def test_values_are_those_of_the_standards_package(tmp_path: Path) -> None:
+def test_contract_values_equal_those_of_the_standards_package(tmp_path: Path) -> None:
     scalars = "[yes, 'yes', 12, '12', 0x1F, 1_000, 1.5, ~, null, '', Off, 1:30, 010]"
     text = of_fields(f"[{{name: a, examples: {scalars}}}]")
     (tmp_path / "c.yaml").write_text(text)
@@ -42,7 +42,7 @@ def test_values_are_those_of_the_standards_package(tmp_path: Path) -> None:
         ("version: 1.2.0", "version: [", "F:6: not YAML"),
     ],
 )
-def test_an_error_has_its_key_and_line(was: str, becomes: str, wrong: str, tmp_path: Path) -> None:
+def test_an_error_in_a_contract_has_its_key_and_line(was: str, becomes: str, wrong: str, tmp_path: Path) -> None:
     file = tmp_path / "c.yaml"
     file.write_text(ORDERS.replace(was, becomes, 1))
 

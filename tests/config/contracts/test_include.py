@@ -24,7 +24,7 @@ RULES = ["contract.schema", "contract.known-currency"]
         ("defaults: {owner: {team: platform}}", None, RULES, "orders-team"),
     ],
 )  # fmt: skip
-def test_a_contract_adds_rules_to_the_entry_that_decides_and_an_owner_if_it_has_none(
+def test_a_contract_adds_rules_to_the_deciding_entry_and_an_owner_if_it_has_none(
     entries: str, mode: str | None, rules: list[str], owner: str, tmp_path: Path
 ) -> None:
     loaded = load(tmp_path, f"contracts: '*.odcs.yaml'\n{entries}\n", orders_odcs=ORDERS)
@@ -35,7 +35,7 @@ def test_a_contract_adds_rules_to_the_entry_that_decides_and_an_owner_if_it_has_
     assert str(topic.owner).startswith(owner)
 
 
-def test_owners_are_the_entrys_then_the_files_then_the_contracts_then_the_items(tmp_path: Path) -> None:
+def test_the_owner_is_that_of_the_entry_the_file_the_contract_or_the_item_in_this_order(tmp_path: Path) -> None:
     without = ORDERS.replace("team: {name: orders-team}\n", "")
     item = "contracts: [{path: orders.odcs.yaml, owner: {team: item}}]\n"
     team = {"pay": "owner: {team: files}\ntopics: [{match: orders.v1}]"}
@@ -48,7 +48,7 @@ def test_owners_are_the_entrys_then_the_files_then_the_contracts_then_the_items(
     assert owner(item, without) == "item"
 
 
-def test_places_are_those_of_the_files_that_say_so(tmp_path: Path) -> None:
+def test_each_key_has_the_line_of_the_contract_or_configuration_that_sets_it(tmp_path: Path) -> None:
     text = "contracts: '*.odcs.yaml'\ntopics:\n  - {match: a}\n  - match: 'o*'\n    mode: observe\n"
     source = load(tmp_path, text, orders_odcs=ORDERS).source
 
@@ -80,7 +80,9 @@ def test_places_are_those_of_the_files_that_say_so(tmp_path: Path) -> None:
          "rule contract.schema uses registry main, and registries has none"),
     ],
 )  # fmt: skip
-def test_an_error_names_the_file_and_the_line(text: str, contract: str, wrong: str, tmp_path: Path) -> None:
+def test_an_error_in_contracts_names_the_file_and_the_line(
+    text: str, contract: str, wrong: str, tmp_path: Path
+) -> None:
     (problem,) = problems(tmp_path, f"{text}\n", c_odcs=contract, d_odcs=ORDERS)
 
     assert wrong in problem

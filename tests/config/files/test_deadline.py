@@ -55,7 +55,7 @@ def test_hanging_work_is_not_started_twice_and_later_calls_do_not_wait(disk: Dis
         within_deadline("b", disk.read, -LONG)  # only the deadline of the hanging call matters
 
 
-def test_when_it_is_back_it_is_read_again(disk: Disk) -> None:
+def test_a_file_is_read_again_after_its_file_system_recovers(disk: Disk) -> None:
     with pytest.raises(FileUnreadable):
         within_deadline("c", disk.read, SOON)
     disk.back.set()
@@ -81,7 +81,7 @@ def test_the_number_of_hanging_calls_is_limited(disk: Disk) -> None:
     assert within_deadline(("d", MOST_HANGING), lambda: "free") == "free"
 
 
-def test_errors_of_the_work_are_raised() -> None:
+def test_within_deadline_raises_the_errors_of_the_read() -> None:
     def fail() -> None:
         raise TimeoutError("of the work's own")
 

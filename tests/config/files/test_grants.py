@@ -122,7 +122,7 @@ def test_a_list_that_an_item_does_not_allow_is_an_error(tmp_path: Path, items: s
     assert any(each.startswith(problem) for each in found), found
 
 
-def test_a_quota_behind_one_of_the_operator_is_a_warning(tmp_path: Path) -> None:
+def test_a_team_quota_that_an_operator_quota_precedes_is_a_warning(tmp_path: Path) -> None:
     own = "quotas: [{name: all, topic: '*', bytes_per_second: 9}]\n"
 
     (warning,) = load(tmp_path, ALLOWED + own, pay="quotas: [{name: pay, topic: ledger, bytes_per_second: 1}]").warnings

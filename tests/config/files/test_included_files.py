@@ -139,7 +139,7 @@ def test_a_file_by_name_is_kept_and_one_that_never_was_there_is_an_error(tmp_pat
         folder.read()
 
 
-def test_a_link_whose_target_vanished_counts_as_vanished(folder: Folder) -> None:
+def test_a_link_with_a_missing_target_counts_as_vanished(folder: Folder) -> None:
     """kubelet removes the links of removed keys after the folder that they lead to."""
     (folder.policies / "a.yaml").rename(folder.policies.parent / "target")
     (folder.policies / "a.yaml").symlink_to("../target")

@@ -17,7 +17,7 @@ def main(tmp_path: Path) -> Path:
     return tmp_path / "sluicegate.yaml"
 
 
-def given(main: Path, text: str, **files: str) -> Loaded:
+def load_files(main: Path, text: str, **files: str) -> Loaded:
     """`files` by the stems of their names."""
     main.write_text(SMALLEST + text)
     for stem, content in files.items():
@@ -27,12 +27,12 @@ def given(main: Path, text: str, **files: str) -> Loaded:
 
 def problems(main: Path, text: str, **files: str) -> list[str]:
     with pytest.raises(ConfigError) as caught:
-        given(main, text, **files)
+        load_files(main, text, **files)
     return [str(problem).replace(str(main.parent), "F") for problem in caught.value.problems]
 
 
 def test_entries_follow_the_main_files_in_order_of_file_names(main: Path) -> None:
-    loaded = given(
+    loaded = load_files(
         main,
         "topic_files: policies/*.yaml\ntopics: [{match: own}]\n",
         b="topics:\n  - match: b1\n  - match: b2\n",
@@ -42,9 +42,9 @@ def test_entries_follow_the_main_files_in_order_of_file_names(main: Path) -> Non
     assert [topic.match for topic in loaded.config.topics] == ["own", "a", "b1", "b2"]
 
 
-def test_the_configurations_own_entry_has_the_first_word_and_its_defaults_the_last(main: Path) -> None:
+def test_main_file_entries_precede_topic_files_and_defaults_apply_last(main: Path) -> None:
     rulebook = rulebook_of(
-        given(
+        load_files(
             main,
             f"defaults: {{{BEFORE}: 7}}\ntopic_files: policies/*.yaml\ntopics: [{{match: pay*, mode: reject}}]\n",
             team=f"topics: [{{match: payments, mode: observe}}, {{match: orders, {BEFORE}: 5}}]",
@@ -55,8 +55,8 @@ def test_the_configurations_own_entry_has_the_first_word_and_its_defaults_the_la
     assert [rulebook.of(topic).before_max_ms for topic in ("orders", "else")] == [5, 7]
 
 
-def test_several_patterns_and_names_is_full_in_their_order_and_each_file_once(main: Path) -> None:
-    loaded = given(
+def test_topic_files_are_read_in_the_order_of_their_patterns_each_once(main: Path) -> None:
+    loaded = load_files(
         main,
         "topic_files: [policies/z.yaml, policies/*.yaml]\n",
         a="topics: [{match: a}]",
@@ -66,8 +66,8 @@ def test_several_patterns_and_names_is_full_in_their_order_and_each_file_once(ma
     assert [topic.match for topic in loaded.config.topics] == ["z", "a"]
 
 
-def test_the_file_itself_is_none_of_them(main: Path) -> None:
-    assert given(main, "topic_files: '*.yaml'\ntopics: [{match: own}]\n").config.topics[0].match == "own"
+def test_a_topic_files_pattern_does_not_include_the_configuration_itself(main: Path) -> None:
+    assert load_files(main, "topic_files: '*.yaml'\ntopics: [{match: own}]\n").config.topics[0].match == "own"
 
 
 def test_an_error_names_file_key_and_line(main: Path) -> None:
@@ -84,7 +84,7 @@ def test_an_error_names_file_key_and_line(main: Path) -> None:
     ]
 
 
-def test_keys_that_such_a_file_may_not_have_are_errors(main: Path) -> None:
+def test_topic_files_with_other_keys_or_invalid_yaml_are_errors(main: Path) -> None:
     assert problems(
         main,
         "topic_files: [policies/*.yaml, policies/missing.yaml]\n",
@@ -101,7 +101,7 @@ def test_keys_that_such_a_file_may_not_have_are_errors(main: Path) -> None:
 
 
 def test_a_pattern_covered_by_another_file_is_reported_with_both_places(main: Path) -> None:
-    (warning,) = given(
+    (warning,) = load_files(
         main,
         "topic_files: policies/*.yaml\n",
         a="topics:\n  - match: 'orders*'\n",
@@ -113,17 +113,17 @@ def test_a_pattern_covered_by_another_file_is_reported_with_both_places(main: Pa
     assert f"{folder}/a.yaml:2)" in warning
 
 
-def test_a_pattern_that_leads_to_no_file_is_worth_a_word(main: Path) -> None:
-    (warning,) = given(main, "topic_files: policies/*.yml\n").warnings
+def test_a_topic_files_pattern_without_a_match_is_a_warning(main: Path) -> None:
+    (warning,) = load_files(main, "topic_files: policies/*.yml\n").warnings
 
     assert warning == f"{main}:3: topic_files {main.parent}/policies/*.yml matches no file"
 
 
 def test_an_empty_file_has_no_topics(main: Path) -> None:
-    assert given(main, "topic_files: policies/*.yaml\n", a="", b="topics:\n").config.topics == ()
+    assert load_files(main, "topic_files: policies/*.yaml\n", a="", b="topics:\n").config.topics == ()
 
 
-def test_neither_files_without_end_nor_large_ones_are_read(main: Path) -> None:
+def test_topic_files_above_16_mib_are_rejected(main: Path) -> None:
     (main.parent / "policies" / "big.yaml").write_bytes(b"#" * (17 << 20))
 
     (problem,) = problems(main, "topic_files: policies/*.yaml\n")
@@ -158,7 +158,7 @@ SCOPED = 'topic_files: [{path: "policies/pay*.yaml", topics: ["payments.*", ledg
 
 
 def test_entries_within_the_scope_of_their_file_apply_and_files_without_a_scope_may_name_any_topic(main: Path) -> None:
-    loaded = given(
+    loaded = load_files(
         main,
         SCOPED,
         pay="topics: [{match: payments.eu, quarantine: payments.dead}, {match: '/payments\\.[a-z]+/'}]",
@@ -189,7 +189,7 @@ def test_an_entry_beyond_the_scope_of_its_file_is_an_error_with_the_line_to_writ
     ]
 
 
-def test_every_item_that_leads_to_a_file_limits_it(main: Path) -> None:
+def test_the_scopes_of_all_items_that_match_a_file_apply(main: Path) -> None:
     (problem,) = problems(
         main,
         "topic_files: [policies/*.yaml, {path: policies/pay.yaml, topics: payments.*}]\n",
@@ -212,7 +212,7 @@ def test_every_item_that_leads_to_a_file_limits_it(main: Path) -> None:
         ("{topics: a}", "topic_files[0].path: this key is required"),
     ],
 )
-def test_a_scope_that_is_none_is_an_error(main: Path, item: str, problem: str) -> None:
+def test_an_invalid_scope_of_a_topic_file_is_an_error(main: Path, item: str, problem: str) -> None:
     found = problems(main, f"topic_files: [{item}]\n", pay="topics: [{match: a}]")
 
     assert any(f": {problem}" in each for each in found), found
@@ -221,13 +221,13 @@ def test_a_scope_that_is_none_is_an_error(main: Path, item: str, problem: str) -
 def test_wildcards_leave_out_files_of_test_cases(main: Path) -> None:
     cases = {"a.test": "cases: []", "a": "topics: [{match: a}]"}
 
-    assert [topic.match for topic in given(main, "topic_files: policies/*.yaml\n", **cases).config.topics] == ["a"]
+    assert [topic.match for topic in load_files(main, "topic_files: policies/*.yaml\n", **cases).config.topics] == ["a"]
     (problem,) = problems(main, "topic_files: policies/a.test.yaml\n", **cases)
     assert "only topics and owner are allowed" in problem
 
 
 def test_the_owner_is_that_of_the_entry_then_of_its_file_then_of_the_item(main: Path) -> None:
-    loaded = given(
+    loaded = load_files(
         main,
         "defaults: {owner: {team: platform}}\n"
         "topic_files: [{path: policies/a*.yaml, owner: {team: item}}, policies/*.yaml]\n"

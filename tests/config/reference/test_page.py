@@ -9,7 +9,7 @@ from sluicegate.config.section import described, section
 ROOT = Path(__file__).parents[3]
 
 
-def test_the_page_is_the_models() -> None:
+def test_the_configuration_page_is_generated_from_the_model() -> None:
     written = (ROOT / "docs" / "configuration.md").read_text()
 
     command = ".venv/bin/python -m sluicegate.config.reference.page > docs/configuration.md"
@@ -42,5 +42,5 @@ def test_a_forgotten_description_is_noticed() -> None:
     assert [words.partition(" has no")[0].rpartition(" ")[2] for words in undescribed(_Half)] == ["_Half.forgotten"]
 
 
-def test_the_readme_leads_there() -> None:
+def test_the_readme_links_to_the_configuration_page() -> None:
     assert "docs/configuration.md" in (ROOT / "README.md").read_text()

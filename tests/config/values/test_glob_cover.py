@@ -107,5 +107,5 @@ def test_a_pattern_that_may_match_other_topics_is_not_within_the_scope(scope: st
     assert not is_within(pattern, ["orders", scope])
 
 
-def test_nothing_is_within_no_scope() -> None:
+def test_no_pattern_is_within_an_empty_scope() -> None:
     assert not is_within("a", [])

@@ -6,7 +6,7 @@ from base64 import b64decode, b64encode
 import pytest
 
 from sluicegate.config.values.principal_mapping import PrincipalMapping
-from tests.oracle.java_program import java_command, said_by
+from tests.oracle.java_program import java_command, run_java
 from tests.oracle.kafka_java import KAFKA_NEW, ROOT, kafka_folder
 
 ALICE = "CN=Alice Ärm,OU=ServiceUsers,O=Unknown,L=Unknown,ST=Unknown,C=SE"
@@ -61,7 +61,7 @@ def test_known_and_generated_rules_map_as_kafkas_own_mapper_does() -> None:
     cases = [(rules, subject) for rules in (*KNOWN, *generated(600)) for subject in SUBJECTS]
     lines = "".join("\t".join(b64encode(each.encode()).decode() for each in case) + "\n" for case in cases)
     program = java_command(kafka_folder(KAFKA_NEW), str(ROOT / "tests/oracle/PrincipalMapper.java"))
-    of_kafka = said_by(program, lines).splitlines()
+    of_kafka = run_java(program, lines).splitlines()
 
     taken = 0
     said_of: dict[str, set[str]] = {}

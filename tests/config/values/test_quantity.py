@@ -23,7 +23,7 @@ from tests.config.reading import SMALLEST, loaded, problems
         ("9223372036854775807", 9223372036854775807),
     ],
 )
-def test_durations_in_milliseconds(written: str, milliseconds: int) -> None:
+def test_timestamp_bounds_accept_milliseconds_or_a_unit(written: str, milliseconds: int) -> None:
     assert loaded(
         SMALLEST + f"defaults: {{message.timestamp.before.max.ms: {written}}}"
     ).config.defaults.before_max_ms == (milliseconds)
@@ -32,7 +32,7 @@ def test_durations_in_milliseconds(written: str, milliseconds: int) -> None:
 @pytest.mark.parametrize(
     ("written", "seconds"), [("30", 30), ("1.5", 1.5), ("2min", 120), ("500ms", 0.5), ("1h", 3600), ("'5s'", 5)]
 )
-def test_durations_in_seconds(written: str, seconds: float) -> None:
+def test_timeouts_accept_seconds_or_a_unit(written: str, seconds: float) -> None:
     assert loaded(SMALLEST + f"drain_timeout_seconds: {written}").config.drain_timeout_seconds == seconds
 
 
@@ -50,7 +50,7 @@ def test_durations_in_seconds(written: str, seconds: float) -> None:
         ("2000B", 2000),
     ],
 )
-def test_sizes(written: str, size: int) -> None:
+def test_sizes_accept_bytes_or_a_unit(written: str, size: int) -> None:
     text = SMALLEST + f"limits: {{max_decompressed_bytes: {written}}}"
 
     assert loaded(text).config.limits.max_decompressed_bytes == size
@@ -76,18 +76,18 @@ def test_sizes(written: str, size: int) -> None:
         "1" * 39 + "d",
     ],
 )
-def test_invalid_durations(written: str) -> None:
+def test_rejects_invalid_timestamp_bounds(written: str) -> None:
     (problem,) = problems(SMALLEST + f"defaults: {{message.timestamp.before.max.ms: '{written}'}}")
 
     assert "expected milliseconds or a duration with a unit" in problem
 
 
 @pytest.mark.parametrize("written", ["0", "-5", "1e999", ".inf", "100000000d", "0.0001"])
-def test_invalid_timeouts(written: str) -> None:
+def test_rejects_invalid_timeouts(written: str) -> None:
     assert len(problems(SMALLEST + f"drain_timeout_seconds: {written}")) == 1
 
 
-def test_addresses_may_be_one_text() -> None:
+def test_bootstrap_addresses_may_be_one_comma_separated_text() -> None:
     text = SMALLEST.replace("['h:1']", "'a:1, [::1]:2,'")
 
     assert loaded(text).config.upstream.bootstrap == (HostPort("a", 1), HostPort("::1", 2))
@@ -95,7 +95,7 @@ def test_addresses_may_be_one_text() -> None:
     assert both == (HostPort("::1", 9092), HostPort("b", 2))
 
 
-def test_items_is_full_in_their_order() -> None:
+def test_list_items_from_the_environment_keep_their_order() -> None:
     variables = {f"SLUICEGATE__TOPICS__{i}__MATCH": f"t{i}" for i in range(12)}
 
     assert [topic.match for topic in loaded(SMALLEST, **variables).config.topics] == [f"t{i}" for i in range(12)]

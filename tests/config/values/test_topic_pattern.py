@@ -57,7 +57,7 @@ def test_globs_match_like_fnmatch(glob: str, names: list[str]) -> None:
         ("", "empty pattern", ""),
     ],
 )
-def test_an_unsupported_pattern_has_advice(pattern: str, reason: str, advice: str) -> None:
+def test_an_unsupported_pattern_is_an_error_with_advice(pattern: str, reason: str, advice: str) -> None:
     with pytest.raises(ValueError) as raised:
         regular_expression_of(pattern)
 
@@ -67,7 +67,7 @@ def test_an_unsupported_pattern_has_advice(pattern: str, reason: str, advice: st
     assert len(str(raised.value)) < 500
 
 
-def test_a_pattern_that_backtracks_elsewhere_takes_no_time() -> None:
+def test_a_backtracking_topic_pattern_is_matched_in_linear_time() -> None:
     compiled = re2.compile(regular_expression_of("/(a*)*(a|aa)*b/"), options())
     started = perf_counter()
 
@@ -79,5 +79,5 @@ def test_a_pattern_that_backtracks_elsewhere_takes_no_time() -> None:
 @pytest.mark.parametrize(
     ("match", "name"), [("orders.eu", "orders.eu"), ("o*", None), ("/orders/", None), ("[a", None)]
 )
-def test_a_glob_without_wildcards_is_a_name(match: str, name: str | None) -> None:
+def test_a_glob_without_wildcards_is_an_exact_name(match: str, name: str | None) -> None:
     assert exact_name_of(match) == name

@@ -23,12 +23,12 @@ def schemas() -> list[tuple[str, MessageSchema]]:
     return [(schema.name, schema) for schema in found]
 
 
-def says(parsed: Any, expected: Any) -> bool:
+def has_expected_values(parsed: Any, expected: Any) -> bool:
     """Return whether a parsed value has all expected values; it may also have fields with defaults."""
     if isinstance(expected, dict):
-        return all(name in parsed and says(parsed[name], value) for name, value in expected.items())
+        return all(name in parsed and has_expected_values(parsed[name], value) for name, value in expected.items())
     if isinstance(expected, list):
-        return len(parsed) == len(expected) and all(map(says, parsed, expected))
+        return len(parsed) == len(expected) and all(map(has_expected_values, parsed, expected))
     return bool(parsed == expected)
 
 
@@ -59,7 +59,9 @@ def test_kafka_reads_what_we_write_and_we_read_what_kafka_writes(release: str) -
         theirs, understood = result
         assert theirs == ours, f"{where}: Kafka writes other bytes"
         assert understood == message.kafka, f"{where}: Kafka understands something else"
-        assert says(schema.parse(theirs, version), message.ours), f"{where}: we understand something else"
+        assert has_expected_values(schema.parse(theirs, version), message.ours), (
+            f"{where}: we understand something else"
+        )
 
 
 def test_every_module_with_messages_is_compared() -> None:

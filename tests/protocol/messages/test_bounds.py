@@ -79,7 +79,7 @@ def test_bytes_after_the_end_of_a_tagged_field_are_malformed() -> None:
         (FETCH_RESPONSE, 12, bytes(10) + b"\xff\xff\xff\xff\x0f"),
     ],
 )
-def test_other_claims_are_malformed(schema: MessageSchema, version: int, body: bytes) -> None:
+def test_a_count_or_length_beyond_the_message_is_malformed(schema: MessageSchema, version: int, body: bytes) -> None:
     with pytest.raises(MalformedMessage):
         schema.parse(body, version)
 

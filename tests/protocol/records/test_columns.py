@@ -16,7 +16,7 @@ HEADERS = st.lists(st.tuples(st.binary(max_size=9), st.none() | st.binary(max_si
 RECORDS = st.lists(st.builds(Rec, INT64, BYTES, BYTES, HEADERS.map(tuple)), min_size=1, max_size=6)
 
 
-class Read:
+class ReadColumns:
     """A payload, read into columns with room for as many records as `room` says."""
 
     def __init__(self, payload: bytes, count: int, base_timestamp: int, base_offset: int = 0) -> None:
@@ -36,7 +36,7 @@ def payload_of(records: list[Rec]) -> bytes:
 
 @given(RECORDS, st.integers(0, 2**62))
 def test_columns_equal_the_written_records(records: list[Rec], base_offset: int) -> None:
-    found = Read(payload_of(records), len(records), records[0].timestamp, base_offset)
+    found = ReadColumns(payload_of(records), len(records), records[0].timestamp, base_offset)
 
     assert found.read == len(records)
     for row, rec in enumerate(records):
@@ -53,14 +53,14 @@ def test_a_cut_payload_is_reported_at_its_position(records: list[Rec], data: st.
     whole = payload_of(records)
     size = data.draw(st.integers(0, len(whole) - 1))
 
-    found = Read(whole[:size], len(records), records[0].timestamp)
+    found = ReadColumns(whole[:size], len(records), records[0].timestamp)
 
     ends = [len(payload_of(records[: i + 1])) for i in range(len(records))]
     assert found.read == sum(end <= size for end in ends)
 
 
 @given(st.lists(BYTES, min_size=1, max_size=8), st.integers(0, 5))
-def test_bytes_are_concatenated(pieces: list[bytes | None], filled: int) -> None:
+def test_byte_columns_concatenate_their_values(pieces: list[bytes | None], filled: int) -> None:
     data, starts, sizes = b"??", array("q"), array("q")
     for piece in pieces:
         starts.append(len(data))
@@ -81,9 +81,9 @@ def test_bytes_are_concatenated(pieces: list[bytes | None], filled: int) -> None
 
 
 @given(HEADERS, st.data())
-def test_cut_headers_are_broken(headers: list[tuple[bytes, bytes | None]], data: st.DataObject) -> None:
+def test_truncated_headers_are_not_read(headers: list[tuple[bytes, bytes | None]], data: st.DataObject) -> None:
     rec = Rec(0, b"", b"", tuple(headers))
-    found = Read(payload_of([rec]), 1, 0)
+    found = ReadColumns(payload_of([rec]), 1, 0)
     start, size = found.rows[6][0], found.rows[7][0]
     cut = data.draw(st.integers(0, size - 1))
 
@@ -96,7 +96,7 @@ HEADERS = st.lists(st.tuples(st.binary(max_size=5), BYTES), max_size=3)
 
 
 @given(st.lists(st.builds(Rec, TIMES, BYTES, BYTES, HEADERS), min_size=1, max_size=30))
-def test_totals_equal_those_of_the_records(records: list[Rec]) -> None:
+def test_totals_of_a_batch_equal_those_of_its_records(records: list[Rec]) -> None:
     data = memoryview(batch(records))
     header = RecordBatch(data, 0, len(data))
 

@@ -12,14 +12,14 @@ from sluicegate.protocol.records.codecs.decompression_budget import (
     OverLimit,
     PayloadLimits,
 )
-from sluicegate.protocol.records.contents import MOST_HEADERS, RecordContents, Wanted
+from sluicegate.protocol.records.contents import MOST_HEADERS, RecordContents, WantedParts
 from sluicegate.protocol.records.message_contents import MessageContents
 from sluicegate.protocol.records.message_set import read_message
 from sluicegate.protocol.records.record_batch import HEADER_BYTES, RecordBatch
 from tests.wire.batches import CODECS, NONE, Rec, batch, message, wrapper
 
 NOW = 1_800_000_000_000
-ALL = Wanted(True, True, True, 1 << 20)
+ALL = WantedParts(True, True, True, 1 << 20)
 Found = tuple[int, int, bytes | None, bytes | None, tuple[tuple[bytes, bytes | None], ...]]
 
 
@@ -28,7 +28,7 @@ def budget(most_held: int = 1 << 62) -> DecompressionBudget:
 
 
 def read(
-    data: bytes, wanted: Wanted = ALL, given: DecompressionBudget | None = None, most_piece_bytes: int = 64 * 1024
+    data: bytes, wanted: WantedParts = ALL, given: DecompressionBudget | None = None, most_piece_bytes: int = 64 * 1024
 ) -> list[Found]:
     given = given or budget()
     view = memoryview(data)
@@ -51,18 +51,18 @@ def read(
     return found
 
 
-def made(seed: int, count: int = 300) -> list[Rec]:
+def random_records(seed: int, count: int = 300) -> list[Rec]:
     chance = random.Random(seed)
 
-    def some(most: int) -> bytes | None:
+    def random_bytes(most: int) -> bytes | None:
         return None if chance.random() < 0.2 else chance.randbytes(chance.randrange(most))
 
     return [
         Rec(
             NOW + chance.randrange(-(10**6), 10**6),
-            some(40),
-            some(chance.choice((10, 2000))),
-            [(chance.randbytes(4), some(30)) for _ in range(chance.choice((0, 0, 3)))],
+            random_bytes(40),
+            random_bytes(chance.choice((10, 2000))),
+            [(chance.randbytes(4), random_bytes(30)) for _ in range(chance.choice((0, 0, 3)))],
         )
         for _ in range(count)
     ]
@@ -75,7 +75,7 @@ def size_of(data: bytes | None) -> int:
 @pytest.mark.parametrize("codec", list(CODECS))
 @pytest.mark.parametrize("most_piece_bytes", [7, 1000, 1 << 20])
 def test_extracted_contents_equal_the_written_ones(codec: str, most_piece_bytes: int) -> None:
-    records = made(most_piece_bytes)
+    records = random_records(most_piece_bytes)
 
     found = read(batch(records, CODECS[codec]), most_piece_bytes=most_piece_bytes)
 
@@ -83,12 +83,12 @@ def test_extracted_contents_equal_the_written_ones(codec: str, most_piece_bytes:
 
 
 def test_only_wanted_parts_are_extracted_with_their_sizes() -> None:
-    records = made(1)
+    records = random_records(1)
     data = batch(records, CODECS["lz4"])
 
-    sizes = read(data, Wanted(False, False, False, 0), most_piece_bytes=100)
+    sizes = read(data, WantedParts(False, False, False, 0), most_piece_bytes=100)
     assert sizes == [(r.timestamp, size_of(r.key), None, None, ()) for r in records]
-    keys = read(data, Wanted(True, False, False, 1 << 20), most_piece_bytes=100)
+    keys = read(data, WantedParts(True, False, False, 1 << 20), most_piece_bytes=100)
     assert [key for _, _, key, _, _ in keys] == [r.key for r in records]
 
 
@@ -100,10 +100,10 @@ def test_timestamps_overflow_like_javas() -> None:
 def test_a_part_that_spans_pieces_is_bounded() -> None:
     data = batch([Rec(NOW, b"k", bytes(50_000))], CODECS["lz4"])
     with pytest.raises(OverLimit):
-        read(data, Wanted(True, True, True, 49_999), most_piece_bytes=10_000)
+        read(data, WantedParts(True, True, True, 49_999), most_piece_bytes=10_000)
 
 
-def test_a_large_value_is_not_extracted_where_it_may_not_be_held() -> None:
+def test_a_large_value_is_not_extracted_on_the_event_loop() -> None:
     with pytest.raises(OutOfTime):
         read(batch([Rec(NOW, b"k", bytes(70_000))]), given=budget(64 * 1024))
 
@@ -115,7 +115,7 @@ def test_headers_beyond_the_limit_are_counted_and_not_extracted() -> None:
 
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4"])
-def test_messages_of_old_sets(magic: int, codec: str) -> None:
+def test_contents_of_old_message_sets_equal_the_written_ones(magic: int, codec: str) -> None:
     wanted = [(b"k", b"v" * 500), (None, b"x"), (b"", None)]
     times = [NOW, NOW + 1, NOW + 2]
     plain = [

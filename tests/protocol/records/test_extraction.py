@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Abandoned, DecompressionBudget, PayloadLimits
-from sluicegate.protocol.records.contents import RECORD_BYTES, Taken, TooMuch, WhyTaken, take_records
+from sluicegate.protocol.records.contents import RECORD_BYTES, TakenRecords, TooMuch, WhyTaken, take_records
 from sluicegate.protocol.records.record_batch import HEADER_BYTES, RecordBatch
 from tests.wire.batches import CODECS, NONE, Rec, batch
 
@@ -21,9 +21,9 @@ RECORDS = st.lists(
 UNBOUNDED = 1 << 40
 
 
-def taken(
+def extract(
     data: bytes, wanted: WhyTaken, most: int = UNBOUNDED, give_way: object = None, piece: int = 7
-) -> Taken | None:
+) -> TakenRecords | None:
     head = RecordBatch(memoryview(data), 0, len(data))
     budget = DecompressionBudget(UNBOUNDED, 0, give_way or (lambda: None))
     count, base = head.record_count, head.base_timestamp
@@ -39,7 +39,7 @@ def taken(
 @pytest.mark.parametrize("codec", CODECS)
 @given(records=RECORDS, places=st.sets(st.integers(0, 9)))
 def test_wanted_records_are_extracted_unchanged(codec: str, records: list[Rec], places: set[int]) -> None:
-    found = taken(batch(records, CODECS[codec]), lambda index, _time, _key: "why" if index in places else None)
+    found = extract(batch(records, CODECS[codec]), lambda index, _time, _key: "why" if index in places else None)
 
     assert found is not None
     assert [(r.index, r.timestamp, r.why, r.key, r.value, r.headers) for r in found.records] == [
@@ -48,10 +48,10 @@ def test_wanted_records_are_extracted_unchanged(codec: str, records: list[Rec], 
 
 
 @given(records=RECORDS)
-def test_it_returns_each_records_time_and_key_size(records: list[Rec]) -> None:
+def test_extraction_passes_each_records_time_and_key_size(records: list[Rec]) -> None:
     seen: list[tuple[int, int, int]] = []
 
-    taken(batch(records), lambda *about: seen.append(about))
+    extract(batch(records), lambda *about: seen.append(about))
 
     assert seen == [(i, r.timestamp, -1 if r.key is None else len(r.key)) for i, r in enumerate(records)]
 
@@ -59,29 +59,29 @@ def test_it_returns_each_records_time_and_key_size(records: list[Rec]) -> None:
 def test_memory_is_checked_before_it_is_allocated() -> None:
     data = batch([Rec(1, b"k", bytes(1000), [(b"h", bytes(500))])] * 3)
 
-    found = taken(data, lambda *_: "why")
+    found = extract(data, lambda *_: "why")
 
     assert found is not None
     assert found.size > 3 * (1500 + RECORD_BYTES)
     with pytest.raises(TooMuch):
-        taken(data, lambda *_: "why", most=found.size - 1)
-    assert taken(data, lambda *_: "why", most=found.size) is not None
-    assert taken(data, lambda *_: None, most=0) is not None
+        extract(data, lambda *_: "why", most=found.size - 1)
+    assert extract(data, lambda *_: "why", most=found.size) is not None
+    assert extract(data, lambda *_: None, most=0) is not None
 
 
-def test_it_gives_way_and_may_be_abandoned() -> None:
+def test_extraction_can_be_abandoned() -> None:
     def left() -> None:
         raise Abandoned
 
     with pytest.raises(Abandoned):
-        taken(batch([Rec(1, b"k", bytes(1000))] * 1000), lambda *_: None, give_way=left)
+        extract(batch([Rec(1, b"k", bytes(1000))] * 1000), lambda *_: None, give_way=left)
 
 
 @pytest.mark.parametrize("codec", CODECS)
 @given(records=RECORDS, at=st.integers(0, 10_000))
-def test_invalid_records_give_none(codec: str, records: list[Rec], at: int) -> None:
+def test_extraction_from_truncated_records_returns_none(codec: str, records: list[Rec], at: int) -> None:
     """It never raises and never reads beyond the end."""
     whole = b"".join(batch(records)[HEADER_BYTES:] for _ in range(1))
     data = batch(records, CODECS[codec], payload=whole[: at % len(whole)])
 
-    assert taken(data, lambda *_: "why") is None
+    assert extract(data, lambda *_: "why") is None

@@ -83,11 +83,11 @@ class Rewritten:
             self.records = output.finished(writer.base_timestamp, writer.latest)
 
 
-def nothing(_record: RecordReader) -> None:
+def change_nothing(_record: RecordReader) -> None:
     """Change nothing."""
 
 
-def only(index: int, change: RecordChange) -> Ask:
+def change_record(index: int, change: RecordChange) -> Ask:
     return lambda record: change if record.index == index else None
 
 
@@ -149,7 +149,7 @@ def test_a_batch_with_a_changed_record_equals_one_sent_like_that(
     sent = batch(records, CODECS[codec], max_timestamp=base)
     expected = [expect(each) if i == index else each for i, each in enumerate(records)]
 
-    found = Rewritten(sent, only(index, change), piece=piece)
+    found = Rewritten(sent, change_record(index, change), piece=piece)
 
     assert found.records is not None
     plain = b"".join(record(each, i, base) for i, each in enumerate(expected))
@@ -162,14 +162,14 @@ def test_large_batches_are_compressed_in_pieces_that_are_one_payload(codec: str)
     sent = batch(records, CODECS[codec])
     expected = [replace(each, value=b"changed") if i == 2_000 else each for i, each in enumerate(records)]
 
-    found = Rewritten(sent, only(2_000, RecordChange(value=b"changed")))
+    found = Rewritten(sent, change_record(2_000, RecordChange(value=b"changed")))
 
     assert found.records is not None
     assert plain_of(found.records) == plain_of(batch(expected))
 
 
 @given(records=RECORDS)
-def test_each_record_is_asked_about_once_with_what_it_has(records: list[Rec]) -> None:
+def test_rewriting_passes_each_record_once_with_its_contents(records: list[Rec]) -> None:
     seen: list[object] = []
 
     def ask(read: RecordReader) -> RecordChange | None:
@@ -184,10 +184,10 @@ def test_each_record_is_asked_about_once_with_what_it_has(records: list[Rec]) ->
 
 @given(records=RECORDS)
 def test_without_a_change_nothing_is_written(records: list[Rec]) -> None:
-    assert Rewritten(batch(records), nothing).records is None
+    assert Rewritten(batch(records), change_nothing).records is None
 
 
-def test_only_watched_names_are_renamed() -> None:
+def test_only_the_watched_header_names_are_renamed() -> None:
     headers = [(b"w1", b"a"), (b"x", None), (b"w", b""), (b"w2", None), (b"w3", b"last")]
     found: list[bytes] = []
 
@@ -218,7 +218,7 @@ NOT_UNDERSTOOD = {
 
 @pytest.mark.parametrize("codec", list(CODECS))
 @pytest.mark.parametrize("piece", [1, WINDOW])
-@pytest.mark.parametrize("ask", [nothing, only(0, RecordChange(value=b""))])
+@pytest.mark.parametrize("ask", [change_nothing, change_record(0, RecordChange(value=b""))])
 @pytest.mark.parametrize("payload", NOT_UNDERSTOOD.values(), ids=list(NOT_UNDERSTOOD))
 def test_a_payload_that_is_not_exactly_its_records_is_not_rewritten(
     payload: bytes, ask: Ask, piece: int, codec: str
@@ -230,16 +230,16 @@ def test_a_payload_that_is_not_exactly_its_records_is_not_rewritten(
 @pytest.mark.parametrize("codec", list(CODECS))
 def test_a_batch_ends_as_soon_as_it_exceeds_its_size(codec: str) -> None:
     sent = batch([Rec(5, value=b"%d" % i * 100) for i in range(2_000)], CODECS[codec])
-    size = len(Rewritten(sent, only(0, RecordChange(value=b"v"))).records or b"")
+    size = len(Rewritten(sent, change_record(0, RecordChange(value=b"v"))).records or b"")
     asked: list[int] = []
 
     def ask(read: RecordReader) -> RecordChange:
         asked.append(read.index)
         return RecordChange(value=b"v" * 10_000 + b"%d" % read.index)
 
-    assert Rewritten(sent, only(0, RecordChange(value=b"v")), most=size).records is not None
+    assert Rewritten(sent, change_record(0, RecordChange(value=b"v")), most=size).records is not None
     with pytest.raises(BatchTooLarge):
-        Rewritten(sent, only(0, RecordChange(value=b"v")), most=size - 1)
+        Rewritten(sent, change_record(0, RecordChange(value=b"v")), most=size - 1)
     with pytest.raises(BatchTooLarge):
         Rewritten(sent, ask, most_plain=1_000_000)
     assert len(asked) < 200
@@ -251,14 +251,14 @@ def test_a_record_across_pieces_has_the_size_that_rules_accept(codec: str) -> No
     change = RecordChange(value=b"v")
 
     if CODECS[codec] == NONE:
-        assert Rewritten(sent, only(0, change), window=10).records is not None  # it is on the wire as it is
+        assert Rewritten(sent, change_record(0, change), window=10).records is not None  # it is on the wire as it is
         return
-    assert Rewritten(sent, only(0, change), piece=100, window=310).records is not None
+    assert Rewritten(sent, change_record(0, change), piece=100, window=310).records is not None
     with pytest.raises(OverLimit) as error:
-        Rewritten(sent, only(0, change), piece=100, window=300)
+        Rewritten(sent, change_record(0, change), piece=100, window=300)
     assert error.value.bound is PayloadLimit.WINDOW
 
 
-def test_a_large_record_is_for_a_thread() -> None:
+def test_a_large_record_is_not_rewritten_on_the_event_loop() -> None:
     with pytest.raises(OutOfTime):
-        Rewritten(batch([Rec(5, value=bytes(2_000))]), nothing, budget=free(most_held=1_000))
+        Rewritten(batch([Rec(5, value=bytes(2_000))]), change_nothing, budget=free(most_held=1_000))

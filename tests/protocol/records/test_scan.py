@@ -58,7 +58,7 @@ def payload(*records: Rec) -> bytes:
 
 
 @both
-def test_good_records(scan: Any) -> None:
+def test_a_scan_of_valid_records_finds_none_bad(scan: Any) -> None:
     data = payload(Rec(BASE), Rec(BASE + 5), Rec(BASE - 3))
 
     outcome, read, latest, bad = run(scan, data, 3, look_for=scan.OUT_OF_WINDOW, before=10, after=10)
@@ -68,7 +68,7 @@ def test_good_records(scan: Any) -> None:
 
 
 @both
-def test_the_window_is_inclusive(scan: Any) -> None:
+def test_timestamps_at_the_bounds_of_the_window_are_accepted(scan: Any) -> None:
     data = payload(Rec(BASE - 10), Rec(BASE - 11), Rec(BASE + 20), Rec(BASE + 21), Rec(-1))
 
     _, _, _, bad = run(scan, data, 5, look_for=scan.OUT_OF_WINDOW, before=10, after=20)
@@ -77,7 +77,7 @@ def test_the_window_is_inclusive(scan: Any) -> None:
 
 
 @both
-def test_null_keys(scan: Any) -> None:
+def test_only_null_keys_are_found_not_empty_ones(scan: Any) -> None:
     data = payload(Rec(BASE, key=None), Rec(BASE, key=b""), Rec(BASE, key=b"k", value=None))
 
     _, _, _, bad = run(scan, data, 3, look_for=scan.NULL_KEY)
@@ -86,7 +86,7 @@ def test_null_keys(scan: Any) -> None:
 
 
 @both
-def test_every_record_can_be_requested(scan: Any) -> None:
+def test_a_scan_returns_every_record_on_request(scan: Any) -> None:
     _, _, _, bad = run(scan, payload(Rec(BASE), Rec(BASE + 1, key=None, value=b"xyz")), 2, look_for=scan.EVERY_RECORD)
 
     found = [(0, scan.EVERY_RECORD, 0, 0, 1, 1), (1, scan.EVERY_RECORD, 1, 1, -1, 3)]
@@ -94,7 +94,7 @@ def test_every_record_can_be_requested(scan: Any) -> None:
 
 
 @both
-def test_outcomes(scan: Any) -> None:
+def test_a_scan_distinguishes_surplus_missing_and_broken_bytes(scan: Any) -> None:
     good = payload(Rec(BASE))
     assert run(scan, good + b"x", 1)[0] == scan.LEFT_OVER
     assert run(scan, good, 2)[0] == scan.RAN_OUT
@@ -144,7 +144,7 @@ def java(value: int) -> int:
     return (value + 2**63) % 2**64 - 2**63
 
 
-def rejects(time: int, before: int, after: int) -> bool:
+def is_rejected_by_kafka(time: int, before: int, after: int) -> bool:
     """LogValidator.validateTimestamp (Kafka 4): `now - time > before || time - now > after`, in longs that wrap."""
     return java(NOW - time) > before or java(time - NOW) > after
 
@@ -166,9 +166,12 @@ def test_each_rehearsed_bound_counts_its_rejections(
 
     found = [rehearsal.rejects((time - base) % 2**64) for time in times]
 
-    assert found == [rejects(time, before, after) for time in times]
+    assert found == [is_rejected_by_kafka(time, before, after) for time in times]
     assert rehearsal.counts == tuple(
-        [sum(rejects(time, bound, MAX) and java(NOW - time) > bound for time in times) for bound in befores]
+        [
+            sum(is_rejected_by_kafka(time, bound, MAX) and java(NOW - time) > bound for time in times)
+            for bound in befores
+        ]
         + [sum(java(time - NOW) > bound for time in times) for bound in afters]
     )
 

@@ -12,7 +12,7 @@ REJECTED = batch(
 )
 
 
-def test_it_has_no_record_and_a_broker_rejects_it() -> None:
+def test_a_stand_in_has_no_record_and_an_invalid_crc() -> None:
     made = memoryview(stand_in(memoryview(REJECTED)))
 
     assert next_batch_end(made, 0) == len(made) == 61
@@ -21,7 +21,7 @@ def test_it_has_no_record_and_a_broker_rejects_it() -> None:
     assert (header.record_count, header.last_offset_delta) == (0, -1)
 
 
-def test_it_has_the_fields_that_brokers_check_first() -> None:
+def test_a_stand_in_keeps_attributes_and_producer_state() -> None:
     header = RecordBatch(memoryview(stand_in(memoryview(REJECTED))), 0, 61)
 
     assert header.attributes == GZIP | TRANSACTIONAL
@@ -31,7 +31,7 @@ def test_it_has_the_fields_that_brokers_check_first() -> None:
 @pytest.mark.parametrize(
     "records", [b"", b"short", REJECTED[:30], message(1, b"v")], ids=["empty", "short", "cut", "old"]
 )
-def test_any_bytes_have_a_stand_in(records: bytes) -> None:
+def test_malformed_records_have_a_stand_in_too(records: bytes) -> None:
     assert len(stand_in(memoryview(records))) == 61
 
 
@@ -45,7 +45,7 @@ def test_the_part_that_breaks_a_request_is_found_and_kept() -> None:
     assert breaking_piece(memoryview(good + bytes(40)), _go_on) == bytes(17)
 
 
-def test_a_walk_over_many_batches_gives_way() -> None:
+def test_a_walk_over_many_batches_yields_regularly() -> None:
     pauses: list[None] = []
 
     assert breaking_piece(memoryview(batch([Rec(1)]) * 3000), lambda: pauses.append(None)) is None

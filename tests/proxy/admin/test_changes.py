@@ -16,7 +16,7 @@ from sluicegate.proxy.status.status import Status
 from tests.proxy.admin.test_enforcement_api import TOPICS
 
 
-async def changed(reload: Reload | None, query: str) -> tuple[int, Any]:
+async def change_response(reload: Reload | None, query: str) -> tuple[int, Any]:
     loop = asyncio.get_running_loop()
     changes = ProxyChanges(EnforcementApi(Enforcement(Status(), lambda _: None), TOPICS, loop), reload, loop)
     response = await asyncio.to_thread(changes.change, "/api/reload", query)
@@ -31,7 +31,7 @@ async def test_a_reload_returns_problems_and_missing_files(query: str, accepts: 
         asked.append(accepts_removed)
         return ReloadResult(["c.yaml:1: bad"], [MissingFile(Path("a.yaml"), ["orders"])])
 
-    assert await changed(reload, query) == (
+    assert await change_response(reload, query) == (
         200,
         {"outcome": "rejected", "problems": ["c.yaml:1: bad"], "missing": [{"file": "a.yaml", "topics": ["orders"]}]},
     )
@@ -43,11 +43,11 @@ async def test_other_parameters_are_rejected_and_change_nothing(query: str) -> N
     async def reload(accepts_removed: bool) -> ReloadResult:
         raise AssertionError(accepts_removed)
 
-    assert await changed(reload, query) == (400, "expected /api/reload or /api/reload?accept_removed=true\n")
+    assert await change_response(reload, query) == (400, "expected /api/reload or /api/reload?accept_removed=true\n")
 
 
 async def test_a_proxy_without_a_file_has_nothing_to_reload() -> None:
-    status, text = await changed(None, "")
+    status, text = await change_response(None, "")
     assert (status, "--config" in text) == (409, True)
 
 
@@ -59,6 +59,6 @@ async def test_a_long_reload_is_reported_as_under_way(monkeypatch: pytest.Monkey
         await released.wait()
         return ReloadResult()
 
-    status, found = await changed(reload, "")
+    status, found = await change_response(reload, "")
     released.set()
     assert (status, found["outcome"]) == (200, "under way")

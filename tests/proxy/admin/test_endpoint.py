@@ -62,7 +62,7 @@ def get(url: str) -> tuple[int, str]:
             return error.code, error.read().decode()
 
 
-def test_pages(admin: tuple[str, AdminServer, Status]) -> None:
+def test_the_admin_endpoint_serves_health_readiness_and_metrics(admin: tuple[str, AdminServer, Status]) -> None:
     url, _, status = admin
 
     assert get(url + "/livez") == (200, "ok\n")
@@ -82,7 +82,7 @@ def connected(server: AdminServer, host: str = "127.0.0.1") -> socket.socket:
     return socket.create_connection((host, server.port), _PATIENCE_SECONDS)
 
 
-def said(connection: socket.socket) -> bytes:
+def read_to_end(connection: socket.socket) -> bytes:
     """All that comes until the end of the connection, however it ends."""
     told = b""
     try:
@@ -124,14 +124,14 @@ def test_metrics_have_the_requested_format(server: AdminServer) -> None:
 def test_head_has_no_body_and_other_methods_are_rejected(server: AdminServer) -> None:
     with connected(server) as connection:
         connection.sendall(b"HEAD /livez HTTP/1.1\r\nHost: x\r\n\r\n")
-        head, _, body = said(connection).partition(b"\r\n\r\n")
+        head, _, body = read_to_end(connection).partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 200 OK\r\n")
     assert b"Content-Length: 3" in head
     assert body == b""
     for method in (b"POST", b"DELETE", b"OPTIONS", b"X"):
         with connected(server) as connection:
             connection.sendall(method + b" /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello")
-            told = said(connection)
+            told = read_to_end(connection)
         assert told.startswith(b"HTTP/1.1 405 Method Not Allowed\r\n")
         assert b"Allow: GET, HEAD" in told
 
@@ -154,7 +154,7 @@ def test_invalid_http_is_rejected_or_closed(
 ) -> None:
     with connected(server) as connection:
         connection.sendall(data)
-        told = said(connection)
+        told = read_to_end(connection)
 
     assert told == b"" or told.startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 431 "))
     assert alive(server)
@@ -164,7 +164,7 @@ def test_invalid_http_is_rejected_or_closed(
 def test_of_pipelined_requests_the_first_gets_a_response(server: AdminServer) -> None:
     with connected(server) as connection:
         connection.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n" * 50)
-        assert said(connection).count(b"HTTP/1.1 200 OK") == 1
+        assert read_to_end(connection).count(b"HTTP/1.1 200 OK") == 1
 
 
 def test_a_silent_connection_blocks_no_other(admin: tuple[str, AdminServer, Status]) -> None:
@@ -173,7 +173,7 @@ def test_a_silent_connection_blocks_no_other(admin: tuple[str, AdminServer, Stat
         assert get(url + "/livez")[0] == 200
 
 
-def test_a_thousand_silent_connections_take_no_thread_and_no_place(server: AdminServer) -> None:
+def test_a_thousand_silent_connections_use_no_thread_and_block_no_request(server: AdminServer) -> None:
     threads = threading.active_count()
     silent = []
     for _ in range(1000):
@@ -182,20 +182,24 @@ def test_a_thousand_silent_connections_take_no_thread_and_no_place(server: Admin
 
     assert alive(server)
     assert threading.active_count() <= threads + 1
-    assert said(silent[0]) == b"", "the oldest was closed for a new one"
+    assert read_to_end(silent[0]) == b"", "the oldest was closed for a new one"
     for connection in silent:
         connection.close()
 
 
 @pytest.mark.parametrize("start", [b"", b"GET /livez HTTP/1.1\r\nHo"], ids=["silent", "half a request"])
-def test_every_connection_ends(start: bytes, server: AdminServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_admin_connection_is_closed_at_its_deadline(
+    start: bytes, server: AdminServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(admin_connections, "DEADLINE_SECONDS", 0.5)
     with connected(server) as connection:
         connection.sendall(start)
-        assert said(connection) == b""
+        assert read_to_end(connection) == b""
 
 
-def test_a_request_that_drips_ends_too(server: AdminServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slowly_sent_admin_request_is_closed_at_its_deadline(
+    server: AdminServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(admin_connections, "DEADLINE_SECONDS", 0.5)
     begin = time.monotonic()
     with connected(server) as connection, pytest.raises(OSError, match=r"reset|[Bb]roken pipe"):
@@ -242,13 +246,13 @@ def test_a_slow_scrape_delays_no_health_check_and_a_failed_one_is_logged() -> No
             is_alive = alive(server)
             go_on.set()
             assert is_alive
-            assert b"500 Internal Server Error" in said(scrape)
+            assert b"500 Internal Server Error" in read_to_end(scrape)
         assert alive(server)
     finally:
         server.close()
 
 
-def test_it_answers_while_all_descriptors_are_spent_and_afterwards() -> None:
+def test_the_admin_endpoint_responds_while_no_descriptor_is_free_and_afterwards() -> None:
     program = """
         import os, resource, sys, threading
         import structlog

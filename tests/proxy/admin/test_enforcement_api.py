@@ -42,11 +42,11 @@ Change = Callable[..., Awaitable[tuple[int, Any]]]
 async def change() -> Change:
     api = EnforcementApi(Enforcement(Status(), lambda _: None), TOPICS, asyncio.get_running_loop())
 
-    async def changed(path: str, query: str) -> tuple[int, Any]:
+    async def change_response(path: str, query: str) -> tuple[int, Any]:
         response = await asyncio.to_thread(api.change, path, query)
         return response.status, json.loads(response.body) if response.status == 200 else response.body.decode()
 
-    return changed
+    return change_response
 
 
 async def test_a_suspension_is_listed_until_it_is_resumed(change: Change) -> None:
@@ -91,7 +91,7 @@ async def test_other_parameters_are_rejected_with_the_expected_ones(query: str, 
 
 
 @pytest.mark.parametrize("scope", NO_SCOPES)
-async def test_resume_rejects_a_scope_that_is_not_said_and_changes_nothing(scope: str, change: Change) -> None:
+async def test_resume_without_a_scope_is_rejected_and_changes_nothing(scope: str, change: Change) -> None:
     _, before = await change("/api/suspend", "topic=orders&reason=a&seconds=60")
 
     assert (await change("/api/resume", scope.removesuffix("&")))[0] == 400
@@ -121,7 +121,7 @@ async def test_too_many_suspensions_are_rejected(change: Change) -> None:
     ],
 )
 @pytest.mark.parametrize("path", ["/api/suspend", "/api/resume"])
-async def test_a_topic_that_nobody_has_is_an_error_with_near_names(
+async def test_an_unknown_topic_is_an_error_with_similar_names(
     path: str, topic: str, near: str, change: Change
 ) -> None:
     more = "&reason=a&seconds=60" if path == "/api/suspend" else ""
@@ -163,7 +163,7 @@ async def test_a_pattern_without_topics_or_with_too_many_changes_nothing(change:
 
 
 @pytest.mark.parametrize("topic", ["nosuch", "orders.*"])
-async def test_while_the_cluster_cannot_be_asked_a_name_is_believed(topic: str) -> None:
+async def test_a_topic_name_is_accepted_while_the_cluster_does_not_respond(topic: str) -> None:
     topics = KnownTopics(lambda: loaded(SMALLEST), list, lambda: ListedNames(reason="no broker responded within 3 s"))
     if topic == "nosuch":
         assert topics.matching(topic) == [topic]

@@ -22,7 +22,7 @@ from sluicegate.proxy.webui.responses import HttpResponse, text_response
 from sluicegate.proxy.webui.site import NoStateAvailable, Site
 from tests.broker.eventually import eventually
 from tests.proxy.live.events import NOW
-from tests.proxy.live.test_merged_state import seen, view_with
+from tests.proxy.live.test_merged_state import state_with, view_with
 
 SECONDS = 30
 BIG = 400_000
@@ -40,7 +40,7 @@ class StateReader:
         self.wishes.append(wish)
         if self.fault is not None:
             raise self.fault
-        return seen(view_with("billing", {100: 1}), ["x" * 200] * (self.padding // 200), NOW + len(self.wishes))
+        return state_with(view_with("billing", {100: 1}), ["x" * 200] * (self.padding // 200), NOW + len(self.wishes))
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def serve(reader: StateReader) -> Iterator[Serve]:
         yield started
 
 
-def asked(server: AdminServer, path: str, **headers: str) -> socket.socket:
+def open_request(server: AdminServer, path: str, **headers: str) -> socket.socket:
     connection = socket.create_connection(("127.0.0.1", server.port), SECONDS)
     lines = {"Host": "127.0.0.1", **{name.replace("_", "-"): value for name, value in headers.items()}}
     head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
@@ -87,9 +87,9 @@ def asked(server: AdminServer, path: str, **headers: str) -> socket.socket:
     return connection
 
 
-def answer(server: AdminServer, path: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
+def response_to(server: AdminServer, path: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
     told = b""
-    with asked(server, path, **headers) as connection:
+    with open_request(server, path, **headers) as connection:
         while data := connection.recv(1 << 20):
             told += data
     head, _, body = told.partition(b"\r\n\r\n")
@@ -108,20 +108,20 @@ def messages(connection: socket.socket) -> Iterator[dict[str, Any]]:
                 yield json.loads(message.partition(b"data: ")[2])
 
 
-def test_the_page_its_files_and_its_figures_are_there(serve: Serve) -> None:
+def test_the_web_ui_its_files_and_its_state_are_served(serve: Serve) -> None:
     server = serve()
 
-    status, headers, body = answer(server, "/")
+    status, headers, body = response_to(server, "/")
     assert (status, headers["Content-Type"]) == (200, "text/html; charset=utf-8")
     assert b"<title>sluicegate</title>" in body
-    assert answer(server, "/ui/main.js")[1]["Content-Type"] == "text/javascript; charset=utf-8"
-    status, headers, body = answer(server, "/api/live")
+    assert response_to(server, "/ui/main.js")[1]["Content-Type"] == "text/javascript; charset=utf-8"
+    status, headers, body = response_to(server, "/api/live")
     assert (status, headers["Content-Type"], headers["Cache-Control"]) == (200, "application/json", "no-store")
     assert json.loads(body)["violation_groups"][0]["client_id"] == "billing"
-    assert json.loads(answer(server, "/api/policy?topic=orders.eu")[2])["lines"] == ["orders.eu: what holds"]
-    assert json.loads(answer(server, "/api/policy-changes")[2]) == {"changes": [{"time_ms": 5}]}
-    assert answer(server, "/api/policy")[0] == answer(server, f"/api/policy?topic={'x' * 301}")[0] == 400
-    assert answer(server, "/elsewhere")[0] == 404
+    assert json.loads(response_to(server, "/api/policy?topic=orders.eu")[2])["lines"] == ["orders.eu: what holds"]
+    assert json.loads(response_to(server, "/api/policy-changes")[2]) == {"changes": [{"time_ms": 5}]}
+    assert response_to(server, "/api/policy")[0] == response_to(server, f"/api/policy?topic={'x' * 301}")[0] == 400
+    assert response_to(server, "/elsewhere")[0] == 404
     assert not any(name.lower().startswith("access-control") for name in headers)
 
 
@@ -142,16 +142,16 @@ def test_the_web_ui_is_protected_and_metrics_stay_open(serve: Serve) -> None:
     reachable, guarded = serve("0.0.0.0"), serve("0.0.0.0", Password("admin.token_file", SecretText("sesame"), None))
 
     for path in ("/", "/ui/main.js", "/api/live", "/api/stream", "/api/policy?topic=a", "/api/policy-changes"):
-        status, _, body = answer(reachable, path)
+        status, _, body = response_to(reachable, path)
         assert (status, b"admin.token_file" in body) == (403, True)
     for server in (reachable, guarded):
         for path in ("/metrics", "/livez"):
-            assert answer(server, path, Host="proxy.internal")[0] == 200
+            assert response_to(server, path, Host="proxy.internal")[0] == 200
     for path in ("/api/live", "/api/stream", "/api/policy?topic=a", "/api/policy-changes"):
-        assert answer(guarded, path)[0] == answer(guarded, path, Authorization="Bearer wrong")[0] == 401
-    assert answer(guarded, "/", Host="proxy.internal")[0] == 200
-    assert answer(guarded, "/api/live", Host="proxy.internal", Authorization="Bearer sesame")[0] == 200
-    assert answer(serve(), "/api/live", Host="evil.example")[0] == 403
+        assert response_to(guarded, path)[0] == response_to(guarded, path, Authorization="Bearer wrong")[0] == 401
+    assert response_to(guarded, "/", Host="proxy.internal")[0] == 200
+    assert response_to(guarded, "/api/live", Host="proxy.internal", Authorization="Bearer sesame")[0] == 200
+    assert response_to(serve(), "/api/live", Host="evil.example")[0] == 403
 
 
 def post(server: AdminServer, target: str, **headers: str) -> tuple[int, str]:
@@ -179,10 +179,10 @@ def test_changes_need_the_token_even_on_this_machine(serve: Serve) -> None:
     assert post(serve(), target)[0] == 404
 
 
-def test_where_there_is_no_page_there_is_none() -> None:
+def test_without_a_web_ui_its_paths_are_not_found() -> None:
     server = AdminServer(HostPort("127.0.0.1", 0), list, Status())
     try:
-        assert answer(server, "/")[0] == answer(server, "/api/live")[0] == 404
+        assert response_to(server, "/")[0] == response_to(server, "/api/live")[0] == 404
     finally:
         server.close()
 
@@ -190,7 +190,7 @@ def test_where_there_is_no_page_there_is_none() -> None:
 def test_a_stream_sends_the_full_state_then_changes_and_ends_without_cost(serve: Serve, reader: StateReader) -> None:
     server = serve()
     assert reader.wishes == []
-    with asked(server, "/api/stream") as connection:
+    with open_request(server, "/api/stream") as connection:
         coming = messages(connection)
         first, second = next(coming), next(coming)
 
@@ -207,30 +207,30 @@ def test_a_stream_sends_the_full_state_then_changes_and_ends_without_cost(serve:
 def test_streams_are_limited_and_share_one_state_a_second(serve: Serve, reader: StateReader) -> None:
     server = serve()
     with ExitStack() as stack:
-        open_ones = [stack.enter_context(asked(server, "/api/stream")) for _ in range(streams.MAX_STREAMS)]
+        open_ones = [stack.enter_context(open_request(server, "/api/stream")) for _ in range(streams.MAX_STREAMS)]
         comings = [messages(connection) for connection in open_ones]
         for coming in comings:
             next(coming)
-        status, headers, body = answer(server, "/api/stream")
+        status, headers, body = response_to(server, "/api/stream")
         assert (status, headers["Retry-After"]) == (503, "5")
         assert b"8 pages are open already" in body
         before = len(reader.wishes)
         for coming in comings:
             assert next(coming)
         assert len(reader.wishes) - before <= 3 * 2  # seconds, not streams
-        assert answer(server, "/livez")[0] == 200
+        assert response_to(server, "/livez")[0] == 200
     eventually(lambda: _streams_again(server))
 
 
 def _streams_again(server: AdminServer) -> bool:
-    with asked(server, "/api/stream") as connection:
+    with open_request(server, "/api/stream") as connection:
         return connection.recv(12) == b"HTTP/1.1 200"
 
 
 def test_a_reader_that_stalls_delays_no_other_and_gets_the_full_state_later(serve: Serve, reader: StateReader) -> None:
     reader.padding = BIG
     server = serve()
-    with asked(server, "/api/stream") as slow, asked(server, "/api/stream") as quick:
+    with open_request(server, "/api/stream") as slow, open_request(server, "/api/stream") as quick:
         coming = messages(quick)
         site = server._web_ui
         while site is None:
@@ -239,7 +239,7 @@ def test_a_reader_that_stalls_delays_no_other_and_gets_the_full_state_later(serv
             assert next(coming)
         streams_open = site._streams._open
         eventually(lambda: all(stream._waiting.qsize() <= streams._MOST_WAITING for stream in streams_open))
-        assert answer(server, "/livez")[0] == 200
+        assert response_to(server, "/livez")[0] == 200
         again = messages(slow)
         assert len(next(again)["conditions"]) == len(next(again)["conditions"])
 
@@ -248,22 +248,22 @@ def test_a_reader_that_stalls_delays_no_other_and_gets_the_full_state_later(serv
 def test_an_error_in_the_state_ends_no_stream_and_is_logged(serve: Serve, reader: StateReader) -> None:
     server = serve()
     reader.fault = NoStateAvailable("no worker has responded yet")
-    with asked(server, "/api/stream") as connection:
+    with open_request(server, "/api/stream") as connection:
         coming = messages(connection)
         assert next(coming) == {"text": "no worker has responded yet"}
-        assert answer(server, "/api/live")[0] == 503
+        assert response_to(server, "/api/live")[0] == 503
         reader.fault = ZeroDivisionError("ours")
         while (told := next(coming)) == {"text": "no worker has responded yet"}:
             pass
         assert told == {"text": "internal error: ZeroDivisionError"}
-        assert answer(server, "/api/live")[0] == 500
+        assert response_to(server, "/api/live")[0] == 500
         reader.fault = None
         while "time_ms" not in (told := next(coming)):
             pass
-    assert answer(server, "/livez")[0] == 200
+    assert response_to(server, "/livez")[0] == 200
 
 
-def test_policies_are_looked_up_a_few_at_a_time_and_keep_figures_waiting_for_nothing(serve: Serve) -> None:
+def test_few_policy_look_ups_run_at_once_and_delay_no_state_request(serve: Serve) -> None:
     goes_on = threading.Event()
 
     def explain(topic: str) -> dict[str, list[str]]:
@@ -271,20 +271,20 @@ def test_policies_are_looked_up_a_few_at_a_time_and_keep_figures_waiting_for_not
         return {"lines": [topic]}
 
     server = serve(explain=explain)
-    assert answer(server, "/api/live")[0] == 200
+    assert response_to(server, "/api/live")[0] == 200
     with ExitStack() as stack:
-        waiting = [stack.enter_context(asked(server, f"/api/policy?topic=t{i}")) for i in range(4)]
+        waiting = [stack.enter_context(open_request(server, f"/api/policy?topic=t{i}")) for i in range(4)]
         eventually(lambda: server._web_ui is not None and server._web_ui._explained == 4)
-        assert answer(server, "/api/policy?topic=more")[0] == 503
-        assert answer(server, "/api/live")[0] == 200
+        assert response_to(server, "/api/policy?topic=more")[0] == 503
+        assert response_to(server, "/api/live")[0] == 200
         goes_on.set()
         for connection in waiting:
             assert connection.recv(12) == b"HTTP/1.1 200"
 
 
-def test_the_end_of_the_proxy_ends_streams(serve: Serve) -> None:
+def test_closing_the_admin_server_ends_its_streams(serve: Serve) -> None:
     server = serve()
-    with asked(server, "/api/stream") as connection:
+    with open_request(server, "/api/stream") as connection:
         next(messages(connection))
         server.close()
         while connection.recv(1 << 16):

@@ -14,7 +14,7 @@ def read(folder: Path, text: str) -> dict[str, object]:
     return upstream_from(file)
 
 
-def test_librdkafkas_names(tmp_path: Path) -> None:
+def test_reads_librdkafka_properties(tmp_path: Path) -> None:
     told = read(
         tmp_path,
         "# mine\nsecurity.protocol=sasl_ssl\nsasl.mechanisms = SCRAM-SHA-512\nsasl.username=me\nsasl.password=a=b#c\n"
@@ -27,7 +27,7 @@ def test_librdkafkas_names(tmp_path: Path) -> None:
     }
 
 
-def test_javas_names(tmp_path: Path) -> None:
+def test_reads_java_client_properties(tmp_path: Path) -> None:
     told = read(
         tmp_path,
         "security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\nssl.truststore.type=PEM\nssl.truststore.location=/ca.pem\n"
@@ -90,17 +90,19 @@ MODULE = "sasl.jaas.config=org.apache.kafka.common.security.oauthbearer.OAuthBea
     ],
     ids=["librdkafka", "java", "java-4.1", "java-token-file"],
 )
-def test_bearer_logins_of_both_clients(tmp_path: Path, text: str, sasl: dict[str, object]) -> None:
+def test_reads_oauthbearer_properties_of_librdkafka_and_java(
+    tmp_path: Path, text: str, sasl: dict[str, object]
+) -> None:
     assert read(tmp_path, OAUTH + text)["sasl"] == {"mechanism": "OAUTHBEARER", **sasl}
 
 
-def test_mutual_tls_from_one_pem_with_both(tmp_path: Path) -> None:
+def test_a_pem_keystore_is_used_as_certificate_and_key(tmp_path: Path) -> None:
     told = read(tmp_path, "security.protocol=SSL\nssl.keystore.type=PEM\nssl.keystore.location=/both.pem\n")
 
     assert told == {"tls": {"certificate_file": "/both.pem", "key_file": "/both.pem"}}
 
 
-def test_nothing_in_it_is_plaintext(tmp_path: Path) -> None:
+def test_properties_without_security_settings_mean_plaintext(tmp_path: Path) -> None:
     assert read(tmp_path, "bootstrap.servers=h:9092\n") == {}
 
 
@@ -160,6 +162,6 @@ def test_a_long_login_module_takes_no_long_time(tmp_path: Path, text: str) -> No
     assert time.process_time() - began < 5
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_settings_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UnusableClientSettings, match="No such file"):
         upstream_from(tmp_path / "none")

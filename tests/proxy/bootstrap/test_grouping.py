@@ -18,7 +18,7 @@ def by_first_match(found: GroupedTopics, name: str) -> ClusterSettings:
     return found.usual if place is None else found.entries[place].settings
 
 
-def test_three_of_one_beginning_are_a_glob_where_no_other_topic_begins_so() -> None:
+def test_topics_with_equal_settings_and_a_common_prefix_become_a_glob() -> None:
     topics = {f"pay.{letter}": HOUR for letter in "abc"} | {f"t{i}": USUAL for i in range(9)}
 
     found = grouped(topics)
@@ -29,12 +29,12 @@ def test_three_of_one_beginning_are_a_glob_where_no_other_topic_begins_so() -> N
     assert [entry.match for entry in mixed.entries] == ["/pay[.]a|pay[.]b|pay[.]c/"]
 
 
-def test_no_topic_at_all() -> None:
+def test_no_topics_give_no_entries() -> None:
     assert grouped({}).entries == ()
 
 
 @given(st.dictionaries(st.text("ab.-_", min_size=1, max_size=6), st.sampled_from([USUAL, HOUR, DAY]), max_size=40))
-def test_every_topic_gets_what_it_is_set_to(drawn: dict[str, ClusterSettings]) -> None:
+def test_grouped_entries_give_every_topic_its_own_settings(drawn: dict[str, ClusterSettings]) -> None:
     topics = {name: settings for name, settings in drawn.items() if name not in {".", ".."}}
 
     found = grouped(topics)
@@ -43,7 +43,7 @@ def test_every_topic_gets_what_it_is_set_to(drawn: dict[str, ClusterSettings]) -
     assert sum(entry.count for entry in found.entries) + found.usual_count == len(topics)
 
 
-def test_ten_thousand_topics_that_are_all_set_otherwise_are_bounded() -> None:
+def test_ten_thousand_different_topics_give_a_bounded_number_of_entries() -> None:
     started = time.monotonic()
 
     found = grouped({f"t{i}": ClusterSettings(max_message_bytes=i) for i in range(10_000)})

@@ -10,7 +10,7 @@ from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESPONSE
 from sluicegate.protocol.messages.handshake import SASL_AUTHENTICATE_RESPONSE, SASL_HANDSHAKE_RESPONSE
 from sluicegate.proxy.bootstrap.first_file import lines_of
-from sluicegate.proxy.bootstrap.survey import MOST_TOPICS, SurveyFailed, TopicSurvey, listed, survey
+from sluicegate.proxy.bootstrap.survey import MOST_TOPICS, SurveyFailed, TopicSurvey, broker_list, survey
 from tests.config.reading import loaded
 from tests.proxy.scripted_broker import ScriptedBroker, asked_topics, brokers, greeting, topic_settings
 
@@ -88,7 +88,9 @@ async def test_a_cluster_without_topics_sets_no_bound_by_itself() -> None:
         ({"mechanism": "OAUTHBEARER", "token_file": "/run/token"}, "sasl.oauthbearer.sub.claim.name: sub"),
     ],
 )
-def test_how_brokers_derive_principals_is_a_question_in_a_comment(sasl: dict[str, str], declaration: str) -> None:
+def test_the_written_file_asks_in_a_comment_how_brokers_derive_principals(
+    sasl: dict[str, str], declaration: str
+) -> None:
     """Only the operator knows the answer; with the line as written, the file declares it."""
     address = HostPort("127.0.0.1", 19092)
     text = "\n".join(lines_of(TopicSurvey({1: address}, {}, 0, ()), (address,), {"sasl": sasl}, address))
@@ -112,7 +114,7 @@ def test_the_file_lists_all_brokers_and_uses_the_ports_of_listen(port: int, base
     assert config["upstream"]["bootstrap"] == [f"kafka-{node}:9092" for node in range(1, 13)]
     assert config["listen"]["broker_port_base"] == base
     assert "here brokers 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12" in text
-    assert listed(found.brokers).count("kafka-") == 12
+    assert broker_list(found.brokers).count("kafka-") == 12
 
 
 async def test_brokers_that_do_not_offer_settings_are_listed_with_the_reason() -> None:

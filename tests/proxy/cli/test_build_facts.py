@@ -9,7 +9,7 @@ from sluicegate.proxy.cli import build_facts
 from tests.oracle.kafka_java import ROOT
 
 
-def test_it_lists_the_versions_of_the_libraries_that_validate() -> None:
+def test_version_lists_the_libraries_that_validate() -> None:
     facts = dict(line.split(": ", 1) for line in list(build_facts.lines())[1:])
 
     assert f"lz4 {version('lz4')}" in facts["validated with"]
@@ -17,19 +17,19 @@ def test_it_lists_the_versions_of_the_libraries_that_validate() -> None:
     assert facts["python"].split()[0].count(".") == 2
 
 
-def test_it_prints_the_commit_of_the_build(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_version_prints_the_commit_of_the_build(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLUICEGATE_REVISION", "0123456789abcdef0123")
 
     assert build_facts.revision() == "0123456789ab"
 
 
-def test_text_that_is_no_commit_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_commit_in_the_environment_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLUICEGATE_REVISION", "not; a commit")
 
     assert build_facts.revision() is None
 
 
-def test_a_checkout_says_what_git_does(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_commit_of_a_checkout_is_that_of_git(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SLUICEGATE_REVISION", raising=False)
     if not (ROOT / ".git").is_dir():
         pytest.skip("no checkout: there is no .git here")

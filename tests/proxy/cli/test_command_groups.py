@@ -14,7 +14,7 @@ COMMANDS = app.registered_commands
 
 
 @pytest.mark.parametrize("path", GROUPS, ids=lambda path: path.stem)
-def test_a_function_of_a_group_is_a_command(path: Path) -> None:
+def test_every_function_of_a_command_group_is_registered(path: Path) -> None:
     registered = {
         command.callback.__name__
         for command in COMMANDS
@@ -29,7 +29,7 @@ def test_a_function_of_a_group_is_a_command(path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.callback.__name__)
-def test_a_command_says_what_it_does_also_after_h(command: typer.models.CommandInfo) -> None:
+def test_every_command_has_help_and_the_option_h(command: typer.models.CommandInfo) -> None:
     assert command.callback is not None
     name = command.callback.__name__
     assert (command.callback.__doc__ or "").strip(), f"{name}: its docstring is its help, and it has none"
@@ -38,6 +38,6 @@ def test_a_command_says_what_it_does_also_after_h(command: typer.models.CommandI
     )
 
 
-def test_no_name_is_taken_twice() -> None:
+def test_command_names_are_unique() -> None:
     names = [command.name or getattr(command.callback, "__name__", "") for command in COMMANDS]
     assert len(names) == len(set(names)), f"a name is declared twice among {names}"

@@ -47,14 +47,14 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "c.yaml"
 
 
-def test_python_runs_it_as_a_module_too() -> None:
+def test_python_m_sluicegate_runs_the_command() -> None:
     done = subprocess.run([sys.executable, "-m", "sluicegate", "version"], capture_output=True, text=True, check=True)
 
     assert done.stdout == sluicegate_process("version").stdout
 
 
 @pytest.mark.long
-def test_version_and_help_are_there_under_their_usual_names() -> None:
+def test_version_and_help_have_short_and_long_options() -> None:
     assert sluicegate("--version").stdout == sluicegate("version").stdout
     assert sluicegate("--version").stdout.startswith("sluicegate ")
     others = ("demo", "version", "healthcheck", "doctor", "bootstrap", "top", "who")
@@ -65,7 +65,7 @@ def test_version_and_help_are_there_under_their_usual_names() -> None:
 
 
 @pytest.mark.long
-def test_check_takes_its_file_either_way_and_says_so_without_one(file: Path) -> None:
+def test_check_accepts_its_file_as_argument_or_option_and_requires_one(file: Path) -> None:
     file.write_text(MINIMAL)
 
     for arguments in ((str(file),), ("--config", str(file))):
@@ -90,7 +90,7 @@ def test_check_takes_its_file_either_way_and_says_so_without_one(file: Path) -> 
         None,
     ],
 )
-def test_a_file_that_cannot_be_used_is_told_in_lines(content: bytes | None, file: Path) -> None:
+def test_commands_report_an_unusable_file_in_a_few_lines(content: bytes | None, file: Path) -> None:
     if content is not None:
         file.write_bytes(content)
 
@@ -103,7 +103,7 @@ def test_a_file_that_cannot_be_used_is_told_in_lines(content: bytes | None, file
 
 
 @pytest.mark.parametrize("locale", ["C.UTF-8", "C"])
-def test_names_that_no_terminal_can_show_are_shown_all_the_same(locale: str, tmp_path: Path) -> None:
+def test_file_names_that_are_not_printable_are_escaped(locale: str, tmp_path: Path) -> None:
     name = os.fsencode(tmp_path) + b"/\xff\x1b[31m.yaml"
     Path(os.fsdecode(name)).write_text(MINIMAL)
 
@@ -115,7 +115,7 @@ def test_names_that_no_terminal_can_show_are_shown_all_the_same(locale: str, tmp
 
 
 @pytest.mark.long
-def test_options_are_named_when_they_are_wrong() -> None:
+def test_invalid_options_of_run_are_errors_that_name_them() -> None:
     done = sluicegate_process("run", "--upstream", "PLAINTEXT://h:1", "--listen", "x")
 
     assert done.stderr.splitlines() == [
@@ -126,7 +126,7 @@ def test_options_are_named_when_they_are_wrong() -> None:
 
 
 @pytest.mark.long
-def test_check_looks_at_the_files_that_are_named(file: Path, tmp_path: Path) -> None:
+def test_check_examines_the_certificates_that_the_configuration_names(file: Path, tmp_path: Path) -> None:
     now = datetime.now(UTC)
     authority = Authority(tmp_path)
     expired, soon = (authority.sign(n, expires=now + timedelta(days=d)) for n, d in (("expired", -1), ("soon", 5)))
@@ -176,7 +176,7 @@ def test_run_logs_warnings_in_the_configured_format(file: Path) -> None:
         ("client.user == 'a'", "client has no user; it has id, software, version, principal, address"),
     ],
 )
-def test_check_names_the_line_of_an_expression_that_is_none(expression: str, wrong: str, file: Path) -> None:
+def test_check_names_the_line_of_an_invalid_expression(expression: str, wrong: str, file: Path) -> None:
     rules = "topics:\n  - match: t\n    rules:\n      - name: r\n        mode: observe\n        cel: >-\n          "
     file.write_text(MINIMAL + rules + expression + "\n")
     line = len((MINIMAL + rules).splitlines())
@@ -197,7 +197,7 @@ def test_a_password_file_that_is_missing_ends_check_and_start(file: Path) -> Non
     assert sluicegate_process("run", "--config", str(file)).stderr == f"{file}:1: {reason}\n"
 
 
-def test_check_says_which_policy_a_topic_gets_and_from_where(file: Path) -> None:
+def test_check_shows_the_policy_of_a_topic_and_its_lines(file: Path) -> None:
     file.write_text(
         MINIMAL + "defaults:\n  message.timestamp.after.max.ms: 1h\n  message.timestamp.difference.max.ms: 7d\n"
         "topics:\n  - match: compacted.*\n    cleanup.policy: compact\n"
@@ -217,7 +217,7 @@ def test_check_says_which_policy_a_topic_gets_and_from_where(file: Path) -> None
 
 
 @pytest.mark.long
-def test_explain_says_what_applies_and_from_which_file(file: Path, tmp_path: Path) -> None:
+def test_explain_shows_the_values_of_a_topic_and_their_files(file: Path, tmp_path: Path) -> None:
     (tmp_path / "team.yaml").write_text("topics:\n  - match: orders\n    mode: observe\n")
     file.write_text(MINIMAL + "topic_files: team.yaml\n")
 
@@ -266,9 +266,7 @@ def test_try_ends_with_0_1_or_2(file: Path) -> None:
         ("team.order", None),  # the entry of a pattern decides
     ],
 )
-def test_a_topic_that_only_a_near_name_of_a_policy_may_mean_is_reported(
-    file: Path, topic: str, words: str | None
-) -> None:
+def test_a_topic_that_resembles_a_configured_name_is_reported(file: Path, topic: str, words: str | None) -> None:
     file.write_text(MINIMAL + "topics: [{match: orders}, {match: team.*}, {match: team.orders}]\n")
 
     for command in (("explain", str(file), topic), ("try", str(file), "--topic", topic)):
@@ -300,7 +298,7 @@ def test_schema_is_json_on_standard_output() -> None:
     assert list(topics["properties"]) == ["topics", "exempt", "quotas", "owner"]
 
 
-def test_check_names_what_is_wrong_with_the_pages_token(file: Path, tmp_path: Path) -> None:
+def test_check_reports_an_unusable_web_ui_token(file: Path, tmp_path: Path) -> None:
     file.write_text(MINIMAL + f"admin:\n  listen: '0.0.0.0:9650'\n  token_file: {tmp_path}/nowhere\n")
     done = sluicegate("check", str(file))
     assert done.returncode == 1
@@ -313,7 +311,7 @@ def test_check_names_what_is_wrong_with_the_pages_token(file: Path, tmp_path: Pa
 
 
 @pytest.mark.long
-def test_top_and_who_say_what_is_wrong_with_what_they_are_given(tmp_path: Path) -> None:
+def test_top_and_who_report_invalid_addresses_and_token_files(tmp_path: Path) -> None:
     assert "expected host:port" in sluicegate("top", "--once", "nonsense").stderr
     done = sluicegate("top", "--once", "--token-file", str(tmp_path / "nowhere"), "127.0.0.1:1")
     assert (done.returncode, "nowhere cannot be read" in done.stderr) == (2, True)
@@ -335,7 +333,7 @@ def test_top_and_who_say_what_is_wrong_with_what_they_are_given(tmp_path: Path) 
         (["--proxies", "a:1", "--tls-certificate", "/no.pem", "--tls-key", "/no.key"], "/no.pem"),
     ],
 )
-def test_fleet_names_the_option_that_is_wrong(arguments: list[str], expected: str) -> None:
+def test_fleet_names_an_invalid_option(arguments: list[str], expected: str) -> None:
     done = CliRunner().invoke(app, ["fleet", *arguments])
 
     assert done.exit_code == 2

@@ -28,7 +28,7 @@ def test_the_entries_that_are_printed_are_those_that_apply(tmp_path: Path) -> No
     assert "#   not checked: service level availability: stored records do not show it  (" in printed
 
 
-def test_what_no_record_shows_alone_is_explained(tmp_path: Path) -> None:
+def test_explain_lists_contract_checks_that_need_more_than_one_record(tmp_path: Path) -> None:
     (tmp_path / "c.odcs.yaml").write_text(ORDERS)
     main = tmp_path / "sluicegate.yaml"
     main.write_text(f"{SMALLEST}contracts: c.odcs.yaml\n")

@@ -32,16 +32,16 @@ def proxy_before(upstream: str, folder: Path, **sections: Any) -> Iterator[Proxy
         proxy.stop()
 
 
-def said(proxy: ProxyProcess, text: str) -> dict[str, Any]:
+def log_line(proxy: ProxyProcess, text: str) -> dict[str, Any]:
     line: dict[str, Any] = json.loads(proxy.wait_for_line(text))
     return line
 
 
-def test_a_cluster_that_is_down(tmp_path: Path) -> None:
+def test_an_unreachable_cluster_is_logged_with_advice(tmp_path: Path) -> None:
     address = f"127.0.0.1:{free_ports(1)}"
 
     with proxy_before(address, tmp_path) as proxy:
-        line = said(proxy, "no broker reachable")
+        line = log_line(proxy, "no broker reachable")
         status, words = proxy.get("/readyz")
 
     assert line["reason"].startswith(f"{address}: ")
@@ -52,13 +52,13 @@ def test_a_cluster_that_is_down(tmp_path: Path) -> None:
     assert f"no upstream broker responds: {address}: " in words
 
 
-def test_something_else_where_a_broker_should_be(tmp_path: Path) -> None:
+def test_an_http_server_as_upstream_is_logged_with_advice(tmp_path: Path) -> None:
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler)
     serving = threading.Thread(target=server.serve_forever, daemon=True)
     serving.start()
     try:
         with proxy_before(f"127.0.0.1:{server.server_port}", tmp_path) as proxy:
-            line = said(proxy, "no broker reachable")
+            line = log_line(proxy, "no broker reachable")
     finally:
         server.shutdown()
         server.server_close()
@@ -72,7 +72,7 @@ def test_something_else_where_a_broker_should_be(tmp_path: Path) -> None:
     assert line["advice"]
 
 
-def test_an_address_that_this_machine_does_not_have() -> None:
+def test_listening_on_a_foreign_address_is_an_error_with_advice() -> None:
     done = sluicegate_process("run", "--upstream", "127.0.0.1:1", "--listen", f"192.0.2.1:{free_ports(1)}")  # RFC 5737
 
     assert done.returncode == 1
@@ -81,24 +81,24 @@ def test_an_address_that_this_machine_does_not_have() -> None:
     assert "no interface of this machine has this address" in last
 
 
-def test_a_port_that_needs_a_right() -> None:
+def test_listening_on_a_privileged_port_is_an_error_with_advice() -> None:
     rejected = CannotListen(HostPort("0.0.0.0", 443), OSError(errno.EACCES, os.strerror(errno.EACCES)))
 
     assert str(rejected) == "0.0.0.0:443: Permission denied"
     assert "CAP_NET_BIND_SERVICE" in rejected.advice
 
 
-async def test_a_tls_client_at_a_plain_port(tmp_path: Path) -> None:
+async def test_a_tls_handshake_on_a_plaintext_port_is_logged_with_advice(tmp_path: Path) -> None:
     with proxy_before("127.0.0.1:1", tmp_path) as proxy:
         host, _, port = proxy.bootstrap.partition(":")
         with pytest.raises((ssl.SSLError, OSError)):
             await asyncio.open_connection(host, int(port), ssl=ssl.create_default_context())
-        line = said(proxy, "a TLS handshake on a plain port")
+        line = log_line(proxy, "a TLS handshake on a plain port")
 
     assert "set security.protocol=PLAINTEXT on the client, or use a TLS listener" in json.dumps(line)
 
 
-async def test_a_plain_client_at_a_tls_port(tmp_path: Path) -> None:
+async def test_a_plaintext_client_on_a_tls_port_is_logged_with_advice(tmp_path: Path) -> None:
     own = Authority(tmp_path).sign("proxy").files
     first = free_ports(4)
     listen = {"bootstrap": f"127.0.0.1:{first}", "broker_port_base": first + 1, "tls": own}
@@ -107,7 +107,7 @@ async def test_a_plain_client_at_a_tls_port(tmp_path: Path) -> None:
         writer.write(bytes.fromhex("0000000a 0012 0000 00000001 0000"))  # ApiVersions v0
         answer = await reader.read()
         writer.close()
-        line = said(proxy, "client TLS handshake failed")
+        line = log_line(proxy, "client TLS handshake failed")
 
     assert answer[:1] in (b"", b"\x15")  # closed, perhaps with an alert of TLS
     assert "security.protocol is wrong" in json.dumps(line)

@@ -13,7 +13,7 @@ from sluicegate.proxy.status.status import Status
 from tests.broker.ports import free_ports
 
 
-def test_where_to_ask_comes_from_the_file_or_the_environment(tmp_path: Path) -> None:
+def test_the_health_check_takes_its_address_from_the_file_or_the_environment(tmp_path: Path) -> None:
     file = tmp_path / "c.yaml"
     file.write_text("upstream: {bootstrap: [nonsense]}\nadmin: {listen: '0.0.0.0:9650'}\n")
     variable = {"SLUICEGATE__ADMIN__LISTEN": "127.0.0.1:7", "SLUICEGATE__WORKERS": "nonsense"}
@@ -26,7 +26,7 @@ def test_where_to_ask_comes_from_the_file_or_the_environment(tmp_path: Path) -> 
         admin_of(None, {"SLUICEGATE__ADMIN__LISTEN": "nonsense"})
 
 
-def test_a_proxy_that_is_alive_one_that_is_stuck_and_none() -> None:
+def test_the_health_check_distinguishes_live_stuck_and_absent_proxies() -> None:
     port = free_ports(1)
     status = Status()
     server = AdminServer(HostPort("127.0.0.1", port), list, status)

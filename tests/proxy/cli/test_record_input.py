@@ -27,7 +27,7 @@ HOUR = 3_600_000
         ("1970-01-02", 86_400_000),
     ],
 )
-def test_a_time_may_be_given_in_many_ways(text: str, time: int) -> None:
+def test_a_timestamp_option_is_milliseconds_an_iso_time_or_a_distance(text: str, time: int) -> None:
     assert time_of(text, NOW) == time
 
 
@@ -41,14 +41,14 @@ def test_a_time_may_be_given_in_many_ways(text: str, time: int) -> None:
         ("", "expected milliseconds"),
     ],
 )
-def test_what_is_no_time_is_told(text: str, words: str) -> None:
+def test_an_invalid_timestamp_option_is_an_error(text: str, words: str) -> None:
     with pytest.raises(BadGivenRecord) as caught:
         time_of(text, NOW)
     assert str(caught.value).startswith("--timestamp: ")
     assert words in str(caught.value)
 
 
-def test_what_is_left_out_is_null_and_what_is_empty_is_not(tmp_path: Path) -> None:
+def test_missing_record_options_are_null_and_empty_ones_are_empty(tmp_path: Path) -> None:
     value = tmp_path / "value"
     value.write_bytes(b"\x00\xff")
 
@@ -59,7 +59,7 @@ def test_what_is_left_out_is_null_and_what_is_empty_is_not(tmp_path: Path) -> No
     assert given_record(None, None, value, (), "1", NOW, 100).value == b"\x00\xff"
 
 
-def test_a_value_comes_from_one_place_and_has_a_bound(tmp_path: Path) -> None:
+def test_a_record_value_has_one_source_and_a_maximum_size(tmp_path: Path) -> None:
     value = tmp_path / "value"
     value.write_bytes(bytes(101))
 

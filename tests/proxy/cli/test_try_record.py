@@ -3,7 +3,7 @@
 import pytest
 
 from sluicegate.protocol.records.writing import NewRecord
-from sluicegate.proxy.cli.try_record import Trial, validate_one
+from sluicegate.proxy.cli.try_record import TrialResult, validate_one
 from sluicegate.proxy.cluster.topics import SETTINGS_OFF, SettingsRead
 from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.policy import TimestampType
@@ -15,14 +15,14 @@ HOUR, YEAR = 3_600_000, 365 * 86_400_000
 AFTER = "message.timestamp.after.max.ms"
 
 
-def tried(text: str, record: NewRecord, topic: str = "orders") -> Trial:
+def trial_of(text: str, record: NewRecord, topic: str = "orders") -> TrialResult:
     return validate_one(topic, record, loaded(SMALLEST + text), NOW)
 
 
 def test_a_good_record_is_accepted() -> None:
-    trial = tried(f"topics: [{{match: orders, {AFTER}: 1h}}]", NewRecord(NOW))
+    trial = trial_of(f"topics: [{{match: orders, {AFTER}: 1h}}]", NewRecord(NOW))
 
-    assert trial == Trial(
+    assert trial == TrialResult(
         True,
         (
             "orders: topics[0] decides (match: orders, c.yaml:3)",
@@ -34,9 +34,9 @@ def test_a_good_record_is_accepted() -> None:
     )
 
 
-def test_a_bad_time_is_told_as_to_a_client_with_its_diagnosis_and_its_line() -> None:
+def test_try_prints_the_clients_error_the_diagnosis_and_the_line() -> None:
     """The texts are those that Kafka 3.9 and 4.3 write."""
-    trial = tried(f"defaults: {{{AFTER}: 1h}}", NewRecord(NOW * 1000))
+    trial = trial_of(f"defaults: {{{AFTER}: 1h}}", NewRecord(NOW * 1000))
 
     assert not trial.is_forwarded
     assert trial.lines[0] == "orders: no entry of topics matches; defaults apply"
@@ -61,7 +61,7 @@ def test_a_bad_time_is_told_as_to_a_client_with_its_diagnosis_and_its_line() -> 
     ],
 )
 def test_every_check_names_the_key_that_it_comes_from(keys: str, record: NewRecord, told: str, key: str) -> None:
-    trial = tried(f"topics:\n  - match: orders\n    {keys}\n", record)
+    trial = trial_of(f"topics:\n  - match: orders\n    {keys}\n", record)
 
     assert not trial.is_forwarded
     assert f"({key}" in trial.lines[-2]
@@ -69,23 +69,23 @@ def test_every_check_names_the_key_that_it_comes_from(keys: str, record: NewReco
     assert trial.lines[-1].startswith(f"rejected: {told}: ")
 
 
-def test_what_an_observed_topic_would_reject_is_forwarded_and_told() -> None:
-    trial = tried(f"defaults: {{{AFTER}: 1h, mode: observe}}", NewRecord(NOW + 2 * HOUR))
+def test_try_on_an_observed_topic_forwards_and_says_what_reject_would_do() -> None:
+    trial = trial_of(f"defaults: {{{AFTER}: 1h, mode: observe}}", NewRecord(NOW + 2 * HOUR))
 
     assert trial.is_forwarded
     assert "is out of range" in trial.lines[-2]
     assert trial.lines[-1] == "forwarded as it is (mode: observe); mode reject would reject it"
 
 
-def test_what_is_fixed_is_forwarded_with_its_new_time() -> None:
-    trial = tried("defaults: {fix: {timestamp: unit}}", NewRecord((NOW - HOUR) * 1000))
+def test_try_prints_the_fixed_timestamp() -> None:
+    trial = trial_of("defaults: {fix: {timestamp: unit}}", NewRecord((NOW - HOUR) * 1000))
 
     assert trial.is_forwarded
     assert trial.lines[-1] == f"forwarded with the timestamp {NOW - HOUR}, which is 1.0 h ago (fix)"
 
 
-def test_bounds_on_trial_say_what_they_would_do() -> None:
-    trial = tried(f"defaults:\n  rehearse: {{{AFTER}: [1h, 3h]}}", NewRecord(NOW + 2 * HOUR))
+def test_try_prints_the_result_of_each_rehearsed_bound() -> None:
+    trial = trial_of(f"defaults:\n  rehearse: {{{AFTER}: [1h, 3h]}}", NewRecord(NOW + 2 * HOUR))
 
     assert trial.is_forwarded
     assert trial.lines[-3:] == (
@@ -95,9 +95,9 @@ def test_bounds_on_trial_say_what_they_would_do() -> None:
     )
 
 
-def test_a_topic_without_checks_and_one_that_cannot_be() -> None:
-    assert tried("defaults: {checks: none}", NewRecord(0)).lines[-1] == "forwarded unvalidated (checks: none)"
-    assert not tried("", NewRecord(NOW), "a b").is_forwarded
+def test_try_forwards_without_checks_and_rejects_impossible_topic_names() -> None:
+    assert trial_of("defaults: {checks: none}", NewRecord(0)).lines[-1] == "forwarded unvalidated (checks: none)"
+    assert not trial_of("", NewRecord(NOW), "a b").is_forwarded
 
 
 RULES = """
@@ -111,10 +111,10 @@ requests:
 """
 
 
-def test_every_rule_says_what_it_says() -> None:
-    good = tried(RULES, NewRecord(NOW, b"k", None, ((b"tenant", b"a"),)))
-    bad = tried(RULES, NewRecord(NOW))
-    large = tried(RULES, NewRecord(NOW, b"k", bytes(300)))
+def test_try_prints_the_violation_of_every_rule() -> None:
+    good = trial_of(RULES, NewRecord(NOW, b"k", None, ((b"tenant", b"a"),)))
+    bad = trial_of(RULES, NewRecord(NOW))
+    large = trial_of(RULES, NewRecord(NOW, b"k", bytes(300)))
 
     assert (good.is_forwarded, bad.is_forwarded, large.is_forwarded) == (True, False, False)
     assert good.lines[-3:] == ("rule small: passed", "rule keyed: passed", "rule tenant: passed")
@@ -129,8 +129,8 @@ def test_every_rule_says_what_it_says() -> None:
 def test_samples_show_the_record_as_events_do_and_are_off_unless_asked_for() -> None:
     record = NewRecord(NOW + 2 * HOUR, None, b"a\x1b\xff")
 
-    shown = tried(f"defaults: {{{AFTER}: 1h, samples: true}}", record).lines
-    silent = tried(f"defaults: {{{AFTER}: 1h}}", record).lines
+    shown = trial_of(f"defaults: {{{AFTER}: 1h, samples: true}}", record).lines
+    silent = trial_of(f"defaults: {{{AFTER}: 1h}}", record).lines
 
     assert shown[-3:-1] == ("    key is null", r"    value (3 bytes): a\x1b\xff")
     assert [line for line in shown if not line.startswith("    ")] == list(silent)
@@ -139,21 +139,21 @@ def test_samples_show_the_record_as_events_do_and_are_off_unless_asked_for() -> 
 LOG_APPEND = f"topics: [{{match: orders, message.timestamp.type: LogAppendTime, {AFTER}: 1h}}]"
 
 
-def test_who_sets_the_time_is_the_clusters_word_and_both_are_told() -> None:
+def test_try_prints_the_timestamp_types_of_file_and_cluster() -> None:
     """A running proxy takes message.timestamp.type from the cluster, so with CreateTime there the record is
     rejected.
     """
-    trial = tried(LOG_APPEND, NewRecord(NOW + 2 * HOUR))
+    trial = trial_of(LOG_APPEND, NewRecord(NOW + 2 * HOUR))
 
     assert trial.lines[3] == (
         "  if the cluster has message.timestamp.type CreateTime for it, not LogAppendTime as the file: "
         "rejected: INVALID_TIMESTAMP (32): One or more records have been rejected due to invalid timestamp"
     )
     assert trial.lines[-1] == "accepted, with the time of the broker (message.timestamp.type: LogAppendTime)"
-    assert len(tried(LOG_APPEND, NewRecord(NOW)).lines) == 4
+    assert len(trial_of(LOG_APPEND, NewRecord(NOW)).lines) == 4
 
 
-def test_where_the_cluster_is_not_asked_the_file_has_the_last_word() -> None:
+def test_try_uses_the_file_alone_if_topic_settings_are_off() -> None:
     text = SMALLEST.replace("upstream: {", "upstream: {topic_settings: false, ")
 
     read = SettingsRead(reason=SETTINGS_OFF)
@@ -194,9 +194,7 @@ def test_the_stricter_of_file_and_cluster_is_tried(settings: ClusterSettings, is
         ("retriable", False, "rejected: REQUEST_TIMED_OUT (7): "),
     ],
 )
-def test_what_is_forwarded_in_an_outage_is_not_told_as_observed(
-    mode: str, outage: str, is_forwarded: bool, told: str
-) -> None:
+def test_try_prints_the_effect_of_an_outage_in_each_mode(mode: str, outage: str, is_forwarded: bool, told: str) -> None:
     port = free_ports(1)
     schema = "{schema: {registry: r}}"
     text = (
@@ -204,7 +202,7 @@ def test_what_is_forwarded_in_an_outage_is_not_told_as_observed(
         f"topics: [{{match: orders, mode: {mode}, rules: [{{name: s, on_outage: {outage}, value: {schema}}}]}}]"
     )
 
-    trial = tried(text, NewRecord(NOW, None, bytes(4) + b"\1{}"))
+    trial = trial_of(text, NewRecord(NOW, None, bytes(4) + b"\1{}"))
 
     if mode == "observe" and outage == "retriable":
         is_forwarded, told = True, "forwarded as it is (mode: observe); mode reject would reject it"
@@ -243,10 +241,10 @@ def test_an_exempt_client_is_not_validated() -> None:
     assert exempt == {("orders", "all"), ("else", "all"), ("orders", "some")}
 
 
-def test_a_rule_that_only_observes_is_told_as_that() -> None:
+def test_try_forwards_violations_of_an_observing_rule() -> None:
     text = "topics: [{match: orders, rules: [{name: keyed, key: {required: true}, mode: observe}]}]"
 
-    trial = tried(text, NewRecord(NOW))
+    trial = trial_of(text, NewRecord(NOW))
 
     assert trial.is_forwarded
     assert "forwarded as it is (mode: observe of the rule); mode reject would reject it" in trial.lines

@@ -27,7 +27,7 @@ from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerRespons
 from sluicegate.proxy.cluster.discovery import discover_cluster
 from sluicegate.proxy.network.tls.contexts import context_for_brokers
 from tests.broker.certificates import Authority
-from tests.proxy.scripted_broker import CLOSE, SILENCE, Answer, Raw, ScriptedBroker, brokers, greeting
+from tests.proxy.scripted_broker import CLOSE, SILENCE, Answer, RawResponse, ScriptedBroker, brokers, greeting
 
 _PATIENCE = 60.0
 LOGIN = {"mechanism": "SCRAM-SHA-256", "username": "me", "password": "mine-alone"}
@@ -42,19 +42,19 @@ async def ask_brokers(client: BrokerClient) -> object:
     return await client.ask(ApiKey.METADATA, METADATA_REQUEST, METADATA_RESPONSE, {"topics": []})
 
 
-def sized(size: int, body: bytes = b"") -> Answer:
-    return lambda _version, _body: Raw(size.to_bytes(4, "big", signed=True) + body)
+def frame_of_size(size: int, body: bytes = b"") -> Answer:
+    return lambda _version, _body: RawResponse(size.to_bytes(4, "big", signed=True) + body)
 
 
 GARBAGE: dict[str, dict[ApiKey, Answer]] = {
-    "negative": {ApiKey.API_VERSIONS: sized(-1)},
-    "huge greeting": {ApiKey.API_VERSIONS: sized(100_000_000)},
-    "no header": {ApiKey.API_VERSIONS: sized(2, b"ab")},
-    "another's answer": {ApiKey.API_VERSIONS: sized(10, b"\0\0\0\7" + bytes(6))},
+    "negative": {ApiKey.API_VERSIONS: frame_of_size(-1)},
+    "huge greeting": {ApiKey.API_VERSIONS: frame_of_size(100_000_000)},
+    "no header": {ApiKey.API_VERSIONS: frame_of_size(2, b"ab")},
+    "another's answer": {ApiKey.API_VERSIONS: frame_of_size(10, b"\0\0\0\7" + bytes(6))},
     "cut": {ApiKey.API_VERSIONS: lambda _v, _b: bytes(3)},
     "not UTF-8": {ApiKey.METADATA: lambda _v, _b: b"\0\0\0\0\2\0\0\0\1\5\xff\xff\xff\xff"},
     "a varint without an end": {ApiKey.METADATA: lambda _v, _b: b"\0\0\0\0" + b"\xff" * 5000},
-    "huge": {ApiKey.METADATA: sized(1 << 30)},
+    "huge": {ApiKey.METADATA: frame_of_size(1 << 30)},
     "no Metadata": {ApiKey.API_VERSIONS: greeting(ApiKey.API_VERSIONS, ApiKey.PRODUCE)},
     "a minimum of versions": {
         ApiKey.API_VERSIONS: lambda _v, _b: b"\0\0\0\0\0\2" + b"\0\0\0\0\0\1" + b"\0\3\x80\0\x80\0",
@@ -77,12 +77,12 @@ async def test_after_garbage_the_next_address_is_tried(answers: dict[ApiKey, Ans
     ("answer", "words"),
     [
         (greeting(ApiKey.API_VERSIONS, ApiKey.FETCH), "is a KRaft controller, not a broker"),
-        (lambda _v, _b: Raw(b"HTTP/1.1 400 Bad Request\r\n\r\n"), "is an HTTP port, not a Kafka listener"),
-        (lambda _v, _b: Raw(b"<!DOCTYPE HTML>"), "is an HTTP port, not a Kafka listener"),
-        (sized(-1), "responds, but not like a Kafka broker"),
+        (lambda _v, _b: RawResponse(b"HTTP/1.1 400 Bad Request\r\n\r\n"), "is an HTTP port, not a Kafka listener"),
+        (lambda _v, _b: RawResponse(b"<!DOCTYPE HTML>"), "is an HTTP port, not a Kafka listener"),
+        (frame_of_size(-1), "responds, but not like a Kafka broker"),
     ],
 )
-async def test_a_server_that_is_no_broker_is_told_from_an_outage(answer: Answer, words: str) -> None:
+async def test_a_server_that_is_not_a_broker_is_distinguished_from_an_outage(answer: Answer, words: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         dead = HostPort("127.0.0.1", closed.getsockname()[1])
     async with ScriptedBroker({ApiKey.API_VERSIONS: answer}) as other:
@@ -116,7 +116,7 @@ async def test_other_errors_in_a_response_are_reported() -> None:
 
 
 async def test_half_a_response_times_out() -> None:
-    async with ScriptedBroker({ApiKey.METADATA: sized(1000, bytes(500))}) as broker:
+    async with ScriptedBroker({ApiKey.METADATA: frame_of_size(1000, bytes(500))}) as broker:
         started = monotonic()
         with pytest.raises(NoBrokerResponses, match=r"no response within 0\.3 s"):
             await ask_any_broker(upstream(broker.address, seconds=0.3), None, ask_brokers)
@@ -153,7 +153,7 @@ async def test_a_silent_broker_times_out() -> None:
     assert address == good.address
 
 
-async def test_for_a_tcp_race_a_broker_that_never_responds_wins() -> None:
+async def test_a_race_of_tcp_connections_selects_a_silent_broker() -> None:
     """So `aiohappyeyeballs` does not fit here (proxy/network/happy_eyeballs.py)."""
     async with ScriptedBroker({ApiKey.METADATA: lambda _v, _b: SILENCE}) as silent, ScriptedBroker({}) as good:
         found = [
@@ -164,7 +164,7 @@ async def test_for_a_tcp_race_a_broker_that_never_responds_wins() -> None:
             assert reached.getpeername()[1] == silent.address.port
 
 
-async def test_a_broker_that_never_reads_is_left_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_connection_to_a_broker_that_never_reads_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sluicegate.proxy.cluster.broker_client._CLOSE_SECONDS", 0.1)
     gone = asyncio.Event()
 
@@ -243,7 +243,9 @@ SALT = base64.b64encode(bytes(16)).decode()
         f"r={{nonce}},s={SALT},i=4096",  # and then a wrong signature
     ],
 )
-async def test_a_hostile_scram_server_is_rejected_in_words(first: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_hostile_scram_server_is_rejected_with_a_short_error(
+    first: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     hashing = hashlib.pbkdf2_hmac
 
     def bounded(name: str, password: bytes, salt: bytes, iterations: int) -> bytes:
@@ -288,7 +290,7 @@ async def test_metadata_without_a_login_means_none_is_needed() -> None:
     assert broker.connections == 1
 
 
-async def test_another_address_is_asked_if_one_lists_no_broker() -> None:
+async def test_the_next_address_is_asked_if_one_lists_no_broker() -> None:
     async with (
         ScriptedBroker({ApiKey.METADATA: brokers()}) as lone,
         ScriptedBroker({ApiKey.METADATA: brokers((1, "h", 9))}) as whole,
@@ -321,7 +323,7 @@ async def test_one_closed_connection_does_not_mean_a_login() -> None:
     assert (found.needs_login, found.brokers) == (False, {1: HostPort("h", 9)})
 
 
-async def test_a_broker_that_is_gone_at_the_second_request_proves_nothing() -> None:
+async def test_a_broker_that_closes_a_second_connection_does_not_mean_a_login() -> None:
     greetings = [greeting()]
     answers = {
         ApiKey.API_VERSIONS: lambda v, b: greetings.pop()(v, b) if greetings else CLOSE,
@@ -333,14 +335,14 @@ async def test_a_broker_that_is_gone_at_the_second_request_proves_nothing() -> N
     assert (found.answered_by, found.needs_login) == (broker.address, None)
 
 
-async def test_silence_is_no_answer() -> None:
+async def test_a_silent_broker_does_not_count_as_a_response() -> None:
     async with ScriptedBroker({ApiKey.METADATA: lambda _v, _b: SILENCE}) as broker:
         found = await discover_cluster(upstream(broker.address, seconds=0.3), None, 7)
 
     assert (found.answered_by, found.needs_login) == (None, None)
 
 
-async def test_an_answer_with_brokers_without_end_is_not_believed() -> None:
+async def test_a_response_with_too_many_brokers_is_rejected() -> None:
     many = [(i, "h", 9) for i in range(20_000)]
     async with ScriptedBroker({ApiKey.METADATA: brokers(*many)}) as broker:
         found = await discover_cluster(upstream(broker.address), None, 7)

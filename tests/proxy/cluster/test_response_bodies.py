@@ -25,7 +25,7 @@ def one_topic(version: int, _body: bytes) -> bytes:
     return METADATA_RESPONSE.build({"brokers": [node], "topics": [topic]}, version)
 
 
-def longer(answer: Callable[[int, bytes], object]) -> Answer:
+def with_surplus_bytes(answer: Callable[[int, bytes], object]) -> Answer:
     def with_surplus(version: int, body: bytes) -> bytes:
         whole = answer(version, body)
         assert isinstance(whole, bytes)
@@ -44,7 +44,7 @@ async def test_bytes_after_the_end_of_each_response_are_ignored_and_logged_once(
         ApiKey.DESCRIBE_CONFIGS: topic_settings(lambda _: {"max.message.bytes": "7"}),
     }
 
-    async with ScriptedBroker({key: longer(answer) for key, answer in answers.items()}) as broker:
+    async with ScriptedBroker({key: with_surplus_bytes(answer) for key, answer in answers.items()}) as broker:
         found = await survey(Upstream(bootstrap=(broker.address,)))
 
     assert set(found.brokers) == {1}
@@ -54,7 +54,7 @@ async def test_bytes_after_the_end_of_each_response_are_ignored_and_logged_once(
     assert sum("MetadataResponse" in line for line in logged) == 1
     assert all(f"broker={broker.address}" in line for line in logged)
 
-    async with ScriptedBroker({key: longer(answer) for key, answer in answers.items()}) as another:
+    async with ScriptedBroker({key: with_surplus_bytes(answer) for key, answer in answers.items()}) as another:
         await ask_any_broker(Upstream(bootstrap=(another.address,)), None, partial(ask_for_settings, 1))
     logged = [line for line in capsys.readouterr().out.splitlines() if f"broker={another.address}" in line]
     assert len(logged) == 2, "ApiVersions and DescribeConfigs, of the other broker"
@@ -69,7 +69,7 @@ async def test_a_broken_response_is_reported_with_broker_api_and_version() -> No
             await survey(Upstream(bootstrap=(broker.address,)))
 
 
-def test_a_whole_message_of_a_client_still_ends_where_it_ends() -> None:
+def test_surplus_bytes_are_an_error_in_messages_of_clients() -> None:
     whole = one_topic(12, b"")
 
     assert METADATA_RESPONSE.parse_start(whole + SURPLUS, 12)[1] == len(whole)

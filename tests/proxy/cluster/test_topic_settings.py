@@ -49,7 +49,7 @@ class Asker:
     async def know(self, *topics: str) -> float:
         """Wait as a first batch would; gives how long (s)."""
         started = monotonic()
-        waiting = self.settings.known_soon(topics)
+        waiting = self.settings.settings_pending(topics)
         if waiting is not None:
             assert await waiting is None
         return monotonic() - started
@@ -67,11 +67,11 @@ def broker(answer: Answer) -> ScriptedBroker:
     return ScriptedBroker({ApiKey.DESCRIBE_CONFIGS: answer})
 
 
-def everything(_topic: str) -> Value:
+def settings_of_any_topic(_topic: str) -> Value:
     return SAID
 
 
-async def test_no_broker_is_there() -> None:
+async def test_without_a_broker_the_files_settings_apply_and_no_client_waits() -> None:
     asker = Asker(HostPort("127.0.0.1", free_ports(1)))
 
     with capture_logs() as lines:
@@ -79,23 +79,23 @@ async def test_no_broker_is_there() -> None:
             await asker.know(topic)
 
     assert [line["event"] for line in lines] == [USING_FILE]
-    assert asker.settings.known_soon(["a", "b", "c"]) is None  # nobody waits
+    assert asker.settings.settings_pending(["a", "b", "c"]) is None  # nobody waits
     asker.settings.close()
 
 
 async def test_topics_that_wait_are_asked_for_together_and_known_then() -> None:
-    async with broker(topic_settings(everything)) as kafka:
+    async with broker(topic_settings(settings_of_any_topic)) as kafka:
         asker = Asker(kafka.address)
 
         await asyncio.gather(*(asker.know(f"t{i}", "shared") for i in range(300)))
 
         assert all(asker.is_learnt(topic) for topic in ("t0", "t299", "shared"))
         assert kafka.connections == kafka.asked[ApiKey.DESCRIBE_CONFIGS] == 1
-        assert asker.settings.known_soon(["t0", "t299", "shared"]) is None
+        assert asker.settings.settings_pending(["t0", "t299", "shared"]) is None
 
 
-async def test_more_topics_than_fit_one_request() -> None:
-    async with broker(topic_settings(everything)) as kafka:
+async def test_topics_beyond_one_request_are_asked_for_in_further_requests() -> None:
+    async with broker(topic_settings(settings_of_any_topic)) as kafka:
         asker = Asker(kafka.address)
 
         await asker.know(*(f"t{i}" for i in range(3 * TOPICS_AT_ONCE)))
@@ -113,13 +113,13 @@ async def test_a_silent_broker_delays_first_batches_once_on_one_connection() -> 
         waited = await asyncio.gather(*(asker.know(f"t{i}") for i in range(300)))
 
         assert max(waited) < 10 * FIRST_BATCH_SECONDS  # all at once, not one after the other
-        assert asker.settings.known_soon(["later"]) is None  # nobody waits again
+        assert asker.settings.settings_pending(["later"]) is None  # nobody waits again
         assert kafka.connections == 1
         asker.settings.close()
 
 
 async def test_late_settings_are_used_and_batches_wait_again() -> None:
-    async with broker(topic_settings(everything)) as kafka:
+    async with broker(topic_settings(settings_of_any_topic)) as kafka:
         kafka.may_response.clear()
         asker = Asker(kafka.address)
         await asker.know("late")
@@ -136,13 +136,13 @@ async def test_a_broker_that_returns_is_asked_in_the_background() -> None:
     answers: list[Answer] = [lambda _v, _b: CLOSE] * 2
 
     def answer(version: int, body: bytes) -> object:
-        return (answers.pop() if answers else topic_settings(everything))(version, body)
+        return (answers.pop() if answers else topic_settings(settings_of_any_topic))(version, body)
 
     async with broker(answer) as kafka:
         asker = Asker(kafka.address)
         with capture_logs() as lines:
             await asker.know("t")
-            assert asker.settings.known_soon(["t", "u"]) is None
+            assert asker.settings.settings_pending(["t", "u"]) is None
 
             await asker.learns("t")
             await asker.learns("u")
@@ -150,9 +150,9 @@ async def test_a_broker_that_returns_is_asked_in_the_background() -> None:
     assert [line["event"] for line in lines] == [USING_FILE, READ_AGAIN]
 
 
-async def test_one_topic_that_the_broker_stumbles_over_does_not_spoil_the_others() -> None:
+async def test_one_topic_that_fails_at_the_broker_does_not_fail_the_others() -> None:
     def answer(version: int, body: bytes) -> bytes | None:
-        return CLOSE if "bad" in asked_topics(version, body) else topic_settings(everything)(version, body)
+        return CLOSE if "bad" in asked_topics(version, body) else topic_settings(settings_of_any_topic)(version, body)
 
     async with broker(answer) as kafka:
         asker = Asker(kafka.address)
@@ -164,10 +164,10 @@ async def test_one_topic_that_the_broker_stumbles_over_does_not_spoil_the_others
         assert not asker.is_learnt("bad")
         assert [line["event"] for line in lines] == [USING_FILE]
         assert kafka.asked[ApiKey.DESCRIBE_CONFIGS] <= 20
-        assert asker.settings.known_soon(["bad"]) is None  # set aside, not asked for at once again
+        assert asker.settings.settings_pending(["bad"]) is None  # set aside, not asked for at once again
 
 
-async def test_a_broker_that_stumbles_over_everything_is_not_asked_without_end() -> None:
+async def test_a_broker_that_fails_for_every_topic_gets_few_requests() -> None:
     async with broker(lambda _v, _b: CLOSE) as kafka:
         asker = Asker(kafka.address)
 
@@ -179,18 +179,18 @@ async def test_a_broker_that_stumbles_over_everything_is_not_asked_without_end()
 
 @pytest.mark.parametrize("name", ["x" * 40_000, "x" * 250, "", ".", "..", "a b", "ä", "\ud800"])
 async def test_names_that_no_broker_has_are_not_asked_for(name: str) -> None:
-    async with broker(topic_settings(everything)) as kafka:
+    async with broker(topic_settings(settings_of_any_topic)) as kafka:
         asker = Asker(kafka.address)
         await asker.know("good")
 
-        assert asker.settings.known_soon([name]) is None
+        assert asker.settings.settings_pending([name]) is None
         await asker.settings.refresh()
 
         assert asker.is_learnt("good")
         assert kafka.asked[ApiKey.DESCRIBE_CONFIGS] == 2
 
 
-async def test_names_that_clients_invent_cost_few_questions_and_little_memory() -> None:
+async def test_invented_topic_names_cause_few_requests_and_little_memory() -> None:
     """10,000 a second, and an honest topic among them."""
     async with broker(topic_settings(lambda topic: None if topic.startswith("0") else SAID)) as kafka:
         asker = Asker(kafka.address)
@@ -200,9 +200,9 @@ async def test_names_that_clients_invent_cost_few_questions_and_little_memory() 
         before = tracemalloc.get_traced_memory()[0]
 
         for burst in range(20):
-            asker.settings.known_soon([f"0{burst:0200}{i:06}" for i in range(1000)])
+            asker.settings.settings_pending([f"0{burst:0200}{i:06}" for i in range(1000)])
             await asyncio.sleep(0.05)  # the pace of the bursts
-            assert asker.settings.known_soon(["honest"]) is None
+            assert asker.settings.settings_pending(["honest"]) is None
         kept = tracemalloc.get_traced_memory()[0] - before
         tracemalloc.stop()
         asker.settings.close()
@@ -217,7 +217,7 @@ async def test_a_topic_that_is_not_there_is_asked_for_again_after_a_second(monke
     async with broker(topic_settings(lambda topic: SAID if topic in there else None)) as kafka:
         asker = Asker(kafka.address)
         await asker.know("t")
-        assert asker.settings.known_soon(["t"]) is None
+        assert asker.settings.settings_pending(["t"]) is None
 
         there.add("t")
         await asyncio.sleep(0.25)  # the test measures a time
@@ -228,7 +228,7 @@ async def test_a_topic_that_is_not_there_is_asked_for_again_after_a_second(monke
 
 async def test_unused_topics_are_dropped_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sluicegate.proxy.cluster.topic_settings.MAX_KNOWN", 100)
-    async with broker(topic_settings(everything)) as kafka:
+    async with broker(topic_settings(settings_of_any_topic)) as kafka:
         asker = Asker(kafka.address)
         await asker.know("used")
         for first in range(0, 300, 50):
@@ -283,7 +283,7 @@ async def test_an_error_names_the_topic_and_the_configuration_applies(found: lis
         assert "topic t" in lines[0]["reason"]
         assert len(lines[0]["reason"]) < 500
         assert not asker.is_learnt("t")
-        assert asker.settings.known_soon(["t"]) is None
+        assert asker.settings.settings_pending(["t"]) is None
 
 
 async def test_any_number_of_failing_topics_logs_one_line_a_minute() -> None:
@@ -301,7 +301,7 @@ async def test_any_number_of_failing_topics_logs_one_line_a_minute() -> None:
     assert [line["event"] for line in lines] == [USING_FILE]
 
 
-async def test_a_broker_that_does_not_know_the_question() -> None:
+async def test_a_broker_without_describe_configs_is_logged() -> None:
     async with ScriptedBroker({ApiKey.API_VERSIONS: greeting(ApiKey.API_VERSIONS, ApiKey.PRODUCE)}) as kafka:
         asker = Asker(kafka.address)
         with capture_logs() as lines:
@@ -312,7 +312,7 @@ async def test_a_broker_that_does_not_know_the_question() -> None:
 
 
 async def test_a_failed_refresh_keeps_known_settings() -> None:
-    answers: list[Answer] = [topic_settings(everything)]
+    answers: list[Answer] = [topic_settings(settings_of_any_topic)]
 
     def answer(version: int, body: bytes) -> object:
         return answers.pop()(version, body) if answers else CLOSE
@@ -324,10 +324,10 @@ async def test_a_failed_refresh_keeps_known_settings() -> None:
         await asker.settings.refresh()
 
         assert asker.is_learnt("t")
-        assert asker.settings.known_soon(["t"]) is None
+        assert asker.settings.settings_pending(["t"]) is None
 
 
-async def test_settings_that_may_not_be_read_are_one_line_however_many_topics_they_are_of() -> None:
+async def test_unauthorized_topic_settings_are_logged_once_for_all_topics() -> None:
     def rejected(version: int, body: bytes) -> bytes:
         results = [result_for(topic, None, TOPIC_AUTHORIZATION_FAILED) for topic in asked_topics(version, body)]
         return DESCRIBE_CONFIGS_RESPONSE.build({"throttle_time_ms": 0, "results": results}, version)

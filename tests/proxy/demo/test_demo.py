@@ -88,7 +88,7 @@ def test_a_terminal_gets_a_table_and_ctrl_c_ends_it_well(terminal: tuple[int, "s
     assert b"Traceback" not in seen
 
 
-def test_a_port_that_is_taken_is_told_in_a_line(environment: dict[str, str]) -> None:
+def test_the_demo_reports_a_taken_port_in_one_line(environment: dict[str, str]) -> None:
     environment["SLUICEGATE__LISTEN__BOOTSTRAP"] = environment["SLUICEGATE__ADMIN__LISTEN"]
 
     done = subprocess.run(COMMAND, env=environment, capture_output=True, text=True, timeout=120, check=False)
@@ -99,7 +99,7 @@ def test_a_port_that_is_taken_is_told_in_a_line(environment: dict[str, str]) -> 
     assert re.search(r": SLUICEGATE__(LISTEN__BOOTSTRAP|ADMIN__LISTEN)=\S+:\d+ sluicegate demo$", done.stderr.strip())
 
 
-def test_a_variable_that_cannot_be_is_told_in_a_line(environment: dict[str, str]) -> None:
+def test_the_demo_reports_an_invalid_variable(environment: dict[str, str]) -> None:
     environment["SLUICEGATE__LISTEN__BOOTSTRAP"] = "nowhere"
 
     done = subprocess.run(COMMAND, env=environment, capture_output=True, text=True, timeout=120, check=False)

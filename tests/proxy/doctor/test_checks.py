@@ -24,7 +24,7 @@ def test_a_module_of_the_doctor_has_a_check_that_is_run(name: str) -> None:
     assert check in [*machine_checks(), *cluster_checks()]
 
 
-def test_findings_have_an_order() -> None:
+def test_doctor_checks_have_unique_ordered_places() -> None:
     for checks in (machine_checks(), cluster_checks()):
         places = [check.place for check in checks]
         named = [f"{check.place} {check.findings.__module__.rpartition('.')[2]}" for check in checks]

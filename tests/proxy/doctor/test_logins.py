@@ -14,18 +14,18 @@ _NAMES = SMALLEST.replace("listen: {", "listen: {user_name_is_principal: [PLAIN,
 
 
 @pytest.mark.parametrize(("text", "level"), [(SMALLEST, Level.WARNING), (_CLAIM, Level.OK), (_NAMES, Level.OK)])
-def test_a_policy_that_names_a_principal_is_looked_at(text: str, level: Level) -> None:
+def test_a_policy_with_a_principal_is_a_warning_without_a_declaration(text: str, level: Level) -> None:
     (finding,) = findings(loaded(text + _EXEMPT).config)
 
     assert finding.level is level
     assert finding.found.startswith("exempt[1].principal: ")
 
 
-def test_nothing_is_said_where_none_does() -> None:
+def test_policies_without_principals_have_no_finding() -> None:
     assert list(findings(loaded(SMALLEST).config)) == []
 
 
-def test_the_finding_says_where_principals_come_from() -> None:
+def test_the_finding_says_which_mechanisms_give_principals() -> None:
     (finding,) = findings(loaded(_NAMES + _EXEMPT).config)
 
     assert finding.found.partition(": ")[2] == (

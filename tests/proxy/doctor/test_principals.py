@@ -46,7 +46,9 @@ _NAMES = "user_name_is_principal: [PLAIN, SCRAM-SHA-512]"
         (_NAMES, {"listener.name.client.plain.sasl.jaas.config": None, "my.principal.builder.class.name": "x"}, []),
     ],
 )
-def test_settings_that_contradict_a_declaration(keys: str, settings: dict[str, str | None], found: list[str]) -> None:
+def test_broker_settings_that_contradict_a_declaration_are_found(
+    keys: str, settings: dict[str, str | None], found: list[str]
+) -> None:
     listen = loaded(SMALLEST.replace("listen: {", f"listen: {{{keys}, ")).config.listen
 
     contradicting = [each.setting for each in contradictions(listen, settings)]

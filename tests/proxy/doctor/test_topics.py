@@ -21,23 +21,23 @@ def config(**sections: object) -> Config:
     return config_of(given)
 
 
-def found(file: Config, **settings: ClusterSettings) -> list[CheckResult]:
+def topic_findings(file: Config, **settings: ClusterSettings) -> list[CheckResult]:
     return list(differences(file, settings))
 
 
 def test_matching_settings_are_one_ok_result() -> None:
     file = config(defaults={"message.timestamp.after.max.ms": HOUR})
 
-    (finding,) = found(file, a=PLAIN, b=PLAIN)
+    (finding,) = topic_findings(file, a=PLAIN, b=PLAIN)
 
     assert finding.level is Level.OK
     assert "2 topics" in finding.found
 
 
-def test_a_stricter_file_is_worth_a_note_and_topics_alike_share_it() -> None:
+def test_a_file_stricter_than_the_cluster_is_one_note_for_equal_topics() -> None:
     file = config(defaults={"message.timestamp.after.max.ms": HOUR, "message.timestamp.before.max.ms": DAY})
 
-    (finding,) = found(file, **{f"t{i}": PLAIN for i in range(500)})
+    (finding,) = topic_findings(file, **{f"t{i}": PLAIN for i in range(500)})
 
     assert finding.level is Level.NOTE
     assert finding.about == "500 topics: t0, t1, t2 and 497 more"
@@ -47,35 +47,37 @@ def test_a_stricter_file_is_worth_a_note_and_topics_alike_share_it() -> None:
 @pytest.mark.parametrize(
     ("read", "word"), [(True, "stricter and applies"), (False, "the broker rejects batches that the proxy forwards")]
 )
-def test_a_file_that_is_looser_than_the_cluster_promises_too_much(read: bool, word: str) -> None:
+def test_a_file_looser_than_the_cluster_is_a_warning(read: bool, word: str) -> None:
     upstream = {"bootstrap": "h:1", "topic_settings": read}
     told = {"message.timestamp.after.max.ms": 2 * HOUR, "max.message.bytes": PLAIN.max_message_bytes}
     file = config(upstream=upstream, defaults=told)
 
-    (finding,) = found(file, t=PLAIN)
+    (finding,) = topic_findings(file, t=PLAIN)
 
     assert (finding.level, finding.about) == (Level.WARNING, "topic t")
     assert word in finding.found
     assert finding.advice
 
 
-def test_compaction_that_only_one_of_them_knows() -> None:
+def test_compaction_configured_on_one_side_only_is_a_finding() -> None:
     compacted = ClusterSettings(TimestampType.CREATE_TIME, LONG_MAX, HOUR, True, 1_048_588)
     told = {"message.timestamp.after.max.ms": HOUR}
 
-    ours = found(config(defaults={**told, "cleanup.policy": "compact"}), t=PLAIN)
-    theirs = found(config(upstream={"bootstrap": "h:1", "topic_settings": "false"}, defaults=told), t=compacted)
+    ours = topic_findings(config(defaults={**told, "cleanup.policy": "compact"}), t=PLAIN)
+    theirs = topic_findings(
+        config(upstream={"bootstrap": "h:1", "topic_settings": "false"}, defaults=told), t=compacted
+    )
 
     assert [finding.level for finding in ours] == [Level.NOTE]
     assert any("the broker rejects null keys that the proxy forwards" in finding.found for finding in theirs)
-    assert [finding.level for finding in found(config(defaults=told), t=compacted)] == [Level.OK]  # it is read
+    assert [finding.level for finding in topic_findings(config(defaults=told), t=compacted)] == [Level.OK]  # it is read
 
 
-def test_topics_that_are_not_validated_cannot_differ() -> None:
-    assert found(config(defaults={"checks": "none"}), t=PLAIN)[0].level is Level.OK
+def test_unchecked_topics_have_no_finding() -> None:
+    assert topic_findings(config(defaults={"checks": "none"}), t=PLAIN)[0].level is Level.OK
 
 
-def test_an_entry_that_no_topic_comes_to_is_told() -> None:
+def test_an_entry_without_a_topic_is_a_warning() -> None:
     file = config(topics=[{"match": "orders.*"}, {"match": "order.eu"}])
 
     (finding,) = unused_entries(file, ["orders.eu", "orders.us"])
@@ -84,7 +86,7 @@ def test_an_entry_that_no_topic_comes_to_is_told() -> None:
     assert finding.found.startswith("order.eu ")
 
 
-def test_a_login_that_may_not_read_settings_or_write_events_is_told_what_it_lacks() -> None:
+def test_missing_permissions_and_topics_of_the_proxys_login_are_findings() -> None:
     file = config(violations={"topic": "bad"}, topics=[{"match": "a", "quarantine": "kept"}])
     shown = [
         MetadataTopic("a", False, READ | DESCRIBE | DESCRIBE_CONFIGS),

@@ -7,7 +7,7 @@ import pytest
 
 from sluicegate.proxy.doctor.checks import CheckedCluster
 from sluicegate.proxy.doctor.finding import Level
-from sluicegate.proxy.doctor.user_names import CHECK, looks_like
+from sluicegate.proxy.doctor.user_names import CHECK, kind_of_secret
 from tests.config.reading import SMALLEST, loaded
 from tests.proxy.scripted_broker import ScriptedBroker
 
@@ -26,13 +26,13 @@ _DECLARED = SMALLEST.replace("listen: {", "listen: {user_name_is_principal: [PLA
         "8d969eef-6eca-3c29-a3a6-29280e686cf0",  # a service account of Redpanda or Aiven
     ],
 )
-def test_names_of_services_are_recognised(name: str) -> None:
-    assert looks_like(name) is not None
+def test_tokens_and_keys_as_user_names_are_recognized(name: str) -> None:
+    assert kind_of_secret(name) is not None
 
 
 @pytest.mark.parametrize("name", ["alice", "mirror-maker", "svc_billing", "CN=etl", "avnadmin", "TEAM/ETL", ""])
-def test_names_of_users_are_not(name: str) -> None:
-    assert looks_like(name) is None
+def test_ordinary_user_names_are_not_taken_for_keys(name: str) -> None:
+    assert kind_of_secret(name) is None
 
 
 async def _found(text: str) -> list[tuple[Level, str]]:
@@ -45,7 +45,7 @@ def _with_login(user: str, text: str = _DECLARED) -> str:
     return text.replace("upstream: {", f"upstream: {{sasl: {{mechanism: PLAIN, username: '{user}', password: p}}, ")
 
 
-async def test_the_proxys_own_login_is_a_sign() -> None:
+async def test_a_token_as_the_proxys_user_name_is_a_warning() -> None:
     ((level, found),) = await _found(_with_login("$ConnectionString"))
 
     assert level is Level.WARNING
@@ -54,7 +54,7 @@ async def test_the_proxys_own_login_is_a_sign() -> None:
     assert await _found(_with_login("$ConnectionString", SMALLEST)) == []
 
 
-async def test_clients_of_a_running_proxy_are_a_sign() -> None:
+async def test_keys_as_principals_of_connected_clients_are_a_warning() -> None:
     listed = [{"principal": each} for each in (None, "User:alice", "User:ABCDEFGHIJ234567", "unknown (unverified)")]
     body = json.dumps({"connections": {"listed": listed}}).encode()
 

@@ -146,7 +146,7 @@ def test_both_paths_together_equal_the_slow_path(seed: int) -> None:
     assert ordinary is not None and ordinary.requests > 5
     with_it.playbook.parts.observer.settle_traffic()
     with_fast_path, without_fast_path = (each.playbook.parts.observer.counted() for each in (with_it, without))
-    assert in_all(with_fast_path) == in_all(without_fast_path)
+    assert counts_of_both_paths(with_fast_path) == counts_of_both_paths(without_fast_path)
     assert traffic(with_it.playbook.parts.view) == traffic(without.playbook.parts.view)
     assert without_fast_path.fast_requests == Counter()
     assert with_fast_path.fast_requests["Produce"] == ordinary.requests
@@ -164,7 +164,7 @@ def traffic(view: LiveView) -> dict[str, object]:
     }
 
 
-def in_all(counters: Counters) -> dict[str, object]:
+def counts_of_both_paths(counters: Counters) -> dict[str, object]:
     """Return the counts of both paths together.
 
     Without `topic_batches`: a name that a response shows between the request and the count has a label only on the fast
@@ -283,7 +283,7 @@ def test_the_fast_path_accepts_nothing_before_a_required_login() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"\0" * 3, sized_frame(b"")])
-def test_garbage_after_ordinary_requests_falls_back(body: bytes) -> None:
+def test_garbage_after_ordinary_requests_leaves_the_fast_path(body: bytes) -> None:
     play = Play(True)
     play.run(_good(9, 1), 1 << 20, 1 << 20)
     good = _good(9, 2)
@@ -386,7 +386,7 @@ def test_a_client_with_larger_valid_requests_gets_a_larger_buffer(size: int, aft
 @pytest.mark.parametrize(
     ("is_good", "size"), [(False, 60_000), (True, 200_000)], ids=["for a bad one", "for a request that does not fit"]
 )
-def test_it_is_not(is_good: bool, size: int) -> None:
+def test_a_bad_or_oversized_request_enlarges_no_buffer(is_good: bool, size: int) -> None:
     play = Play(True)
     play.run(_good(9, 1), 1 << 20, 1 << 20)
     frame = _large(2, size)

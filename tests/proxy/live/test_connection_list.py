@@ -8,7 +8,7 @@ from sluicegate.validation.requests.name_pattern import NamePattern, OwnedClient
 from tests.proxy.session.playbook import Playbook
 
 
-def test_every_reason_not_to_be_read_has_its_words() -> None:
+def test_every_pause_reason_has_its_own_text() -> None:
     assert set(PAUSES) == set(PauseReason)
     assert len(set(PAUSES.values())) == len(PauseReason)
 

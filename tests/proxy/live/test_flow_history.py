@@ -21,7 +21,7 @@ def test_seconds_skipped_by_a_late_loop_are_zero() -> None:
     assert history.state(SECONDS)["rejected"] == [1, 0, 0, 0, 6]
 
 
-def test_the_oldest_make_room() -> None:
+def test_the_oldest_seconds_are_dropped() -> None:
     history = FlowHistory()
     for second in range(3 * SECONDS):
         history.add(second, Flow(requests=second + 1))
@@ -61,5 +61,5 @@ def test_a_reader_can_get_the_newest_seconds_only() -> None:
     assert len(history.state(3)["observed"]) == 3
 
 
-def test_before_anything_there_is_nothing() -> None:
+def test_a_new_flow_history_is_empty() -> None:
     assert FlowHistory().state(SECONDS)["requests"] == []

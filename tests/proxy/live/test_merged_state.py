@@ -26,7 +26,7 @@ def broken(detail: str) -> ActiveCondition:
     return ActiveCondition(Condition.PROXY_LOGIN_REJECTED, State.NEEDS_ATTENTION, "", detail, NOW)
 
 
-def seen(
+def state_with(
     view: LiveView,
     problems: list[str],
     now_ms: int = NOW,
@@ -53,7 +53,7 @@ def seen(
 
 
 def test_what_one_worker_knows_of_a_broker_outweighs_what_others_have_not_checked() -> None:
-    state = seen(view_with("a", {1: 1}), [])
+    state = state_with(view_with("a", {1: 1}), [])
     bootstrap, broker = state["brokers"]
 
     def merged(*states: str) -> list[str]:
@@ -69,7 +69,7 @@ def test_broker_errors_of_one_client_at_two_workers_are_added() -> None:
     for worker in (1, 2):
         errors = BrokerErrorCounts(Counters(), Lock(), lambda worker=worker: NOW + worker)
         errors.broker_error(ClientIdentity("192.0.2.1:5", "billing"), ApiKey.METADATA, 29)
-        states.append(seen(LiveView(Counters(), None, NOW), [], errors=errors))
+        states.append(state_with(LiveView(Counters(), None, NOW), [], errors=errors))
 
     (error,) = merged_state(states)["broker_errors"]
 
@@ -93,14 +93,14 @@ def view_with(client_id: str, seconds: dict[int, int]) -> LiveView:
 
 
 def test_a_single_state_is_unchanged() -> None:
-    state = seen(view_with("a", {1: 1}), [])
+    state = state_with(view_with("a", {1: 1}), [])
 
     assert merged_state([state]) == state
 
 
-def test_two_histories_are_added_second_by_second() -> None:
-    one = seen(view_with("a", {100: 1, 101: 2, 102: 3}), ["what is wrong"])
-    other = seen(view_with("a", {101: 10, 102: 20, 103: 30}), ["what is wrong"], NOW + 5)
+def test_histories_and_lists_of_two_proxies_are_merged() -> None:
+    one = state_with(view_with("a", {100: 1, 101: 2, 102: 3}), ["what is wrong"])
+    other = state_with(view_with("a", {101: 10, 102: 20, 103: 30}), ["what is wrong"], NOW + 5)
 
     state = merged_state([one, other])
 
@@ -117,8 +117,8 @@ def test_two_histories_are_added_second_by_second() -> None:
 
 
 def test_a_new_process_does_not_change_the_other_histories() -> None:
-    one = seen(view_with("a", {100: 1, 101: 2}), [])
-    new = seen(LiveView(Counters(), None, NOW), [])
+    one = state_with(view_with("a", {100: 1, 101: 2}), [])
+    new = state_with(LiveView(Counters(), None, NOW), [])
 
     assert merged_state([one, new])["history"] == one["history"]
     assert merged_state([new, new])["history"] == new["history"]
@@ -128,7 +128,7 @@ def test_different_clients_stay_apart_the_worst_first() -> None:
     worse = view_with("b", {100: 1})
     worse.write(rejected("b"))
 
-    state = merged_state([seen(view_with("a", {100: 1}), []), seen(worse, [])])
+    state = merged_state([state_with(view_with("a", {100: 1}), []), state_with(worse, [])])
 
     assert [(one["client_id"], one["batches"]) for one in state["violation_groups"]] == [("b", 2), ("a", 1)]
 
@@ -140,7 +140,7 @@ def test_topics_of_two_workers_are_listed_once_and_the_oldest_make_room() -> Non
         view.tick(NOW + worker)
         for name in ("orders", f"of-{worker}"):
             view.topics.seen(name)
-        states.append(seen(view, []))
+        states.append(state_with(view, []))
 
     assert merged_state(states)["topics"] == [
         {"name": "of-0", "first_ms": NOW, "last_ms": NOW, "rates": None},
@@ -153,8 +153,8 @@ def test_topics_of_two_workers_are_listed_once_and_the_oldest_make_room() -> Non
         view.topics.seen(f"t-{number}")
     view.tick(NOW + 3)
     view.topics.seen("orders")
-    names = [topic["name"] for topic in seen(view, [])["topics"]]
+    names = [topic["name"] for topic in state_with(view, [])["topics"]]
     assert (len(names), names[0], names[-1]) == (MAX_TOPICS, "t-1", "orders")
-    assert [each["name"] for each in seen(view, [], query=replace(EVERYTHING, after_ms=NOW + 2))["topics"]] == [
+    assert [each["name"] for each in state_with(view, [], query=replace(EVERYTHING, after_ms=NOW + 2))["topics"]] == [
         "orders"
     ]

@@ -17,7 +17,7 @@ BOUNDS = {
 TAUGHT = batch([Rec(NOW)])
 
 
-def reached(batches: list[bytes], has_fast_path: bool) -> Distances:
+def distances_of(batches: list[bytes], has_fast_path: bool) -> Distances:
     """Return the counts if each batch is a request of its own, after a request that teaches the topic."""
     play = Playbook(has_fast_path, **BOUNDS)
     for number, records in enumerate([TAUGHT, *batches]):
@@ -41,10 +41,10 @@ LANES = [False, pytest.param(True, marks=pytest.mark.skipif(not HAS_FAST_PATH, r
 
 @pytest.mark.parametrize("has_fast_path", LANES)
 @pytest.mark.parametrize("codec", CODECS.values(), ids=CODECS)
-def test_a_batch_reaches_behind_by_its_base_and_ahead_by_its_latest_time(codec: int, has_fast_path: bool) -> None:
+def test_a_batch_counts_by_its_base_and_its_latest_timestamp(codec: int, has_fast_path: bool) -> None:
     records = batch([Rec(NOW - 3 * DAY), Rec(NOW + 40_000), Rec(NOW - 5)], codec)
 
-    found = reached([records], has_fast_path)
+    found = distances_of([records], has_fast_path)
 
     assert found["behind"] == steps(0, 3 * DAY)
     assert found["ahead"] == steps(0, 40_000)
@@ -53,7 +53,7 @@ def test_a_batch_reaches_behind_by_its_base_and_ahead_by_its_latest_time(codec: 
 
 @pytest.mark.parametrize("has_fast_path", LANES)
 def test_batches_without_timestamps_do_not_count(has_fast_path: bool) -> None:
-    found = reached([batch([Rec(-1)])], has_fast_path)
+    found = distances_of([batch([Rec(-1)])], has_fast_path)
 
     assert found["behind"] == steps(0)
 

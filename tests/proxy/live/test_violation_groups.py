@@ -26,7 +26,7 @@ def test_equal_violations_are_one_group_with_times_and_newest_example() -> None:
     assert second_one["reason"] == "null_key"
 
 
-def test_a_flood_of_names_takes_no_more_room_and_no_place_of_the_worst() -> None:
+def test_a_flood_of_client_names_displaces_no_larger_group() -> None:
     view = new_view()
     for number in range(20 * MAX_GROUPS):
         view.write(rejected(f"invented-{number}"))

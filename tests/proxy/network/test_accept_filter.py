@@ -3,7 +3,7 @@
 from sluicegate.proxy.network.accept_filter import AddressRate
 
 
-def test_so_many_come_at_once_and_one_more_does_not() -> None:
+def test_connections_above_the_rate_of_an_address_are_rejected() -> None:
     rate = AddressRate(3)
 
     assert [rate.allows("192.0.2.1", 5.0) for _ in range(4)] == [True, True, True, False]
@@ -26,7 +26,7 @@ def test_connections_within_the_rate_are_accepted() -> None:
     assert all(rate.allows("192.0.2.1", tenth / 10) for tenth in range(1000))
 
 
-def test_so_many_addresses_are_remembered_and_no_more() -> None:
+def test_the_number_of_remembered_addresses_is_bounded() -> None:
     rate = AddressRate(1, most_addresses=100)
 
     assert all(rate.allows(f"192.0.2.{number}", 0.0) for number in range(1000))

@@ -52,7 +52,7 @@ class Greeter(asyncio.Protocol):
         transport.close()
 
 
-class Door:
+class TlsListener:
     """A TLS listener and its clients."""
 
     def __init__(
@@ -114,23 +114,23 @@ class Door:
 
 
 @pytest.fixture
-async def door(tmp_path: Path) -> AsyncIterator[Door]:
-    opened = Door(Authority(tmp_path))
+async def door(tmp_path: Path) -> AsyncIterator[TlsListener]:
+    opened = TlsListener(Authority(tmp_path))
     yield opened
     opened.acceptor.close()
 
 
-async def until(true: Callable[[], bool]) -> None:
+async def wait_until(true: Callable[[], bool]) -> None:
     async with asyncio.timeout(10):
         while not true():  # noqa: ASYNC110  # there is no event for it
             await asyncio.sleep(0.01)
 
 
-async def test_handshakes_without_an_end_make_room_for_new_ones(tmp_path: Path) -> None:
-    door = Door(Authority(tmp_path), most=3)
+async def test_unfinished_tls_handshakes_are_closed_for_new_ones(tmp_path: Path) -> None:
+    door = TlsListener(Authority(tmp_path), most=3)
     with capture_logs() as lines:
         silent = [await door.silent() for _ in range(3)]
-        await until(lambda: len(door.handshakes) == 3)
+        await wait_until(lambda: len(door.handshakes) == 3)
         assert door.reached == {}
 
         assert await asyncio.wait_for(door.greeted(), 10) == b"hello"
@@ -146,23 +146,23 @@ async def test_handshakes_without_an_end_make_room_for_new_ones(tmp_path: Path) 
         writer.close()
 
 
-async def test_a_rush_gets_through_however_small_the_room_is(tmp_path: Path) -> None:
-    door = Door(Authority(tmp_path), most=2)
+async def test_many_clients_connect_with_few_handshake_slots(tmp_path: Path) -> None:
+    door = TlsListener(Authority(tmp_path), most=2)
 
     assert await asyncio.wait_for(asyncio.gather(*(door.greeted() for _ in range(40))), 30) == [b"hello"] * 40
 
     door.acceptor.close()
 
 
-async def test_a_handshake_that_is_not_done_in_its_time_is_ended_told_and_counted(tmp_path: Path) -> None:
-    door = Door(Authority(tmp_path), seconds=0.5)
+async def test_a_tls_handshake_beyond_its_timeout_is_closed_logged_and_counted(tmp_path: Path) -> None:
+    door = TlsListener(Authority(tmp_path), seconds=0.5)
     with capture_logs() as lines:
         assert await asyncio.wait_for(door.greeted(), 10) == b"hello"
         reader, writer = await door.silent()
         writer.write(b"\x16\x03\x01\x02\x00\x01")
         with suppress(ConnectionError):
             assert await asyncio.wait_for(reader.read(), 10) == b""
-        await until(lambda: len(door.handshakes) == 0)
+        await wait_until(lambda: len(door.handshakes) == 0)
         door.log.flush()
         writer.close()
     door.acceptor.close()
@@ -172,14 +172,14 @@ async def test_a_handshake_that_is_not_done_in_its_time_is_ended_told_and_counte
 
 
 @pytest.mark.parametrize("garbage", [b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\xff\xff" + bytes(70_000), b"\0" * 9])
-async def test_garbage_ends_in_a_closed_socket_and_a_line(garbage: bytes, door: Door) -> None:
+async def test_garbage_in_place_of_a_tls_handshake_is_closed_and_logged(garbage: bytes, door: TlsListener) -> None:
     with capture_logs() as lines:
         reader, writer = await door.silent()
         writer.write(garbage)
         writer.write_eof()
         with suppress(ConnectionError):
             await asyncio.wait_for(reader.read(), 5)
-        await until(lambda: len(door.handshakes) == 0)
+        await wait_until(lambda: len(door.handshakes) == 0)
         door.log.flush()
         writer.close()
 
@@ -187,15 +187,15 @@ async def test_garbage_ends_in_a_closed_socket_and_a_line(garbage: bytes, door: 
 
 
 @pytest.mark.parametrize("linger_seconds", [None, 0])
-async def test_a_health_check_that_sends_nothing_is_not_logged(linger_seconds: int | None, door: Door) -> None:
+async def test_a_health_check_that_sends_nothing_is_not_logged(linger_seconds: int | None, door: TlsListener) -> None:
     """Load balancers connect and close, some with a reset (SO_LINGER 0)."""
     with capture_logs() as lines:
         probe = socket.create_connection(door.address)
         if linger_seconds is not None:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, linger_seconds))
-        await until(lambda: len(door.handshakes) == 1)
+        await wait_until(lambda: len(door.handshakes) == 1)
         probe.close()
-        await until(lambda: len(door.handshakes) == 0)
+        await wait_until(lambda: len(door.handshakes) == 0)
         assert await asyncio.wait_for(door.greeted(), 10) == b"hello"
         door.log.flush()
 
@@ -206,23 +206,23 @@ async def test_other_handshake_failures_are_logged(tmp_path: Path) -> None:
     def fails(_client: str | None) -> asyncio.BaseProtocol:
         raise RuntimeError("no session for you")
 
-    door = Door(Authority(tmp_path), fails)
+    door = TlsListener(Authority(tmp_path), fails)
     with capture_logs() as lines:
         with suppress(ConnectionError, ssl.SSLError):
             await asyncio.wait_for(door.greeted(), 5)
-        await until(lambda: len(door.handshakes) == 0)
+        await wait_until(lambda: len(door.handshakes) == 0)
         door.log.flush()
     door.acceptor.close()
 
     assert [line["reason"] for line in lines] == ["no session for you"]
 
 
-async def test_without_descriptors_clients_are_closed_and_later_ones_served(door: Door) -> None:
+async def test_clients_are_closed_without_free_descriptors_and_later_ones_are_served(door: TlsListener) -> None:
     """They must not wait in the system's queue."""
     connected = [socket.create_connection(door.address) for _ in range(3)]
     for one in connected:
         one.setblocking(False)
-    await until(lambda: len(door.handshakes) == 3)
+    await wait_until(lambda: len(door.handshakes) == 3)
     late = socket.socket()
     late.setblocking(False)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -259,8 +259,8 @@ def listen(how: str, *trusted: str) -> ProxyProtocol | None:
 
 
 @pytest.mark.parametrize("how", ["required", "optional"])
-async def test_a_trusted_load_balancer_says_who_the_client_is_before_tls(how: str, tmp_path: Path) -> None:
-    door = Door(Authority(tmp_path), proxied=listen(how, "127.0.0.0/8"))
+async def test_a_trusted_proxy_header_before_tls_gives_the_client_address(how: str, tmp_path: Path) -> None:
+    door = TlsListener(Authority(tmp_path), proxied=listen(how, "127.0.0.0/8"))
     try:
         assert await asyncio.wait_for(door.greeted(FROM_192_0_2_7), 10) == b"hello 192.0.2.7:56324"
         assert await asyncio.wait_for(door.greeted(OF_ITS_OWN), 10) == b"hello"
@@ -268,8 +268,8 @@ async def test_a_trusted_load_balancer_says_who_the_client_is_before_tls(how: st
         door.acceptor.close()
 
 
-async def test_where_it_is_optional_a_client_may_come_by_itself(tmp_path: Path) -> None:
-    door = Door(Authority(tmp_path), proxied=listen("optional", "127.0.0.0/8"))
+async def test_an_optional_proxy_header_may_be_missing(tmp_path: Path) -> None:
+    door = TlsListener(Authority(tmp_path), proxied=listen("optional", "127.0.0.0/8"))
     try:
         assert await asyncio.wait_for(door.greeted(), 10) == b"hello"
     finally:
@@ -288,14 +288,14 @@ async def test_where_it_is_optional_a_client_may_come_by_itself(tmp_path: Path) 
 async def test_a_missing_or_forbidden_proxy_header_closes_the_connection_with_a_log_line(
     how: str, trusted: str, begins_with: bytes, reason: str, tmp_path: Path
 ) -> None:
-    door = Door(Authority(tmp_path), proxied=listen(how, trusted))
+    door = TlsListener(Authority(tmp_path), proxied=listen(how, trusted))
     try:
         with capture_logs() as lines:
             reader, writer = await door.silent()
             writer.write(begins_with)
             with suppress(ConnectionError):
                 assert await asyncio.wait_for(reader.read(), 10) == b""
-            await until(lambda: len(door.handshakes) == 0)
+            await wait_until(lambda: len(door.handshakes) == 0)
             door.log.flush()
             writer.close()
     finally:
@@ -305,15 +305,15 @@ async def test_a_missing_or_forbidden_proxy_header_closes_the_connection_with_a_
     assert reason in lines[0]["reason"]
 
 
-async def test_a_header_that_never_ends_is_given_up(tmp_path: Path) -> None:
-    door = Door(Authority(tmp_path), proxied=listen("optional", "127.0.0.1"), seconds=0.2)
+async def test_an_endless_proxy_header_times_out(tmp_path: Path) -> None:
+    door = TlsListener(Authority(tmp_path), proxied=listen("optional", "127.0.0.1"), seconds=0.2)
     try:
         with capture_logs() as lines:
             reader, writer = await door.silent()
             writer.write(FROM_192_0_2_7[:5])
             with suppress(ConnectionError):
                 assert await asyncio.wait_for(reader.read(), 10) == b""
-            await until(lambda: len(door.handshakes) == 0)
+            await wait_until(lambda: len(door.handshakes) == 0)
             door.log.flush()
             writer.close()
     finally:
@@ -323,13 +323,13 @@ async def test_a_header_that_never_ends_is_given_up(tmp_path: Path) -> None:
     assert door.cut_off == {HANDSHAKE_SECONDS: 1}
 
 
-async def test_a_load_balancer_that_only_looks_whether_we_are_here_leaves_no_line(tmp_path: Path) -> None:
-    door = Door(Authority(tmp_path), proxied=listen("required", "127.0.0.1"))
+async def test_a_connection_without_bytes_is_not_logged(tmp_path: Path) -> None:
+    door = TlsListener(Authority(tmp_path), proxied=listen("required", "127.0.0.1"))
     try:
         with capture_logs() as lines:
             _reader, writer = await door.silent()
             writer.close()
-            await until(lambda: len(door.handshakes) == 0)
+            await wait_until(lambda: len(door.handshakes) == 0)
             door.log.flush()
     finally:
         door.acceptor.close()
@@ -356,7 +356,7 @@ async def test_a_forbidden_address_is_closed_before_the_handshake(
     rejected: Counter[str] = Counter()
     log = SessionLog()
     accept_filter = AcceptFilter(parse_networks([allowed]), log.connection_rejected, rejected)
-    door = Door(Authority(tmp_path), proxied=listen("optional", "127.0.0.0/8"), accept_filter=accept_filter)
+    door = TlsListener(Authority(tmp_path), proxied=listen("optional", "127.0.0.0/8"), accept_filter=accept_filter)
     try:
         with capture_logs() as lines:
             if comes_in:
@@ -367,7 +367,7 @@ async def test_a_forbidden_address_is_closed_before_the_handshake(
                 with suppress(ConnectionError):
                     assert await asyncio.wait_for(reader.read(), 10) == b""
                 writer.close()
-            await until(lambda: len(door.handshakes) == 0)
+            await wait_until(lambda: len(door.handshakes) == 0)
     finally:
         door.acceptor.close()
 
@@ -382,7 +382,7 @@ async def test_a_forbidden_address_is_closed_before_the_handshake(
 async def test_connections_above_the_rate_wait_and_are_counted_and_logged_once(tmp_path: Path) -> None:
     delayed: Counter[str] = Counter()
     log = SessionLog()
-    door = Door(Authority(tmp_path), rate=ConnectionRate(2, log.connection_delayed, delayed))
+    door = TlsListener(Authority(tmp_path), rate=ConnectionRate(2, log.connection_delayed, delayed))
     loop = asyncio.get_running_loop()
     began = loop.time()
     try:
@@ -399,11 +399,11 @@ async def test_connections_above_the_rate_wait_and_are_counted_and_logged_once(t
     assert "more than 2 new connections a second" in lines[0]["reason"]
 
 
-async def test_an_address_that_comes_too_often_is_closed_counted_and_told_of(tmp_path: Path) -> None:
+async def test_an_address_above_its_connection_rate_is_closed_counted_and_logged(tmp_path: Path) -> None:
     rejected: Counter[str] = Counter()
     log = SessionLog()
     accept_filter = AcceptFilter(None, log.connection_rejected, rejected, AddressRate(2))
-    door = Door(Authority(tmp_path), proxied=listen("optional", "127.0.0.0/8"), accept_filter=accept_filter)
+    door = TlsListener(Authority(tmp_path), proxied=listen("optional", "127.0.0.0/8"), accept_filter=accept_filter)
     try:
         with capture_logs() as lines:
             greeted = [await asyncio.wait_for(door.greeted(FROM_192_0_2_7), 10) for _ in range(2)]
@@ -423,7 +423,7 @@ async def test_an_address_that_comes_too_often_is_closed_counted_and_told_of(tmp
 async def test_waiting_connections_are_closed_when_the_proxy_stops(tmp_path: Path) -> None:
     waiting = asyncio.Event()
     rate = ConnectionRate(1, lambda *_: waiting.set(), Counter())
-    door = Door(Authority(tmp_path), rate=rate)
+    door = TlsListener(Authority(tmp_path), rate=rate)
     assert await asyncio.wait_for(door.greeted(), 10) == b"hello"
     reader, writer = await door.silent()
     await asyncio.wait_for(waiting.wait(), 10)

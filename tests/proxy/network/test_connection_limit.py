@@ -6,7 +6,7 @@ from sluicegate.config.limits import Limits
 from sluicegate.proxy.network.connection_limit import most_connections
 
 
-def test_there_are_descriptors_for_as_many_as_there_may_be() -> None:
+def test_the_connection_limit_leaves_two_descriptors_for_each_connection() -> None:
     descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
 
     assert most_connections(Limits(max_connections=7)) == 7

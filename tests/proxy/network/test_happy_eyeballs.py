@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from sluicegate.proxy.network.happy_eyeballs import AllFailed, happy_eyeballs
+from sluicegate.proxy.network.happy_eyeballs import AllAttemptsFailed, happy_eyeballs
 
 _LONG = 60.0
 _SHORT = 0.05
 Attempt = Callable[[], Coroutine[Any, Any, str]]
 
 
-class Ways:
+class ScriptedAttempts:
     """The outcome of each attempt, by name."""
 
     def __init__(self) -> None:
@@ -66,16 +66,16 @@ class Ways:
 
 
 @pytest.fixture
-def ways() -> Ways:
-    return Ways()
+def ways() -> ScriptedAttempts:
+    return ScriptedAttempts()
 
 
-async def test_no_second_attempt_after_the_first_succeeds(ways: Ways) -> None:
+async def test_no_second_attempt_after_the_first_succeeds(ways: ScriptedAttempts) -> None:
     assert await ways.first(ways.arrives("a"), ways.arrives("b")) == "a"
     assert ways.begun == ["a"]
 
 
-async def test_the_next_address_is_tried_while_the_first_does_not_respond(ways: Ways) -> None:
+async def test_the_next_address_is_tried_while_the_first_does_not_respond(ways: ScriptedAttempts) -> None:
     began = monotonic()
 
     assert await ways.first(ways.says_nothing("a"), ways.arrives("b"), ways.arrives("c"), after=_SHORT) == "b"
@@ -85,12 +85,12 @@ async def test_the_next_address_is_tried_while_the_first_does_not_respond(ways: 
     assert (ways.begun, ways.given_up) == (["a", "b"], ["a"])
 
 
-async def test_behind_one_that_fails_the_next_begins_at_once(ways: Ways) -> None:
+async def test_the_next_attempt_begins_at_once_after_a_failure(ways: ScriptedAttempts) -> None:
     assert await ways.first(ways.says_nothing("a"), ways.fails("b"), ways.arrives("c"), after=_SHORT) == "c"
     assert await ways.first(ways.fails("d"), ways.arrives("e")) == "e"
 
 
-async def test_the_first_may_still_arrive_once_all_have_begun(ways: Ways) -> None:
+async def test_an_earlier_attempt_may_succeed_after_the_last_has_failed(ways: ScriptedAttempts) -> None:
     comes = asyncio.Event()
 
     async def late() -> str:
@@ -105,16 +105,16 @@ async def test_the_first_may_still_arrive_once_all_have_begun(ways: Ways) -> Non
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3])
-async def test_errors_of_all_attempts_are_reported(ways: Ways, count: int) -> None:
+async def test_errors_of_all_attempts_are_reported(ways: ScriptedAttempts, count: int) -> None:
     names = ["a", "b", "c"][:count]
 
-    with pytest.raises(AllFailed) as raised:
+    with pytest.raises(AllAttemptsFailed) as raised:
         await ways.first(*(ways.fails(name) for name in names))
 
     assert list(map(str, raised.value.errors)) == names
 
 
-async def test_a_second_connection_that_is_established_is_closed(ways: Ways) -> None:
+async def test_a_second_connection_that_is_established_is_closed(ways: ScriptedAttempts) -> None:
     assert await ways.first(ways.arrives_all_the_same("a"), ways.arrives("b"), after=_SHORT) == "b"
 
     await asyncio.sleep(0)
@@ -122,7 +122,7 @@ async def test_a_second_connection_that_is_established_is_closed(ways: Ways) -> 
     assert ways.dropped == ["a"]
 
 
-async def test_a_cancelled_attempt_leaves_no_connection_open(ways: Ways) -> None:
+async def test_a_cancelled_attempt_leaves_no_connection_open(ways: ScriptedAttempts) -> None:
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(4 * _SHORT):
             await ways.first(ways.says_nothing("a"), ways.arrives_all_the_same("b"), after=_SHORT)

@@ -59,7 +59,7 @@ def test_sockets_for_another_process_are_left_alone(said: dict[str, str]) -> Non
 def test_an_address_that_was_not_handed_over_is_bound() -> None:
     with socket.create_server(("127.0.0.1", 0)) as there:
         address = HostPort("127.0.0.1", there.getsockname()[1])
-        bind_it = InheritedSockets((there,)).or_bind(bind)
+        bind_it = InheritedSockets((there,)).inherited_or_bind(bind)
 
         with bind_it(address) as same, bind_it(HostPort("127.0.0.1", 0)) as new:
             assert same.getsockname() == there.getsockname()

@@ -36,11 +36,11 @@ def listeners(broker_host: str) -> Listeners:
         (None, None),
     ],
 )
-def test_a_name_leads_to_the_broker_that_it_names(asked: str | None, node_id: int | None) -> None:
+def test_a_server_name_selects_the_broker_with_its_node_id(asked: str | None, node_id: int | None) -> None:
     assert listeners("broker-{node_id}.kafka.test").node_named(asked) == node_id
 
 
-async def test_clients_are_told_each_brokers_name_and_the_one_port() -> None:
+async def test_brokers_by_name_are_advertised_with_the_one_port() -> None:
     named = listeners("b{node_id}.kafka.test")
     named.open_bootstrap()
     try:
@@ -50,7 +50,7 @@ async def test_clients_are_told_each_brokers_name_and_the_one_port() -> None:
         await asyncio.wait_for(named.close(), 5)
 
 
-class Unbound:
+class UnboundSocket:
     """Replaces a listening socket, of which a test would need thousands."""
 
     def __init__(self, address: HostPort) -> None:
@@ -63,16 +63,16 @@ class Unbound:
         pass
 
 
-def ports(base: int = 20_000) -> Listeners:
+def listeners_from(base: int = 20_000) -> Listeners:
     listen = Listen(bootstrap=HostPort("127.0.0.1", 19999), broker_port_base=base)
-    opened = Listeners(listen, _accept, Unbound)
+    opened = Listeners(listen, _accept, UnboundSocket)
     opened.open_bootstrap()
     return opened
 
 
 @pytest.mark.parametrize("ids", [range(-1, -3000, -1), range(50_000, 53_000), (-(2**31), 2**31 - 1, 70_000)])
-async def test_ids_that_cannot_have_a_port_cost_a_line_for_each_kind(ids: range) -> None:
-    opened = ports()
+async def test_node_ids_without_a_port_are_logged_once_for_each_kind(ids: range) -> None:
+    opened = listeners_from()
 
     with capture_logs() as lines:
         assert [opened.offer(node_id) for node_id in ids] == [None] * len(ids)
@@ -83,8 +83,8 @@ async def test_ids_that_cannot_have_a_port_cost_a_line_for_each_kind(ids: range)
     await opened.close()
 
 
-async def test_a_port_that_does_not_exist_is_seen_in_readiness() -> None:
-    opened = ports()
+async def test_brokers_with_impossible_ports_are_listed_as_without_port() -> None:
+    opened = listeners_from()
     opened.offer(-5)
     opened.offer(7)
     assert opened.without_port([-5, 7]) == {}
@@ -96,8 +96,8 @@ async def test_a_port_that_does_not_exist_is_seen_in_readiness() -> None:
 
 
 @pytest.mark.parametrize("by_name", [False, True])
-async def test_brokers_without_end_get_a_thousand_listeners_and_one_line(by_name: bool) -> None:
-    opened = listeners("b{node_id}.test") if by_name else ports()
+async def test_endless_broker_ids_open_a_thousand_listeners_and_log_once(by_name: bool) -> None:
+    opened = listeners("b{node_id}.test") if by_name else listeners_from()
     if by_name:
         opened.open_bootstrap()
     book = AddressBook({}, opened.offer)
@@ -113,11 +113,11 @@ async def test_brokers_without_end_get_a_thousand_listeners_and_one_line(by_name
     await opened.close()
 
 
-async def test_ports_that_is_full_count_too() -> None:
-    def taken(address: HostPort) -> Unbound:
+async def test_taken_ports_count_against_the_listener_limit() -> None:
+    def taken(address: HostPort) -> UnboundSocket:
         if address.port >= 20_000:
             raise CannotListen(address, OSError("taken"))
-        return Unbound(address)
+        return UnboundSocket(address)
 
     listen = Listen(bootstrap=HostPort("127.0.0.1", 19999), broker_port_base=20_000)
     opened = Listeners(listen, _accept, taken)
@@ -141,11 +141,11 @@ async def test_the_largest_node_id_has_a_name_of_its_own() -> None:
         await asyncio.wait_for(named.close(), 5)
 
 
-async def test_a_broker_of_the_map_has_its_port_and_the_others_theirs() -> None:
+async def test_mapped_brokers_have_their_ports_and_others_follow_the_base() -> None:
     listen = Listen(
         bootstrap=HostPort("127.0.0.1", 19999), broker_port_base=20_000, broker_port_map={2_000_000_000: 21_000}
     )
-    opened = Listeners(listen, _accept, Unbound)
+    opened = Listeners(listen, _accept, UnboundSocket)
 
     assert opened.offer(2_000_000_000) == HostPort("127.0.0.1", 21_000)
     assert opened.offer(7) == HostPort("127.0.0.1", 20_007)

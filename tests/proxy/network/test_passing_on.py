@@ -30,7 +30,7 @@ def frame(number: int) -> bytes:
     return struct.pack(">i", len(request)) + request
 
 
-async def exactly(peer: socket.socket, count: int) -> bytes:
+async def receive_exactly(peer: socket.socket, count: int) -> bytes:
     loop, got = asyncio.get_running_loop(), bytearray()
     while len(got) < count:
         got += await loop.sock_recv(peer, min(count - len(got), 1 << 16))
@@ -38,7 +38,9 @@ async def exactly(peer: socket.socket, count: int) -> bytes:
 
 
 @pytest.mark.parametrize("run", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
-def test_all_of_it_in_order_to_a_broker_that_is_slow(run: Callable[[Coroutine[None, None, None]], None]) -> None:
+def test_forwarded_bytes_reach_a_slow_broker_complete_and_in_order(
+    run: Callable[[Coroutine[None, None, None]], None],
+) -> None:
     async def story() -> None:
         loop = asyncio.get_running_loop()
         sockets = native_sockets(loop)
@@ -69,7 +71,7 @@ def test_all_of_it_in_order_to_a_broker_that_is_slow(run: Callable[[Coroutine[No
             broker.setblocking(False)
             while session.broker.unsent_bytes == 0:  # noqa: ASYNC110  # there is no event for it
                 await asyncio.sleep(0.001)
-            assert await exactly(broker, sum(map(len, sent))) == b"".join(sent)
+            assert await receive_exactly(broker, sum(map(len, sent))) == b"".join(sent)
             await sending
 
         lane = parts.dependencies.path_counts

@@ -11,24 +11,33 @@ import pytest
 
 from sluicegate.proxy.network.native_sockets import HAS_NATIVE_SOCKETS
 from sluicegate.proxy.session.pause_reason import PauseReason
-from tests.proxy.network.wires import Plain, Tls, Wire, framed, natively, of_all, until, wired
+from tests.proxy.network.wires import (
+    ConnectionWithPeer,
+    PlainPeer,
+    Tls,
+    attach_natively,
+    connect_with_peer,
+    for_all_sockets,
+    framed,
+    wait_until,
+)
 
 MUCH = 8 << 20
 
 
-@of_all
-async def test_bytes_come_in_as_they_were_sent(wire: Wire) -> None:
+@for_all_sockets
+async def test_received_bytes_equal_the_sent_bytes(wire: ConnectionWithPeer) -> None:
     data = framed(MUCH)
 
     await wire.send(data)
 
-    await until(lambda: len(wire.told.received) == MUCH)
+    await wait_until(lambda: len(wire.told.received) == MUCH)
     assert wire.told.received == data
     assert wire.connection.bytes_in == MUCH
 
 
-@of_all
-async def test_parts_arrive_in_order(wire: Wire) -> None:
+@for_all_sockets
+async def test_parts_arrive_in_order(wire: ConnectionWithPeer) -> None:
     parts = [os.urandom(size) for size in (1, 0, 5, 70_000, 3, 200_000)] + [b"%d" % i for i in range(300)]
 
     for part in parts[:3]:
@@ -41,8 +50,8 @@ async def test_parts_arrive_in_order(wire: Wire) -> None:
     assert await wire.read(len(whole)) == whole
 
 
-@of_all
-async def test_writes_within_a_read_arrive_in_order(wire: Wire) -> None:
+@for_all_sockets
+async def test_writes_within_a_read_arrive_in_order(wire: ConnectionWithPeer) -> None:
     def echo_in_two(data: bytes) -> None:
         wire.connection.write(data[:1])
         wire.connection.write(data[1:])
@@ -57,27 +66,27 @@ async def test_writes_within_a_read_arrive_in_order(wire: Wire) -> None:
     assert echo.result() == data
 
 
-@of_all
-async def test_a_peer_that_does_not_read_fills_what_is_written_to(wire: Wire) -> None:
+@for_all_sockets
+async def test_a_peer_that_does_not_read_causes_full_and_drained_events(wire: ConnectionWithPeer) -> None:
     data = os.urandom(MUCH)
 
     for at in range(0, MUCH, 100_000):
         wire.connection.write(data[at : at + 100_000])
 
-    await until(lambda: wire.connection.is_full)
+    await wait_until(lambda: wire.connection.is_full)
     assert wire.told.events[-1] == "full"
     assert 0 < wire.connection.unsent_bytes < MUCH
     assert not wire.connection.has_sent_all
 
     assert await wire.read(MUCH) == data  # all of it arrives when the peer reads
-    await until(lambda: wire.connection.has_sent_all)
+    await wait_until(lambda: wire.connection.has_sent_all)
     assert wire.told.events[-1] == "drained"
     assert wire.told.events.count("full") == wire.told.events.count("drained")
 
 
 @pytest.mark.long
-@of_all
-async def test_a_close_sends_what_was_written(wire: Wire) -> None:
+@for_all_sockets
+async def test_a_close_sends_what_was_written(wire: ConnectionWithPeer) -> None:
     data = os.urandom(MUCH)
     wire.connection.write(data)
 
@@ -89,8 +98,8 @@ async def test_a_close_sends_what_was_written(wire: Wire) -> None:
     assert wire.told.error is None
 
 
-@of_all
-async def test_an_abort_sends_nothing_more(wire: Wire) -> None:
+@for_all_sockets
+async def test_an_abort_sends_nothing_more(wire: ConnectionWithPeer) -> None:
     wire.connection.write(os.urandom(MUCH))
 
     wire.connection.abort()
@@ -103,8 +112,8 @@ async def test_an_abort_sends_nothing_more(wire: Wire) -> None:
     assert wire.connection.has_sent_all  # no output is left
 
 
-@of_all
-async def test_written_bytes_are_sent_before_the_end_and_responses_are_still_read(wire: Wire) -> None:
+@for_all_sockets
+async def test_written_bytes_are_sent_before_the_end_and_responses_are_still_read(wire: ConnectionWithPeer) -> None:
     data = os.urandom(MUCH)
     wire.connection.write(data)
 
@@ -112,16 +121,16 @@ async def test_written_bytes_are_sent_before_the_end_and_responses_are_still_rea
 
     assert await wire.read(MUCH + 1) == data
     await wire.send(framed(100))
-    await until(lambda: len(wire.told.received) == 100)
+    await wait_until(lambda: len(wire.told.received) == 100)
     assert "lost" not in wire.told.events
 
 
-@of_all
-async def test_the_peers_end_is_told_and_it_can_still_be_answered(wire: Wire) -> None:
+@for_all_sockets
+async def test_a_half_closed_peer_is_reported_and_can_still_be_written_to(wire: ConnectionWithPeer) -> None:
     await wire.send(framed(100))
     wire.peer.shutdown(socket.SHUT_WR)
 
-    await until(lambda: "eof" in wire.told.events)
+    await wait_until(lambda: "eof" in wire.told.events)
     wire.connection.write(b"answer")
 
     assert await wire.read(6) == b"answer"
@@ -129,8 +138,8 @@ async def test_the_peers_end_is_told_and_it_can_still_be_answered(wire: Wire) ->
     assert "lost" not in wire.told.events
 
 
-@of_all
-async def test_nothing_is_read_while_something_holds(wire: Wire) -> None:
+@for_all_sockets
+async def test_nothing_is_read_while_a_pause_reason_is_set(wire: ConnectionWithPeer) -> None:
     wire.connection.pause(PauseReason.PEER_BACKPRESSURE)
     await wire.send(framed(100))
     wire.connection.write(b"x")
@@ -139,12 +148,12 @@ async def test_nothing_is_read_while_something_holds(wire: Wire) -> None:
     before = len(wire.told.received)
     wire.connection.resume(PauseReason.PEER_BACKPRESSURE)
 
-    await until(lambda: len(wire.told.received) == 100)
+    await wait_until(lambda: len(wire.told.received) == 100)
     assert before == 0
 
 
-@of_all
-async def test_a_peer_that_resets_ends_it_with_the_reason(wire: Wire) -> None:
+@for_all_sockets
+async def test_a_reset_by_the_peer_ends_the_connection_with_its_error(wire: ConnectionWithPeer) -> None:
     wire.will_reset()
     wire.peer.close()
 
@@ -154,8 +163,8 @@ async def test_a_peer_that_resets_ends_it_with_the_reason(wire: Wire) -> None:
     assert wire.told.events == ["open", "lost"]
 
 
-@of_all
-async def test_a_reset_behind_bytes_that_came_is_seen_behind_them(wire: Wire) -> None:
+@for_all_sockets
+async def test_bytes_before_a_reset_are_delivered(wire: ConnectionWithPeer) -> None:
     wire.will_reset()
     wire.send_at_once(framed(100))
     wire.peer.close()  # both have arrived when the loop polls its sockets
@@ -166,8 +175,8 @@ async def test_a_reset_behind_bytes_that_came_is_seen_behind_them(wire: Wire) ->
     assert isinstance(wire.told.error, ConnectionResetError)
 
 
-@of_all
-async def test_a_reset_behind_bytes_that_came_while_something_held(wire: Wire) -> None:
+@for_all_sockets
+async def test_bytes_before_a_reset_are_delivered_after_a_pause(wire: ConnectionWithPeer) -> None:
     wire.connection.pause(PauseReason.PEER_BACKPRESSURE)
     wire.will_reset()
     wire.send_at_once(framed(100))
@@ -181,11 +190,11 @@ async def test_a_reset_behind_bytes_that_came_while_something_held(wire: Wire) -
     assert isinstance(wire.told.error, ConnectionResetError)
 
 
-@of_all
-async def test_a_reset_is_seen_by_who_only_writes(wire: Wire) -> None:
+@for_all_sockets
+async def test_a_reset_is_noticed_while_only_writing(wire: ConnectionWithPeer) -> None:
     wire.connection.pause(PauseReason.PEER_BACKPRESSURE)
     wire.connection.write(os.urandom(MUCH))
-    await until(lambda: wire.connection.is_full)
+    await wait_until(lambda: wire.connection.is_full)
 
     wire.will_reset()
     wire.peer.close()
@@ -195,8 +204,8 @@ async def test_a_reset_is_seen_by_who_only_writes(wire: Wire) -> None:
     assert isinstance(wire.told.error, ConnectionError)
 
 
-@of_all
-async def test_writing_to_a_peer_that_is_gone_ends_it(wire: Wire) -> None:
+@for_all_sockets
+async def test_writing_to_a_closed_peer_ends_the_connection(wire: ConnectionWithPeer) -> None:
     wire.connection.pause(PauseReason.PEER_BACKPRESSURE)  # reading would report the end first
     wire.will_reset()
     wire.peer.close()
@@ -210,9 +219,9 @@ async def test_writing_to_a_peer_that_is_gone_ends_it(wire: Wire) -> None:
 
 
 @pytest.mark.skipif(not HAS_NATIVE_SOCKETS, reason="nothing is compiled, so there are no native sockets")
-@pytest.mark.parametrize("speaks", [Plain, Tls])
-async def test_nothing_is_left_of_one_that_has_ended(speaks: type[Plain | Tls]) -> None:
-    made = await wired(natively, speaks())
+@pytest.mark.parametrize("speaks", [PlainPeer, Tls])
+async def test_an_ended_socket_is_freed_without_the_garbage_collector(speaks: type[PlainPeer | Tls]) -> None:
+    made = await connect_with_peer(attach_natively, speaks())
     has_ended = made.told.lost
     made.connection.write(b"x")
     assert await made.read(1) == b"x"

@@ -59,7 +59,7 @@ def silent_broker(host: str = "127.0.0.2", port: int = 0) -> Iterator[HostPort]:
         yield HostPort(host, listening.getsockname()[1])
 
 
-class Nobody(asyncio.Protocol):
+class ClosingProtocol(asyncio.Protocol):
     """Closes each connection immediately."""
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class Nobody(asyncio.Protocol):
         self.left.set()
 
 
-async def left_behind(doing: Coroutine[Any, Any, None]) -> set[str]:
+async def sockets_left_open(doing: Coroutine[Any, Any, None]) -> set[str]:
     """Return the sockets that are open afterwards but were not before."""
     before = sockets()
     await doing
@@ -88,9 +88,9 @@ def sockets() -> set[str]:
     return {each for each in found if each.startswith("socket")}
 
 
-async def reach(addresses: tuple[HostPort, ...], patience: float = 2) -> None:
+async def connect_natively(addresses: tuple[HostPort, ...], patience: float = 2) -> None:
     """Connect with native sockets if they are available."""
-    nobody = Nobody()
+    nobody = ClosingProtocol()
     dialler = Dialler(None, patience, native_sockets(asyncio.get_running_loop()))
     await dialler.connect(addresses, cast(Connection, nobody))
     await nobody.left.wait()
@@ -98,11 +98,11 @@ async def reach(addresses: tuple[HostPort, ...], patience: float = 2) -> None:
 
 @pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
 @pytest.mark.parametrize("address", IMPOSSIBLE, ids=lambda address: str(ascii(str(address)[:20])))
-def test_an_address_that_cannot_be(address: HostPort, run: object) -> None:
+def test_an_impossible_address_is_an_error_and_the_next_is_tried(address: HostPort, run: object) -> None:
     nobody = HostPort("127.0.0.1", free_ports(1))
 
     with pytest.raises(UpstreamUnreachable) as raised:
-        run(reach((address, nobody)))
+        run(connect_natively((address, nobody)))
 
     reasons = str(raised.value).split("; ")
     assert len(reasons) == 2  # the next address was tried
@@ -116,13 +116,13 @@ def test_an_address_that_cannot_be(address: HostPort, run: object) -> None:
 def test_a_silent_broker_times_out(run: object) -> None:
     with silent_broker() as silent, broker() as sound:
         began = monotonic()
-        left = run(left_behind(reach((silent, silent, sound), _PATIENCE)))
+        left = run(sockets_left_open(connect_natively((silent, silent, sound), _PATIENCE)))
 
     assert monotonic() - began < _PATIENCE / 2
     assert left == set()
 
 
-async def test_an_address_of_a_name_that_says_nothing_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_next_address_of_a_name_is_tried_while_the_first_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
     with broker() as sound, silent_broker("127.0.0.2", sound.port):
         where = [(socket.AF_INET, socket.SOCK_STREAM, 0, "", (host, sound.port)) for host in ("127.0.0.2", "127.0.0.1")]
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: where)

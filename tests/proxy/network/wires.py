@@ -25,7 +25,7 @@ from sluicegate.proxy.session.outlets import LoopCalls, PeerInfo
 _PIECE = 1 << 16
 
 
-class Told:
+class ConnectionEvents:
     """Owner and frame handler of one connection; records all events."""
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class Told:
         self.events.append("full" if full else "drained")
 
 
-class Plain:
+class PlainPeer:
     """A peer without TLS."""
 
     async def shake_hands(self, peer: socket.socket) -> None: ...
@@ -140,10 +140,12 @@ def contexts() -> tuple[ssl.SSLContext, ssl.SSLContext]:
     return ours, theirs
 
 
-class Wire:
+class ConnectionWithPeer:
     """One connection of the proxy, and its peer as a plain socket that may use TLS."""
 
-    def __init__(self, peer: socket.socket, speaks: Plain | Tls, connection: Connection, told: Told) -> None:
+    def __init__(
+        self, peer: socket.socket, speaks: PlainPeer | Tls, connection: Connection, told: ConnectionEvents
+    ) -> None:
         self.peer = peer
         self.speaks = speaks
         self.connection = connection
@@ -177,21 +179,21 @@ class Wire:
         self.peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
-async def natively(ours: socket.socket, protocol: asyncio.BaseProtocol) -> None:
+async def attach_natively(ours: socket.socket, protocol: asyncio.BaseProtocol) -> None:
     sockets = native_sockets(asyncio.get_running_loop())
     assert sockets is not None
     sockets.attach(ours, protocol)
 
 
-async def by_the_loop(ours: socket.socket, protocol: asyncio.BaseProtocol) -> None:
+async def attach_by_loop(ours: socket.socket, protocol: asyncio.BaseProtocol) -> None:
     await asyncio.get_running_loop().connect_accepted_socket(lambda: protocol, ours)
 
 
 Attach = Callable[[socket.socket, asyncio.BaseProtocol], Coroutine[None, None, None]]
 
 
-async def wired(attach: Attach, speaks: Plain | Tls) -> Wire:
-    loop, told = asyncio.get_running_loop(), Told()
+async def connect_with_peer(attach: Attach, speaks: PlainPeer | Tls) -> ConnectionWithPeer:
+    loop, told = asyncio.get_running_loop(), ConnectionEvents()
     with socket.create_server(("127.0.0.1", 0)) as server:
         peer = socket.create_connection(server.getsockname())
         ours, _ = server.accept()
@@ -208,57 +210,57 @@ async def wired(attach: Attach, speaks: Plain | Tls) -> Wire:
             handshake = both.create_task(tls_handshake.handshake_with_client(ours, contexts()[0]))
         protocol = as_protocol(TlsSocket(handshake.result(), connection, new_encrypted_buffer()))
     await attach(ours, protocol)
-    return Wire(peer, speaks, connection, told)
+    return ConnectionWithPeer(peer, speaks, connection, told)
 
 
-Story = Callable[[Wire], Coroutine[None, None, None]]
+Story = Callable[[ConnectionWithPeer], Coroutine[None, None, None]]
 _Run = Callable[[Coroutine[None, None, None]], None]
-_PLAIN: dict[str, tuple[_Run, Attach, type[Plain | Tls]]] = {
-    "native, asyncio": (asyncio.run, natively, Plain),
-    "native, uvloop": (uvloop.run, natively, Plain),
-    "uvloop's": (uvloop.run, by_the_loop, Plain),
+_PLAIN: dict[str, tuple[_Run, Attach, type[PlainPeer | Tls]]] = {
+    "native, asyncio": (asyncio.run, attach_natively, PlainPeer),
+    "native, uvloop": (uvloop.run, attach_natively, PlainPeer),
+    "uvloop's": (uvloop.run, attach_by_loop, PlainPeer),
 }
-_TLS: dict[str, tuple[_Run, Attach, type[Plain | Tls]]] = {
-    "TLS over native, asyncio": (asyncio.run, natively, Tls),
-    "TLS over native, uvloop": (uvloop.run, natively, Tls),
-    "TLS over uvloop's": (uvloop.run, by_the_loop, Tls),
+_TLS: dict[str, tuple[_Run, Attach, type[PlainPeer | Tls]]] = {
+    "TLS over native, asyncio": (asyncio.run, attach_natively, Tls),
+    "TLS over native, uvloop": (uvloop.run, attach_natively, Tls),
+    "TLS over uvloop's": (uvloop.run, attach_by_loop, Tls),
 }
 
 
-def of_all(story: Story) -> Callable[..., None]:
+def for_all_sockets(story: Story) -> Callable[..., None]:
     """Make a test that runs a story with each kind of socket, with and without TLS."""
     return _of({**_PLAIN, **_TLS}, story)
 
 
-def over_tls(story: Story) -> Callable[..., None]:
+def for_tls_sockets(story: Story) -> Callable[..., None]:
     """Make a test that runs a story with TLS only."""
     return _of(_TLS, story)
 
 
 def over_native_tls(story: Story) -> Callable[..., None]:
     """Make a test that runs a story with TLS over native sockets only."""
-    return _of({kind: told for kind, told in _TLS.items() if told[1] is natively}, story)
+    return _of({kind: told for kind, told in _TLS.items() if told[1] is attach_natively}, story)
 
 
-def _of(kinds: dict[str, tuple[_Run, Attach, type[Plain | Tls]]], story: Story) -> Callable[..., None]:
-    async def told_of(attach: Attach, speaks: type[Plain | Tls]) -> None:
-        wire = await wired(attach, speaks())
+def _of(kinds: dict[str, tuple[_Run, Attach, type[PlainPeer | Tls]]], story: Story) -> Callable[..., None]:
+    async def told_of(attach: Attach, speaks: type[PlainPeer | Tls]) -> None:
+        wire = await connect_with_peer(attach, speaks())
         async with asyncio.timeout(30):
             await story(wire)
             wire.peer.close()
             wire.connection.abort()
             await wire.told.lost.wait()
 
-    could_be = {kind: told for kind, told in kinds.items() if HAS_NATIVE_SOCKETS or told[1] is by_the_loop}
+    could_be = {kind: told for kind, told in kinds.items() if HAS_NATIVE_SOCKETS or told[1] is attach_by_loop}
 
     @pytest.mark.parametrize(("run", "attach", "speaks"), could_be.values(), ids=could_be)
-    def test(run: _Run, attach: Attach, speaks: type[Plain | Tls]) -> None:
+    def test(run: _Run, attach: Attach, speaks: type[PlainPeer | Tls]) -> None:
         run(told_of(attach, speaks))
 
     return test
 
 
-async def until(is_so: Callable[[], object]) -> None:
+async def wait_until(is_so: Callable[[], object]) -> None:
     async with asyncio.timeout(20):
         while not is_so():  # noqa: ASYNC110  # there is no event for it
             await asyncio.sleep(0.001)

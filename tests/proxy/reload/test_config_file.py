@@ -31,7 +31,7 @@ def looked_at_twice(file: ConfigFile) -> bool:
     return file.has_changed()
 
 
-def test_another_content_is_a_change_once_it_has_settled(file: ConfigFile, main: Path) -> None:
+def test_changed_content_is_a_change_after_it_is_stable(file: ConfigFile, main: Path) -> None:
     main.write_text(SMALLEST)
 
     assert [file.has_changed() for _ in range(2)] == [False, True]
@@ -91,7 +91,7 @@ def test_a_file_that_vanishes_right_after_it_was_first_included_is_a_change(file
     assert list(file.read(loaded.source).source.missing) == [more]
 
 
-def test_while_there_is_no_file_nothing_has_changed(file: ConfigFile, main: Path) -> None:
+def test_a_missing_configuration_file_is_not_a_change(file: ConfigFile, main: Path) -> None:
     text = main.read_text()
     main.unlink()
     assert looked_at_twice(file) is False

@@ -5,7 +5,7 @@ import pytest
 from sluicegate.proxy.reload.enforcement import MAX_SUSPENSIONS, Enforcement, TooManySuspensions
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
-from sluicegate.validation.rulebook import NOTHING_SUSPENDED, Suspended
+from sluicegate.validation.rulebook import NOTHING_SUSPENDED, SuspendedTopics
 
 NOON_MS = 1_795_780_800_000  # 2026-11-27T12:00:00Z
 
@@ -20,7 +20,7 @@ class Stage:
         self.status.end(Condition.STARTING)
         self.enforcement = Enforcement(self.status, self.apply, lambda: self.now_ms)
 
-    def apply(self, suspended: Suspended) -> None:
+    def apply(self, suspended: SuspendedTopics) -> None:
         self.in_force = suspended
 
     def conditions(self) -> list[str]:
@@ -35,7 +35,7 @@ def stage() -> Stage:
 def test_a_topic_is_suspended_with_its_reason_until_its_end_time(stage: Stage) -> None:
     stage.enforcement.suspend("orders", "incident 7", 1800)
 
-    assert stage.in_force == Suspended(topics=frozenset({"orders"}))
+    assert stage.in_force == SuspendedTopics(topics=frozenset({"orders"}))
     expected = "enforcement is suspended for orders until 2026-11-27T12:30:00Z: incident 7"
     assert stage.conditions() == [expected]
     assert stage.enforcement.lines_about("orders") == [f"  {expected}"]
@@ -69,7 +69,7 @@ def test_resuming_a_topic_leaves_the_others_suspended(stage: Stage) -> None:
 
     assert stage.enforcement.resume("orders")
     assert not stage.enforcement.resume("orders")
-    assert stage.in_force == Suspended(topics=frozenset({"payments"}))
+    assert stage.in_force == SuspendedTopics(topics=frozenset({"payments"}))
 
 
 def test_a_repeated_suspension_replaces_the_end_time_and_keeps_the_condition(stage: Stage) -> None:

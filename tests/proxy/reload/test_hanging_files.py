@@ -76,7 +76,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
     made.proxy.stop()
 
 
-def nothing(_stage: Stage) -> None:
+def wait_for_file_check(_stage: Stage) -> None:
     """It is looked at every second."""
 
 
@@ -90,7 +90,7 @@ class Named:
 
     name: str
     logged: str | None
-    trigger: Callable[[Stage], None] = nothing
+    trigger: Callable[[Stage], None] = wait_for_file_check
 
 
 _RELOAD, _TLS = "configuration rejected", "changed certificates rejected"

@@ -46,7 +46,7 @@ NEITHER = {"rehearse", "samples", "quarantine", "sensitive", "owner"}
 
 
 @pytest.mark.parametrize(("looser", "stricter", "words"), DIRECTED)
-def test_one_direction_is_stricter_and_the_other_looser(looser: str, stricter: str, words: str) -> None:
+def test_a_policy_change_is_stricter_and_its_reversal_looser(looser: str, stricter: str, words: str) -> None:
     there, back = changes(topic(looser), topic(stricter)), changes(topic(stricter), topic(looser))
 
     assert f"o*: stricter: {words}" in there
@@ -65,7 +65,7 @@ def test_each_key_of_a_policy_has_a_direction_or_is_known_to_have_none() -> None
     )
 
 
-def test_other_changes_are_neither() -> None:
+def test_changes_without_a_direction_are_reported_as_changed() -> None:
     assert changes(topic(KEYED), topic(KEYED.replace("key:", "value:"))) == ["o*: changed: rule keyed changed"]
     assert changes(topic(""), topic("quarantine: dead")) == [
         "o*: changed: mode reject -> quarantine",
@@ -92,7 +92,7 @@ def test_an_entry_after_another_one_that_matches_changes_nothing() -> None:
     assert changes(before, before.replace("1h", "2h")) == []
 
 
-def test_entries_that_come_and_go() -> None:
+def test_added_and_removed_entries_are_reported_as_stricter_or_looser() -> None:
     one = "topics: [{match: 'a[xy]?', cleanup.policy: compact}, {match: '/b+/', mode: observe}]"
 
     assert changes("", one) == [
@@ -120,7 +120,7 @@ def test_a_regular_expression_is_compared_under_its_floor() -> None:
     assert changes(under(", mode: observe"), under(", mode: reject")) == []
 
 
-def test_requests_exemptions_and_quotas() -> None:
+def test_changed_request_rules_exemptions_and_quotas_are_reported() -> None:
     text = "requests: [{name: r, acks: [all]}]\nexempt: [{client_id: m}, {client_id: m, topics: [a, b]}]\n"
     text += "quotas: [{name: q, client_id: x, connections: 1}]"
 

@@ -24,7 +24,7 @@ from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
 from sluicegate.validation.rules.rule import RuleUnusable
 from tests.config.reading import SMALLEST
-from tests.proxy.network.wires import until
+from tests.proxy.network.wires import wait_until
 
 
 def rejection(status: Status) -> str | None:
@@ -51,7 +51,7 @@ class Stage:
 
     async def has_counted(self, reloads: int, failures: int) -> None:
         wanted = (reloads, failures)
-        await until(lambda: (self.counters.config_reloads, self.counters.config_reload_failures) == wanted)
+        await wait_until(lambda: (self.counters.config_reloads, self.counters.config_reload_failures) == wanted)
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ async def test_a_reload_reports_what_became_stricter_or_looser_and_by_which_file
     with capture_logs() as logs:
         stage.path.write_text(text)
         await stage.has_counted(1, 0)
-        await until(lambda: any(line["event"] == "policies changed" for line in logs))
+        await wait_until(lambda: any(line["event"] == "policies changed" for line in logs))
 
     (line,) = [line for line in logs if line["event"] == "policies changed"]
     where = f"{stage.path}:4, topics[0].cleanup.policy"
@@ -93,7 +93,7 @@ async def test_a_reload_reports_what_became_stricter_or_looser_and_by_which_file
         "orders: stricter: mode observe -> reject (sluicegate default)",
     ]
     assert (line["looser"], line["changed"], line["count"]) == ([], [], 2)
-    await until(stage.history.as_json)
+    await wait_until(stage.history.as_json)
     (kept,) = stage.history.as_json()
     assert began_ms <= kept.pop("time_ms") <= time.time_ns() // 1_000_000
     assert kept == {
@@ -133,7 +133,7 @@ async def test_a_rule_that_cannot_be_compiled_is_rejected_with_its_place(stage: 
     assert "none.json cannot be read" in rejection(stage.status)
 
 
-async def test_a_load_that_hangs_is_reported_once_and_repeated_when_it_is_back(
+async def test_a_hanging_load_is_logged_once_and_repeated_when_the_file_responds(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The event loop continues meanwhile; the file takes effect without another change."""
@@ -159,7 +159,7 @@ async def test_a_load_that_hangs_is_reported_once_and_repeated_when_it_is_back(
     assert rejection(stage.status) is None
 
 
-async def test_a_look_that_hangs_is_reported_once_and_the_file_is_loaded_when_it_is_back(
+async def test_a_hanging_file_check_is_logged_once_and_the_file_is_loaded_later(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks = 0
@@ -200,13 +200,15 @@ async def test_a_rejection_after_the_file_returns_is_reported_once(
 
     await stage.has_counted(0, 2)
     after = looks
-    await until(lambda: looks > after + 5)
+    await wait_until(lambda: looks > after + 5)
 
     assert stage.counters.config_reload_failures == 2
 
 
 @pytest.mark.internal_error
-async def test_a_fault_in_adopting_leaves_the_reloader_running(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_error_while_adopting_leaves_the_reloader_running(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     adopted = stage.adopt
 
     async def fails(_: Loaded) -> None:
@@ -239,7 +241,7 @@ async def test_policies_of_a_vanished_folder_stay_in_force_until_the_removal_is_
 
     with capture_logs() as logs:
         teams.rename(teams.with_name("elsewhere"))
-        await until(lambda: missing(stage.status))
+        await wait_until(lambda: missing(stage.status))
     file = str(teams / "team.yaml")
     schema = str(teams / "orders.json")
     gone = {
@@ -256,11 +258,11 @@ async def test_policies_of_a_vanished_folder_stay_in_force_until_the_removal_is_
     assert await stage.reloader.reload(accepts_removed=False) == ReloadResult([], kept)
     assert missing(stage.status) == gone
     teams.with_name("elsewhere").rename(teams)
-    await until(lambda: not missing(stage.status))
+    await wait_until(lambda: not missing(stage.status))
     assert rejection(stage.status) is None
 
     (teams / "team.yaml").unlink()
-    await until(lambda: missing(stage.status))
+    await wait_until(lambda: missing(stage.status))
     assert (await stage.reloader.reload(accepts_removed=False)).missing
     with capture_logs() as logs:
         assert await stage.reloader.reload(accepts_removed=True) == ReloadResult([], [])
@@ -275,7 +277,7 @@ async def test_a_removal_is_not_accepted_with_a_configuration_that_is_rejected(s
     stage.path.write_text(SMALLEST + "topic_files: team.yaml\n")
     await stage.has_counted(1, 0)
     (stage.path.parent / "team.yaml").unlink()
-    await until(lambda: missing(stage.status))
+    await wait_until(lambda: missing(stage.status))
 
     result = await stage.reloader.reload(accepts_removed=True)
 
@@ -334,7 +336,7 @@ async def test_a_schema_or_key_whose_file_vanished_is_applied_until_the_file_is_
     (schema,) = stage.in_force[-1].source.schemas.values()
 
     (folder / file).unlink()
-    await until(lambda: missing(stage.status))
+    await wait_until(lambda: missing(stage.status))
     named = str(folder / ("order.proto" if "proto" in file else file))
     assert missing(stage.status) == {named: f"{named} is gone; its last policies stay in force for {topics}"}
 
@@ -347,7 +349,7 @@ async def test_a_schema_or_key_whose_file_vanished_is_applied_until_the_file_is_
     assert missing(stage.status)
 
     (folder / file).write_text(content)
-    await until(lambda: not missing(stage.status))
+    await wait_until(lambda: not missing(stage.status))
     assert rejection(stage.status) is None
 
 

@@ -20,7 +20,7 @@ from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 from sluicegate.validation.rules.cel.runtime import ExpressionUnusable
 from sluicegate.validation.rules.rule import INLINE_STEPS, Side
 from sluicegate.validation.rules.schemas.content import Content, SchemaUnusable
-from tests.registry.stand_in import StandIn, said
+from tests.registry.stand_in import StandIn, http_response
 from tests.validation.rules.records import record
 
 LARGE = 300_000
@@ -41,7 +41,7 @@ def schema(folder: Path, padding: int, kind: str = "object") -> Schema:
     return Schema(format="json", file=str(file))
 
 
-def test_a_small_schema_is_compiled_here_and_starts_no_process(makers: RuleMakers, tmp_path: Path) -> None:
+def test_a_small_schema_is_compiled_in_process(makers: RuleMakers, tmp_path: Path) -> None:
     rule = makers.for_registries({}).of_schema(schema(tmp_path, 100), Side.VALUE)
 
     assert not rule.is_slow
@@ -192,7 +192,7 @@ def test_a_condition_on_a_large_value_runs_in_the_rules_process(
     body = {"schemaType": language, "schema": text, "ruleSet": {"domainRules": [condition]}}
 
     def respond(client: socket, _head: bytes) -> bool:
-        client.sendall(said("200 OK", json.dumps(body).encode()))
+        client.sendall(http_response("200 OK", json.dumps(body).encode()))
         return True
 
     with StandIn(respond) as registry:
@@ -230,23 +230,25 @@ def test_constraints_run_in_the_rules_process_and_blame_the_sender_of_what_takes
     try:
         rule = makers.for_registries({}).of_constraints(constrained(tmp_path), Side.VALUE)
 
-        def said(value: bytes) -> str:
+        def http_response(value: bytes) -> str:
             assert rule.cost(record(value)) > INLINE_STEPS
             return rule.fault(record(value)) or ""
 
         good = b"\n\2ab"
-        assert said(good) == ""
-        assert "id must be at least 2 characters (string.min_len)" in said(b"\n\1a")
+        assert http_response(good) == ""
+        assert "id must be at least 2 characters (string.min_len)" in http_response(b"\n\1a")
         many = b"\1" * 1_000_000
-        assert "too costly" not in said(good + b"\x12\xc0\x84\x3d" + many)
+        assert "too costly" not in http_response(good + b"\x12\xc0\x84\x3d" + many)
         nested = good
         for _ in range(90):
             nested = good + b"\x22" + varint(len(nested)) + nested
-        assert said(nested) == ""
-        assert "too costly to validate: too many items" in said(good + b"\x1a\1a" * 3_000)
+        assert http_response(nested) == ""
+        assert "too costly to validate: too many items" in http_response(good + b"\x1a\1a" * 3_000)
         for items, limit in ((100_000, "rule_cpu_seconds"), (500_000, "rule_")):
-            assert f"too costly to validate: it takes more than limits.{limit}" in said(good + b"\x2a\4\n\2ab" * items)
-        assert said(good) == ""
+            assert f"too costly to validate: it takes more than limits.{limit}" in http_response(
+                good + b"\x2a\4\n\2ab" * items
+            )
+        assert http_response(good) == ""
         assert makers.pid is not None
     finally:
         makers.close()

@@ -69,7 +69,7 @@ def test_later_matching_entries_are_listed(tmp_path: Path) -> None:
     assert lines[1] == (f"  {team}:2, topics[0].match: orders matches too, and comes later: the first match decides")
 
 
-def test_an_entry_of_another_file_is_called_as_it_is_there(tmp_path: Path) -> None:
+def test_an_entry_of_a_topic_file_is_named_by_its_index_there(tmp_path: Path) -> None:
     main, team = tmp_path / "c.yaml", tmp_path / "team.yaml"
     main.write_text(SMALLEST + "topic_files: team.yaml\ntopics: [{match: own}]\n")
     team.write_text("topics:\n  - match: orders\n    mode: observe\n")

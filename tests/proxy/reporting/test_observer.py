@@ -32,7 +32,7 @@ NOW = 1_800_000_000_000
 HELD_TO = ValidationBasis(TopicPolicy(), NOW)
 
 
-class Kept:
+class RecordingSink:
     """A sink that keeps what it is given."""
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class Seen:
     """An observer with access to its counters, events and lines. Topics named `known-…` exist."""
 
     def __init__(self, max_topics: int = 500) -> None:
-        self.counters, self.kept, self.names = Counters(), Kept(), TopicNames()
+        self.counters, self.kept, self.names = Counters(), RecordingSink(), TopicNames()
         labels = TopicLabels(self.counters, self._is_known, [])
         counts = ValidationCounts(self.counters, labels, LiveView(self.counters, None, 0), max_topics=max_topics)
         events = ViolationEvents(self.kept, 2, EventNumbering("proxy:9092"))

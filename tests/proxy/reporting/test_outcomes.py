@@ -19,7 +19,7 @@ from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
 from sluicegate.proxy.reporting.metrics.validation_counts import ValidationCounts
 from sluicegate.proxy.reporting.observer import Observer
 from sluicegate.proxy.reporting.write_health import WriteHealth
-from sluicegate.proxy.responses.produce_responses import ClientError, Spot
+from sluicegate.proxy.responses.produce_responses import ClientError, PartitionKey
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.produce.batch_outcome import RequestOutcome
 from sluicegate.proxy.telemetry.request_traces import RequestSummary, RequestTraces
@@ -31,11 +31,11 @@ from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.sensitive.masking import MaskedBatch
 from sluicegate.validation.validated_request import ValidatedRequest, ValidationBasis
 from sluicegate.validation.verdict import Accepted
-from tests.proxy.reporting.test_observer import NOW, Kept, rejection, request_of
+from tests.proxy.reporting.test_observer import NOW, RecordingSink, rejection, request_of
 from tests.proxy.session.outcomes import settled
 
 PLACE = (0, 0)
-SPOT = Spot("known-t", 0)
+SPOT = PartitionKey("known-t", 0)
 BASIS = ValidationBasis(TopicPolicy(dead_letters="dead"), NOW)
 FOUND = rejection()
 OURS = ErrorCode.INVALID_TIMESTAMP
@@ -45,7 +45,7 @@ class Reports:
     """All reports of one proxy."""
 
     def __init__(self) -> None:
-        self.counters, self.kept, self.spans = Counters(), Kept(), list[RequestSummary]()
+        self.counters, self.kept, self.spans = Counters(), RecordingSink(), list[RequestSummary]()
         self.view = LiveView(self.counters, None, NOW)
         labels = TopicLabels(self.counters, lambda name: name.startswith("known-"), [])
         self.observer = Observer(

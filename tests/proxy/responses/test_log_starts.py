@@ -3,7 +3,7 @@
 from sluicegate.proxy.responses.log_starts import LogStarts
 
 
-def test_an_offset_is_known_for_a_second_after_it_was_told() -> None:
+def test_a_log_start_offset_is_valid_for_a_second() -> None:
     starts = LogStarts()
     assert starts.of("t", 0, 1000) is None
 
@@ -14,14 +14,14 @@ def test_an_offset_is_known_for_a_second_after_it_was_told() -> None:
     assert starts.of("t", 1, 1000) is None
 
 
-def test_a_clock_that_goes_backwards_makes_nobody_believe_for_ever() -> None:
+def test_log_start_offsets_expire_if_the_clock_goes_back() -> None:
     starts = LogStarts()
     starts.learn("t", 0, 42, 1000)
 
     assert starts.of("t", 0, 999) is None
 
 
-def test_it_forgets_rather_than_grow() -> None:
+def test_remembered_log_start_offsets_are_bounded() -> None:
     starts = LogStarts()
     for partition in range(10_000):
         starts.learn("t", partition, partition, 0)

@@ -10,7 +10,7 @@ from sluicegate.protocol.messages.schema import Value
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.produce_response import walk_produce_response
 from sluicegate.proxy.responses.log_starts import LogStarts
-from sluicegate.proxy.responses.produce_responses import PartlyRejected, Spot
+from sluicegate.proxy.responses.produce_responses import PartitionKey, PartlyRejected
 from sluicegate.proxy.responses.rewriting import ResponseRewriter
 from sluicegate.validation.validated_request import Place, ValidatedRequest
 from sluicegate.validation.verdict import Accepted, FaultStage, Reason, Rejected
@@ -23,7 +23,9 @@ GOOD, BAD = batch([Rec(NOW)]), batch([Rec(1)])
 TOO_OLD = Rejected(ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_TOO_OLD, "too old")
 
 
-def partly(rejected: dict[Place, Rejected], *partitions: tuple[int, bytes], starts: LogStarts | None = None) -> Any:
+def partly_rejected(
+    rejected: dict[Place, Rejected], *partitions: tuple[int, bytes], starts: LogStarts | None = None
+) -> Any:
     """Return a validated request for topic `t`."""
     frame = bytearray(produce_body(VERSION, [topic_data("t", *partitions)]))
     request = walk_produce_request(frame, VERSION, 0, 100)
@@ -48,9 +50,9 @@ def answered(request: PartlyRejected, *entries: tuple[int, int, int]) -> list[Va
     return found
 
 
-def test_our_verdict_takes_the_place_of_the_brokers_complaint_with_the_log_start_that_it_was_asked_for() -> None:
-    request = partly({(0, 1): TOO_OLD}, (0, GOOD), (1, BAD))
-    request.learn_log_start(Spot("t", 1), 7, NOW)
+def test_the_proxys_verdict_replaces_the_brokers_corrupt_message_error() -> None:
+    request = partly_rejected({(0, 1): TOO_OLD}, (0, GOOD), (1, BAD))
+    request.learn_log_start(PartitionKey("t", 1), 7, NOW)
 
     first, second = answered(request, (0, 0, 3), (1, ErrorCode.CORRUPT_MESSAGE, -1))
 
@@ -60,25 +62,25 @@ def test_our_verdict_takes_the_place_of_the_brokers_complaint_with_the_log_start
 
 
 @pytest.mark.parametrize("code", [3, 6, 19, 29, 48, 56, -1])
-def test_what_comes_before_the_content_is_the_brokers_word(code: int) -> None:
-    (entry,) = answered(partly({(0, 0): TOO_OLD}, (0, BAD)), (0, code, -1))
+def test_a_brokers_error_unrelated_to_contents_is_kept(code: int) -> None:
+    (entry,) = answered(partly_rejected({(0, 0): TOO_OLD}, (0, BAD)), (0, code, -1))
 
     assert (entry["error_code"], entry["error_message"]) == (code, None)
 
 
 @pytest.mark.parametrize("code", [0, 2, 4, 35, 87])
-def test_no_broker_makes_a_success_of_what_was_rejected(code: int) -> None:
-    (entry,) = answered(partly({(0, 0): TOO_OLD}, (0, BAD)), (0, code, 0))
+def test_a_rejected_batch_stays_rejected_whatever_the_broker_responds(code: int) -> None:
+    (entry,) = answered(partly_rejected({(0, 0): TOO_OLD}, (0, BAD)), (0, code, 0))
 
     assert entry["error_code"] == ErrorCode.INVALID_TIMESTAMP
 
 
 def test_the_log_start_is_asked_for_once_a_second() -> None:
     starts = LogStarts()
-    first = partly({(0, 0): TOO_OLD}, (0, BAD), starts=starts)
-    first.learn_log_start(Spot("t", 0), 7, NOW)
+    first = partly_rejected({(0, 0): TOO_OLD}, (0, BAD), starts=starts)
+    first.learn_log_start(PartitionKey("t", 0), 7, NOW)
 
-    second = partly({(0, 0): TOO_OLD}, (0, BAD), starts=starts)
+    second = partly_rejected({(0, 0): TOO_OLD}, (0, BAD), starts=starts)
     (entry,) = answered(second, (0, ErrorCode.CORRUPT_MESSAGE, -1))
 
     assert list(first.asked_log_starts) == [("t", 0)]
@@ -87,25 +89,27 @@ def test_the_log_start_is_asked_for_once_a_second() -> None:
 
 
 def test_the_log_start_of_a_partition_that_is_named_twice_is_asked_for_once() -> None:
-    request = partly({(0, 0): TOO_OLD, (0, 1): TOO_OLD}, (0, BAD), (0, BAD))
+    request = partly_rejected({(0, 0): TOO_OLD, (0, 1): TOO_OLD}, (0, BAD), (0, BAD))
 
     assert list(request.asked_log_starts) == [("t", 0)]
 
 
-def told(*partitions: int) -> LogStarts:
+def known_log_starts(*partitions: int) -> LogStarts:
     starts = LogStarts()
     for partition in partitions:
         starts.learn("t", partition, 7, NOW)
     return starts
 
 
-def test_what_a_broker_has_just_said_it_is_not_asked_again() -> None:
-    first = partly({(0, 0): TOO_OLD}, (0, BAD), starts=told(0))
+def test_a_recently_proven_partition_is_rejected_without_the_broker() -> None:
+    first = partly_rejected({(0, 0): TOO_OLD}, (0, BAD), starts=known_log_starts(0))
     assert first.response_alone({}, 9, NOW) is None
     asked = answered(first, (0, ErrorCode.CORRUPT_MESSAGE, -1))
-    proven = dict.fromkeys(((spot, -1) for spot in first.proven_spots), NOW)
+    proven = dict.fromkeys(((spot, -1) for spot in first.proven_partitions), NOW)
 
-    alone = partly({(0, 0): TOO_OLD}, (0, BAD), starts=told(0)).response_alone(proven, 9, NOW + 999)
+    alone = partly_rejected({(0, 0): TOO_OLD}, (0, BAD), starts=known_log_starts(0)).response_alone(
+        proven, 9, NOW + 999
+    )
 
     assert alone is not None
     assert alone[:4] == (9).to_bytes(4, "big")
@@ -113,10 +117,10 @@ def test_what_a_broker_has_just_said_it_is_not_asked_again() -> None:
 
 
 @pytest.mark.parametrize("later_ms", [-1, 1000])
-def test_what_it_said_longer_ago_it_is_asked_again(later_ms: int) -> None:
-    request = partly({(0, 0): TOO_OLD}, (0, BAD), starts=told(0))
+def test_an_outdated_proof_of_a_partition_is_not_reused(later_ms: int) -> None:
+    request = partly_rejected({(0, 0): TOO_OLD}, (0, BAD), starts=known_log_starts(0))
 
-    assert request.response_alone({(Spot("t", 0), -1): NOW}, 9, NOW + later_ms) is None
+    assert request.response_alone({(PartitionKey("t", 0), -1): NOW}, 9, NOW + later_ms) is None
 
 
 @pytest.mark.parametrize(
@@ -130,29 +134,31 @@ def test_what_it_said_longer_ago_it_is_asked_again(later_ms: int) -> None:
         ({(0, 0): Rejected(ErrorCode.INVALID_RECORD, Reason.NO_BATCH, stage=FaultStage.PARTITION)}, [(0, b"")], -1),
     ],
 )
-def test_a_broker_is_asked_where_it_may_say_something_else(
+def test_a_request_is_forwarded_if_the_broker_may_respond_otherwise(
     rejected: dict[Place, Rejected], partitions: list[tuple[int, bytes]], acks: int
 ) -> None:
     frame = bytearray(produce_body(VERSION, [topic_data("t", *partitions)], acks))
     request = walk_produce_request(frame, VERSION, 0, 100)
     validated = ValidatedRequest({(0, 1): Accepted(1, 0)} if len(rejected) < len(partitions) else {}, rejected)
-    proven = {(Spot("t", index), -1): NOW for index in (0, 1)}
+    proven = {(PartitionKey("t", index), -1): NOW for index in (0, 1)}
 
-    assert PartlyRejected(request, validated, told(0, 1), NOW, _go_on).response_alone(proven, 9, NOW) is None
+    assert (
+        PartlyRejected(request, validated, known_log_starts(0, 1), NOW, _go_on).response_alone(proven, 9, NOW) is None
+    )
 
 
-def test_a_leader_that_has_moved_proves_nothing() -> None:
-    request = partly({(0, 0): TOO_OLD}, (0, BAD), starts=told(0))
+def test_a_not_leader_error_proves_no_partition() -> None:
+    request = partly_rejected({(0, 0): TOO_OLD}, (0, BAD), starts=known_log_starts(0))
 
     answered(request, (0, ErrorCode.NOT_LEADER_OR_FOLLOWER, -1))
 
-    assert request.proven_spots == []
+    assert request.proven_partitions == []
 
 
 def test_of_a_partition_that_is_named_twice_the_last_batch_counts() -> None:
-    superseded = partly({(0, 0): TOO_OLD}, (0, BAD), (0, GOOD))
-    decisive = partly({(0, 1): TOO_OLD}, (0, GOOD), (0, BAD))
-    against_rules = partly(
+    superseded = partly_rejected({(0, 0): TOO_OLD}, (0, BAD), (0, GOOD))
+    decisive = partly_rejected({(0, 1): TOO_OLD}, (0, GOOD), (0, BAD))
+    against_rules = partly_rejected(
         {(0, 0): Rejected(ErrorCode.INVALID_RECORD, Reason.NO_BATCH, stage=FaultStage.PARTITION)}, (0, b""), (0, GOOD)
     )
 

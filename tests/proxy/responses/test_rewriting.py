@@ -41,13 +41,13 @@ REWRITTEN = [{"node_id": node, "host": "proxy", "port": 19100 + node, "rack": No
 
 
 @pytest.fixture
-def book() -> AddressBook:
+def address_book() -> AddressBook:
     return AddressBook({}, OURS.get)
 
 
 @pytest.fixture
-def rewriter(book: AddressBook) -> ResponseRewriter:
-    return ResponseRewriter(book, TopicNames())
+def rewriter(address_book: AddressBook) -> ResponseRewriter:
+    return ResponseRewriter(address_book, TopicNames())
 
 
 def rewritten(rewriter: ResponseRewriter, key: ApiKey, schema: MessageSchema, value: Value, version: int) -> Value:
@@ -59,7 +59,9 @@ def rewritten(rewriter: ResponseRewriter, key: ApiKey, schema: MessageSchema, va
 
 
 @pytest.mark.parametrize("version", METADATA_REQUEST.versions)
-def test_metadata(version: int, rewriter: ResponseRewriter, book: AddressBook) -> None:
+def test_metadata_responses_advertise_the_proxys_addresses(
+    version: int, rewriter: ResponseRewriter, address_book: AddressBook
+) -> None:
     rest = RandomMessage(KAFKA_NEW, "MetadataResponse", version, 3).ours
     brokers = [{k: v for k, v in b.items() if k != "rack" or version >= 1} for b in BROKERS]
 
@@ -71,12 +73,12 @@ def test_metadata(version: int, rewriter: ResponseRewriter, book: AddressBook) -
     assert METADATA_RESPONSE.build({**found, "brokers": []}, version) == METADATA_RESPONSE.build(
         {**rest, "brokers": []}, version
     )
-    assert book.upstream_of(NOT_OFFERED) == HostPort("upstream-3", UPSTREAM_PORT)
+    assert address_book.upstream_of(NOT_OFFERED) == HostPort("upstream-3", UPSTREAM_PORT)
 
 
 @pytest.mark.parametrize("version", FIND_COORDINATOR_REQUEST.versions)
 @pytest.mark.parametrize(("node", "host", "port", "error"), [(1, "proxy", 19101, 0), (NOT_OFFERED, "", -1, 15)])
-def test_find_coordinator(
+def test_find_coordinator_responses_advertise_the_proxys_addresses(
     version: int, node: int, host: str, port: int, error: int, rewriter: ResponseRewriter
 ) -> None:
     told: dict[str, Any] = {"error_code": 0, "node_id": node, "host": f"upstream-{node}", "port": UPSTREAM_PORT}
@@ -88,14 +90,14 @@ def test_find_coordinator(
     assert (coordinator["host"], coordinator["port"], coordinator["error_code"]) == (host, port, error)
 
 
-def test_no_coordinator_stays_none(rewriter: ResponseRewriter) -> None:
+def test_a_missing_coordinator_is_forwarded_unchanged(rewriter: ResponseRewriter) -> None:
     none = {"error_code": 15, "node_id": -1, "host": "", "port": -1}
     found = rewritten(rewriter, ApiKey.FIND_COORDINATOR, FIND_COORDINATOR_RESPONSE, none, 2)
     assert {name: found[name] for name in none} == none
 
 
 @pytest.mark.parametrize("version", DESCRIBE_CLUSTER_REQUEST.versions)
-def test_describe_cluster(version: int, rewriter: ResponseRewriter) -> None:
+def test_describe_cluster_responses_advertise_the_proxys_addresses(version: int, rewriter: ResponseRewriter) -> None:
     brokers = [{"broker_id": b["node_id"], **{k: v for k, v in b.items() if k != "node_id"}} for b in BROKERS]
     value = {"throttle_time_ms": 0, "error_code": 0, "cluster_id": "c", "brokers": brokers}
 
@@ -112,7 +114,9 @@ def test_describe_cluster(version: int, rewriter: ResponseRewriter) -> None:
     [(ApiKey.SHARE_FETCH, SHARE_FETCH_RESPONSE), (ApiKey.SHARE_ACKNOWLEDGE, SHARE_ACKNOWLEDGE_RESPONSE)],
 )
 @pytest.mark.parametrize("version", [1, 2])
-def test_share_answers(key: ApiKey, schema: MessageSchema, version: int, rewriter: ResponseRewriter) -> None:
+def test_share_responses_advertise_the_proxys_addresses(
+    key: ApiKey, schema: MessageSchema, version: int, rewriter: ResponseRewriter
+) -> None:
     value = RandomMessage(KAFKA_NEW, schema.name, version, 2).ours | {"node_endpoints": BROKERS}
 
     found = rewritten(rewriter, key, schema, value, version)
@@ -121,7 +125,7 @@ def test_share_answers(key: ApiKey, schema: MessageSchema, version: int, rewrite
 
 
 @pytest.mark.parametrize("version", range(10, 14))
-def test_the_tail_of_a_produce_answer(version: int, rewriter: ResponseRewriter) -> None:
+def test_the_node_endpoints_of_a_produce_response_are_rewritten(version: int, rewriter: ResponseRewriter) -> None:
     body = PRODUCE_RESPONSE.build({"responses": [], "throttle_time_ms": 5, "node_endpoints": BROKERS}, version)
     walked = walk_produce_response(body, version, 0, 100)
     assert walked.has_node_endpoints
@@ -139,7 +143,7 @@ def versions_response(version: int, *keys: tuple[int, int, int]) -> bytearray:
 
 
 @pytest.mark.parametrize("version", API_VERSIONS_REQUEST.versions)
-def test_versions_are_cut_down_to_what_is_understood(version: int) -> None:
+def test_api_versions_are_limited_to_those_that_the_proxy_supports(version: int) -> None:
     frame = versions_response(version, (0, 0, 99), (1, 4, 18), (18, 0, 4), (12345, 0, 1), (2, 50, 60), (3, 0, 5))
 
     found = API_VERSIONS_RESPONSE.parse(b"".join(cut_down_versions(version, frame))[4:], version)
@@ -159,7 +163,7 @@ def test_a_rejected_version_is_read_as_version_0() -> None:
     assert response_body_at(frame, 0) == 4
 
 
-def test_a_rejection_in_no_versions_layout_becomes_one() -> None:
+def test_an_unsupported_version_response_without_a_layout_is_replaced() -> None:
     """The layout of librdkafka's mock cluster (seen with 2.16)."""
     mock = bytearray.fromhex("0000000100230100120000000200000000")
 
@@ -167,20 +171,20 @@ def test_a_rejection_in_no_versions_layout_becomes_one() -> None:
 
 
 @pytest.mark.parametrize("version", METADATA_REQUEST.versions)
-def test_topics_that_a_broker_tells_are_known(version: int, book: AddressBook) -> None:
+def test_topics_of_a_metadata_response_become_known(version: int, address_book: AddressBook) -> None:
     names = TopicNames()
     topics = [{"error_code": code, "name": name, "partitions": []} for code, name in ((0, "there"), (3, "invented"))]
     value = {"brokers": [], "topics": topics}
 
-    rewritten(ResponseRewriter(book, names), ApiKey.METADATA, METADATA_RESPONSE, value, version)
+    rewritten(ResponseRewriter(address_book, names), ApiKey.METADATA, METADATA_RESPONSE, value, version)
 
     assert names.is_known("there")
     assert not names.is_known("invented")
 
 
 @pytest.mark.parametrize(("host", "port"), [("a..b", 9092), ("", 9092), ("upstream\n1", 9092), ("upstream-1", 0)])
-def test_a_broker_where_nothing_can_be_has_no_listener(
-    host: str, port: int, rewriter: ResponseRewriter, book: AddressBook
+def test_a_broker_with_an_invalid_address_is_left_out_of_responses(
+    host: str, port: int, rewriter: ResponseRewriter, address_book: AddressBook
 ) -> None:
     broken = [{"node_id": 1, "host": host, "port": port, "rack": None}, BROKERS[1]]
     coordinator = {"error_code": 0, "error_message": None, "key": "g", **broken[0]}
@@ -195,10 +199,10 @@ def test_a_broker_where_nothing_can_be_has_no_listener(
 
     assert told["brokers"] == shared["node_endpoints"] == REWRITTEN[1:]
     assert (found["node_id"], found["host"], found["port"], found["error_code"]) == (-1, "", -1, 15)
-    assert book.node_ids == [2]
+    assert address_book.node_ids == [2]
 
 
-def test_a_coordinator_without_a_node_but_with_an_address_is_not_passed_on(rewriter: ResponseRewriter) -> None:
+def test_the_address_of_a_coordinator_without_a_node_is_removed(rewriter: ResponseRewriter) -> None:
     odd = {"error_code": 0, "node_id": -1, "host": "upstream-1", "port": UPSTREAM_PORT}
     found = rewritten(rewriter, ApiKey.FIND_COORDINATOR, FIND_COORDINATOR_RESPONSE, odd, 2)
 
@@ -221,7 +225,7 @@ def test_every_other_byte_of_a_coordinator_stays(version: int, rewriter: Respons
         assert FIND_COORDINATOR_RESPONSE.build(found, version) == FIND_COORDINATOR_RESPONSE.build(value, version)
 
 
-def test_answers_that_need_no_other_address_pass_as_they_came(rewriter: ResponseRewriter) -> None:
+def test_responses_without_addresses_are_forwarded_unchanged(rewriter: ResponseRewriter) -> None:
     body = SHARE_FETCH_RESPONSE.build(
         RandomMessage(KAFKA_NEW, "ShareFetchResponse", 1, 2).ours | {"node_endpoints": []}, 1
     )
@@ -266,7 +270,7 @@ def test_more_brokers_than_any_cluster_has_are_malformed(
         rewriter.rewrite(key, version, flood)
 
 
-def test_no_construct_reads_what_is_rewritten_nor_versions_that_were_said_before(
+def test_rewriting_uses_no_construct_schema_and_reuses_known_versions(
     rewriter: ResponseRewriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     again = versions_response(3, (0, 0, 99), (1, 4, 18))
@@ -288,7 +292,7 @@ def test_no_construct_reads_what_is_rewritten_nor_versions_that_were_said_before
 
 
 @pytest.mark.parametrize("key", [93, 128, 32_767])
-def test_a_declaration_is_all_that_an_api_needs(
+def test_a_declared_api_is_rewritten_without_further_code(
     key: int, rewriter: ResponseRewriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     declared = rewritten_api(Api(key, "ListLeaders", 1, 0), INT32, since(1, INT16), nodes(ADDRESS, STRING))

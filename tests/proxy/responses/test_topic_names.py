@@ -8,7 +8,7 @@ IDS = [bytes([n]) * 16 for n in range(1, 9)]
 NOW = 5_000_000
 
 
-def test_a_name_is_known_when_a_broker_has_told_it() -> None:
+def test_only_topic_names_from_a_broker_are_known() -> None:
     names = TopicNames()
     names.learn([(None, "orders"), (IDS[0], "bills")])
 
@@ -18,7 +18,7 @@ def test_a_name_is_known_when_a_broker_has_told_it() -> None:
     assert dict(names.by_id) == {IDS[0]: "bills"}
 
 
-def test_a_name_that_no_topic_can_have_is_not_learnt() -> None:
+def test_impossible_topic_names_are_not_learned() -> None:
     names = TopicNames()
     names.learn([(IDS[0], "a" * 250), (IDS[1], "a b"), (None, ""), (IDS[2], "..")])
 
@@ -26,7 +26,7 @@ def test_a_name_that_no_topic_can_have_is_not_learnt() -> None:
     assert not names.is_known("a b")
 
 
-def test_what_was_told_longest_ago_is_forgotten_beyond_a_bound() -> None:
+def test_the_oldest_topic_names_are_forgotten_beyond_a_bound() -> None:
     bound = 100_000
     names = TopicNames()
     names.learn([(IDS[0], "kept"), (IDS[1], "forgotten")])
@@ -42,7 +42,7 @@ def test_what_was_told_longest_ago_is_forgotten_beyond_a_bound() -> None:
     assert IDS[1] not in names.by_id
 
 
-def test_an_id_that_a_broker_does_not_know_is_asked_for_again_after_a_second_only() -> None:
+def test_an_unknown_topic_id_is_requested_at_most_once_a_second() -> None:
     names = TopicNames()
     asked = names.missing([IDS[0], IDS[1], IDS[0]], NOW)
     names.learn([(IDS[1], "t")])
@@ -60,7 +60,7 @@ def test_one_question_is_about_a_thousand_ids_at_most() -> None:
     assert names.missing(ids, NOW) == ids[:MAX_REQUESTED_IDS]
 
 
-def test_ids_that_nobody_knows_are_remembered_up_to_a_bound() -> None:
+def test_remembered_unknown_topic_ids_are_bounded() -> None:
     names = TopicNames()
     ids = [n.to_bytes(16, "big") for n in range(1, 60_001)]
     names.note_requested(ids, NOW)
@@ -69,7 +69,7 @@ def test_ids_that_nobody_knows_are_remembered_up_to_a_bound() -> None:
     assert names.missing(ids[:2], NOW) == ids[:2]
 
 
-def test_the_question_is_what_the_schema_writes() -> None:
+def test_the_metadata_request_equals_that_of_the_schema() -> None:
     frame = metadata_request(IDS, -1)
 
     body = METADATA_REQUEST.build(
@@ -79,7 +79,7 @@ def test_the_question_is_what_the_schema_writes() -> None:
     assert METADATA_REQUEST.parse(frame[len(frame) - len(body) :], 12)["topics"][0]["name"] is None
 
 
-def answer(count: int, code: int) -> bytearray:
+def metadata_response(count: int, code: int) -> bytearray:
     topics = [
         {"error_code": code, "name": None if code else f"t{n}", "topic_id": n.to_bytes(16, "big"), "partitions": []}
         for n in range(1, count + 1)
@@ -87,20 +87,20 @@ def answer(count: int, code: int) -> bytearray:
     return bytearray(bytes(4) + b"\0" + METADATA_RESPONSE.build({"brokers": [], "topics": topics}, 12))
 
 
-def test_the_answer_names_what_exists() -> None:
-    assert names_in(answer(2, 0)) == [((1).to_bytes(16, "big"), "t1"), ((2).to_bytes(16, "big"), "t2")]
-    assert names_in(answer(2, 100)) == []
+def test_the_names_of_existing_topics_are_read_from_the_response() -> None:
+    assert names_in(metadata_response(2, 0)) == [((1).to_bytes(16, "big"), "t1"), ((2).to_bytes(16, "big"), "t2")]
+    assert names_in(metadata_response(2, 100)) == []
 
 
 def test_a_question_and_its_answer_use_no_construct() -> None:
     """construct takes about 15 us for each topic."""
-    frame = answer(1000, 100)
+    frame = metadata_response(1000, 100)
     by_construct = cost(lambda: METADATA_RESPONSE.parse(frame[5:], 12))
 
     assert cost(lambda: (metadata_request(IDS * 125, -1), names_in(frame))) < by_construct / 2
 
 
-def test_what_is_asked_for_again_anyway_is_not_kept() -> None:
+def test_unknown_topic_ids_are_swept_after_a_second() -> None:
     names = TopicNames()
     ids = [bytes([number]) * 16 for number in range(5)]
     names.note_requested(ids[:3], now_ms=0)

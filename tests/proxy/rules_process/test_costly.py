@@ -70,7 +70,7 @@ def test_the_remaining_time_limits_an_evaluation_below_a_slice(process: RulesPro
             process.ask(DOES, RulesOperation.FAULT, fields_of(record(b"spin 60")))
 
 
-def test_a_schema_that_is_costly_to_compile_goes_elsewhere_too(process: RulesProcess) -> None:
+def test_a_schema_that_is_costly_to_compile_is_deferred_to_a_thread(process: RulesProcess) -> None:
     chain = schema(EvaluatorKind.JSON, CHAIN)
     deep = Specification(EvaluatorKind.JSON, b'{"allOf": [' * 4000 + b"{}" + b"]}" * 4000)
 
@@ -81,7 +81,7 @@ def test_a_schema_that_is_costly_to_compile_goes_elsewhere_too(process: RulesPro
             process.compile(deep)
 
 
-def test_records_that_are_evaluated_ahead_go_elsewhere_together(process: RulesProcess) -> None:
+def test_costly_records_of_a_look_ahead_are_deferred_together(process: RulesProcess) -> None:
     subjects = [fields_of(record(what)) for what in (b"good", b"bad", b"spin 60", b"bad")]
 
     lock, waits = threading.Lock(), process._wait_budget.limit_waiting

@@ -148,6 +148,6 @@ def test_another_client_has_its_turn_before_all_records_are_evaluated(asked: Ask
     assert order == ["honest", "greedy"]
 
 
-def test_a_thread_that_never_waits_hands_it_on(asked: Asked) -> None:
+def test_a_look_ahead_in_a_thread_that_may_not_wait_is_deferred(asked: Asked) -> None:
     with asked.wait_budget.never_waiting(), pytest.raises(WaitNotAllowed):
         asked.process.look_ahead(DOES, RulesOperation.FAULT, records("good", "good"))

@@ -4,7 +4,7 @@ from sluicegate.proxy.rules_process.messages import fields_of, record_of
 from sluicegate.validation.rules.rule import Client, RuledRecord
 
 
-def test_every_field_of_the_client_arrives() -> None:
+def test_every_client_field_reaches_the_rules_process() -> None:
     client = Client("10.0.0.1:5", "billing", "java", "4.3.1", "User:a", is_unverified=True)
     record = RuledRecord("t", 3, 0, 0, None, None, (), client, -1)
 

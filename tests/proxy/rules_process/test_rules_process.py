@@ -70,11 +70,11 @@ def schema(kind: EvaluatorKind, text: Any) -> Specification:
     return Specification(kind, json.dumps(text).encode())
 
 
-def do(process: RulesProcess, what: str) -> str | None:
+def evaluate(process: RulesProcess, what: str) -> str | None:
     return process.ask(DOES, RulesOperation.FAULT, fields_of(record(what.encode())))
 
 
-def test_it_gives_the_same_results_as_inline_evaluation(process: RulesProcess) -> None:
+def test_the_rules_process_gives_the_same_results_as_inline_evaluation(process: RulesProcess) -> None:
     shape = schema(EvaluatorKind.JSON, {"type": "object", "required": ["a"], "title": "Shape"})
     number = schema(
         EvaluatorKind.AVRO, {"type": "record", "name": "n.Number", "fields": [{"name": "a", "type": "int"}]}
@@ -89,18 +89,18 @@ def test_it_gives_the_same_results_as_inline_evaluation(process: RulesProcess) -
     assert process.ask(number, RulesOperation.FAULT, b"") is not None
     assert process.ask(expression, RulesOperation.FAULT, fields_of(record(b'{"a": 2}'))) is None
     assert process.ask(expression, RulesOperation.FAULT, fields_of(record(b'{"a": 1}'))) is not None
-    assert do(process, "bad") == "is bad"
-    assert do(process, "good") is None
+    assert evaluate(process, "bad") == "is bad"
+    assert evaluate(process, "good") is None
 
 
 def test_an_evaluation_that_exceeds_its_time_ends_in_c_code_too(process: RulesProcess, seen: Seen) -> None:
     chain = schema(EvaluatorKind.JSON, CHAIN)
     began = time.process_time()
 
-    for ask in (lambda: process.ask(chain, RulesOperation.FAULT, b"1"), lambda: do(process, "spin 60")):
+    for ask in (lambda: process.ask(chain, RulesOperation.FAULT, b"1"), lambda: evaluate(process, "spin 60")):
         with pytest.raises((TooCostly, SchemaUnusable), match=r"limits\.rule_cpu_seconds \(1 s"):
             ask()
-        assert do(process, "good") is None
+        assert evaluate(process, "good") is None
 
     assert time.process_time() - began < SECONDS, "nothing of it was done here"
     assert [how for _, how, _ in seen.exhausted] == [EvaluationOutcome.OVER_SECONDS] * 2
@@ -109,16 +109,16 @@ def test_an_evaluation_that_exceeds_its_time_ends_in_c_code_too(process: RulesPr
 
 def test_a_request_has_one_budget_for_all_its_records(process: RulesProcess) -> None:
     wait_budget = process._wait_budget
-    do(process, "good")
+    evaluate(process, "good")
     with wait_budget.limit_waiting(2.0, (lock := threading.Lock()), "client"), lock:
         for _ in range(2):
-            do(process, "spin 0.4")
+            evaluate(process, "spin 0.4")
         with pytest.raises(TooCostly):
-            do(process, "spin 0.4")
+            evaluate(process, "spin 0.4")
         with pytest.raises(TooCostly):
-            do(process, "good")
+            evaluate(process, "good")
     with wait_budget.limit_waiting(2.0, lock, "client"), lock:
-        assert do(process, "spin 0.4") is None, "another request has its own"
+        assert evaluate(process, "spin 0.4") is None, "another request has its own"
 
 
 @pytest.mark.parametrize("text", [{"pattern": "^(?:(?=a)a+)+$"}, {"not": {"pattern": "^(a|\\1a)*$(?!b)"}}])
@@ -130,18 +130,18 @@ def test_a_pattern_that_backtracks_without_end_is_stopped_and_has_no_verdict(
     assert process.ask(looking, RulesOperation.FAULT, b'"b"') is not None or "not" in text
     with pytest.raises(TooCostly, match=r"limits\.rule_cpu_seconds"):
         process.ask(looking, RulesOperation.FAULT, b'"' + b"a" * 60 + b'b"')
-    assert do(process, "good") is None
+    assert evaluate(process, "good") is None
 
 
 def test_an_evaluation_that_exceeds_the_memory_is_too_costly(process: RulesProcess, seen: Seen) -> None:
-    assert do(process, f"take {MEMORY // 2}") is None
+    assert evaluate(process, f"take {MEMORY // 2}") is None
     for much in (MEMORY, 1 << 40):
         with pytest.raises(TooCostly, match=r"limits\.rule_memory_bytes"):
-            do(process, f"take {much}")
-        assert do(process, "good") is None
+            evaluate(process, f"take {much}")
+        assert evaluate(process, "good") is None
     with pytest.raises(TooCostly, match=r"limits\.rule_memory_bytes"):
         process.ask(schema(EvaluatorKind.JSON, True), RulesOperation.FAULT, bytes(3 * MEMORY))
-    assert do(process, "good") is None
+    assert evaluate(process, "good") is None
     assert {how for _, how, _ in seen.exhausted} == {EvaluationOutcome.OVER_MEMORY}
 
 
@@ -149,14 +149,14 @@ def test_a_failed_allocation_in_rust_or_cpp_is_too_costly(process: RulesProcess)
     patterns = {"properties": {f"p{i}": {"pattern": f"^(a|b|c{i}){{1,400}}x*$"} for i in range(1500)}}
     with pytest.raises(TooCostly, match=r"limits\.rule_memory_bytes|limits\.rule_cpu_seconds"):
         process.compile(schema(EvaluatorKind.JSON, patterns))
-    assert do(process, "good") is None
+    assert evaluate(process, "good") is None
 
 
 def test_memory_left_by_requests_does_not_exhaust_the_process(process: RulesProcess, seen: Seen) -> None:
     pids = set()
     for _ in range(20):
-        assert do(process, f"keep {MEMORY // 8}") is None
-        pids.add(do(process, "pid"))
+        assert evaluate(process, f"keep {MEMORY // 8}") is None
+        pids.add(evaluate(process, "pid"))
     assert len(pids) > 2, "it was replaced before the memory was exhausted"
     assert (seen.exhausted, seen.reasons) == ([], [])
 
@@ -166,9 +166,9 @@ def test_a_crash_and_a_kill_by_the_system_are_outages_and_the_process_is_replace
     process: RulesProcess, seen: Seen, ended_by: signal.Signals
 ) -> None:
     with pytest.raises(Outage, match=ended_by.name):
-        do(process, f"die {ended_by.value}")
+        evaluate(process, f"die {ended_by.value}")
 
-    assert do(process, "good") is None
+    assert evaluate(process, "good") is None
     assert len(seen.reasons) == 1
     assert seen.exhausted == []
     assert EvaluationOutcome.OUTAGE in seen.ended
@@ -176,27 +176,27 @@ def test_a_crash_and_a_kill_by_the_system_are_outages_and_the_process_is_replace
 
 def test_an_evaluator_that_is_killed_from_without_is_replaced(process: RulesProcess) -> None:
     with ThreadPoolExecutor(1) as threads:
-        asked = threads.submit(do, process, "sleep 60")
+        asked = threads.submit(evaluate, process, "sleep 60")
         eventually(lambda: process.pid is not None and len(children_of(process.pid)) == 1, 60, "an evaluator")
         assert process.pid is not None
         os.kill(children_of(process.pid)[0], signal.SIGKILL)
         with pytest.raises(Outage, match="SIGKILL"):
             asked.result()
-    assert do(process, "good") is None
+    assert evaluate(process, "good") is None
 
 
 @pytest.mark.parametrize("victim", ["host", "evaluator"])
 def test_an_idle_process_that_is_killed_is_reported_and_replaced_without_an_outage(
     process: RulesProcess, seen: Seen, victim: str
 ) -> None:
-    assert do(process, "good") is None
+    assert evaluate(process, "good") is None
     assert process.pid is not None
     before, evaluator = process.pid, children_of(process.pid)[0]
 
     os.kill(before if victim == "host" else evaluator, signal.SIGKILL)
 
     eventually(lambda: seen.reasons == ["it was ended by SIGKILL"], 30, "a report")
-    assert do(process, "good") is None
+    assert evaluate(process, "good") is None
     assert process.pid not in (None, before)
     assert EvaluationOutcome.OUTAGE not in seen.ended
     assert not is_alive(evaluator)
@@ -204,9 +204,9 @@ def test_an_idle_process_that_is_killed_is_reported_and_replaced_without_an_outa
 
 def test_outages_and_faults_of_custom_rules_are_no_verdicts(process: RulesProcess) -> None:
     with pytest.raises(Outage, match="the other side is away"):
-        do(process, "out")
+        evaluate(process, "out")
     with pytest.raises(SchemaUnusable, match=r"failed \(ValueError at slow_rules_of_a_test") as raised:
-        do(process, "fail")
+        evaluate(process, "fail")
     assert "secret" not in str(raised.value)
 
 
@@ -221,7 +221,7 @@ def test_an_invalid_schema_is_reported(process: RulesProcess) -> None:
 def test_a_machine_slowed_to_a_tenth_makes_nothing_too_costly(process: RulesProcess, seen: Seen) -> None:
     """The process runs a tenth of the time: 0.4 s of CPU time take 4 s, and are no verdict."""
     assert process.pid is None
-    do(process, "good")
+    evaluate(process, "good")
     assert process.pid is not None
     slowed = threading.Event()
     ends = threading.Event()
@@ -239,10 +239,10 @@ def test_a_machine_slowed_to_a_tenth_makes_nothing_too_costly(process: RulesProc
     try:
         slowed.wait()
         began = time.monotonic()
-        assert do(process, "spin 0.4") is None
+        assert evaluate(process, "spin 0.4") is None
         assert time.monotonic() - began > 2 * SECONDS, "it was slowed down"
         with pytest.raises(TooCostly):
-            do(process, "spin 60")
+            evaluate(process, "spin 60")
     finally:
         ends.set()
         slowing.join()
@@ -252,14 +252,14 @@ def test_a_machine_slowed_to_a_tenth_makes_nothing_too_costly(process: RulesProc
 def test_a_client_that_exhausts_its_budget_is_served_after_others(process: RulesProcess) -> None:
     """Eight requests of one client are in line: another client is served after one of them, record by record."""
     wait_budget = process._wait_budget
-    do(process, "good")
+    evaluate(process, "good")
     order: list[str] = []
 
     def as_client(client: str, what: str, times: int) -> None:
         with (lock := threading.Lock()), wait_budget.limit_waiting(2.0, lock, client):
             for _ in range(times):
                 try:
-                    do(process, what)
+                    evaluate(process, what)
                 except (TooCostly, Outage):
                     order.append(client)
                     return
@@ -280,14 +280,14 @@ def test_a_client_that_exhausts_its_budget_is_served_after_others(process: Rules
     assert order[order.index("honest") :][:20] == ["honest"] * 20
 
 
-def test_a_thread_that_never_waits_hands_it_on(process: RulesProcess) -> None:
+def test_an_evaluation_in_a_thread_that_may_not_wait_is_deferred(process: RulesProcess) -> None:
     with process._wait_budget.never_waiting(), pytest.raises(WaitNotAllowed):
-        do(process, "good")
+        evaluate(process, "good")
 
 
 def test_close_ends_running_evaluations_and_leaves_no_process(process: RulesProcess) -> None:
     with ThreadPoolExecutor(2) as threads:
-        asked = [threads.submit(do, process, "sleep 60") for _ in range(2)]
+        asked = [threads.submit(evaluate, process, "sleep 60") for _ in range(2)]
         eventually(lambda: process.pid is not None and len(children_of(process.pid)) == 1, 60, "an evaluator")
         assert process.pid is not None
         pids = [process.pid, *children_of(process.pid)]
@@ -297,14 +297,14 @@ def test_close_ends_running_evaluations_and_leaves_no_process(process: RulesProc
                 future.result()
     eventually(lambda: not any(map(is_alive, pids)), 10, "no process is left")
     with pytest.raises(Outage):
-        do(process, "good")
+        evaluate(process, "good")
 
 
-def test_it_is_there_before_anybody_needs_it(process: RulesProcess) -> None:
+def test_a_prepared_rules_process_starts_before_the_first_evaluation(process: RulesProcess) -> None:
     process.prepare(frozenset({EvaluatorKind.JSON}))
     eventually(lambda: process.pid is not None and len(children_of(process.pid)) == 1, 60, "an evaluator")
     pid = process.pid
     assert process.ask(schema(EvaluatorKind.JSON, True), RulesOperation.FAULT, b"1") is None
     assert process.pid == pid
-    do(process, "good")
+    evaluate(process, "good")
     assert process.pid != pid, "it needs other libraries now"

@@ -7,12 +7,12 @@ from sluicegate.proxy.scheduling.fair_sharing import Account, FairQueue, FairSlo
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
+class QueuedWork:
     name: str
     account: Account
 
 
-def names_of(turns: FairQueue[Work], now: float) -> list[str]:
+def names_of(turns: FairQueue[QueuedWork], now: float) -> list[str]:
     order = []
     while (work := turns.pop(now)) is not None:
         order.append(work.name)
@@ -20,27 +20,27 @@ def names_of(turns: FairQueue[Work], now: float) -> list[str]:
 
 
 def test_the_least_served_account_goes_first_then_the_longest_waiting() -> None:
-    turns: FairQueue[Work] = FairQueue()
+    turns: FairQueue[QueuedWork] = FairQueue()
     greedy, modest = Account(), Account()
     greedy.add(3.0, now=100)
     modest.add(0.1, now=100)
-    for work in (Work("a", greedy), Work("b", modest), Work("c", modest)):
+    for work in (QueuedWork("a", greedy), QueuedWork("b", modest), QueuedWork("c", modest)):
         turns.add(work)
 
     assert names_of(turns, now=100) == ["b", "c", "a"]
 
 
 def test_new_accounts_go_after_those_that_need_little_and_the_latest_first() -> None:
-    turns: FairQueue[Work] = FairQueue()
+    turns: FairQueue[QueuedWork] = FairQueue()
     greedy, modest, early, late = Account(), Account(), Account(), Account()
     greedy.add(3.0, now=100)
     modest.add(0.1, now=100)
     for work in (
-        Work("greedy", greedy),
-        Work("early", early),
-        Work("late, first", late),
-        Work("late, second", late),
-        Work("modest", modest),
+        QueuedWork("greedy", greedy),
+        QueuedWork("early", early),
+        QueuedWork("late, first", late),
+        QueuedWork("late, second", late),
+        QueuedWork("modest", modest),
     ):
         turns.add(work)
 
@@ -56,12 +56,12 @@ def test_work_of_an_account_decays() -> None:
 
 
 def test_work_for_clients_that_have_left_comes_last() -> None:
-    turns: FairQueue[Work] = FairQueue()
+    turns: FairQueue[QueuedWork] = FairQueue()
     left, here = Account(), Account()
     left.has_left = True
     here.add(10.0, now=5)
-    turns.add(Work("left", left))
-    turns.add(Work("here", here))
+    turns.add(QueuedWork("left", left))
+    turns.add(QueuedWork("here", here))
 
     first = turns.pop(now=5)
 
@@ -70,8 +70,8 @@ def test_work_for_clients_that_have_left_comes_last() -> None:
 
 
 def test_an_abandoned_job_does_not_run() -> None:
-    turns: FairQueue[Work] = FairQueue()
-    work = Work("gone", Account())
+    turns: FairQueue[QueuedWork] = FairQueue()
+    work = QueuedWork("gone", Account())
     turns.add(work)
 
     assert turns.remove(work)
@@ -98,7 +98,7 @@ def test_a_single_account_gets_half_of_the_slots() -> None:
     assert places.has_slot_for("d")
 
 
-def test_as_many_as_there_are_places_have_one_each_and_then_there_is_none() -> None:
+def test_each_account_has_one_slot_if_all_slots_are_taken() -> None:
     places = FairSlots(3)
     for who in "abc":
         places.take(who)

@@ -20,7 +20,7 @@ def test_claimed_memory_is_free_after_the_last_reference_to_the_claim() -> None:
     assert room.free_bytes == 60
 
 
-def test_many_threads_leave_it_as_it_was() -> None:
+def test_claims_of_many_threads_release_all_memory() -> None:
     room = QuarantineMemory(1000)
 
     def claim_and_let_go() -> None:

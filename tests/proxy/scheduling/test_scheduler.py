@@ -33,7 +33,7 @@ def request_of(*records: bytes) -> ProduceRequest:
     return walk_produce_request(bytearray(body), VERSION, 0, 10_000)
 
 
-def large(size: int, codec: int = GZIP) -> bytes:
+def large_batch(size: int, codec: int = GZIP) -> bytes:
     """Return a batch of `size` plain bytes that compresses to about a hundredth of that."""
     chance = random.Random(1)
     return batch([Rec(NOW, value=chance.randbytes(8192) + bytes(MIB - 8192)) for _ in range(size // MIB)], codec)
@@ -65,8 +65,8 @@ def test_a_short_validation_runs_on_the_event_loop(scheduler: Scheduler) -> None
 
 
 @pytest.mark.parametrize("codec", [GZIP, ZSTD])
-def test_a_small_request_that_becomes_large_is_for_a_thread(scheduler: Scheduler, codec: int) -> None:
-    request = request_of(large(16 * MIB, codec))
+def test_a_request_that_grows_when_decompressed_is_validated_in_a_thread(scheduler: Scheduler, codec: int) -> None:
+    request = request_of(large_batch(16 * MIB, codec))
     assert not is_heavy(request)
 
     assert scheduler.validate(request) is None
@@ -74,7 +74,7 @@ def test_a_small_request_that_becomes_large_is_for_a_thread(scheduler: Scheduler
     assert len(verdict.validated.accepted) == 1
 
 
-def test_many_partitions_are_for_a_thread(scheduler: Scheduler) -> None:
+def test_a_request_with_many_partitions_is_validated_in_a_thread(scheduler: Scheduler) -> None:
     request = request_of(*[batch([Rec(NOW)])] * 300)
 
     assert scheduler.validate(request) is None
@@ -84,7 +84,7 @@ def test_many_partitions_are_for_a_thread(scheduler: Scheduler) -> None:
 def test_the_loop_validates_so_much_before_it_looks_at_its_sockets_again(
     scheduler: Scheduler, steps: list[Callable[[], None]]
 ) -> None:
-    request = request_of(large(3 * MIB, ZSTD))
+    request = request_of(large_batch(3 * MIB, ZSTD))
     at_once = 0
     while scheduler.validate(request) is not None:
         at_once += 1
@@ -119,7 +119,7 @@ def test_making_the_dispatch_of_a_verdict_leaves_the_loop_if_it_takes_long(steps
 
 def test_an_abandoned_validation_ends_soon(scheduler: Scheduler) -> None:
     account = Account()
-    jobs = [scheduler.submit(request_of(*[large(5 * MIB)] * 20), account) for _ in range(4)]
+    jobs = [scheduler.submit(request_of(*[large_batch(5 * MIB)] * 20), account) for _ in range(4)]
     _wait_until(lambda: not account.is_new)
 
     for job in jobs:
@@ -127,12 +127,12 @@ def test_an_abandoned_validation_ends_soon(scheduler: Scheduler) -> None:
 
     _wait_until(lambda: all(job.future.done() for job in jobs))
     assert any(job.future.cancelled() for job in jobs)
-    assert scheduler.submit(request_of(large(8 * MIB)), Account()).future.result(timeout=30).validated.accepted
+    assert scheduler.submit(request_of(large_batch(8 * MIB)), Account()).future.result(timeout=30).validated.accepted
 
 
-def test_an_end_waits_for_nothing_that_takes_long(scheduler: Scheduler) -> None:
+def test_closing_the_scheduler_waits_for_no_long_validation(scheduler: Scheduler) -> None:
     account = Account()
-    jobs: list[Job] = [scheduler.submit(request_of(*[large(5 * MIB)] * 20), account) for _ in range(3)]
+    jobs: list[Job] = [scheduler.submit(request_of(*[large_batch(5 * MIB)] * 20), account) for _ in range(3)]
     _wait_until(lambda: not account.is_new)
 
     began = time.monotonic()
@@ -164,7 +164,7 @@ class SlowRule:
         return 1
 
     def fault(self, _record: RuledRecord) -> str | None:
-        self._wait_budget.check_may_wait()
+        self._wait_budget.require_waiting_allowed()
         self.given.append(self._wait_budget.cpu_time)
         if self._wait_budget.cpu_time is CpuTime.SLICE:
             raise WaitNotAllowed

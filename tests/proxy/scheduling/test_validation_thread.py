@@ -31,7 +31,7 @@ def no_request() -> ProduceRequest:
 
 
 @dataclass(eq=False)
-class Burner:
+class CpuBurner:
     """Validates a job by burning the CPU time that is set for it. `burnt`: the CPU time of all jobs so far."""
 
     seconds: dict[Job, float] = field(default_factory=dict)
@@ -70,19 +70,19 @@ class Burner:
 
 
 @pytest.fixture
-def burner() -> Burner:
-    return Burner()
+def burner() -> CpuBurner:
+    return CpuBurner()
 
 
 @pytest.fixture
-def thread(burner: Burner) -> Iterator[ValidationThread]:
+def thread(burner: CpuBurner) -> Iterator[ValidationThread]:
     made = ValidationThread(burner.validate, lambda _job: None, WaitBudget())
     yield made
     made.close()
 
 
 @pytest.fixture
-def submit(burner: Burner, thread: ValidationThread) -> Callable[..., Job]:
+def submit(burner: CpuBurner, thread: ValidationThread) -> Callable[..., Job]:
     def submitted(seconds: float, account: Account | None = None, held_bytes: int = 0) -> Job:
         job = Job(no_request(), account if account is not None else Account(), None)
         burner.seconds[job] = seconds
@@ -95,7 +95,7 @@ def submit(burner: Burner, thread: ValidationThread) -> Callable[..., Job]:
 
 @pytest.mark.parametrize("connections", [9, 40])
 def test_a_short_job_waits_less_than_a_tenth_of_a_second_whatever_the_number_of_long_ones(
-    burner: Burner, submit: Callable[..., Job], connections: int
+    burner: CpuBurner, submit: Callable[..., Job], connections: int
 ) -> None:
     long = [submit(2.0) for _ in range(connections)]
     eventually(lambda: burner.burnt > 0.1)
@@ -112,7 +112,7 @@ def test_a_short_job_waits_less_than_a_tenth_of_a_second_whatever_the_number_of_
 
 
 def test_a_client_that_needs_little_goes_before_forty_new_connections(
-    burner: Burner, submit: Callable[..., Job]
+    burner: CpuBurner, submit: Callable[..., Job]
 ) -> None:
     known = Account()
     submit(0.005, known).future.result(SECONDS)
@@ -125,7 +125,7 @@ def test_a_client_that_needs_little_goes_before_forty_new_connections(
     assert not any(job.future.done() for job in new)
 
 
-def test_a_long_job_ends_beside_a_stream_of_short_ones(burner: Burner, submit: Callable[..., Job]) -> None:
+def test_a_long_job_ends_beside_a_stream_of_short_ones(burner: CpuBurner, submit: Callable[..., Job]) -> None:
     long = submit(0.5)
     short = Account()
     streams = [submit(0.005, short) for _ in range(4)]
@@ -139,7 +139,7 @@ def test_a_long_job_ends_beside_a_stream_of_short_ones(burner: Burner, submit: C
     assert burner.starts.count(long) <= 3
 
 
-def test_only_one_job_with_a_large_record_is_validated_at_once(burner: Burner, submit: Callable[..., Job]) -> None:
+def test_only_one_job_with_a_large_record_is_validated_at_once(burner: CpuBurner, submit: Callable[..., Job]) -> None:
     large = [submit(0.05, held_bytes=16 * MOST_HELD_BYTES) for _ in range(20)]
     small = [submit(0.05, held_bytes=MOST_HELD_BYTES) for _ in range(20)]
 
@@ -150,7 +150,7 @@ def test_only_one_job_with_a_large_record_is_validated_at_once(burner: Burner, s
 
 
 def test_a_job_of_a_connection_with_long_ones_begins_where_the_last_one_ended(
-    burner: Burner, submit: Callable[..., Job]
+    burner: CpuBurner, submit: Callable[..., Job]
 ) -> None:
     account = Account()
     first = submit(0.1, account)
@@ -163,7 +163,7 @@ def test_a_job_of_a_connection_with_long_ones_begins_where_the_last_one_ended(
 
 
 def test_an_abandoned_job_ends_on_every_level(
-    burner: Burner, submit: Callable[..., Job], thread: ValidationThread
+    burner: CpuBurner, submit: Callable[..., Job], thread: ValidationThread
 ) -> None:
     started = [submit(1000.0) for _ in range(3)]
     eventually(lambda: burner.burnt > 0.5)

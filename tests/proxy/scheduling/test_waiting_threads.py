@@ -31,7 +31,7 @@ NOW = 1_800_000_000_000
 SECONDS = 30.0
 
 
-class LooksUp(InlineRule):
+class LookUpRule(InlineRule):
     """A rule that looks up values that begin with `?`; the test provides the results."""
 
     parts = Part.VALUE
@@ -57,12 +57,12 @@ class LooksUp(InlineRule):
 
 
 @pytest.fixture
-def rule() -> LooksUp:
-    return LooksUp(WaitBudget())
+def rule() -> LookUpRule:
+    return LookUpRule(WaitBudget())
 
 
 @pytest.fixture
-def scheduler(rule: LooksUp) -> Iterator[Scheduler]:
+def scheduler(rule: LookUpRule) -> Iterator[Scheduler]:
     def prepare(request: ProduceRequest, validated: ValidatedRequest, give_way: Callable[[], None]) -> Dispatch:
         return dispatch_of(request, validated, LogStarts(), NOW, give_way)
 
@@ -85,7 +85,7 @@ def text_of(job: Job) -> str | None:
     return None if not rejected else str(rejected[0, 0])
 
 
-def test_nobody_else_waits_for_what_one_request_needs(scheduler: Scheduler, rule: LooksUp) -> None:
+def test_a_pending_look_up_delays_no_other_request(scheduler: Scheduler, rule: LookUpRule) -> None:
     waiting = [submitted(scheduler, b"?%d" % i) for i in range(3 * MOST_THREADS)]
 
     for _ in range(50):
@@ -103,7 +103,7 @@ def waiting_threads() -> int:
     return sum(thread.name == "validate that waits" for thread in threading.enumerate())
 
 
-def test_a_client_with_many_connections_keeps_places_free_for_others(scheduler: Scheduler, rule: LooksUp) -> None:
+def test_a_client_with_many_connections_keeps_places_free_for_others(scheduler: Scheduler, rule: LookUpRule) -> None:
     many = [submitted(scheduler, b"?%d" % i, client=Client(f"10.0.0.1:{i}")) for i in range(3 * MOST_THREADS)]
     eventually(lambda: waiting_threads() == MOST_THREADS // 2)
 
@@ -123,7 +123,7 @@ def test_a_client_with_many_connections_keeps_places_free_for_others(scheduler: 
 
 
 def test_a_request_has_one_wait_budget_for_all_its_waits(
-    scheduler: Scheduler, rule: LooksUp, monkeypatch: pytest.MonkeyPatch
+    scheduler: Scheduler, rule: LookUpRule, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sluicegate.proxy.scheduling.waiting_threads.WAIT_BUDGET_SECONDS", 0.5)
     values = [b"?%d" % i for i in range(100)]
@@ -138,7 +138,7 @@ def test_a_request_has_one_wait_budget_for_all_its_waits(
     assert 2 < len(set(rule.asked)) < 100
 
 
-def _response_slowly(rule: LooksUp, values: list[bytes], job: Job) -> None:
+def _response_slowly(rule: LookUpRule, values: list[bytes], job: Job) -> None:
     pause = threading.Event()
     for value in values:
         if job.future.done():
@@ -147,7 +147,7 @@ def _response_slowly(rule: LooksUp, values: list[bytes], job: Job) -> None:
         rule.of(value).set_result(None)
 
 
-def test_validation_ends_early_for_a_closed_client(scheduler: Scheduler, rule: LooksUp) -> None:
+def test_validation_ends_early_for_a_closed_client(scheduler: Scheduler, rule: LookUpRule) -> None:
     job = submitted(scheduler, b"?1")
     while not rule.asked:
         threading.Event().wait(0.001)

@@ -18,7 +18,7 @@ from tests.wire.raw_client import RawClient, topic_data
 _BUGS = Path(__file__).with_name("bugs")
 
 
-def asks_for(path: str) -> Callable[[Stage], None]:
+def request_to_path(path: str) -> Callable[[Stage], None]:
     def ask(stage: Stage) -> None:
         assert stage.proxy.get(path)[0] == 500
 
@@ -30,39 +30,43 @@ def changes_the_file(stage: Stage) -> None:
     file.write_text(file.read_text() + "# another\n")
 
 
-def nothing(_stage: Stage) -> None:
+def no_trigger(_stage: Stage) -> None:
     """It is done by itself, every second or two."""
 
 
 @dataclass(frozen=True, slots=True)
-class Bug:
+class InjectedBug:
     """`place` fails; `trigger` has it done; `logged`: what the log says of it."""
 
     place: str
     logged: str
-    trigger: Callable[[Stage], None] = nothing
+    trigger: Callable[[Stage], None] = no_trigger
 
 
 _PERIODIC = "a periodic task failed"
 BUGS = {
-    "metrics": Bug(
-        "sluicegate.proxy.server.server_state:ServerState.snapshot", "metrics cannot be shown", asks_for("/metrics")
+    "metrics": InjectedBug(
+        "sluicegate.proxy.server.server_state:ServerState.snapshot",
+        "metrics cannot be shown",
+        request_to_path("/metrics"),
     ),
-    "page": Bug(
-        "sluicegate.proxy.server.server_state:ServerState.live_state", "web UI request failed", asks_for("/api/live")
+    "page": InjectedBug(
+        "sluicegate.proxy.server.server_state:ServerState.live_state",
+        "web UI request failed",
+        request_to_path("/api/live"),
     ),
-    "reload": Bug("sluicegate.proxy.server.server:Server.adopt", "configuration rejected", changes_the_file),
-    "events": Bug(
+    "reload": InjectedBug("sluicegate.proxy.server.server:Server.adopt", "configuration rejected", changes_the_file),
+    "events": InjectedBug(
         "sluicegate.proxy.reporting.events.violation_writer:EventFile.append", "violation events not written"
     ),
-    "an event": Bug(
+    "an event": InjectedBug(
         "sluicegate.proxy.reporting.events.violation_writer:ViolationFile.write",
         "validation not reported",
     ),
-    "the page's figures": Bug("sluicegate.proxy.live.live_view:LiveView.tick", _PERIODIC),
-    "sweeping": Bug("sluicegate.proxy.reporting.observer:Observer.sweep", _PERIODIC),
-    "looking at sessions": Bug("sluicegate.proxy.server.open_sessions:ConnectionStats.end_round", _PERIODIC),
-    "looking at the cluster": Bug("sluicegate.proxy.server.cluster_watch:ClusterWatch.probe_again", _PERIODIC),
+    "the page's figures": InjectedBug("sluicegate.proxy.live.live_view:LiveView.tick", _PERIODIC),
+    "sweeping": InjectedBug("sluicegate.proxy.reporting.observer:Observer.sweep", _PERIODIC),
+    "looking at sessions": InjectedBug("sluicegate.proxy.server.open_sessions:ConnectionStats.end_round", _PERIODIC),
+    "looking at the cluster": InjectedBug("sluicegate.proxy.server.cluster_watch:ClusterWatch.probe_again", _PERIODIC),
 }
 _SHORT = ("metrics", "reload", "an event", "sweeping")  # one for each place that catches errors
 
@@ -72,27 +76,27 @@ _SHORT = ("metrics", "reload", "an event", "sweeping")  # one for each place tha
     "bug",
     [pytest.param(bug, marks=() if name in _SHORT else pytest.mark.long, id=name) for name, bug in BUGS.items()],
 )
-def test_errors_outside_the_protocol_do_not_affect_clients(bug: Bug, tmp_path: Path) -> None:
+def test_errors_outside_the_protocol_do_not_affect_clients(bug: InjectedBug, tmp_path: Path) -> None:
     stage = Stage(tmp_path / "stage")
     path = os.pathsep.join(filter(None, [str(_BUGS), os.environ.get("PYTHONPATH")]))
     stage.proxy.environment = {"PYTHONPATH": path, "BUG": bug.place}
     try:
         stage.start(honest=False)
         with RawClient(f"{HOST}:{stage.port(1)}", 30) as client:
-            before = [said_to(client, good_batch(now())), said_to(client, batch([Rec(5)]))]
+            before = [code_for(client, good_batch(now())), code_for(client, batch([Rec(5)]))]
             bug.trigger(stage)
             eventually(lambda: bug.logged in stage.proxy.log(), 30, "a line about the bug")
 
             assert "a bug" in stage.proxy.log()
             assert before == [ErrorCode.NONE, ErrorCode.INVALID_TIMESTAMP]
-            assert [said_to(client, good_batch(now())), said_to(client, batch([Rec(5)]))] == before
+            assert [code_for(client, good_batch(now())), code_for(client, batch([Rec(5)]))] == before
         assert "connection closed" not in stage.proxy.log()
         assert stage.proxy.get("/livez") == (200, "ok\n")
     finally:
         stage.stop()
 
 
-def said_to(client: RawClient, records: bytes) -> int:
+def code_for(client: RawClient, records: bytes) -> int:
     answer = client.produce(9, [topic_data("t", (0, records))])
     assert isinstance(answer, dict), answer
     code: int = answer["responses"][0]["partition_responses"][0]["error_code"]

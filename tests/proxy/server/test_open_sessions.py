@@ -13,17 +13,17 @@ def census_of(play: Playbook) -> ConnectionStats:
     return ConnectionStats(play.parts.budget, play.parts.dependencies.fast_path_buffer, play.parts.quarantine_memory)
 
 
-def looked(connection_stats: ConnectionStats, *plays: Playbook) -> ConnectionStats:
+def count_sessions(connection_stats: ConnectionStats, *plays: Playbook) -> ConnectionStats:
     for play in plays:
         connection_stats.count(play.session)
     connection_stats.end_round()
     return connection_stats
 
 
-def test_a_client_that_asks_nothing_needs_no_broker() -> None:
+def test_a_client_without_requests_opens_no_broker_connection() -> None:
     play = Playbook()
 
-    gauges = looked(census_of(play), play).gauges()
+    gauges = count_sessions(census_of(play), play).gauges()
 
     assert (gauges.connections, gauges.upstream, gauges.paused) == ({"connecting": 1}, {}, {})
 
@@ -33,7 +33,7 @@ def test_a_session_is_paused_while_its_broker_connects() -> None:
     play.broker_comes = False
     play.from_client(produce(9, {b"t": [(0, good_batch(NOW))]}, -1, 1))
 
-    gauges = looked(census_of(play), play).gauges()
+    gauges = count_sessions(census_of(play), play).gauges()
 
     assert gauges.upstream == {("bootstrap", "connecting"): 1}
     assert gauges.paused == {("client", "connecting"): 1}
@@ -45,15 +45,15 @@ def test_a_session_with_its_broker_is_open_and_lists_its_pause_reasons() -> None
     play.session.client.pause(PauseReason.MEMORY)
     play.session.broker.pause(PauseReason.PEER_BACKPRESSURE)
 
-    gauges = looked(census_of(play), play).gauges()
+    gauges = count_sessions(census_of(play), play).gauges()
 
     assert (gauges.connections, gauges.upstream) == ({"open": 1}, {("bootstrap", "open"): 1})
     assert gauges.paused == {("client", "memory"): 1, ("broker", "peer_backpressure"): 1}
 
 
-def test_a_round_that_is_under_way_shows_the_one_before() -> None:
+def test_gauges_show_the_last_complete_round() -> None:
     play = Playbook()
-    connection_stats = looked(census_of(play), play)
+    connection_stats = count_sessions(census_of(play), play)
 
     connection_stats.count(play.session)
     connection_stats.count(play.session)
@@ -90,9 +90,9 @@ def test_more_brokers_than_a_cluster_has_are_counted_together() -> None:
     assert upstream["other", "open"] == 100
 
 
-def test_workers_add_up() -> None:
+def test_gauges_of_workers_are_added() -> None:
     plays = [Playbook(), Playbook()]
-    all_gauges = [looked(census_of(play), play).gauges() for play in plays]
+    all_gauges = [count_sessions(census_of(play), play).gauges() for play in plays]
 
     total = gauges_of_all(all_gauges)
 

@@ -34,7 +34,7 @@ def test_the_descriptor_table_is_large_enough_and_uses_no_descriptor() -> None:
     assert opened_after == opened_before
 
 
-def test_it_is_asked_for_no_more_than_a_process_may_have() -> None:
+def test_the_reserved_descriptor_table_stays_within_the_process_limit() -> None:
     # A process begins with a table as large as its parent's descriptors need.
     before, after = _said(_LIMIT.format(limit=200), _TABLE, _RESERVE, _TABLE)
 

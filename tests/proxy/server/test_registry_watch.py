@@ -7,7 +7,7 @@ import pytest
 
 from sluicegate.config.loading import config_of
 from sluicegate.proxy.registry.failed_look_ups import FailedLookUps, LookUp
-from sluicegate.proxy.registry.survey import Surveyed
+from sluicegate.proxy.registry.survey import SurveyResult
 from sluicegate.proxy.registry.waiting_records import WaitingRecords
 from sluicegate.proxy.reporting.waiting_clients import Waiting, WaitingClients
 from sluicegate.proxy.server.registry_watch import RegistryWatch
@@ -159,8 +159,8 @@ def test_a_survey_tells_the_registrys_failure_from_one_of_the_rules_process() ->
     )
     watch.learn(
         [
-            Surveyed("main", 0, (), failure="registry main is unavailable: refused", unreachable="refused"),
-            Surveyed("other", 0, (), failure="the rules process cannot be asked"),
+            SurveyResult("main", 0, (), failure="registry main is unavailable: refused", unreachable="refused"),
+            SurveyResult("other", 0, (), failure="the rules process cannot be asked"),
         ]
     )
     assert watch.failures == {"main": "refused"}

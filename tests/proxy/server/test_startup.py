@@ -24,7 +24,9 @@ def not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("not_installed")
 @pytest.mark.parametrize(("kind", "workers"), [(Server, 1), (Supervisor, 2)])
-async def test_without_the_extra_check_and_start_fail(kind: type[Server] | type[Supervisor], workers: int) -> None:
+async def test_check_and_start_report_a_missing_otel_package(
+    kind: type[Server] | type[Supervisor], workers: int
+) -> None:
     config = config_of(LEAST | {"otel": {"endpoint": ENDPOINT}, "workers": workers})
 
     assert [(flaw.key, flaw.message) for flaw in flaws_in(config)] == [("otel", MISSING)]

@@ -49,7 +49,7 @@ def test_a_client_in_doubt_is_a_condition_if_a_policy_names_principals(policy: s
     assert _conditions(status)["delegation_token"].startswith("1 connections: the user name of a login with ")
 
 
-def test_without_such_a_policy_there_is_none() -> None:
+def test_unverified_clients_are_no_condition_without_a_policy_with_principals() -> None:
     play = Playbook(SLUICEGATE__EXEMPT='[{"client_id": "mirror"}]')
     status = Status()
     clients = _unverified(play, status)
@@ -61,7 +61,7 @@ def test_without_such_a_policy_there_is_none() -> None:
     assert _conditions(status) == {}
 
 
-def test_it_ends_five_minutes_after_the_last_round_with_such_a_client() -> None:
+def test_the_condition_ends_five_minutes_after_the_last_unverified_client() -> None:
     play = Playbook(SLUICEGATE__EXEMPT='[{"principal": "User:mirror"}]')
     clock = _Clock()
     status = Status(seconds=clock)
@@ -82,5 +82,5 @@ def test_it_ends_five_minutes_after_the_last_round_with_such_a_client() -> None:
     assert _conditions(status) == {}
 
 
-def test_each_doubt_has_a_reason_and_advice() -> None:
+def test_each_unverified_reason_has_a_text_and_advice() -> None:
     assert all(doubt.reason and doubt.advice for doubt in UnverifiedReason)

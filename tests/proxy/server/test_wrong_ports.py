@@ -59,7 +59,7 @@ async def alerts(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
 
 
 @pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
-def test_tls_to_a_plaintext_port(run: Callable[[Awaitable[None]], None], tmp_path: Path) -> None:
+def test_tls_to_a_plaintext_port_is_reported(run: Callable[[Awaitable[None]], None], tmp_path: Path) -> None:
     authority = Authority(tmp_path)
 
     async def story() -> None:
@@ -78,17 +78,17 @@ def test_tls_to_a_plaintext_port(run: Callable[[Awaitable[None]], None], tmp_pat
     ("handle", "words"),
     [(closes, "closes plaintext connections: if it is a TLS port, set upstream.tls"), (alerts, "is a TLS port: set")],
 )
-async def test_plaintext_to_a_tls_port(handle: Handle, words: str) -> None:
+async def test_plaintext_to_a_tls_port_is_reported(handle: Handle, words: str) -> None:
     async with listening(handle) as address:
         assert (await reason(address)).startswith(words)
 
 
-async def test_no_login_where_one_is_wanted() -> None:
+async def test_a_missing_login_is_reported_with_the_key_to_set() -> None:
     async with ScriptedBroker({ApiKey.METADATA: CLOSE}) as broker:
         assert (await reason(broker.address)).startswith("requires a login: set upstream.sasl")
 
 
-async def test_a_login_at_a_listener_without_logins() -> None:
+async def test_a_login_at_a_listener_without_sasl_is_reported() -> None:
     def reject(version: int, _body: bytes) -> bytes:
         return SASL_HANDSHAKE_RESPONSE.build({"error_code": 33, "mechanisms": []}, version)
 

@@ -240,7 +240,7 @@ class Playbook:
 
     def from_client(self, data: bytes) -> None:
         """Send bytes from the client; bytes that a paused connection does not read stay with the client."""
-        data = arrive(self.session.client, self.client, self._not_read + data)
+        data = deliver_from_peer(self.session.client, self.client, self._not_read + data)
         if not self._has_begun:
             self._has_begun = True
             self.loop.turns(1)  # the broker is connected in this turn
@@ -248,7 +248,7 @@ class Playbook:
             self.broker_comes = False
             self.session.broker.connection_made(self.broker)
             self.loop.turns(1)
-            data = arrive(self.session.client, self.client, data)
+            data = deliver_from_peer(self.session.client, self.client, data)
         self._not_read = data
 
     def ends(self) -> None:
@@ -258,7 +258,7 @@ class Playbook:
 
     def from_broker(self, data: bytes) -> None:
         """Send bytes from the broker."""
-        arrive(self.session.broker, self.broker, data)
+        deliver_from_peer(self.session.broker, self.broker, data)
 
 
 def objects_of_sessions() -> Counter[str]:
@@ -279,7 +279,7 @@ def with_produce(dependencies: SessionDependencies, **changed: Any) -> SessionDe
     return replace(dependencies, requests=replace(dependencies.requests, produce=produce))
 
 
-def arrive(connection: Connection, outlet: Outlet, data: bytes) -> bytes:
+def deliver_from_peer(connection: Connection, outlet: Outlet, data: bytes) -> bytes:
     """Deliver bytes from a peer; return the unread ones."""
     while data and outlet.is_read and not outlet.is_closing():
         view = connection.get_buffer(-1)

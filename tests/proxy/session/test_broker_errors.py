@@ -105,7 +105,7 @@ def started(has_fast_path: bool) -> Playbook:
 
 @_PATHS
 @pytest.mark.parametrize("case", CASES)
-def test_a_code_is_counted_once_a_response(case: str, has_fast_path: bool) -> None:
+def test_each_error_code_is_counted_once_for_each_response(case: str, has_fast_path: bool) -> None:
     key, version, asked, is_flexible, responded, codes = CASES[case]
     play = started(has_fast_path)
     response = sized_frame(struct.pack(">i", 7) + (b"\0" if is_flexible else b"") + responded)
@@ -120,7 +120,7 @@ def test_a_code_is_counted_once_a_response(case: str, has_fast_path: bool) -> No
 
 @_PATHS
 @pytest.mark.parametrize("version", [3, 8, 9, 10, 12])
-def test_codes_of_partitions_of_an_unchanged_produce_request(version: int, has_fast_path: bool) -> None:
+def test_partition_errors_of_an_unchanged_produce_request_are_counted(version: int, has_fast_path: bool) -> None:
     play = started(has_fast_path)
 
     play.from_client(produce(version, {b"t": [(0, good_batch(NOW)), (1, good_batch(NOW))]}, -1, 7))

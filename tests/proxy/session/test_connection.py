@@ -116,7 +116,7 @@ def test_frames_keep_their_order(sent: list[bytes], cuts: list[int], chance: ran
     assert not transport.paused
 
 
-def test_an_end_behind_held_bytes_is_told_after_them() -> None:
+def test_an_end_is_reported_after_the_paused_bytes() -> None:
     owner, connection, _, steps = connected()
     deliver(connection, frame_of(b"H first") + frame_of(b"G second"))
     connection.eof_received()
@@ -129,7 +129,7 @@ def test_an_end_behind_held_bytes_is_told_after_them() -> None:
     assert owner.ended
 
 
-def test_an_end_between_a_release_and_its_turn_is_told_behind_what_waits() -> None:
+def test_an_end_during_a_resume_is_reported_after_the_backlog() -> None:
     owner, connection, _, steps = connected()
     deliver(connection, frame_of(b"H first") + frame_of(b"G second"))
 
@@ -154,7 +154,7 @@ def test_backlog_is_delivered_after_a_resume(lets_go_on: Callable[[Connection, P
     assert owner.frames == [b"H first", b"G second"]
 
 
-def test_a_new_hold_between_a_release_and_its_turn_holds() -> None:
+def test_a_new_pause_during_a_resume_stops_delivery() -> None:
     owner, connection, transport, steps = connected()
     deliver(connection, frame_of(b"H first") + frame_of(b"G second"))
 
@@ -170,7 +170,7 @@ def test_a_new_hold_between_a_release_and_its_turn_holds() -> None:
 
 
 @pytest.mark.parametrize("hold", list(PauseReason))
-def test_each_hold_stops_reading_until_it_is_released(hold: PauseReason) -> None:
+def test_each_pause_reason_stops_reading_until_it_is_resumed(hold: PauseReason) -> None:
     _, connection, transport, _ = connected()
 
     connection.pause(hold)
@@ -182,7 +182,7 @@ def test_each_hold_stops_reading_until_it_is_released(hold: PauseReason) -> None
     assert not transport.paused
 
 
-def test_room_that_was_offered_and_not_used_is_offered_anew() -> None:
+def test_an_unused_read_buffer_is_offered_again() -> None:
     """As if a socket had no data after all."""
     owner, connection, _, _ = connected()
     frame = frame_of(b"G" * 100)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sluicegate.proxy.session.in_flight import InFlightQueue, InFlightRequest, InFlightTotal
 
 
-def test_an_answer_of_ours_waits_for_the_brokers_before_it() -> None:
+def test_a_response_of_the_proxy_waits_for_earlier_broker_responses() -> None:
     queue = InFlightQueue(InFlightTotal())
     first, ours, last = InFlightRequest(1), InFlightRequest(response=b"ours"), InFlightRequest(2)
     for in_flight in (first, ours, last):
@@ -25,7 +25,7 @@ def test_an_answer_of_ours_waits_for_the_brokers_before_it() -> None:
     assert len(queue) == 0
 
 
-def test_closing_waits_for_its_turn_too() -> None:
+def test_a_close_waits_for_earlier_responses() -> None:
     queue = InFlightQueue(InFlightTotal())
     queue.add(InFlightRequest(1))
     queue.add(InFlightRequest(closes=True))
@@ -41,7 +41,7 @@ _ENTRANCES = st.sampled_from(["awaited", "answered", "closes"])
 
 
 @given(st.lists(st.one_of(_ENTRANCES, st.sampled_from(["pop awaited", "pop ready"])), max_size=300))
-def test_it_is_a_queue_however_full_it_gets(steps: list[str]) -> None:
+def test_in_flight_requests_leave_the_queue_in_order(steps: list[str]) -> None:
     queue, model = InFlightQueue(InFlightTotal()), deque[tuple[str, InFlightRequest]]()
     for number, step in enumerate(steps):
         match step:
@@ -71,7 +71,7 @@ def test_a_large_ring_is_released_when_it_is_empty(count: int) -> None:
         assert queue.capacity <= 64
 
 
-def test_the_newest_is_the_one_added_last_wherever_the_ring_has_come_to() -> None:
+def test_the_newest_in_flight_request_is_the_last_added() -> None:
     queue = InFlightQueue(InFlightTotal())
     for number in range(20):
         queue.add(InFlightRequest(number))

@@ -53,7 +53,7 @@ def play_of(change: Callable[[SessionDependencies], SessionDependencies], word: 
 
 @pytest.mark.internal_error
 @PLACES
-def test_nothing_passes_unvalidated_unless_that_is_asked_for(change: Any, request_: bytes) -> None:
+def test_an_internal_error_closes_the_connection_by_default(change: Any, request_: bytes) -> None:
     for play in (Playbook(change=change), play_of(change, "close")):
         with capture_logs() as lines:
             play.from_client(request_)
@@ -66,7 +66,7 @@ def test_nothing_passes_unvalidated_unless_that_is_asked_for(change: Any, reques
 
 @pytest.mark.internal_error
 @PLACES
-def test_a_request_goes_on_as_it_came_and_so_does_its_answer(change: Any, request_: bytes) -> None:
+def test_a_request_is_forwarded_unchanged_after_an_internal_error_if_configured(change: Any, request_: bytes) -> None:
     play = play_of(change, "forward")
 
     with capture_logs() as lines:
@@ -107,7 +107,9 @@ def test_a_protocol_error_of_the_client_is_no_internal_error() -> None:
 @pytest.mark.internal_error
 @pytest.mark.parametrize("which", ["request_settled", "batch_settled"])
 @pytest.mark.parametrize("bad", [False, True])
-def test_counting_and_telling_never_touch_the_wire(which: str, bad: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_in_counters_and_reports_do_not_affect_responses(
+    which: str, bad: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def deliver(is_broken: bool) -> Playbook:
         play = Playbook(False)
         if is_broken:
@@ -127,9 +129,7 @@ def test_counting_and_telling_never_touch_the_wire(which: str, bad: bool, monkey
 
 @pytest.mark.internal_error
 @pytest.mark.parametrize("word", ["close", "forward"])
-def test_a_bug_in_one_rule_concerns_only_requests_that_it_is_asked_about(
-    word: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_in_a_rule_affects_only_requests_that_it_validates(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rules = "[{match: t, rules: [{name: small, value: {max_size: 1000}}]}]"
     play = Playbook(SLUICEGATE__ON_INTERNAL_ERROR=word, SLUICEGATE__TOPICS=rules)
     monkeypatch.setattr(Size, "fault", fails)

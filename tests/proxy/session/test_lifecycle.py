@@ -9,7 +9,7 @@ from sluicegate.proxy.session.lifecycle import RULES, Lifecycle, LifecycleEvent,
 _CONNECTED, _DRAIN, _BUSY, _REQUESTS_ENDED, _BOTH_CLOSED = LifecycleEvent
 
 
-def test_every_stage_has_its_rules_and_none_leads_back() -> None:
+def test_every_stage_has_transitions_to_later_stages_only() -> None:
     assert set(RULES) == set(Stage)
     assert all(stage < after for stage, rules in RULES.items() for after in rules.values())
 
@@ -24,7 +24,7 @@ def test_the_stage_never_goes_back_in_any_order_of_events(events: list[Lifecycle
 
 
 @pytest.mark.parametrize("stage", set(Stage) - {Stage.ENDED})
-def test_both_closed_ends_every_stage(stage: Stage) -> None:
+def test_closing_both_sides_ends_every_stage(stage: Stage) -> None:
     assert RULES[stage][_BOTH_CLOSED] is Stage.ENDED
 
 
@@ -48,7 +48,7 @@ def test_both_closed_ends_every_stage(stage: Stage) -> None:
         ([_BOTH_CLOSED, _CONNECTED], Stage.ENDED),
     ],
 )
-def test_events_lead_to_the_stage(events: list[LifecycleEvent], stage: Stage) -> None:
+def test_sequences_of_events_reach_the_expected_stage(events: list[LifecycleEvent], stage: Stage) -> None:
     life = Lifecycle()
     for event in events:
         life.apply(event)

@@ -6,7 +6,7 @@ from structlog.testing import capture_logs
 from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header
 from sluicegate.proxy.session.session import Session
-from tests.proxy.session.playbook import NOW, Outlet, Playbook, arrive
+from tests.proxy.session.playbook import NOW, Outlet, Playbook, deliver_from_peer
 from tests.proxy.session.test_session import api_versions_frame, produce_frame
 from tests.wire.batches import GZIP, LZ4, NONE, SNAPPY, Rec, alike, batch, record
 from tests.wire.raw_client import produce_body, topic_data
@@ -21,14 +21,14 @@ def play_of(**limits: int) -> Playbook:
     )
 
 
-def reached(play: Playbook) -> dict[str, int]:
+def counted_limits(play: Playbook) -> dict[str, int]:
     return dict(play.parts.counters.limits_reached)
 
 
 def reached_at_the_end(play: Playbook) -> dict[str, int]:
     """What is found in batches counts when their outcome is known."""
     play.ends()
-    return reached(play)
+    return counted_limits(play)
 
 
 def request_to(partitions: int) -> bytes:
@@ -52,7 +52,7 @@ def test_a_frame_of_the_largest_size_is_taken_and_one_byte_more_closes(size: int
         play.from_client(size.to_bytes(4, "big") + produce_frame(b"", acks=-1)[4:])
 
     assert play.client.is_closing() == bool(beyond)
-    assert reached(play) == beyond
+    assert counted_limits(play) == beyond
     assert [line for line in lines if "limits.max_frame_bytes" in line["reason"]] == lines
     assert len(lines) == len(beyond)
 
@@ -63,7 +63,7 @@ def test_a_frame_of_a_negative_size_is_no_limit() -> None:
     play.from_client((-1).to_bytes(4, "big", signed=True) + bytes(20))
 
     assert play.client.is_closing()
-    assert reached(play) == {}
+    assert counted_limits(play) == {}
 
 
 @pytest.mark.parametrize(("partitions", "beyond"), [(2, {}), (3, {"limits.max_request_partitions": 1})])
@@ -76,7 +76,7 @@ def test_as_many_partitions_as_allowed_go_on_and_one_more_closes(partitions: int
     play.session.broker.connection_lost(None)
 
     assert bool(play.broker.sent) == (not beyond)
-    assert reached(play) == beyond
+    assert counted_limits(play) == beyond
     assert ["limits.max_request_partitions" in line["reason"] for line in lines] == [True] * len(beyond)
 
 
@@ -93,10 +93,10 @@ def test_as_many_records_as_allowed_go_on_and_one_more_closes(records: int, beyo
         play.from_client(few)
         play.loop.until(lambda: play.broker.sent == few)
         play.from_client(many)
-        play.loop.until(lambda: len(play.broker.sent) > len(few) or reached(play) != {})
+        play.loop.until(lambda: len(play.broker.sent) > len(few) or counted_limits(play) != {})
 
     assert play.broker.sent == few + (b"" if beyond else many)
-    assert reached(play) == beyond
+    assert counted_limits(play) == beyond
     assert ["limits.max_request_records (9)" in line["reason"] for line in lines] == [True] * len(beyond)
 
 
@@ -170,7 +170,7 @@ def test_with_as_many_in_flight_as_allowed_the_client_waits(requests: int, beyon
     play.from_client(api_versions_frame() * requests)
 
     assert play.client.is_read == (not beyond)
-    assert reached(play) == beyond
+    assert counted_limits(play) == beyond
     assert not play.client.is_closing()
 
 
@@ -187,7 +187,7 @@ def test_a_partial_request_is_read_to_its_end_at_the_in_flight_limit() -> None:
 
     play.from_client(POLL[20:] + POLL)
     assert not play.client.is_read
-    assert reached(play) == {"limits.max_in_flight": 1}
+    assert counted_limits(play) == {"limits.max_in_flight": 1}
     play.from_broker(POLLED * 2)
     assert play.client.is_read
 
@@ -195,7 +195,7 @@ def test_a_partial_request_is_read_to_its_end_at_the_in_flight_limit() -> None:
 def asking(play: Playbook) -> tuple[Outlet, Session]:
     """Return another client, whose first poll its broker has received."""
     session, client = play.another()
-    arrive(session.client, client, POLL)
+    deliver_from_peer(session.client, client, POLL)
     play.loop.turns(1)
     broker = Outlet(session.broker)
     session.broker.connection_made(broker)
@@ -208,7 +208,7 @@ def test_with_as_many_in_flight_of_all_connections_as_allowed_clients_wait_in_th
     play = play_of(max_in_flight_total=3)
     play.from_client(POLL * 2)
     assert play.client.is_read
-    assert reached(play) == {}
+    assert counted_limits(play) == {}
 
     with capture_logs() as lines:
         first, session = asking(play)
@@ -217,7 +217,7 @@ def test_with_as_many_in_flight_of_all_connections_as_allowed_clients_wait_in_th
     everybody = (first, second, play.client)
 
     assert not any(client.is_read for client in everybody)
-    assert reached(play) == {"limits.max_in_flight_total": 3}
+    assert counted_limits(play) == {"limits.max_in_flight_total": 3}
     assert [line["limit"] for line in lines] == ["limits.max_in_flight_total"]
     play.from_broker(POLLED * 2)
     play.loop.time_passes(0.01)
@@ -225,7 +225,7 @@ def test_with_as_many_in_flight_of_all_connections_as_allowed_clients_wait_in_th
     play.from_broker(POLLED)
     play.loop.time_passes(0.01)
     assert [client.is_read for client in everybody] == [True, False, False]
-    arrive(session.broker, Outlet(session.broker), POLLED)
+    deliver_from_peer(session.broker, Outlet(session.broker), POLLED)
     play.loop.time_passes(0.01)
     assert all(client.is_read for client in everybody)
 
@@ -258,5 +258,5 @@ def test_what_fits_the_share_of_large_requests_is_gathered_at_once_and_more_wait
     play.from_client(frame)
     play.loop.until(lambda: play.broker.sent == frame)
 
-    assert reached(play) == beyond
+    assert counted_limits(play) == beyond
     assert not play.client.is_closing()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from sluicegate.proxy.session.memory import GatherBudget, Gathering, MemoryShare
 
 
-class Later:
+class DeferredCalls:
     """The next steps of an event loop."""
 
     def __init__(self) -> None:
@@ -24,8 +24,8 @@ class Later:
         return count
 
 
-def share_of(total: int) -> tuple[MemoryShare, Later]:
-    later = Later()
+def share_of(total: int) -> tuple[MemoryShare, DeferredCalls]:
+    later = DeferredCalls()
     return MemoryShare(total, later), later
 
 
@@ -33,7 +33,7 @@ def waiter(share: MemoryShare, served: list[str], name: str) -> Gathering:
     return Gathering(share, lambda: served.append(name))
 
 
-def test_first_come_first_served() -> None:
+def test_memory_is_granted_in_the_order_of_requests() -> None:
     share, later = share_of(100)
     served: list[str] = []
     here, large, small = (waiter(share, served, name) for name in ("here", "large", "small"))
@@ -65,7 +65,7 @@ def test_a_closed_session_gets_no_memory_and_keeps_none() -> None:
     assert waiter(share, served, "next").want(100)
 
 
-def test_half_read_frames_never_wait_for_each_other_for_ever() -> None:
+def test_half_read_frames_do_not_deadlock() -> None:
     share, later = share_of(100)
     served: list[str] = []
     one, two = waiter(share, served, "one"), waiter(share, served, "two")
@@ -85,7 +85,7 @@ def test_half_read_frames_never_wait_for_each_other_for_ever() -> None:
     assert served == ["one", "two"]
 
 
-def test_waking_thousands_is_a_loop_with_room_for_others_and_no_call_within_a_call() -> None:
+def test_thousands_of_waiting_frames_are_resumed_in_separate_turns() -> None:
     share, later = share_of(100)
     served: list[int] = []
     first = Gathering(share, lambda: None)
@@ -111,8 +111,8 @@ def test_waking_thousands_is_a_loop_with_room_for_others_and_no_call_within_a_ca
     assert steps > 500
 
 
-def test_large_requests_cannot_take_what_small_ones_and_answers_need() -> None:
-    budget = GatherBudget(512 << 20, 100 << 20, Later())
+def test_large_requests_leave_memory_for_small_requests_and_responses() -> None:
+    budget = GatherBudget(512 << 20, 100 << 20, DeferredCalls())
     giants = [Gathering(budget.large, lambda: None) for _ in range(12)]
     for giant in giants:
         giant.want(100 << 20)
@@ -123,8 +123,8 @@ def test_large_requests_cannot_take_what_small_ones_and_answers_need() -> None:
     assert sum(giant.held for giant in giants) <= 512 << 20
 
 
-def test_large_answers_cannot_take_what_small_ones_need() -> None:
-    budget = GatherBudget(512 << 20, 100 << 20, Later())
+def test_large_responses_leave_memory_for_small_ones() -> None:
+    budget = GatherBudget(512 << 20, 100 << 20, DeferredCalls())
     for _ in range(19):
         Gathering(budget.large_responses, lambda: None).want(60 << 20)
 

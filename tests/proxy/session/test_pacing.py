@@ -11,16 +11,16 @@ import uvloop
 from sluicegate.proxy.session.pacing import LoopLateness, Pacer
 
 
-class ATurn:
+class ScriptedTurn:
     def __init__(self, check_lateness: Callable[[], bool]) -> None:
         self.check_lateness = check_lateness
         self.times_late = 0
 
 
-def test_steps_run_in_their_order_until_it_is_late_between_two_looks_at_the_sockets() -> None:
+def test_the_pacer_runs_steps_in_order_until_the_loop_is_late() -> None:
     rounds: list[Callable[[], None]] = []
     done: list[int] = []
-    pacer = Pacer(rounds.append, ATurn(lambda: len(done) % 3 == 0))
+    pacer = Pacer(rounds.append, ScriptedTurn(lambda: len(done) % 3 == 0))
 
     for number in range(7):
         pacer.later(lambda number=number: done.append(number))
@@ -34,10 +34,10 @@ def test_steps_run_in_their_order_until_it_is_late_between_two_looks_at_the_sock
     assert seen == [3, 6, 7]
 
 
-def test_a_step_may_ask_for_another_which_waits_for_the_next_round() -> None:
+def test_a_step_added_by_a_step_runs_in_the_next_round() -> None:
     rounds: list[Callable[[], None]] = []
     done: list[str] = []
-    pacer = Pacer(rounds.append, ATurn(lambda: False))
+    pacer = Pacer(rounds.append, ScriptedTurn(lambda: False))
     pacer.later(lambda: (done.append("first"), pacer.later(lambda: done.append("second")))[0])
 
     rounds.pop(0)()
@@ -47,10 +47,10 @@ def test_a_step_may_ask_for_another_which_waits_for_the_next_round() -> None:
     assert not rounds
 
 
-def test_a_step_that_fails_keeps_no_other_from_its_turn() -> None:
+def test_an_error_that_a_step_raises_stops_no_later_step() -> None:
     rounds: list[Callable[[], None]] = []
     done: list[str] = []
-    pacer = Pacer(rounds.append, ATurn(lambda: False))
+    pacer = Pacer(rounds.append, ScriptedTurn(lambda: False))
 
     def fails() -> None:
         raise ZeroDivisionError
@@ -64,7 +64,7 @@ def test_a_step_that_fails_keeps_no_other_from_its_turn() -> None:
     assert done == ["next"]
 
 
-def test_a_loop_that_did_not_look_at_its_sockets_is_late_and_no_longer_once_it_has() -> None:
+def test_a_loop_is_late_until_it_polls_its_sockets() -> None:
     now, behind = [0.0], []
     turn = LoopLateness(behind.append, lambda: now[0])
 
@@ -114,10 +114,10 @@ def test_work_on_a_real_loop_ends_soon_and_the_loop_looks_at_its_sockets(
         loop.close()
 
 
-def test_where_looking_at_the_sockets_took_long_fewer_steps_are_run_before_the_next_look() -> None:
+def test_fewer_steps_run_after_slow_polls() -> None:
     rounds: list[Callable[[], None]] = []
     done: list[int] = []
-    turn = ATurn(lambda: False)
+    turn = ScriptedTurn(lambda: False)
     pacer = Pacer(rounds.append, turn)
     for number in range(2000):
         pacer.later(lambda number=number: done.append(number))
@@ -136,10 +136,10 @@ def test_where_looking_at_the_sockets_took_long_fewer_steps_are_run_before_the_n
     assert seen == [512, 256, 128, 64, 32, 16, 8, 4, 2, 1, 1, 1, 2, 4]
 
 
-def test_of_steps_that_cost_much_later_on_only_some_are_run_before_the_next_look() -> None:
+def test_costly_deferred_steps_are_spread_over_polls() -> None:
     rounds: list[Callable[[], None]] = []
     done: list[int] = []
-    pacer = Pacer(rounds.append, ATurn(lambda: False), most_steps=8)
+    pacer = Pacer(rounds.append, ScriptedTurn(lambda: False), most_steps=8)
     for number in range(20):
         pacer.later(lambda number=number: done.append(number))
 
@@ -151,10 +151,10 @@ def test_of_steps_that_cost_much_later_on_only_some_are_run_before_the_next_look
     assert seen == [8, 16, 20]
 
 
-def test_each_of_two_pacers_hears_that_it_was_late() -> None:
+def test_two_pacers_both_slow_down_when_the_loop_is_late() -> None:
     rounds: list[Callable[[], None]] = []
     done: list[str] = []
-    turn = ATurn(lambda: False)
+    turn = ScriptedTurn(lambda: False)
     one, other = Pacer(rounds.append, turn, most_steps=2), Pacer(rounds.append, turn, most_steps=2)
     for pacer, name in ((one, "one"), (other, "other")):
         for _ in range(2):
@@ -170,7 +170,7 @@ def test_each_of_two_pacers_hears_that_it_was_late() -> None:
 def test_a_connection_from_another_address_does_not_wait_for_a_thousand_others() -> None:
     rounds: list[Callable[[], None]] = []
     done: list[str] = []
-    pacer = Pacer(rounds.append, ATurn(lambda: False), most_steps=4)
+    pacer = Pacer(rounds.append, ScriptedTurn(lambda: False), most_steps=4)
     for number in range(1000):
         pacer.later(lambda number=number: done.append(f"of many {number}"), "192.0.2.1")
     for number in range(2):
@@ -181,10 +181,10 @@ def test_a_connection_from_another_address_does_not_wait_for_a_thousand_others()
     assert done == ["of many 0", "alone 0", "of many 1", "alone 1"]
 
 
-def test_a_step_that_fails_is_told_and_the_others_go_on() -> None:
+def test_a_failing_step_is_reported_and_later_steps_run() -> None:
     rounds: list[Callable[[], None]] = []
     done: list[str] = []
-    pacer = Pacer(rounds.append, ATurn(lambda: False))
+    pacer = Pacer(rounds.append, ScriptedTurn(lambda: False))
     pacer.later(partial(done.remove, "what is not there"), "192.0.2.1")
     pacer.later(lambda: done.append("the next"), "192.0.2.1")
 

@@ -16,7 +16,7 @@ METADATA, HEARTBEAT = 3, 12
 Told = tuple[int, float, int]
 
 
-class Watch:
+class ScriptedClock:
     """A clock that the test sets, and a recorder of times."""
 
     def __init__(self) -> None:
@@ -40,47 +40,47 @@ class Watch:
         )
 
 
-def play(watch: Watch, has_fast_path: bool) -> Playbook:
+def play(watch: ScriptedClock, has_fast_path: bool) -> Playbook:
     """Return a session whose client has received the response to its first request, without the times of that."""
     made = Playbook(has_fast_path, change=watch.hand_in)
     made.from_client(produce(3, {b"orders": [(0, good_batch(NOW))]}, -1, 1))
-    answer(made, 1)
+    send_response(made, 1)
     watch.sent.clear()
     watch.answered.clear()
     return made
 
 
-def answer(made: Playbook, correlation_id: int) -> None:
+def send_response(made: Playbook, correlation_id: int) -> None:
     made.from_broker(sized_frame(int32(correlation_id) + b"\0" * 8))
 
 
-def test_a_request_that_is_looked_at_is_timed_each_time() -> None:
-    watch = Watch()
+def test_every_slow_path_request_is_timed() -> None:
+    watch = ScriptedClock()
     made = play(watch, has_fast_path=False)
 
     for number in range(2, 5):
         made.from_client(produce(3, {b"orders": [(0, good_batch(NOW))]}, -1, number))
         watch.now += 0.25
-        answer(made, number)
+        send_response(made, number)
 
     assert watch.sent == [(ApiKey.PRODUCE, 0.0, 1)] * 3
     assert watch.answered == [(ApiKey.PRODUCE, 0.25, 1)] * 3
 
 
 def test_a_streamed_request_has_an_upstream_time_only() -> None:
-    watch = Watch()
+    watch = ScriptedClock()
     made = play(watch, has_fast_path=False)
 
     made.from_client(request(HEARTBEAT, 4, bytes(30), 2))
     watch.now += 3.0
-    answer(made, 2)
+    send_response(made, 2)
 
     assert (watch.sent, watch.answered) == ([], [(HEARTBEAT, 3.0, 1)])
 
 
 def test_time_in_the_proxy_begins_when_a_request_has_come_whole() -> None:
     """Slow arrival is the client's time."""
-    watch = Watch()
+    watch = ScriptedClock()
     made = play(watch, has_fast_path=False)
     frame = produce(3, {b"orders": [(0, good_batch(NOW))]}, -1, 2)
 
@@ -92,14 +92,14 @@ def test_time_in_the_proxy_begins_when_a_request_has_come_whole() -> None:
 
 
 @pytest.mark.skipif(not HAS_FAST_PATH, reason="there is no fast path: it was not compiled")
-def test_of_the_fast_path_the_first_is_timed_and_then_each_128th_for_those_before_it() -> None:
-    watch = Watch()
+def test_fast_path_requests_are_timed_first_and_then_each_128th() -> None:
+    watch = ScriptedClock()
     made = play(watch, has_fast_path=True)
 
     for number in range(2, 272):
         made.from_client(produce(3, {b"orders": [(0, good_batch(NOW))]}, -1, number))
         watch.now += 0.5
-        answer(made, number)
+        send_response(made, number)
 
     assert [stands_for for _, _, stands_for in watch.sent] == [1, 128, 128]
     assert watch.answered == [(ApiKey.PRODUCE, 0.5, 1), (ApiKey.PRODUCE, 0.5, 128), (ApiKey.PRODUCE, 0.5, 128)]
@@ -108,8 +108,8 @@ def test_of_the_fast_path_the_first_is_timed_and_then_each_128th_for_those_befor
 
 
 @pytest.mark.skipif(not HAS_FAST_PATH, reason="there is no fast path: it was not compiled")
-def test_each_api_has_its_own_128th_and_what_comes_in_one_read_is_timed_once() -> None:
-    watch = Watch()
+def test_each_api_is_sampled_separately_and_once_for_each_read() -> None:
+    watch = ScriptedClock()
     made = play(watch, has_fast_path=True)
 
     made.from_client(b"".join(request(HEARTBEAT, 4, bytes(30), number) for number in range(2, 52)))
@@ -120,7 +120,7 @@ def test_each_api_has_its_own_128th_and_what_comes_in_one_read_is_timed_once() -
 
 @pytest.mark.skipif(not HAS_FAST_PATH, reason="there is no fast path: it was not compiled")
 def test_a_request_without_a_response_has_no_upstream_time() -> None:
-    watch = Watch()
+    watch = ScriptedClock()
     made = play(watch, has_fast_path=True)
 
     for number in range(2, 150):
@@ -130,5 +130,5 @@ def test_a_request_without_a_response_has_no_upstream_time() -> None:
     assert watch.answered == []
 
 
-def test_a_request_without_a_clock_on_it_is_not_told() -> None:
+def test_an_untimed_request_stands_for_no_others() -> None:
     assert InFlightRequest(1).stands_for == 0

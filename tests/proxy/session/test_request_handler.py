@@ -28,16 +28,16 @@ TOKENS = {
 
 
 @pytest.mark.parametrize("name", TOKENS)
-def test_tokens_are_no_requests(name: str) -> None:
+def test_raw_sasl_tokens_are_not_taken_for_requests(name: str) -> None:
     assert not may_be_request(len(TOKENS[name]), TOKENS[name][:8])
 
 
 @pytest.mark.parametrize(("key", "version"), [(0, 9), (3, 12), (18, 4), (0, 14), (200, 0)])
-def test_requests_are_requests_known_or_not(key: int, version: int) -> None:
+def test_known_and_unknown_requests_are_recognized(key: int, version: int) -> None:
     assert may_be_request(50, struct.pack(">hhi", key, version, 1))
 
 
-def a_side() -> tuple[RequestHandler, ClientIdentity]:
+def handler_and_identity() -> tuple[RequestHandler, ClientIdentity]:
     """Return the request handler of a session with enough memory."""
     play = Playbook()
     return play.session.requests, play.session.identity
@@ -53,7 +53,7 @@ def take(side: RequestHandler, frame: bytes) -> None:
 def test_no_connection_keeps_a_giant_header() -> None:
     tags = b"\x01\x00" + b"\xe0\xd4\x03" + bytes(60_000)
     frame = struct.pack(">hhih", 0, 9, 1, 30_000) + b"c" * 30_000 + tags
-    sides = [a_side() for _ in range(50)]
+    sides = [handler_and_identity() for _ in range(50)]
 
     tracemalloc.start()
     for side, _ in sides:
@@ -65,8 +65,8 @@ def test_no_connection_keeps_a_giant_header() -> None:
     assert {len(identity.client_id or "") for _, identity in sides} == {MAX_CHARACTERS}
 
 
-def test_the_next_request_is_by_the_same_client() -> None:
-    side, identity = a_side()
+def test_each_request_gives_its_client_id() -> None:
+    side, identity = handler_and_identity()
     for client_id in (b"first", b"second", b"second", b"esc\x1b"):
         identity.client_id = None
         take(side, struct.pack(">hhih", 0, 9, 1, len(client_id)) + client_id + b"\0")

@@ -119,7 +119,7 @@ def test_one_wait_may_follow_another_without_a_gap(second: PauseReason) -> None:
     assert found == [1, 2]
 
 
-def test_a_result_may_be_there_at_once() -> None:
+def test_a_wait_may_resume_immediately() -> None:
     run, found = _Run(), list[object]()
     wait = Wait(PauseReason.TOPIC_NAMES, lambda resume: resume(7))
 
@@ -181,7 +181,7 @@ def test_a_request_that_turns_out_malformed_after_a_wait_is_the_clients_fault() 
     assert not run.runner.is_busy
 
 
-def test_an_error_before_any_wait_is_the_callers() -> None:
+def test_an_error_before_the_first_wait_is_raised_to_the_caller() -> None:
     run = _Run()
 
     with pytest.raises(ValueError, match="ours"):
@@ -190,7 +190,7 @@ def test_an_error_before_any_wait_is_the_callers() -> None:
     assert not run.faults
 
 
-def test_exceptions_that_end_the_process_are_raised_on() -> None:
+def test_exceptions_that_end_the_process_are_not_swallowed() -> None:
     run = _Run()
 
     def stop() -> Generator[Any, Any, None]:
@@ -259,14 +259,14 @@ class Settings:
     def __init__(self) -> None:
         self.tells: list[Callable[[Any], None]] = []
 
-    def known_soon(self, _names: object) -> "Settings":
+    def settings_pending(self, _names: object) -> "Settings":
         return self
 
     def add_done_callback(self, done: Callable[[Any], None]) -> None:
         self.tells.append(done)
 
 
-class Fails:
+class FailsAlways:
     """Fails in every method."""
 
     def __getattr__(self, name: str) -> Callable[..., None]:
@@ -283,7 +283,7 @@ def _names_response() -> bytes:
 
 
 def _names() -> Playbook:
-    play = Playbook(change=partial(with_produce, scheduler=Fails()))
+    play = Playbook(change=partial(with_produce, scheduler=FailsAlways()))
     play.from_client(produce(13, {_ID: [(0, good_batch(NOW))]}))
     play.from_broker(_names_response())
     return play
@@ -291,7 +291,7 @@ def _names() -> Playbook:
 
 def _settings() -> Playbook:
     settings = Settings()
-    play = Playbook(change=partial(with_produce, settings=settings, scheduler=Fails()))
+    play = Playbook(change=partial(with_produce, settings=settings, scheduler=FailsAlways()))
     play.from_client(produce(9, {b"t": [(0, good_batch(NOW))]}))
     settings.tells[0](None)
     return play
@@ -312,7 +312,7 @@ def _validation() -> Playbook:
 
 @pytest.mark.internal_error
 @pytest.mark.parametrize("wait", [_names, _settings, _validation])
-def test_a_fault_behind_each_wait_closes_the_connection_and_writes_a_line(wait: Callable[[], Playbook]) -> None:
+def test_an_error_after_a_wait_closes_the_connection_and_is_logged(wait: Callable[[], Playbook]) -> None:
     with capture_logs() as lines:
         play = wait()
 
@@ -330,7 +330,7 @@ def test_an_error_in_the_validation_thread_is_reported() -> None:
             of.rules,
             ValidationLimits(),
             of.now_ms,
-            Fails().prepare,
+            FailsAlways().prepare,
             dependencies.loop.call_soon,
         )
         return with_produce(dependencies, scheduler=scheduler)

@@ -35,7 +35,7 @@ def api_versions_frame(version: int = 0) -> bytes:
     return frame_of(build_request_header(18, version, 7, "test", 1))
 
 
-def test_a_producer_that_wants_no_answers_leaves_nothing_behind() -> None:
+def test_a_producer_with_acks_0_uses_bounded_memory() -> None:
     play = Playbook()
     frame = produce_frame(batch([Rec(NOW, value=_HALF_MIB)]), acks=0)
     tracemalloc.start()
@@ -82,7 +82,7 @@ def test_a_client_that_reads_no_responses_is_paused() -> None:
     assert play.client.is_read
 
 
-def test_many_requests_at_once_is_full_in_turns() -> None:
+def test_many_requests_at_once_are_handled_in_several_turns() -> None:
     play = Playbook()
     many = 500
 
@@ -119,7 +119,7 @@ def test_client_is_closed_if_no_broker_is_reachable() -> None:
 
 
 @pytest.mark.internal_error
-def test_a_fault_of_ours_ends_the_session_and_is_told() -> None:
+def test_an_internal_error_ends_the_session_and_is_logged() -> None:
     broken = SimpleNamespace(previous=PreviousTimes())
     play = Playbook(change=lambda dependencies: with_produce(dependencies, scheduler=broken))
 
@@ -131,7 +131,7 @@ def test_a_fault_of_ours_ends_the_session_and_is_told() -> None:
     assert [line["log_level"] for line in lines] == ["error"]
 
 
-def test_an_ended_session_has_no_state_to_show() -> None:
+def test_an_ended_session_can_be_inspected_and_closed_again() -> None:
     play = Playbook()
     play.session.client.connection_lost(None)
 
@@ -144,7 +144,7 @@ def test_an_ended_session_has_no_state_to_show() -> None:
 
 @pytest.mark.parametrize("sent", [20, 26], ids=["in part", "whole"])
 @pytest.mark.parametrize("broker_is_there", [False, True], ids=["before a broker has come", "behind another request"])
-def test_a_request_that_is_being_passed_on_when_the_proxy_stops_is_answered(broker_is_there: bool, sent: int) -> None:
+def test_a_request_in_transit_when_the_proxy_stops_gets_its_response(broker_is_there: bool, sent: int) -> None:
     heartbeat = frame_of(build_request_header(12, 1, 7, "test", 1), bytes(8))
     answer = frame_of(struct.pack(">iih", 7, 0, 0))
     before = int(broker_is_there)
@@ -163,7 +163,7 @@ def test_a_request_that_is_being_passed_on_when_the_proxy_stops_is_answered(brok
     assert play.broker.has_ended_writing
 
 
-def test_nothing_is_validated_before_the_login_that_the_cluster_wants() -> None:
+def test_nothing_is_validated_before_a_required_login() -> None:
     play = Playbook()
     play.parts.login.is_wanted = True
 
@@ -175,7 +175,7 @@ def test_nothing_is_validated_before_the_login_that_the_cluster_wants() -> None:
 
 
 @pytest.mark.parametrize("has_fast_path", {False, HAS_FAST_PATH})
-def test_an_answer_from_the_broker_does_not_read_the_clients_bytes(has_fast_path: bool) -> None:
+def test_a_broker_response_resumes_the_client_in_a_later_turn(has_fast_path: bool) -> None:
     play = Playbook(has_fast_path, SLUICEGATE__LIMITS__MAX_IN_FLIGHT="2")
     heartbeat = frame_of(build_request_header(12, 1, 7, "test", 1), bytes(8))
     play.from_client(heartbeat)
@@ -191,7 +191,7 @@ def test_an_answer_from_the_broker_does_not_read_the_clients_bytes(has_fast_path
     assert play.broker.sent == heartbeat * 3
 
 
-def test_a_request_that_anybody_may_send_is_small() -> None:
+def test_a_large_request_before_the_login_closes_the_connection() -> None:
     play = Playbook()
 
     play.from_client(struct.pack(">ihhi", 600_000, 18, 3, 1))
@@ -200,7 +200,7 @@ def test_a_request_that_anybody_may_send_is_small() -> None:
     assert play.parts.counters.protocol_errors == 1
 
 
-def test_a_connection_over_the_limit_is_let_go_and_counted() -> None:
+def test_a_connection_above_the_limit_is_aborted_and_counted() -> None:
     play = Playbook(SLUICEGATE__LIMITS__MAX_CONNECTIONS="1")
 
     _, second = play.another()
@@ -223,7 +223,7 @@ def test_a_request_that_never_ends_is_cut_off_also_while_the_proxy_reads_nothing
     assert play.parts.counters.closed_by_limit["limits.frame_timeout_seconds"] == 1
 
 
-def test_answers_to_rejected_requests_are_kept_for_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clients_are_paused_while_many_rejections_are_pending(monkeypatch: pytest.MonkeyPatch) -> None:
     # On a busy machine too, because requests that move to a thread get their responses at another time.
     monkeypatch.setattr(sluicegate.proxy.scheduling.scheduler, "_LOOP_REQUEST_SECONDS", 60.0)
     play = Playbook(SLUICEGATE__DEFAULTS__MESSAGE_TIMESTAMP_BEFORE_MAX_MS="1000")
@@ -261,7 +261,7 @@ def test_validation_for_a_closed_client_counts_against_the_memory() -> None:
 @pytest.mark.parametrize(
     "ending", ["idle", "answered", "rejected", "under way", "half a frame", "garbage", "another version"]
 )
-def test_a_session_that_has_ended_leaves_the_garbage_collector_nothing(
+def test_an_ended_session_leaves_no_reference_cycle(
     ending: str,
 ) -> None:
     gc.collect()
@@ -325,7 +325,7 @@ def test_a_response_out_of_order_ends_the_connection_with_a_line_that_says_what_
     assert not play.client.sent
 
 
-def test_a_response_that_nothing_asked_for_does_so_too() -> None:
+def test_an_unexpected_response_ends_the_connection_with_a_log_line() -> None:
     play = Playbook()
     play.from_client(_FETCH)
     play.from_broker(sized_frame(int32(7) + bytes(20)))

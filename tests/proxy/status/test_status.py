@@ -157,22 +157,22 @@ def test_subjects_and_texts_are_bounded(status: Status) -> None:
     assert all(len(each.detail) < 400 for each in active)
 
 
-def of(condition: Condition, detail: str) -> ActiveCondition:
+def active_condition(condition: Condition, detail: str) -> ActiveCondition:
     return ActiveCondition(condition, condition.type.state, "", detail, 1)
 
 
 def test_one_worker_that_serves_keeps_the_process_ready() -> None:
-    broken = [of(Condition.UPSTREAM_UNREACHABLE, "no broker responds")]
+    broken = [active_condition(Condition.UPSTREAM_UNREACHABLE, "no broker responds")]
 
-    (shown,) = of_workers([(1, broken), (2, [])])
-    assert (shown.state, shown.subject) == (State.NEEDS_ATTENTION, "worker 1")
-    assert shown.detail == "worker 1: no broker responds"
+    (is_condition_shown,) = of_workers([(1, broken), (2, [])])
+    assert (is_condition_shown.state, is_condition_shown.subject) == (State.NEEDS_ATTENTION, "worker 1")
+    assert is_condition_shown.detail == "worker 1: no broker responds"
     (all_of_them,) = of_workers([(1, broken), (2, broken)])
     assert (all_of_them.state, all_of_them.subject) == (State.NOT_SERVING, "")
 
 
 def test_the_same_condition_of_two_workers_is_shown_once() -> None:
-    login = [of(Condition.PROXY_LOGIN_REJECTED, "wrong password")]
+    login = [active_condition(Condition.PROXY_LOGIN_REJECTED, "wrong password")]
 
     assert len(of_workers([(1, login), (2, login)])) == 1
 
@@ -190,22 +190,22 @@ def test_a_broker_that_hangs_has_other_advice_than_one_that_is_down(condition: C
 
 def test_a_success_of_another_worker_refutes_an_older_failure() -> None:
     kind = Condition.QUARANTINE_FAILING
-    failing = replace(of(kind, "unknown topic"), subject="topic dead", failed_at=100.0)
+    failing = replace(active_condition(kind, "unknown topic"), subject="topic dead", failed_at=100.0)
 
-    def shown(succeeded_at: float, now: float) -> bool:
+    def is_condition_shown(succeeded_at: float, now: float) -> bool:
         return bool(not_refuted([failing], [{(kind, "topic dead"): succeeded_at}], now))
 
-    assert not shown(101, 107)
-    assert shown(101, 105), "another partition may fail until the next retry"
-    assert shown(99, 107), "the success is older"
+    assert not is_condition_shown(101, 107)
+    assert is_condition_shown(101, 105), "another partition may fail until the next retry"
+    assert is_condition_shown(99, 107), "the success is older"
     assert not_refuted([failing], [{(kind, "topic other"): 101}, {}], 107) == [failing]
-    assert not_refuted([of(Condition.BROKER_PORT_CLOSED, "taken")], [{}], 107) != []
+    assert not_refuted([active_condition(Condition.BROKER_PORT_CLOSED, "taken")], [{}], 107) != []
 
 
 def test_a_condition_of_two_workers_names_the_clients_of_both() -> None:
     def waiting(name: str, topic: str) -> ActiveCondition:
         who = Waiting(frozenset({name}), frozenset({topic}))
-        return replace(of(Condition.REGISTRY_UNREACHABLE, "refused"), subject="main", waiting=who)
+        return replace(active_condition(Condition.REGISTRY_UNREACHABLE, "refused"), subject="main", waiting=who)
 
-    (shown,) = of_workers([(1, [waiting("billing", "orders")]), (2, [waiting("shop", "refunds")])])
-    assert shown.text == "refused; 2 clients wait (billing, shop), topics orders, refunds"
+    (is_condition_shown,) = of_workers([(1, [waiting("billing", "orders")]), (2, [waiting("shop", "refunds")])])
+    assert is_condition_shown.text == "refused; 2 clients wait (billing, shop), topics orders, refunds"

@@ -1,4 +1,4 @@
-"""A receiver of OTLP over HTTP: what it is sent, read by the protocol's own messages and told as Prometheus would."""
+"""A collector of OTLP over HTTP: what it is sent, read by the protocol's own messages and told as Prometheus would."""
 
 import ssl
 import threading
@@ -17,7 +17,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
-class OtlpReceiver:
+class OtlpCollector:
     """`status` and `headers` are what it answers; `metrics` what it was last sent, `spans` all of them."""
 
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
@@ -54,12 +54,12 @@ class OtlpReceiver:
 
 
 @contextmanager
-def receiving(tls: ssl.SSLContext | None = None) -> Iterator[OtlpReceiver]:
-    receiver = OtlpReceiver(tls)
+def running_collector(tls: ssl.SSLContext | None = None) -> Iterator[OtlpCollector]:
+    collector = OtlpCollector(tls)
     try:
-        yield receiver
+        yield collector
     finally:
-        receiver.close()
+        collector.close()
 
 
 def series_of(metric: Metric) -> Series:
@@ -99,18 +99,18 @@ def _labels(attributes: Any) -> frozenset[tuple[str, str]]:
     return frozenset((each.key, each.value.string_value) for each in found)
 
 
-def _handler_of(receiver: OtlpReceiver) -> type[BaseHTTPRequestHandler]:
+def _handler_of(collector: OtlpCollector) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
-            receiver.asked.append((self.path, {key.lower(): value for key, value in self.headers.items()}))
-            if receiver.status == 200:
-                receiver.take(self.path, body)
-            self.send_response(receiver.status)
-            for name, value in {"content-length": str(len(receiver.answer)), **receiver.headers}.items():
+            collector.asked.append((self.path, {key.lower(): value for key, value in self.headers.items()}))
+            if collector.status == 200:
+                collector.take(self.path, body)
+            self.send_response(collector.status)
+            for name, value in {"content-length": str(len(collector.answer)), **collector.headers}.items():
                 self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(receiver.answer)
+            self.wfile.write(collector.answer)
 
         def log_message(self, *_: object) -> None:
             pass

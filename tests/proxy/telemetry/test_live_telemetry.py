@@ -1,4 +1,6 @@
-"""Two workers, a real producer, and receivers that know nothing of us: figures are those of /metrics, spans say who."""
+"""Two workers, a real producer, and collectors that know nothing of us: figures are those of /metrics, spans say
+who.
+"""
 
 import subprocess
 import time
@@ -16,7 +18,7 @@ from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import ProxyProcess
 from tests.oracle.kafka_java import ROOT
-from tests.proxy.telemetry.otlp_receiver import Series, receiving, values_of
+from tests.proxy.telemetry.otlp_receiver import Series, running_collector, values_of
 
 HERE = Path(__file__).parent
 COLLECTOR = ROOT / ".collector/otelcol"
@@ -51,12 +53,12 @@ def send(proxy: ProxyProcess, client_id: str, *timestamps: int) -> None:
     producer.close()
 
 
-def shown_by(proxy: ProxyProcess) -> Series:
+def scraped_series(proxy: ProxyProcess) -> Series:
     families = list(text_string_to_metric_families(proxy.get("/metrics")[1]))
     return {(s.name, frozenset(s.labels.items())): s.value for family in families for s in family.samples}
 
 
-def that_stand(series: Series) -> Series:
+def stable_series(series: Series) -> Series:
     return {
         (name, frozenset((key, str(float(value)) if key == "le" else value) for key, value in labels)): value
         for (name, labels), value in series.items()
@@ -65,24 +67,26 @@ def that_stand(series: Series) -> Series:
 
 
 def test_figures_are_those_of_the_scrape_and_a_rejected_request_names_client_topic_and_verdict(tmp_path: Path) -> None:
-    with receiving() as receiver, two_workers(tmp_path, receiver.endpoint) as proxy:
+    with running_collector() as collector, two_workers(tmp_path, collector.endpoint) as proxy:
         now = time.time_ns() // 1_000_000
         send(proxy, "honest", now, now)
         send(proxy, "in-nanoseconds", now * 1_000_000)
         eventually(lambda: proxy.metric("sluicegate_open_connections") == 0)
 
-        eventually(lambda: that_stand(receiver.metrics) == that_stand(shown_by(proxy)), what="equal figures")
+        eventually(
+            lambda: stable_series(collector.metrics) == stable_series(scraped_series(proxy)), what="equal figures"
+        )
 
         def clients() -> set[object]:
-            return {values_of(span.attributes)["messaging.client.id"] for span in list(receiver.spans)}
+            return {values_of(span.attributes)["messaging.client.id"] for span in list(collector.spans)}
 
         eventually(lambda: clients() == {"honest", "in-nanoseconds"}, what="spans of both")
-        eventually(lambda: proxy.metric("sluicegate_otel_spans_total") == len(receiver.spans), what="all spans")
+        eventually(lambda: proxy.metric("sluicegate_otel_spans_total") == len(collector.spans), what="all spans")
 
-        assert {name for name, _ in receiver.metrics} == {name for name, _ in shown_by(proxy)}
-        assert sum(v for (name, _), v in receiver.metrics.items() if name == "sluicegate_rejected_batches_total") == 1
-        assert receiver.resource["service.name"] == "sluicegate"
-        spans = [values_of(span.attributes) for span in receiver.spans]
+        assert {name for name, _ in collector.metrics} == {name for name, _ in scraped_series(proxy)}
+        assert sum(v for (name, _), v in collector.metrics.items() if name == "sluicegate_rejected_batches_total") == 1
+        assert collector.resource["service.name"] == "sluicegate"
+        spans = [values_of(span.attributes) for span in collector.spans]
         (rejected,) = [span for span in spans if span["sluicegate.outcome"] == "rejected"]
         assert {
             "messaging.client.id": "in-nanoseconds",
@@ -94,7 +98,7 @@ def test_figures_are_those_of_the_scrape_and_a_rejected_request_names_client_top
 
 
 @pytest.mark.long
-def test_an_unreachable_receiver_delays_no_producer_and_is_logged_and_counted(tmp_path: Path) -> None:
+def test_an_unreachable_collector_delays_no_producer_and_is_logged_and_counted(tmp_path: Path) -> None:
     nobody = f"http://127.0.0.1:{free_ports(1)}"
     with two_workers(tmp_path, nobody) as proxy:
         send(proxy, "honest", *[time.time_ns() // 1_000_000] * 5)
@@ -110,7 +114,7 @@ def test_an_unreachable_receiver_delays_no_producer_and_is_logged_and_counted(tm
 
 
 @pytest.mark.skipif(not COLLECTOR.exists(), reason="no OpenTelemetry Collector: scripts/clients collector")
-def test_a_collector_takes_all_of_it(tmp_path: Path) -> None:
+def test_an_opentelemetry_collector_accepts_metrics_and_spans(tmp_path: Path) -> None:
     endpoint = f"127.0.0.1:{free_ports(1)}"
     configuration, printed = tmp_path / "collector.yaml", tmp_path / "printed"
     configuration.write_text((HERE / "collector/collector.yaml").read_text().replace("ENDPOINT", endpoint))
@@ -125,7 +129,9 @@ def test_a_collector_takes_all_of_it(tmp_path: Path) -> None:
             eventually(lambda: "Name           : produce payments" in printed.read_text(), what="a span")
             eventually(lambda: proxy.metric("sluicegate_otel_metric_exports_total") >= 2)
 
-            assert "failed" not in {dict(labels).get("result") for (name, labels), v in shown_by(proxy).items() if v}
+            assert "failed" not in {
+                dict(labels).get("result") for (name, labels), v in scraped_series(proxy).items() if v
+            }
     finally:
         collector.terminate()
         collector.wait(60)

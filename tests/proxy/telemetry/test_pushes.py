@@ -20,13 +20,13 @@ from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.session.client.client_details import ClientDetails
 from sluicegate.proxy.telemetry.metric_push import MetricPush
-from sluicegate.proxy.telemetry.receiver import Receiver
+from sluicegate.proxy.telemetry.receiver import Collector
 from sluicegate.proxy.telemetry.request_traces import RequestSummary
 from sluicegate.proxy.telemetry.span_push import SpanPush
 from tests.broker.certificates import Authority
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
-from tests.proxy.telemetry.otlp_receiver import OtlpReceiver, receiving, values_of
+from tests.proxy.telemetry.otlp_receiver import OtlpCollector, running_collector, values_of
 
 PROTOBUF = "application/x-protobuf"
 NOW = 1_800_000_000_000
@@ -37,33 +37,33 @@ SEEN = RequestSummary(
 
 
 @pytest.fixture
-def receiver() -> Iterator[OtlpReceiver]:
-    with receiving() as made:
+def collector() -> Iterator[OtlpCollector]:
+    with running_collector() as made:
         yield made
 
 
 def metrics_to(keys: Otel, counters: Counters) -> MetricPush:
     return MetricPush(
-        lambda: [GaugeMetricFamily("now", "Now.", 5)], Receiver(keys), RESOURCE, 0.05, counters, WriteHealth()
+        lambda: [GaugeMetricFamily("now", "Now.", 5)], Collector(keys), RESOURCE, 0.05, counters, WriteHealth()
     )
 
 
-def hasty(receiver: OtlpReceiver) -> Otel:
+def short_timeout_settings(collector: OtlpCollector) -> Otel:
     """Too little time for a second attempt."""
-    return Otel(endpoint=receiver.endpoint, timeout_seconds=0.5)
+    return Otel(endpoint=collector.endpoint, timeout_seconds=0.5)
 
 
 def spans_to(keys: Otel, counters: Counters) -> SpanPush:
-    return SpanPush(Receiver(keys), RESOURCE, counters, WriteHealth())
+    return SpanPush(Collector(keys), RESOURCE, counters, WriteHealth())
 
 
 def test_failing_exports_are_noted_as_failing_writes() -> None:
     gone = Otel(endpoint=f"http://127.0.0.1:{free_ports(1)}", timeout_seconds=0.5)
     health = WriteHealth()
     metrics = MetricPush(
-        lambda: [GaugeMetricFamily("now", "Now.", 5)], Receiver(gone), RESOURCE, 60, Counters(), health
+        lambda: [GaugeMetricFamily("now", "Now.", 5)], Collector(gone), RESOURCE, 60, Counters(), health
     )
-    spans = SpanPush(Receiver(gone), RESOURCE, Counters(), health)
+    spans = SpanPush(Collector(gone), RESOURCE, Counters(), health)
     try:
         spans.keep(SEEN)
         eventually(lambda: set(health.failing()) == {"otel metrics", "otel traces"}, what="both failures")
@@ -73,33 +73,33 @@ def test_failing_exports_are_noted_as_failing_writes() -> None:
 
 
 def test_metrics_go_to_their_path_below_the_endpoint_with_the_headers_of_a_file_as_it_is_now(
-    receiver: OtlpReceiver, tmp_path: Path
+    collector: OtlpCollector, tmp_path: Path
 ) -> None:
     file, counters = tmp_path / "headers", Counters()
     file.write_text("authorization=Bearer%20one,x-tenant=a\n")
-    with closing(metrics_to(Otel(endpoint=receiver.endpoint + "/otlp/", headers_file=str(file)), counters)):
-        eventually(lambda: receiver.asked)
+    with closing(metrics_to(Otel(endpoint=collector.endpoint + "/otlp/", headers_file=str(file)), counters)):
+        eventually(lambda: collector.asked)
         file.write_text("authorization=Bearer%20two\n")
-        eventually(lambda: receiver.asked[-1][1]["authorization"] == "Bearer two")
+        eventually(lambda: collector.asked[-1][1]["authorization"] == "Bearer two")
 
-    path, headers = receiver.asked[0]
+    path, headers = collector.asked[0]
     assert (path, headers["content-type"]) == ("/otlp/v1/metrics", "application/x-protobuf")
     assert (headers["authorization"], headers["x-tenant"]) == ("Bearer one", "a")
-    assert receiver.metrics == {("now", frozenset()): 5}
-    assert receiver.resource == {"service.name": "test"}
+    assert collector.metrics == {("now", frozenset()): 5}
+    assert collector.resource == {"service.name": "test"}
     assert counters.otel_metrics_sent
 
 
-def test_spans_are_retried_when_the_receiver_asks_for_it(receiver: OtlpReceiver) -> None:
-    receiver.status, counters = 503, Counters()
-    push = spans_to(Otel(endpoint=receiver.endpoint), counters)
+def test_spans_are_retried_when_the_collector_asks_for_it(collector: OtlpCollector) -> None:
+    collector.status, counters = 503, Counters()
+    push = spans_to(Otel(endpoint=collector.endpoint), counters)
     push.keep(SEEN)
-    eventually(lambda: receiver.asked)
-    receiver.status = 200
+    eventually(lambda: collector.asked)
+    collector.status = 200
     eventually(lambda: counters.otel_spans_sent)
     push.close()
 
-    (span,) = receiver.spans
+    (span,) = collector.spans
     assert values_of(span.attributes)["sluicegate.outcome"] == "accepted"
     assert (counters.otel_spans_failed, counters.otel_spans_dropped) == (0, 0)
 
@@ -113,11 +113,11 @@ def test_spans_are_retried_when_the_receiver_asks_for_it(receiver: OtlpReceiver)
         (503, "it asks to retry later (HTTP 503)"),
     ],
 )
-def test_a_rejecting_receiver_is_logged_once_and_counted_each_time(
-    receiver: OtlpReceiver, status: int, words: str
+def test_a_rejecting_collector_is_logged_once_and_counted_each_time(
+    collector: OtlpCollector, status: int, words: str
 ) -> None:
-    receiver.status, receiver.answer, counters = status, b"<b>its own words</b>", Counters()
-    with capture_logs() as lines, closing(metrics_to(hasty(receiver), counters)):
+    collector.status, collector.answer, counters = status, b"<b>its own words</b>", Counters()
+    with capture_logs() as lines, closing(metrics_to(short_timeout_settings(collector), counters)):
         eventually(lambda: counters.otel_metrics_failed >= 3)
 
     assert [line["reason"] for line in lines] == [words]
@@ -128,20 +128,20 @@ def test_a_rejecting_receiver_is_logged_once_and_counted_each_time(
     [("application/json", b'{"partialSuccess":{}}', True), ("text/html", b"<p>hello", False), (PROTOBUF, b"{}", False)],
 )
 def test_a_response_of_another_type_is_a_success_unless_it_is_html(
-    receiver: OtlpReceiver, kind: str, answer: bytes, sent: bool
+    collector: OtlpCollector, kind: str, answer: bytes, sent: bool
 ) -> None:
-    receiver.headers["content-type"], receiver.answer, counters = kind, answer, Counters()
-    with closing(metrics_to(Otel(endpoint=receiver.endpoint), counters)):
+    collector.headers["content-type"], collector.answer, counters = kind, answer, Counters()
+    with closing(metrics_to(Otel(endpoint=collector.endpoint), counters)):
         eventually(lambda: counters.otel_metrics_sent + counters.otel_metrics_failed)
 
     assert bool(counters.otel_metrics_sent) is sent
 
 
-def test_points_that_the_receiver_rejects_count_as_failed(receiver: OtlpReceiver) -> None:
+def test_points_that_the_collector_rejects_count_as_failed(collector: OtlpCollector) -> None:
     answer, counters = ExportTraceServiceResponse(), Counters()
     answer.partial_success.rejected_spans = 1
-    receiver.answer = answer.SerializeToString()
-    push = spans_to(Otel(endpoint=receiver.endpoint), counters)
+    collector.answer = answer.SerializeToString()
+    push = spans_to(Otel(endpoint=collector.endpoint), counters)
     push.keep(SEEN)
     push.keep(SEEN)
     push.close()
@@ -158,7 +158,7 @@ def _silent(_listening: socket.socket) -> None:
 
 
 @pytest.mark.parametrize(("what", "words"), [(_gone, "Connection refused"), (_silent, "no response within 0.3 s")])
-def test_a_receiver_outage_blocks_no_caller_and_the_queue_is_bounded(
+def test_a_collector_outage_blocks_no_caller_and_the_queue_is_bounded(
     what: Callable[[socket.socket], None], words: str
 ) -> None:
     counters = Counters()
@@ -213,15 +213,15 @@ def test_a_response_is_bounded_in_time_and_bytes(respond: Callable[[socket.socke
 
 
 @pytest.mark.long
-def test_a_receiver_with_tls_must_be_trusted(tmp_path: Path) -> None:
+def test_a_collector_with_tls_must_be_trusted(tmp_path: Path) -> None:
     authority, counters = Authority(tmp_path), Counters()
-    certificate = authority.sign("receiver", "localhost", "127.0.0.1")
+    certificate = authority.sign("collector", "localhost", "127.0.0.1")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate.chain, certificate.key)
-    with receiving(context) as receiver:
-        with capture_logs() as lines, closing(metrics_to(Otel(endpoint=receiver.endpoint), counters)):
+    with running_collector(context) as collector:
+        with capture_logs() as lines, closing(metrics_to(Otel(endpoint=collector.endpoint), counters)):
             eventually(lambda: counters.otel_metrics_failed)
         assert "name its CA in tls.ca_file" in lines[0]["reason"]
-        trusting = Otel(endpoint=receiver.endpoint, tls=ServerTls(ca_file=str(authority.file)))
+        trusting = Otel(endpoint=collector.endpoint, tls=ServerTls(ca_file=str(authority.file)))
         with closing(metrics_to(trusting, counters)):
             eventually(lambda: counters.otel_metrics_sent)

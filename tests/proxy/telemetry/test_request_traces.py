@@ -20,7 +20,7 @@ RESOURCE = Resource({})
 CLIENT = ClientIdentity("[2001:db8::1]:5", "billing", "librdkafka", "2.6", "User:alice")
 
 
-class Traced:
+class TracedRequests:
     """Requests of a client, traced at most `most` a second; `at` is the time (s)."""
 
     def __init__(self, most: int = 10) -> None:
@@ -36,7 +36,7 @@ class Traced:
         )
 
 
-def good() -> ValidatedRequest:
+def valid_request() -> ValidatedRequest:
     return ValidatedRequest(accepted={(0, 0): Accepted(3, 0)})
 
 
@@ -47,7 +47,7 @@ def rejected(places: int = 1) -> ValidatedRequest:
 
 
 def test_a_rejected_request_names_client_topic_verdict_and_what_was_wrong() -> None:
-    traced = Traced()
+    traced = TracedRequests()
 
     traced.sends(rejected())
 
@@ -89,7 +89,7 @@ def _observed(validated: ValidatedRequest) -> None:
     [(_quarantined, "rejected", True), (_not_kept, "resend", True), (_observed, "accepted", False)],
 )
 def test_a_span_has_the_outcome(become: Callable[[ValidatedRequest], None], outcome: str, is_error: bool) -> None:
-    traced, validated = Traced(), rejected()
+    traced, validated = TracedRequests(), rejected()
     become(validated)
 
     traced.sends(validated)
@@ -101,10 +101,10 @@ def test_a_span_has_the_outcome(become: Callable[[ValidatedRequest], None], outc
 
 
 def test_valid_and_violating_requests_are_sampled_separately_and_skipped_ones_counted() -> None:
-    traced = Traced(most=2)
+    traced = TracedRequests(most=2)
 
     for at in (100, 100.1, 100.2, 100.3):
-        traced.sends(good(), at)
+        traced.sends(valid_request(), at)
         traced.sends(rejected(), at)
     traced.sends(rejected(), 101.5)
 
@@ -113,16 +113,16 @@ def test_valid_and_violating_requests_are_sampled_separately_and_skipped_ones_co
 
 
 def test_a_span_ends_with_the_brokers_response() -> None:
-    traced = Traced()
+    traced = TracedRequests()
 
-    traced.sends(good(), upstream_seconds=0.5)
+    traced.sends(valid_request(), upstream_seconds=0.5)
 
     span = span_of(traced.kept[0], RESOURCE)
     assert span.end_time - span.start_time == 750_000_000
 
 
 def test_names_of_clients_are_cut_and_escaped() -> None:
-    traced = Traced()
+    traced = TracedRequests()
     request = request_of({f"topic-{i}" + "y" * 1000: 1 for i in range(300)})
     validated = ValidatedRequest(accepted={(t, 0): Accepted(3, 0) for t in range(1, 300)}, rejected=rejected().rejected)
     validated.basis[0, 0] = HELD_TO

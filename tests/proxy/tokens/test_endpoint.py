@@ -14,7 +14,7 @@ from sluicegate.proxy.tokens.cache import GrantedToken, TokenCache, TokenMissing
 from sluicegate.proxy.tokens.endpoint import TokenEndpoint, configured_client
 from tests.broker.certificates import Authority
 from tests.pipeline.bearers import CLIENT, SECRET, token_endpoint
-from tests.registry.stand_in import StandIn, said
+from tests.registry.stand_in import StandIn, http_response
 
 
 def keys(url: str, secret: str = SECRET, tls: ServerTls | None = None) -> OauthClient:
@@ -85,11 +85,11 @@ def test_a_token_is_granted_and_the_secret_file_is_read_for_each_request(tmp_pat
     ],
 )
 def test_each_unusable_response_has_its_own_message(status: str, body: bytes, words: str) -> None:
-    with StandIn(lambda client, _: client.sendall(said(status, body))) as there:
+    with StandIn(lambda client, _: client.sendall(http_response(status, body))) as there:
         assert words in failure_of(keys(f"{there.url}/token"))
 
 
-def test_an_endpoint_that_is_slow_or_absent() -> None:
+def test_a_slow_or_absent_token_endpoint_is_an_error() -> None:
     with StandIn(lambda client, _: there.drip(client, b"HTTP/1.1 200 OK\r\nX: " + b"y" * 1000)) as there:
         client = keys(f"{there.url}/token")
         assert "no response within 0.3 s" in failure_of(client, 0.3)
@@ -108,7 +108,7 @@ def test_an_endpoint_that_is_slow_or_absent() -> None:
 )
 def test_a_lifetime_may_be_missing_a_text_or_long(stated: str, lifetime_ms: int) -> None:
     body = f'{{"access_token": "t"{stated}}}'.encode()
-    with StandIn(lambda client, _: client.sendall(said("200 OK", body))) as there:
+    with StandIn(lambda client, _: client.sendall(http_response("200 OK", body))) as there:
         assert TokenEndpoint(configured_client(keys(there.url), "o")).fetch() == GrantedToken("t", lifetime_ms)
 
 
@@ -157,7 +157,7 @@ def test_a_token_is_replaced_before_it_expires_and_kept_in_an_outage() -> None:
     ],
 )
 def test_a_busy_endpoint_says_when_to_ask_again(status: str, headers: tuple[str, ...], pause: float) -> None:
-    answering = StandIn(lambda client, _: client.sendall(said(status, b"", *headers)))
+    answering = StandIn(lambda client, _: client.sendall(http_response(status, b"", *headers)))
     with answering as there, pytest.raises(TokenMissing) as raised:
         TokenEndpoint(configured_client(keys(there.url), "o")).fetch()
 
@@ -168,7 +168,10 @@ def test_a_busy_endpoint_says_when_to_ask_again(status: str, headers: tuple[str,
 
 @pytest.mark.parametrize("status", ["400 Bad Request", "401 Unauthorized", "302 Found"])
 def test_a_rejection_is_permanent(status: str) -> None:
-    with StandIn(lambda client, _: client.sendall(said(status))) as there, pytest.raises(TokenMissing) as raised:
+    with (
+        StandIn(lambda client, _: client.sendall(http_response(status))) as there,
+        pytest.raises(TokenMissing) as raised,
+    ):
         TokenEndpoint(configured_client(keys(there.url), "o")).fetch()
 
     assert not raised.value.is_temporary
@@ -178,7 +181,7 @@ def test_an_endpoint_is_left_alone_for_as_long_as_it_asks() -> None:
     now, statuses = [0.0], ["429 Busy", "200 OK", "429 Busy", "200 OK"]
 
     def respond(client: socket.socket, _: bytes) -> None:
-        client.sendall(said(statuses.pop(0), b'{"access_token": "t", "expires_in": 100}', "Retry-After: 20"))
+        client.sendall(http_response(statuses.pop(0), b'{"access_token": "t", "expires_in": 100}', "Retry-After: 20"))
 
     with StandIn(respond) as there:
         cache = TokenCache(TokenEndpoint(configured_client(keys(there.url), "o")).fetch, lambda: now[0])
@@ -203,7 +206,7 @@ def test_an_endpoint_is_left_alone_for_as_long_as_it_asks() -> None:
 
 def test_a_query_of_the_endpoints_url_is_sent() -> None:
     """RFC 6749, 3.2: the endpoint's URL may have one; the pipeline's settings allow it."""
-    with StandIn(lambda client, _: client.sendall(said("200 OK", b'{"access_token": "t"}'))) as there:
+    with StandIn(lambda client, _: client.sendall(http_response("200 OK", b'{"access_token": "t"}'))) as there:
         client = replace(configured_client(keys(there.url), "o"), token_url=f"{there.url}/token?tenant=a")
         TokenEndpoint(client).fetch()
 

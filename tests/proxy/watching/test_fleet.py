@@ -28,7 +28,7 @@ from sluicegate.proxy.webui.access import Access
 from sluicegate.proxy.webui.site import Site
 from tests.broker.eventually import eventually
 from tests.proxy.live.events import NOW
-from tests.proxy.live.test_merged_state import seen, view_with
+from tests.proxy.live.test_merged_state import state_with, view_with
 
 A, B = HostPort("a", 9650), HostPort("b", 9650)
 
@@ -38,8 +38,8 @@ class Proxies:
 
     def __init__(self) -> None:
         self.states: dict[HostPort, LiveState | Exception] = {
-            A: seen(view_with("billing", {100: 10, 101: 10, 102: 0}), []),
-            B: seen(view_with("billing", {100: 5, 101: 5, 102: 0}), ["the login is rejected"], NOW + 1000),
+            A: state_with(view_with("billing", {100: 10, 101: 10, 102: 0}), []),
+            B: state_with(view_with("billing", {100: 5, 101: 5, 102: 0}), ["the login is rejected"], NOW + 1000),
         }
         self.now = 100.0
         self.tokens: list[tuple[HostPort, str | None]] = []
@@ -111,7 +111,7 @@ def test_two_proxies_are_summed_and_each_is_listed(fleet: Fleet, proxies: Proxie
     assert sorted(proxies.tokens, key=str) == [(A, "token of a"), (B, "token of b")]
 
 
-def test_a_query_gets_only_what_is_new(fleet: Fleet) -> None:
+def test_a_fleet_query_returns_only_new_entries(fleet: Fleet) -> None:
     state = fleet.live_state(LiveQuery(2, NOW + 1, 1))
 
     assert (state["history"]["begin"], state["history"]["records"]) == (101, [15, 0])
@@ -146,7 +146,7 @@ def test_a_proxy_that_hangs_delays_no_other_for_long_and_is_asked_once(fleet: Fl
     assert [proxy for proxy, _ in proxies.tokens].count(B) == 1
 
 
-def test_without_any_proxy_the_state_says_so(proxies: Proxies) -> None:
+def test_a_fleet_without_reachable_proxies_is_not_serving(proxies: Proxies) -> None:
     def unresolved() -> list[HostPort]:
         raise OSError(-2, "Name or service not known")
 
@@ -162,8 +162,8 @@ def test_without_any_proxy_the_state_says_so(proxies: Proxies) -> None:
     assert [each["reason"] for each in state["fleet"]] == ["401 Token required", "gone"]
 
 
-def test_another_form_and_an_unreadable_token_disturb_no_other(proxies: Proxies) -> None:
-    broken: LiveState = {**seen(view_with("a", {}), []), "history": {"begin": "x"}}  # type: ignore[typeddict-item]  # that is broken
+def test_an_invalid_state_or_token_of_one_proxy_affects_no_other(proxies: Proxies) -> None:
+    broken: LiveState = {**state_with(view_with("a", {}), []), "history": {"begin": "x"}}  # type: ignore[typeddict-item]  # that is broken
     proxies.states[A] = broken
 
     def token_of(proxy: HostPort) -> str:
@@ -190,7 +190,7 @@ def test_policies_of_proxies_are_compared() -> None:
     for time_ms, text in enumerate(("one", "other", "one")):
         site = Site(
             Access(HostPort("127.0.0.1", 1), None),
-            lambda _: seen(view_with("a", {}), []),
+            lambda _: state_with(view_with("a", {}), []),
             lambda topic, text=text: policy(topic, text),
             read_reloads=lambda time_ms=time_ms, text=text: [{"time_ms": time_ms, "looser": [text]}],
         )

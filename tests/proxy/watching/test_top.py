@@ -17,12 +17,12 @@ from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.verdict import Reason
 from tests.broker.ports import free_ports
 from tests.proxy.live.events import NOW, rejected
-from tests.proxy.live.test_merged_state import seen, view_with
+from tests.proxy.live.test_merged_state import state_with, view_with
 
 A, B, C = (HostPort("proxy", port) for port in (1, 2, 3))
 
 
-def shown(*answers: ProxyState, width: int = 160) -> str:
+def top_output(*answers: ProxyState, width: int = 160) -> str:
     console = Console(width=width, highlight=False)
     with console.capture() as captured:
         console.print(screen(answers))
@@ -35,9 +35,12 @@ def row_of(told: str, name: str) -> list[str]:
 
 def test_each_proxy_has_a_row_and_all_together_one() -> None:
     flowing = dict.fromkeys(range(100, 107), 10)
-    one, other = seen(view_with("billing", flowing), []), seen(view_with("billing", flowing), ["the login is rejected"])
+    one, other = (
+        state_with(view_with("billing", flowing), []),
+        state_with(view_with("billing", flowing), ["the login is rejected"]),
+    )
 
-    told = shown(ProxyState(A, one), ProxyState(B, other), ProxyState(C, None, "Connection refused"))
+    told = top_output(ProxyState(A, one), ProxyState(B, other), ProxyState(C, None, "Connection refused"))
 
     assert row_of(told, "proxy:1") == ["proxy:1", "0", "10.0", "0", "B", "0", "0", "0", "serving"]
     assert "proxy:3: no response: Connection refused" in told
@@ -47,7 +50,7 @@ def test_each_proxy_has_a_row_and_all_together_one() -> None:
     assert "looks like nanoseconds: as milliseconds it is 0.0 s ago" in " ".join(told.split())
 
 
-def test_topics_have_their_rates_and_what_was_rejected_and_observed() -> None:
+def test_top_lists_topics_with_their_rates_and_violations() -> None:
     view = LiveView(Counters(), None, NOW)
     for topic, batches in (("busy", 50), ("quiet", 10), ("payments", 20)):
         view.sent_to(topic, batches, batches, 1000 * batches)
@@ -58,7 +61,7 @@ def test_topics_have_their_rates_and_what_was_rejected_and_observed() -> None:
     view.write(rejected(topic=None, reason=Reason.NULL_KEY))
     view.tick(NOW + 10_000)
 
-    told = shown(ProxyState(A, seen(view, [], NOW + 10_000)), width=80)
+    told = top_output(ProxyState(A, state_with(view, [], NOW + 10_000)), width=80)
 
     assert row_of(told, "payments")[:7] == ["payments", "2.0", "2.0", "kB", "2", "1", "timestamp_in_future"]
     assert row_of(told, "busy") == ["busy", "5.0", "5.0", "kB", "0", "0"]
@@ -70,18 +73,18 @@ def test_topics_have_their_rates_and_what_was_rejected_and_observed() -> None:
 
 
 def test_the_incomplete_second_is_not_counted() -> None:
-    state = seen(view_with("a", {100: 5, 101: 5, 102: 0}), [])
+    state = state_with(view_with("a", {100: 5, 101: 5, 102: 0}), [])
 
     assert rates_of(state["history"]).records == 5
-    assert rates_of(seen(view_with("a", {}), [])["history"]).records == 0
+    assert rates_of(state_with(view_with("a", {}), [])["history"]).records == 0
 
 
 @pytest.mark.parametrize("name", ["[red]x[/red]", "x\x1b[31mred", "a\u202eb", "w" * 4000, ""])
-def test_a_name_does_nothing_to_the_terminal(name: str) -> None:
+def test_top_escapes_control_sequences_in_names(name: str) -> None:
     view = view_with(name, {})
     view.write(rejected(name, name))
 
-    told = shown(ProxyState(A, seen(view, [])))
+    told = top_output(ProxyState(A, state_with(view, [])))
 
     assert all(line.isprintable() for line in told.splitlines())
     assert "[red]x[/red]" in told or name != "[red]x[/red]"
@@ -92,7 +95,7 @@ def test_names_and_errors_are_shown_in_full_at_any_width(width: int) -> None:
     name, reason = "service-" + "x" * 120 + "-end", "a long reason: " + "y" * 150 + " and its end"
     view = view_with(name, {})
 
-    told = shown(ProxyState(A, seen(view, [])), ProxyState(B, None, reason), width=width)
+    told = top_output(ProxyState(A, state_with(view, [])), ProxyState(B, None, reason), width=width)
 
     assert max(map(len, told.splitlines())) <= width
     assert name.count("x") <= told.count("x")  # folded, not cut
@@ -109,12 +112,12 @@ def test_names_and_errors_are_shown_in_full_at_any_width(width: int) -> None:
     ],
 )
 def test_a_narrow_terminal_omits_columns_and_breaks_no_word(width: int, headings: str) -> None:
-    state = seen(view_with("billing", dict.fromkeys(range(100, 107), 123_456)), ["the login is rejected"])
+    state = state_with(view_with("billing", dict.fromkeys(range(100, 107), 123_456)), ["the login is rejected"])
     state["connections"]["count"] = 12_345
     names = ("192.168.100.100", "127.0.0.1", "sluicegate-0.sluicegate.streaming.svc")
     addresses = [HostPort(name, 19650) for name in names]
 
-    told = shown(*(ProxyState(each, state) for each in addresses), width=width)
+    told = top_output(*(ProxyState(each, state) for each in addresses), width=width)
 
     rates = told[: told.index("proxy_login_rejected")]
     assert rates.splitlines()[1].split() == headings.split()
@@ -125,7 +128,7 @@ def test_a_narrow_terminal_omits_columns_and_breaks_no_word(width: int, headings
     assert "…" not in rates
 
 
-class Odd(BaseHTTPRequestHandler):
+class OtherServiceHandler(BaseHTTPRequestHandler):
     """Answers what no sluicegate would."""
 
     body = b""
@@ -143,8 +146,8 @@ class Odd(BaseHTTPRequestHandler):
 
 @pytest.mark.parametrize("body", [b"{}", b"[" * 100_000, b"\xff", b"null", json.dumps({"time_ms": 1}).encode()])
 def test_another_service_is_detected(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Odd, "body", body)
-    server = HTTPServer(("127.0.0.1", 0), Odd)
+    monkeypatch.setattr(OtherServiceHandler, "body", body)
+    server = HTTPServer(("127.0.0.1", 0), OtherServiceHandler)
     thread = Thread(target=server.handle_request)
     thread.start()
     try:
@@ -156,7 +159,7 @@ def test_another_service_is_detected(body: bytes, monkeypatch: pytest.MonkeyPatc
 
 
 def test_an_unreachable_proxy_does_not_hide_the_others() -> None:
-    there = seen(view_with("a", {}), [])
+    there = state_with(view_with("a", {}), [])
     gone = HostPort("127.0.0.1", free_ports(1))
 
     def told(address: HostPort, token: str | None) -> object:

@@ -95,7 +95,7 @@ def test_lines_that_are_not_events_are_skipped_and_counted(file: Path) -> None:
     assert reading.skipped == 10
 
 
-def test_names_do_nothing_to_a_terminal(tmp_path: Path) -> None:
+def test_who_escapes_control_sequences_in_names(tmp_path: Path) -> None:
     name = "x\x1b[31m\u202egnp.exe\n"
     lines = list(lines_about(name, _violation_groups(rejected(name, name))))
 

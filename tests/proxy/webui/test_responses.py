@@ -49,7 +49,7 @@ def test_a_page_load_is_small() -> None:
 @pytest.mark.parametrize(
     "path", ["/ui/", "/ui/../access.py", "/ui/access.py", "/ui//style.css", "/index.html", "/ui/main.js/"]
 )
-def test_nothing_else_is(path: str) -> None:
+def test_paths_outside_of_the_web_ui_folder_are_not_served(path: str) -> None:
     assert asset(path) is None
 
 

@@ -81,7 +81,7 @@ def test_large_messages_do_not_block_and_arrive_in_order() -> None:
     outbox.close()
 
 
-def test_it_ends_with_the_other_side_though_that_never_heard() -> None:
+def test_an_outbox_ends_when_the_other_process_has_ended() -> None:
     here, there = Pipe()
     outbox = Outbox(here, "to an ended process")
     outbox.send(LARGE)

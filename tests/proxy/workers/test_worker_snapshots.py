@@ -19,7 +19,7 @@ def details(found: tuple[list[LiveState], list[ActiveCondition]]) -> tuple[list[
     return states, [each.detail for each in missing]
 
 
-def seen(by: str) -> LiveState:
+def state_by(by: str) -> LiveState:
     return cast(LiveState, {"version": by})
 
 
@@ -44,10 +44,10 @@ class Worker:
         self.answers(request)
 
     def answers(self, request: SnapshotRequest) -> None:
-        self._look.received(self.index, WorkerSnapshot(seen(f"worker {self.index}"), request.number))
+        self._look.received(self.index, WorkerSnapshot(state_by(f"worker {self.index}"), request.number))
 
 
-class Stuck(Worker):
+class UnresponsiveWorker(Worker):
     def _hears(self, request: SnapshotRequest) -> None:
         """And does not answer."""
 
@@ -57,27 +57,27 @@ class Ending(Worker):
         self._look.ended(self.index)
 
 
-async def test_all_are_asked_and_all_that_they_see_is_there() -> None:
+async def test_snapshots_of_all_workers_are_collected() -> None:
     look = WorkerSnapshots(60)
 
     found = await look.ask([Worker(look, 1), Worker(look, 2)], EVERYTHING)
 
-    assert found == ([seen("worker 1"), seen("worker 2")], [])
+    assert found == ([state_by("worker 1"), state_by("worker 2")], [])
 
 
 async def test_a_worker_without_a_response_in_time_is_named_and_not_asked_again() -> None:
     look = WorkerSnapshots(0.05)
-    quick, stuck = Worker(look, 1), Stuck(look, 2)
+    quick, stuck = Worker(look, 1), UnresponsiveWorker(look, 2)
 
     for _ in range(2):
-        assert details(await look.ask([quick, stuck], EVERYTHING)) == ([seen("worker 1")], [LATE])
+        assert details(await look.ask([quick, stuck], EVERYTHING)) == ([state_by("worker 1")], [LATE])
 
     assert (len(quick.asked), len(stuck.asked)) == (2, 1)
 
 
 async def test_a_late_snapshot_is_dropped_and_its_worker_is_asked_again() -> None:
     look = WorkerSnapshots(0.05)
-    late = Stuck(look, 2)
+    late = UnresponsiveWorker(look, 2)
     assert details(await look.ask([late], EVERYTHING)) == ([], [LATE])
 
     late.answers(late.asked[0])
@@ -92,6 +92,6 @@ async def test_an_ended_worker_is_not_awaited_and_a_starting_one_is_named() -> N
     found = await look.ask([Worker(look, 1), Ending(look, 2), Worker(look, 3, takes_connections=False)], EVERYTHING)
 
     assert details(found) == (
-        [seen("worker 1")],
+        [state_by("worker 1")],
         [LATE, "the figures of worker 3 are missing here: it has not started yet"],
     )

@@ -18,16 +18,18 @@ LETTERS = DeadLetters((0, 0), "dead", "payments", 3)
 NOBODY = ClientDetails("192.0.2.1:5", None, None, None, None)
 
 
-def go_on() -> None:
+def no_yield() -> None:
     """Nobody waits."""
 
 
-def of(headers: list[tuple[bytes, bytes | None]], client: ClientDetails = NOBODY) -> list[tuple[str, bytes | None]]:
-    return headers_of(TakenRecord(7, -5, Violated(Reason.NULL_KEY), None, None, headers), LETTERS, client, go_on)
+def headers_of_letter(
+    headers: list[tuple[bytes, bytes | None]], client: ClientDetails = NOBODY
+) -> list[tuple[str, bytes | None]]:
+    return headers_of(TakenRecord(7, -5, Violated(Reason.NULL_KEY), None, None, headers), LETTERS, client, no_yield)
 
 
 def test_dead_letter_headers_have_the_violation_and_the_client() -> None:
-    found = dict(of([], ClientDetails("192.0.2.1:5", "billing", "librdkafka", "2.1", "User:ä\ud800")))
+    found = dict(headers_of_letter([], ClientDetails("192.0.2.1:5", "billing", "librdkafka", "2.1", "User:ä\ud800")))
 
     del found["sluicegate.version"]
     assert found == {
@@ -44,14 +46,14 @@ def test_dead_letter_headers_have_the_violation_and_the_client() -> None:
 
 
 def test_unknown_fields_have_no_header() -> None:
-    names = [name for name, _ in of([])]
+    names = [name for name, _ in headers_of_letter([])]
 
     absent = {"sluicegate.client.id", "sluicegate.software", "sluicegate.principal", "sluicegate.headers"}
     assert not absent & set(names)
 
 
 def test_the_records_headers_come_first_and_the_proxys_last() -> None:
-    found = of([(b"sluicegate.reason", b"before"), (b"x", None), (b"x", b"")])
+    found = headers_of_letter([(b"sluicegate.reason", b"before"), (b"x", None), (b"x", b"")])
 
     assert found[:3] == [("sluicegate.reason", b"before"), ("x", None), ("x", b"")]
     assert [value for name, value in found if name == "sluicegate.reason"][-1] == Reason.NULL_KEY.value.encode()
@@ -60,7 +62,7 @@ def test_the_records_headers_come_first_and_the_proxys_last() -> None:
 def test_header_names_that_are_not_text_are_preserved() -> None:
     own = [(b"\xff", b"1" * 300), (b"a\0b", None), ("ä".encode(), b"")]
 
-    found = of(own)
+    found = headers_of_letter(own)
 
     assert [name for name, _ in found[:3]] == ["\\xff", "a\\x00b", "ä"]
     raw = dict(found)[DeadLetterHeader.OWN]
@@ -71,7 +73,7 @@ def test_header_names_that_are_not_text_are_preserved() -> None:
 def test_violated_rules_are_named() -> None:
     letter = TakenRecord(7, -5, Violated(Reason.RULE_VIOLATED, ("keyed", "filled")), None, None, [])
 
-    found = dict(headers_of(letter, LETTERS, NOBODY, go_on))
+    found = dict(headers_of(letter, LETTERS, NOBODY, no_yield))
 
     assert found["sluicegate.reason"] == Reason.RULE_VIOLATED.value.encode()
     assert found["sluicegate.rule"] == b"keyed, filled"
@@ -91,7 +93,7 @@ def test_many_headers_are_written_in_pieces(name: bytes) -> None:
     headers_of(letter, LETTERS, NOBODY, give_way)
     gc.enable()
     tracemalloc.start()
-    headers_of(letter, LETTERS, NOBODY, go_on)
+    headers_of(letter, LETTERS, NOBODY, no_yield)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
 

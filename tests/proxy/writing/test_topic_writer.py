@@ -43,7 +43,7 @@ def settings_of(upstream: str) -> dict[str, Any]:
     return settings
 
 
-def test_plain() -> None:
+def test_a_plaintext_upstream_gives_plaintext_settings() -> None:
     settings = settings_of("")
 
     assert settings["bootstrap.servers"] == "h:1,[::1]:2"
@@ -52,7 +52,7 @@ def test_plain() -> None:
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
 @pytest.mark.parametrize(("tls", "protocol"), [("", "SASL_PLAINTEXT"), (", tls: {}", "SASL_SSL")])
-def test_logins(mechanism: str, tls: str, protocol: str, tmp_path: Path) -> None:
+def test_each_sasl_mechanism_gives_its_settings(mechanism: str, tls: str, protocol: str, tmp_path: Path) -> None:
     file = tmp_path / "password"
     file.write_text("secret\n")
     sasl = f"{tls}, sasl: {{mechanism: {mechanism}, username: u, password_file: {file}}}"
@@ -67,7 +67,7 @@ def test_logins(mechanism: str, tls: str, protocol: str, tmp_path: Path) -> None
         settings_of(sasl)
 
 
-def test_tls_names_copies_of_its_files_and_whether_a_name_is_looked_at(tmp_path: Path) -> None:
+def test_tls_settings_name_copied_files_and_the_host_name_verification(tmp_path: Path) -> None:
     for name in ("ca", "c", "k"):
         (tmp_path / name).write_text(f"what {name} holds")
     files = f"ca_file: {tmp_path}/ca, certificate_file: {tmp_path}/c, key_file: {tmp_path}/k"

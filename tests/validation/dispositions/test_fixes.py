@@ -60,7 +60,7 @@ def fixing(fix: TimeFix, policy: TopicPolicy = BOUNDED) -> TopicPolicy:
     ],
 )
 @pytest.mark.parametrize("codec", list(CODECS.values()))
-def test_a_bad_time_becomes_another_and_good_ones_stay(fix: TimeFix, time: int, becomes: int, codec: int) -> None:
+def test_a_fix_replaces_bad_timestamps_and_keeps_good_ones(fix: TimeFix, time: int, becomes: int, codec: int) -> None:
     state = {"producer_id": 5, "producer_epoch": 1, "base_sequence": 3}
     came = batch([Rec(NOW - 7), Rec(time, b"key", b"value", [(b"h", None)]), Rec(-1)], codec, **state)
     wanted = [Rec(NOW - 7), Rec(becomes, b"key", b"value", [(b"h", None)]), Rec(-1)]
@@ -78,7 +78,7 @@ def test_a_bad_time_becomes_another_and_good_ones_stay(fix: TimeFix, time: int, 
         assert fixed.records == batch(wanted, **state)
 
 
-def test_the_time_before_is_that_of_the_record_before_or_of_the_partition() -> None:
+def test_the_previous_time_is_that_of_the_last_record_or_of_the_partition() -> None:
     previous = PreviousTimes()
     bad = Rec(NOW * 1_000_000)
 
@@ -113,7 +113,7 @@ def test_good_batches_are_forwarded_as_they_came_and_remembered() -> None:
         batch([Rec(0)]) + batch([Rec(0)]),
     ],
 )
-def test_nothing_is_fixed_of_what_is_wrong_otherwise(fix: TimeFix, came: bytes) -> None:
+def test_batches_with_other_violations_are_not_fixed(fix: TimeFix, came: bytes) -> None:
     plain, found = validated(BOUNDED, came), validated(fixing(fix), came)
 
     assert found.fixed == {}
@@ -155,7 +155,7 @@ def test_a_large_fix_raises_out_of_time(codec: int) -> None:
         validated(fixing(TimeFix.NOW), batch([Rec(0, value=bytes(2000))], codec), most_held=1000)
 
 
-def test_partitions_without_end_cost_no_memory_without_end() -> None:
+def test_the_partitions_with_a_previous_time_are_bounded() -> None:
     previous = PreviousTimes(most_partitions=10)
     for partition in range(1000):
         previous.stored("t", partition, NOW)
@@ -191,7 +191,7 @@ def test_a_batch_after_a_fixed_one_has_the_rest_of_the_limits() -> None:
     assert found.rejected[0, 2].reason is Reason.DECOMPRESSION_LIMIT
 
 
-def test_how_well_we_compress_what_is_fixed_rejects_nothing() -> None:
+def test_a_better_compression_ratio_of_a_fixed_batch_is_not_rejected() -> None:
     """What came with a ratio that is allowed may leave with one that would not be."""
     value = bytes(2 << 20)
     came = batch([Rec(NOW * 1_000_000, None, value)], CODECS["zstd"])
@@ -201,7 +201,7 @@ def test_how_well_we_compress_what_is_fixed_rejects_nothing() -> None:
 
 
 @pytest.mark.parametrize("ago", [5_000, 2 * HOUR, 30 * HOUR])
-def test_beside_a_rehearsal_the_time_before_is_the_latest_good_one(ago: int) -> None:
+def test_the_previous_time_with_rehearsed_bounds_is_the_latest_good_one(ago: int) -> None:
     policy = replace(BOUNDED, before_max_ms=48 * HOUR, rehearsed=Rehearsed((HOUR, 24 * HOUR), (60_000,)))
     previous = PreviousTimes()
 
@@ -221,7 +221,7 @@ def test_a_batch_without_times_sets_no_previous_time() -> None:
     assert previous.of("t", 0) is None
 
 
-def test_a_time_that_depends_on_what_is_under_way_is_not_made_up() -> None:
+def test_a_previous_time_fix_waits_for_requests_in_flight() -> None:
     known = PreviousTimes()
     known.stored("t", 0, NOW - 9)
     under_way = {("t", 0)}

@@ -67,7 +67,7 @@ def forwarded(data: bytes, **options: Any) -> bytes:
     return found.replacements().get((0, 0), data)
 
 
-def mark(reason: str, rules: str | None = None) -> list[tuple[str, bytes]]:
+def mark_headers(reason: str, rules: str | None = None) -> list[tuple[str, bytes]]:
     named = [] if rules is None else [("sluicegate.rule", rules.encode())]
     return [("sluicegate.reason", reason.encode()), *named]
 
@@ -75,9 +75,9 @@ def mark(reason: str, rules: str | None = None) -> list[tuple[str, bytes]]:
 RULE, BEHIND = "rule_violated", "timestamp_too_old"
 RECORDS: Sequence[tuple[Rec, list[tuple[str, bytes]]]] = [
     (Rec(NOW, b"k", b"v", [(b"h", b"1")]), []),
-    (Rec(NOW, None, b"long", [(b"h", None)]), mark(RULE, "keyed, short")),
-    (Rec(OLD, b"k", b"v"), mark(BEHIND)),
-    (Rec(OLD, None, None), mark(BEHIND, "keyed")),
+    (Rec(NOW, None, b"long", [(b"h", None)]), mark_headers(RULE, "keyed, short")),
+    (Rec(OLD, b"k", b"v"), mark_headers(BEHIND)),
+    (Rec(OLD, None, None), mark_headers(BEHIND, "keyed")),
     (Rec(NOW, b"k", None), []),
 ]
 
@@ -106,7 +106,7 @@ def test_a_good_batch_is_forwarded_byte_for_byte() -> None:
 @pytest.mark.parametrize("value", [b"v", b"too long"])
 def test_a_producers_own_marks_are_renamed_also_in_good_records(value: bytes) -> None:
     own = [(b"sluicegate.rule", b"x"), (b"a", b"1"), (b"sluicegate.reason", None), (b"sluicegate.rules", b"")]
-    marks = mark(RULE, "short") if len(value) > 3 else []
+    marks = mark_headers(RULE, "short") if len(value) > 3 else []
 
     ((*_, headers),) = read(forwarded(batch([Rec(NOW, b"k", value, own)])))
 
@@ -153,7 +153,7 @@ def test_a_batch_without_single_bad_records_is_rejected(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("codec", list(CODECS))
-def test_without_its_marks_a_stored_batch_is_as_it_was_sent(codec: str) -> None:
+def test_removing_the_marks_of_a_stored_batch_restores_the_sent_one(codec: str) -> None:
     own = [(b"sluicegate.reason", b"mine"), (b"h", b"1"), (b"sluicegate.rule", b"mine"), (b"sluicegate.rule\0x", None)]
     forged = [Rec(NOW, b"k", b"v", own), Rec(OLD, None, b"long", own)]
     records = [*(each for each, _ in RECORDS), *forged]

@@ -7,7 +7,7 @@ import pytest
 from sluicegate.protocol.produce_request import PartitionData, ProduceRequest, TopicData
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
-from sluicegate.protocol.records.contents import Taken, TooMuch
+from sluicegate.protocol.records.contents import TakenRecords, TooMuch
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME
 from sluicegate.validation.dispositions.quarantine import Violated, bad_records_of, can_be_quarantined
 from sluicegate.validation.policy import Rehearsed, TimestampType, TopicPolicy, ValidationLimits
@@ -27,7 +27,9 @@ LIMITS = ValidationLimits()
 MIN, MAX = -(2**63), 2**63 - 1
 
 
-def found(data: bytes, policy: TopicPolicy = POLICY, most: int = 1 << 40) -> tuple[Rejected, Taken]:
+def verdict_and_records(
+    data: bytes, policy: TopicPolicy = POLICY, most: int = 1 << 40
+) -> tuple[Rejected, TakenRecords]:
     submission = Submission("t", 0, memoryview(data), 9)
     budget = DecompressionBudget(1 << 40, 2, lambda: None)
     rejected = validate_partition(submission, policy, LIMITS, NOW, Decompressor(), budget)
@@ -39,10 +41,10 @@ def found(data: bytes, policy: TopicPolicy = POLICY, most: int = 1 << 40) -> tup
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_all_are_found_where_the_answer_lists_two(codec: str) -> None:
+def test_all_bad_records_are_found_beyond_the_listed_ones(codec: str) -> None:
     records = [Rec(NOW if i % 3 else NOW + 2 * HOUR, f"{i}".encode(), bytes(i)) for i in range(300)]
 
-    rejected, taken = found(batch(records, CODECS[codec]))
+    rejected, taken = verdict_and_records(batch(records, CODECS[codec]))
 
     assert (len(rejected.bad_records), rejected.bad_count) == (2, 100)
     assert [r.index for r in taken.records] == list(range(0, 300, 3))
@@ -53,7 +55,9 @@ def test_all_are_found_where_the_answer_lists_two(codec: str) -> None:
 @pytest.mark.parametrize("compacted", [False, True])
 @pytest.mark.parametrize("flags", [0, LOG_APPEND_TIME])
 @pytest.mark.parametrize("kind", list(TimestampType))
-def test_each_has_the_reason_of_the_first_pass(compacted: bool, flags: int, kind: TimestampType) -> None:
+def test_quarantined_records_have_the_reasons_of_the_validation(
+    compacted: bool, flags: int, kind: TimestampType
+) -> None:
     """Times at all edges, with and without keys, whoever sets them."""
     times = [NOW, -1, 0, MIN, MAX, NOW - HOUR, NOW - HOUR - 1, NOW + HOUR, NOW + HOUR + 1, NOW + MIN, NOW * 1_000_000]
     records = [Rec(time, key) for time in times for key in (b"k", None)]
@@ -68,25 +72,25 @@ def test_each_has_the_reason_of_the_first_pass(compacted: bool, flags: int, kind
         if not isinstance(verdict, Rejected):
             continue
 
-        _, taken = found(data, policy)
+        _, taken = verdict_and_records(data, policy)
 
         expected = [(bad.index, bad.timestamp, bad.reason) for bad in verdict.bad_records]
         assert [(r.index, r.timestamp, r.why.reason) for r in taken.records] == expected
 
 
-def test_bounds_on_trial_make_nothing_bad() -> None:
+def test_rehearsed_bounds_quarantine_no_record() -> None:
     policy = TopicPolicy(
         after_max_ms=HOUR, mode=Mode.QUARANTINE, dead_letters="dead", rehearsed=Rehearsed(after_max_ms=(1000,))
     )
 
-    _, taken = found(batch([Rec(NOW), Rec(NOW + 5000), Rec(NOW + 2 * HOUR)]), policy)
+    _, taken = verdict_and_records(batch([Rec(NOW), Rec(NOW + 5000), Rec(NOW + 2 * HOUR)]), policy)
 
     assert [r.index for r in taken.records] == [2]
 
 
-def test_more_than_there_is_room_for_is_told() -> None:
+def test_bad_records_beyond_the_memory_raise_too_much() -> None:
     with pytest.raises(TooMuch):
-        found(batch([Rec(0, b"k", bytes(10_000))]), most=10_000)
+        verdict_and_records(batch([Rec(0, b"k", bytes(10_000))]), most=10_000)
 
 
 def test_only_batches_of_magic_2_are_understood() -> None:
@@ -110,7 +114,7 @@ class KeyAndValue(InlineRule):
         return None if getattr(record, self._side) else "there is none"
 
 
-def taken_by(policy: TopicPolicy, data: bytes) -> tuple[ValidatedRequest, Taken]:
+def validated_and_taken(policy: TopicPolicy, data: bytes) -> tuple[ValidatedRequest, TakenRecords]:
     """Return the verdict on a request with one batch, and the records that go to the dead-letter topic."""
     request = ProduceRequest(bytearray(data), 9, None, -1, [TopicData("t", None, [PartitionData(0, 0, 0, len(data))])])
     budget = DecompressionBudget(1 << 40, 2, lambda: None)
@@ -122,13 +126,13 @@ def taken_by(policy: TopicPolicy, data: bytes) -> tuple[ValidatedRequest, Taken]
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_of_rules_all_records_that_break_one_are_found_with_their_names(codec: str) -> None:
+def test_all_records_that_violate_rules_are_found_with_the_rule_names(codec: str) -> None:
     rules = RuleSet((NamedRule("keyed", KeyAndValue("key")), NamedRule("filled", KeyAndValue("value"))))
     policy = TopicPolicy(mode=Mode.QUARANTINE, dead_letters="dead", rules=rules)
     records = [Rec(NOW, None if i % 3 == 0 else b"k", None if i % 5 == 0 else b"v") for i in range(300)]
     data = batch(records, CODECS[codec])
 
-    validated, taken = taken_by(policy, data)
+    validated, taken = validated_and_taken(policy, data)
 
     assert list(validated.rejected) == list(validated.to_quarantine) == [(0, 0)]
     assert {r.index: r.why for r in taken.records} == {
@@ -145,7 +149,7 @@ def test_of_a_forwarded_batch_all_records_that_violate_bounds_or_rules_are_copie
     records = [Rec(NOW if i % 3 else NOW + 2 * HOUR, b"k" if i % 5 else None, b"v") for i in range(300)]
     data = batch(records, CODECS[codec])
 
-    validated, taken = taken_by(policy, data)
+    validated, taken = validated_and_taken(policy, data)
 
     assert not validated.rejected and not validated.accepted
     assert [(each.reason, each.bad_count) for each in validated.observed[0, 0]] == [

@@ -99,7 +99,7 @@ def _configured() -> tuple[Rulebook, ValidationLimits]:
     return rulebook_of(config), limits_of(config)
 
 
-class Work:
+class MeasuredValidation:
     """The validation of one batch, with the longest stretch of processor time between two calls of `give_way`."""
 
     def __init__(self, topic: str, data: bytes) -> None:
@@ -138,9 +138,9 @@ def test_each_disposition_has_a_topic() -> None:
 def test_each_disposition_gives_way_often(topic: str, name: str, codec: str) -> None:
     data = _sent(name, CODECS[codec])
 
-    longest = Work(topic, data).longest
+    longest = MeasuredValidation(topic, data).longest
     if longest > LONGEST_STRETCH_SECONDS:  # a busy machine also takes processor time
-        longest = min(longest, Work(topic, data).longest)
+        longest = min(longest, MeasuredValidation(topic, data).longest)
 
     assert longest < LONGEST_STRETCH_SECONDS
 
@@ -150,11 +150,11 @@ def test_each_disposition_gives_way_often(topic: str, name: str, codec: str) -> 
 @pytest.mark.parametrize("topic", TOPICS)
 def test_each_disposition_needs_little_memory(topic: str, name: str, codec: str) -> None:
     data = _sent(name, CODECS[codec])
-    Work(topic, _sent("secrets", CODECS[codec]))  # imports and compiled rules stay
+    MeasuredValidation(topic, _sent("secrets", CODECS[codec]))  # imports and compiled rules stay
 
     tracemalloc.start()
     try:
-        Work(topic, data)
+        MeasuredValidation(topic, data)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

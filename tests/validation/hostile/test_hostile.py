@@ -115,7 +115,7 @@ def configured() -> Iterator[tuple[Rulebook, ValidationLimits]]:
     process.close()
 
 
-class Work:
+class MeasuredValidation:
     """The validation of one batch: the longest stretch of processor time between two calls of `give_way`."""
 
     def __init__(self, configured: tuple[Rulebook, ValidationLimits], topic: str, data: bytes) -> None:
@@ -144,18 +144,18 @@ class Work:
 
 
 @pytest.mark.parametrize(("topic", "make"), CASES)
-def test_an_input_costs_others_little(
+def test_hostile_input_yields_often_and_uses_bounded_memory(
     topic: str, make: Callable[[int], bytes], configured: tuple[Rulebook, ValidationLimits]
 ) -> None:
     data = make(SIZE)
     gc.disable()
     try:
-        work = Work(configured, topic, data)
+        work = MeasuredValidation(configured, topic, data)
         longest = work.longest
         if longest > LONGEST_STRETCH_SECONDS:  # a busy machine takes processor time too
-            longest = min(longest, Work(configured, topic, data).longest)
+            longest = min(longest, MeasuredValidation(configured, topic, data).longest)
         tracemalloc.start()
-        Work(configured, topic, data)
+        MeasuredValidation(configured, topic, data)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

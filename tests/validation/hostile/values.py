@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tests.bounds.frames import uvarint
-from tests.bounds.hostile_values import Format, long
+from tests.bounds.hostile_values import Format, avro_long
 
 WINDOW = 64 * 1024
 """Long texts are read in windows of this size; what lies across the end of one is read differently."""
@@ -104,7 +104,7 @@ def _person(mails: bytes = b"\0", by_name: bytes = b"\0", inner: bytes = b"\0", 
 
 
 def _block(item: bytes) -> Callable[[int], bytes]:
-    return lambda size: long(size // len(item)) + item * (size // len(item)) + b"\0"
+    return lambda size: avro_long(size // len(item)) + item * (size // len(item)) + b"\0"
 
 
 def _deep_records(size: int) -> bytes:
@@ -121,9 +121,10 @@ AVRO = [
     _avro("branches in numbers of five bytes", lambda size: _person(mails=_block(_TOO_LONG + b"\2s")(size))),
     _avro("numbers of ten bytes", lambda size: _person(others=_block(b"\2" + _LONGEST)(size))),
     _avro("numbers without an end", lambda size: _person(others=b"\2\2" + b"\xff" * size)),
-    _avro("a block with a wrong size", lambda size: _person(mails=long(-size) + long(5) + b"\0" * size)),
+    _avro("a block with a wrong size", lambda size: _person(mails=avro_long(-size) + avro_long(5) + b"\0" * size)),
     _avro(
-        "a block that states more than there is", lambda size: _person(mails=long(-1) + long(1 << 40) + b"\0" * size)
+        "a block that states more than there is",
+        lambda size: _person(mails=avro_long(-1) + avro_long(1 << 40) + b"\0" * size),
     ),
     _avro("blocks of one item", lambda size: _person(mails=b"\2\0" * (size // 2) + b"\0")),
     _avro("blocks of one item with their sizes", lambda size: _person(mails=b"\1\2\0" * (size // 3) + b"\0")),
@@ -132,7 +133,7 @@ AVRO = [
     _avro("entries of no key", lambda size: _person(by_name=_block(b"\0\2\0")(size))),
     _avro("records 90 deep", _deep_records),
     _avro("a string of a negative length", lambda size: _person(mails=_block(b"\2\1")(size))),
-    _avro("a string of 2^62 bytes", lambda size: _person(mails=b"\2\2" + long(1 << 62) + bytes(size))),
+    _avro("a string of 2^62 bytes", lambda size: _person(mails=b"\2\2" + avro_long(1 << 62) + bytes(size))),
     _avro("doubles", lambda size: _person(others=_block(b"\4" + bytes(8))(size))),
     _avro(
         "an enum that is unknown at the end", lambda size: _person(others=_block(b"\x0c\0")(size)[:-1] + b"\2\x0c\7\0")

@@ -46,7 +46,7 @@ def test_client_without_a_login_is_anonymous() -> None:
     assert found == [("User:ANONYMOUS",), ("User:ANONYMOUS",), None]
 
 
-def test_unverified_principals_are_one_client_which_only_what_holds_for_all_is_about() -> None:
+def test_unverified_principals_share_one_quota_and_match_only_catch_all_patterns() -> None:
     patterns = ("*", "User:*", "User:ANONYMOUS", "User:unverified", "unverified")
     quotas = quotas_of([Keys(name=pattern, requests_per_second=1, principal=pattern) for pattern in patterns])
 
@@ -55,7 +55,7 @@ def test_unverified_principals_are_one_client_which_only_what_holds_for_all_is_a
     assert found == [("an unverified principal",), ("an unverified principal",), None, None, None]
 
 
-def test_the_first_that_is_about_a_topic_holds_and_such_a_topic_is_looked_at_closely() -> None:
+def test_the_first_topic_quota_that_matches_applies_and_needs_the_slow_path() -> None:
     quotas = [Keys(name=name, topic=topic, requests_per_second=1) for name, topic in (("a", "x*"), ("b", "*y"))]
     rulebook = Rulebook(compile_policies(TopicKeys(), quotas=quotas))
 

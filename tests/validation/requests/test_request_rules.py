@@ -25,7 +25,7 @@ CLIENT = Client("10.0.0.1:5", "team-a", "librdkafka", "2.3.0", "User:a")
         ({"most_bytes": 100}, {}, {"size": 101}, "set batch.size lower"),
     ],
 )
-def test_how_a_batch_is_sent(
+def test_each_request_rule_accepts_and_rejects_with_advice(
     asked: dict[str, object], good: dict[str, object], bad: dict[str, object], advice: str
 ) -> None:
     rule = RequestCheck("r", **asked)
@@ -34,7 +34,7 @@ def test_how_a_batch_is_sent(
     assert advice in (rule.fault(SENT._replace(**bad), CLIENT) or "")
 
 
-def test_a_share_of_the_clients_grows_and_is_the_same_everywhere() -> None:
+def test_the_share_of_enforced_clients_grows_and_is_deterministic() -> None:
     clients = [Client("a:1", f"team-{i}") for i in range(1000)]
     covered = {
         percent: {c.client_id for c in clients if EnforcedClients((), percent).covers(c)} for percent in range(101)
@@ -58,7 +58,7 @@ def test_clients_are_named_by_patterns_of_client_ids() -> None:
     assert EnforcedClients((NamePattern("*"),)).covers(Client("a:1"))
 
 
-def test_the_client_id_and_the_software() -> None:
+def test_request_rules_check_client_ids_and_software_versions() -> None:
     rule = RequestCheck(
         "r",
         client_id=NamePattern("team-*"),
@@ -81,7 +81,7 @@ def test_versions_are_compared_number_by_number(earlier: str, later: str) -> Non
     assert numbers_in(earlier) < numbers_in(later)
 
 
-def test_versions_that_are_the_same() -> None:
+def test_equal_software_versions_are_recognized() -> None:
     assert numbers_in("2.3.0") == numbers_in("2.3") == numbers_in("v2.3.0-RC1") == numbers_in("2.3.0+git5")
     assert numbers_in("9" * 5000) < (10**9,)
 
@@ -120,12 +120,12 @@ def test_exemption_matches_client_id_and_principal() -> None:
 
 
 @pytest.mark.parametrize("name", ["a\ud800b", "é", "x" * 100_000, ""])
-def test_no_name_breaks_a_pattern(name: str) -> None:
+def test_patterns_match_names_of_any_characters_and_length(name: str) -> None:
     assert NamePattern("*").matches(name)
     assert not NamePattern("nobody").matches(name)
 
 
-def test_an_unverified_principal_is_exempt_by_no_pattern_and_held_to_what_holds_for_all() -> None:
+def test_an_unverified_principal_is_never_exempt_and_matches_only_catch_all_rules() -> None:
     unverified = Client("a:1", "mirror", is_unverified=True)
     patterns = [NamePattern(pattern) for pattern in ("*", "User:*", "/.*/", "User:mirror", "User:m*")]
 

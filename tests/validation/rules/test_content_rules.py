@@ -67,7 +67,7 @@ def rules_of(name: str, written: Any) -> list[RecordRule]:
 
 
 @pytest.mark.parametrize("name", KEYS)
-def test_the_conditions_on_a_value_become_one_rule(name: str) -> None:
+def test_each_condition_on_a_value_becomes_a_rule(name: str) -> None:
     where = "content_rules.py" if section_of(KEYS[name].annotation) is not None else "from_keys.py"
     for written in written_for(name):
         assert rules_of(name, written), (
@@ -93,7 +93,7 @@ def test_a_registered_kind_says_whether_it_is_costly(name: str) -> None:
 
 @pytest.mark.parametrize("what", HOSTILE)
 @pytest.mark.parametrize("name", KEYS)
-def test_hostile_values_take_no_more_than_was_said_before(name: str, what: str) -> None:
+def test_hostile_values_take_no_longer_than_their_declared_cost(name: str, what: str) -> None:
     sent = record(HOSTILE[what])
     for rule in (rule for written in written_for(name) for rule in rules_of(name, written)):
         kind = f"{type(rule).__name__} (`{name}`)"

@@ -83,7 +83,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("installed")
-def test_it_is_made_with_its_options_and_asked() -> None:
+def test_a_custom_rule_gets_its_options_and_its_violation_is_cut() -> None:
     rule = custom_rule("begins", {"begins": "a"})
 
     assert rule.fault(record(b"abc")) is None

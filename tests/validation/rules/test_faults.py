@@ -35,7 +35,7 @@ NO_PROCESS: Any = None
 FRAME = b"\0\0\0\0\x07"
 
 
-class Failing:
+class FailingSchema:
     """A schema, or an expression over one, of a library that fails on the data `bad`."""
 
     is_slow = False
@@ -66,7 +66,7 @@ class Failing:
 @pytest.mark.parametrize("method", ["fault", "record_name"])
 @pytest.mark.parametrize("error", FAULTS, ids=lambda error: type(error).__name__)
 def test_a_fault_of_a_library_rejects_its_record_alone(error: Exception, method: str) -> None:
-    content: Any = Failing(error, method)
+    content: Any = FailingSchema(error, method)
     schemas = OneSchema(RegisteredSchema(SchemaLanguage.AVRO, content))
     subject = SubjectName.RECORD if method == "record_name" else SubjectName.ANY
     rule = HasRegisteredSchema(Side.VALUE, schemas, subject=subject)
@@ -84,7 +84,7 @@ def test_a_fault_of_a_library_rejects_its_record_alone(error: Exception, method:
 
 @pytest.mark.parametrize("error", FAULTS, ids=lambda error: type(error).__name__)
 def test_a_fault_of_an_expression_is_no_outage(error: Exception) -> None:
-    expression: Any = Failing(error)
+    expression: Any = FailingSchema(error)
     stoppable = StoppableExpression(Specification(EvaluatorKind.AVRO_EXPRESSION), expression, NO_PROCESS)
 
     assert stoppable.fault(record(b"good")) is None

@@ -23,7 +23,7 @@ WRITTEN = {
 
 
 @pytest.mark.parametrize("part", [key.name for key in each_key_of(Rule) if key.name not in ASKS_NOTHING])
-def test_each_part_of_a_rule_is_made_into_one(part: str) -> None:
+def test_each_part_of_a_configured_rule_becomes_a_rule(part: str) -> None:
     assert part in WRITTEN, f"say in WRITTEN, here, what may be written for {part}"
     keys = read_section(Rule, {"name": "r", "mode": "observe", part: WRITTEN[part]})
 

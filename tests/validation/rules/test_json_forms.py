@@ -70,7 +70,7 @@ def test_a_type_of_avro_that_json_lacks_has_one_form(schema: Any, value: Any, te
     assert found == text or float(found) == float(text)
 
 
-def in_floats(text: str | bytes) -> Any:
+def json_with_floats(text: str | bytes) -> Any:
     """JSON with numbers of four bytes, because fastavro makes doubles of them."""
     return json.loads(text, parse_float=lambda number: struct.unpack("<f", struct.pack("<f", float(number)))[0])
 
@@ -81,7 +81,7 @@ def test_avro_data_are_what_fastavro_reads() -> None:
         data = avro(ORDER, order)
         read = fastavro.schemaless_reader(BytesIO(data), ORDER)
         expected = json.dumps(read, default=lambda raw: b64encode(raw).decode())
-        assert in_floats(form.text(data)) == in_floats(expected)
+        assert json_with_floats(form.text(data)) == json_with_floats(expected)
         with pytest.raises(NotOfSchema):
             form.text(data[: len(data) // 2])
 
@@ -120,7 +120,7 @@ def class_of(text: str, name: str) -> Any:
     return message_factory.GetMessageClass(pool.FindMessageTypeByName(name))
 
 
-def written(message: Any) -> Any:
+def protobuf_json(message: Any) -> Any:
     content = ProtobufContent(type(message))
     form = ProtobufJson(type(message), content.cost, content.fault)
     return json.loads(form.text(message.SerializeToString()))
@@ -140,7 +140,7 @@ def test_protobuf_messages_are_what_protobufs_own_json_has_with_numbers_for_64_b
     message.price.value, message.price.scale = (-12345).to_bytes(3, signed=True), 2
     message.part.n = 4
 
-    found = written(message)
+    found = protobuf_json(message)
 
     own = json_format.MessageToDict(
         message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
@@ -153,9 +153,9 @@ def test_protobuf_messages_are_what_protobufs_own_json_has_with_numbers_for_64_b
 def test_a_field_without_presence_is_always_there_and_others_only_if_they_are_set() -> None:
     kind = class_of(PROTO, "shop.Sale")
 
-    assert written(kind()) == {"id": "", "amount": 0.0, "lines": [], "sizes": {}, "state": "NEW"}
-    assert written(kind(rank=0, card="")).items() >= {"rank": 0, "card": ""}.items()
-    assert written(kind.FromString(b"\x38\x09"))["state"] == 9, "a symbol that this schema does not have"
+    assert protobuf_json(kind()) == {"id": "", "amount": 0.0, "lines": [], "sizes": {}, "state": "NEW"}
+    assert protobuf_json(kind(rank=0, card="")).items() >= {"rank": 0, "card": ""}.items()
+    assert protobuf_json(kind.FromString(b"\x38\x09"))["state"] == 9, "a symbol that this schema does not have"
 
 
 def test_data_without_a_json_form_are_reported_and_costly_data_are_known_in_advance() -> None:

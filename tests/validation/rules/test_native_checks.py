@@ -132,7 +132,7 @@ CASES: Mapping[str, Callable[[], Sequence[tuple[CheckedRule, Sequence[bytes | No
     "StoppableContent": _of_stoppable,
 }
 """Rules and examples by the class that has `ordinary()`: each option that changes its check, examples at its edges."""
-_PROTOCOLS = {"HasOrdinary", "HasOrdinaryContent", "TopicPolicy"}
+_PROTOCOLS = {"HasNativeCheck", "HasNativeContentCheck", "TopicPolicy"}
 
 
 def _classes_with_native_checks() -> set[str]:
@@ -199,7 +199,7 @@ def test_a_native_check_that_accepts_more_than_its_rule_is_found(rule: CheckedRu
         check_rule(rule)
 
 
-class Raises(InlineRule):
+class RaisingRule(InlineRule):
     """A rule that fails for some bytes."""
 
     parts = Part.VALUE
@@ -221,9 +221,11 @@ class Raises(InlineRule):
         (lambda value: 7, "returned int, not a text or None"),
     ],
 )
-def test_a_rule_of_ones_own_that_fails_for_some_bytes_is_found(result: Callable[[bytes], Any], words: str) -> None:
+def test_the_check_for_authors_finds_a_custom_rule_that_fails_for_some_bytes(
+    result: Callable[[bytes], Any], words: str
+) -> None:
     with pytest.raises(AssertionError, match=words):
-        check_rule(Raises(result))
+        check_rule(RaisingRule(result))
 
 
 def test_a_rule_sees_only_the_parts_that_it_needs() -> None:

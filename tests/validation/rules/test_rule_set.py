@@ -23,7 +23,7 @@ JSON, SMALL, ORDER = JsonSyntax(Side.VALUE), MostRecords(7), MonotonicTime()
         ([], Part.NONE, False, False),
     ],
 )
-def test_rules_about_contents_leave_the_loop_without_compiled_modules(
+def test_rules_that_read_contents_are_slow_without_compiled_modules(
     rules: list[RecordRule], parts: Part, when_compiled: bool, when_not: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for is_fast, is_slow in ((True, when_compiled), (False, when_not)):
@@ -45,7 +45,7 @@ def test_time_order_remembers_many_producers_in_little_memory() -> None:
     assert kept < 300 * 1_000
 
 
-def test_time_order_is_that_of_each_producer() -> None:
+def test_time_order_is_tracked_for_each_producer() -> None:
     order = MonotonicTime()
     for time, address, bad in ((5, "a:1", False), (4, "a:2", False), (4, "a:1", True), (6, "a:1", False)):
         record = RuledRecord("t", 0, 0, time, None, None, (), Client(address, "x"))

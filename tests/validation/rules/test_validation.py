@@ -44,7 +44,7 @@ SMALL = NamedRule("small", Size(Side.VALUE, 1, 10))
 TEXT = NamedRule("text", Utf8(Side.VALUE), Mode.OBSERVE)
 
 
-class Seen(InlineRule):
+class RecordingRule(InlineRule):
     """A rule that only notes what it was shown."""
 
     def __init__(self, parts: Part, is_slow: bool = False, raises: Exception | None = None) -> None:
@@ -60,7 +60,7 @@ class Seen(InlineRule):
         return None
 
 
-def of(*rules: NamedRule, mode: Mode = Mode.REJECT, **more: object) -> TopicPolicy:
+def policy_with_rules(*rules: NamedRule, mode: Mode = Mode.REJECT, **more: object) -> TopicPolicy:
     return TopicPolicy(before_max_ms=1000, mode=mode, rules=RuleSet(rules), **more)
 
 
@@ -81,10 +81,10 @@ def validated(
 
 
 @pytest.mark.parametrize("codec", list(CODECS.values()))
-def test_all_that_is_wrong_with_a_record_is_told_in_the_files_order(codec: int) -> None:
+def test_violations_of_a_record_are_listed_in_the_order_of_the_rules(codec: int) -> None:
     records = [Rec(NOW), Rec(NOW, None, b""), Rec(NOW, None), Rec(NOW, b"k", b"v" * 11)]
 
-    found = validated(of(KEYED, SMALL), batch(records, codec), batch(records[:1], codec))
+    found = validated(policy_with_rules(KEYED, SMALL), batch(records, codec), batch(records[:1], codec))
 
     assert set(found.accepted) == {(0, 1)}
     rejected = found.rejected[0, 0]
@@ -102,31 +102,33 @@ def test_all_that_is_wrong_with_a_record_is_told_in_the_files_order(codec: int) 
     )
 
 
-def test_a_brokers_word_goes_first_and_rules_are_not_asked_then() -> None:
-    seen = Seen(Part.VALUE)
+def test_broker_checks_precede_rules() -> None:
+    seen = RecordingRule(Part.VALUE)
 
-    found = validated(of(KEYED, NamedRule("seen", seen)), batch([Rec(1, None)]), batch([Rec(NOW, None)], crc=5))
+    found = validated(
+        policy_with_rules(KEYED, NamedRule("seen", seen)), batch([Rec(1, None)]), batch([Rec(NOW, None)], crc=5)
+    )
 
     assert [rejected.code for rejected in found.rejected.values()] == [ErrorCode.INVALID_TIMESTAMP, 2]
     assert seen.records == []
 
 
-def test_a_rule_sees_what_it_needs_and_no_more() -> None:
+def test_a_rule_gets_only_the_parts_that_it_requires() -> None:
     client = Client("a:1", "app")
-    key, headers = Seen(Part.KEY), Seen(Part.HEADERS)
+    key, headers = RecordingRule(Part.KEY), RecordingRule(Part.HEADERS)
     records = [Rec(NOW - 5, b"k", b"secret", [(b"h", b"1"), (b"h", None)])]
 
-    validated(of(NamedRule("k", key)), batch(records, CODECS["zstd"]), client=client)
-    validated(of(NamedRule("h", headers)), batch(records), client=client)
+    validated(policy_with_rules(NamedRule("k", key)), batch(records, CODECS["zstd"]), client=client)
+    validated(policy_with_rules(NamedRule("h", headers)), batch(records), client=client)
 
     assert key.records == [(0, NOW - 5, b"k", None, (), client)]
     assert headers.records == [(0, NOW - 5, None, None, ((b"h", b"1"), (b"h", None)), client)]
 
 
-def test_an_observed_rule_rejects_nothing_and_is_told() -> None:
+def test_an_observed_rule_rejects_nothing_and_is_reported() -> None:
     bad = batch([Rec(NOW, b"k", b"\xff"), Rec(NOW)])
 
-    found = validated(of(KEYED, TEXT), bad, batch([Rec(NOW, None, b"\xff")]), batch([Rec(NOW)]))
+    found = validated(policy_with_rules(KEYED, TEXT), bad, batch([Rec(NOW, None, b"\xff")]), batch([Rec(NOW)]))
 
     assert set(found.accepted) == {(0, 2)}
     assert set(found.rejected) == {(0, 1)}
@@ -136,9 +138,12 @@ def test_an_observed_rule_rejects_nothing_and_is_told() -> None:
     }
 
 
-def test_an_observed_topic_observes_its_rules_too_and_takes_no_place_in_answers() -> None:
+def test_rules_of_an_observed_topic_use_no_record_errors_of_responses() -> None:
     found = validated(
-        of(KEYED, mode=Mode.OBSERVE), batch([Rec(NOW, None)] * 700), batch([Rec(NOW, None)] * 300), errors=5
+        policy_with_rules(KEYED, mode=Mode.OBSERVE),
+        batch([Rec(NOW, None)] * 700),
+        batch([Rec(NOW, None)] * 300),
+        errors=5,
     )
 
     assert (found.rejected, found.accepted) == ({}, {})
@@ -152,7 +157,7 @@ SEVERAL = (
     NamedRule("traced", RequiredHeaders(("trace",)), Mode.OBSERVE),
     NamedRule("few", Size(Side.KEY, 0, 2), Mode.OBSERVE),
 )
-ENFORCED = of(*SEVERAL)
+ENFORCED = policy_with_rules(*SEVERAL)
 
 
 def findings(found: ValidatedRequest) -> Iterator[Rejected]:
@@ -201,8 +206,10 @@ def test_each_rule_counts_the_same_records_in_each_mode(policy: TopicPolicy, ver
 
 @pytest.mark.parametrize("mode", [Mode.REJECT, Mode.OBSERVE])
 def test_an_outage_or_a_rule_for_requests_hides_no_violation_of_another_rule(mode: Mode) -> None:
-    down = NamedRule("down", Seen(Part.NONE, raises=Outage("down")), on_outage=OnOutage.FORWARD)
-    policy = replace(of(down, KEYED, mode=mode), requests=(RequestCheck("idem", Mode.OBSERVE, idempotent=True),))
+    down = NamedRule("down", RecordingRule(Part.NONE, raises=Outage("down")), on_outage=OnOutage.FORWARD)
+    policy = replace(
+        policy_with_rules(down, KEYED, mode=mode), requests=(RequestCheck("idem", Mode.OBSERVE, idempotent=True),)
+    )
 
     found = validated(policy, batch([Rec(NOW, None)]))
 
@@ -214,15 +221,15 @@ def test_an_outage_or_a_rule_for_requests_hides_no_violation_of_another_rule(mod
 
 
 def test_no_more_record_errors_are_listed_than_an_answer_may_have() -> None:
-    found = validated(of(KEYED), batch([Rec(NOW, None)] * 50), batch([Rec(NOW, None)] * 50), errors=60)
+    found = validated(policy_with_rules(KEYED), batch([Rec(NOW, None)] * 50), batch([Rec(NOW, None)] * 50), errors=60)
 
     assert [len(rejected.bad_records) for rejected in found.rejected.values()] == [50, 10]
     assert [rejected.bad_count for rejected in found.rejected.values()] == [50, 50]
 
 
 def test_rules_see_the_fixed_timestamps() -> None:
-    seen = Seen(Part.NONE)
-    policy = of(KEYED, NamedRule("seen", seen), fix=TimeFix.NOW)
+    seen = RecordingRule(Part.NONE)
+    policy = policy_with_rules(KEYED, NamedRule("seen", seen), fix=TimeFix.NOW)
 
     found = validated(policy, batch([Rec(1)]), batch([Rec(1, None)]))
 
@@ -239,9 +246,9 @@ def test_rules_see_the_fixed_timestamps() -> None:
     ],
 )
 def test_an_outage_is_never_a_verdict_on_the_records(on_outage: OnOutage, code: ErrorCode, words: str) -> None:
-    rule = Seen(Part.NONE, raises=Outage("the registry is down"))
+    rule = RecordingRule(Part.NONE, raises=Outage("the registry is down"))
 
-    found = validated(of(NamedRule("body", rule, on_outage=on_outage), KEYED), batch([Rec(NOW)] * 9))
+    found = validated(policy_with_rules(NamedRule("body", rule, on_outage=on_outage), KEYED), batch([Rec(NOW)] * 9))
 
     rejected = found.rejected[0, 0]
     assert (rejected.code, rejected.reason, rejected.bad_records) == (code, Reason.DEPENDENCY_UNAVAILABLE, ())
@@ -249,15 +256,15 @@ def test_an_outage_is_never_a_verdict_on_the_records(on_outage: OnOutage, code: 
     assert len(rule.records) == 1, "it is asked once a batch"
 
 
-def test_a_record_that_is_bad_anyway_is_rejected_for_good_in_an_outage() -> None:
-    rule = NamedRule("body", Seen(Part.NONE, raises=Outage("down")))
-    assert validated(of(rule, KEYED), batch([Rec(NOW), Rec(NOW, None)])).rejected[0, 0].code == 87
+def test_a_record_that_violates_another_rule_is_rejected_during_an_outage() -> None:
+    rule = NamedRule("body", RecordingRule(Part.NONE, raises=Outage("down")))
+    assert validated(policy_with_rules(rule, KEYED), batch([Rec(NOW), Rec(NOW, None)])).rejected[0, 0].code == 87
 
 
-def test_an_outage_that_is_to_be_passed_over_is_told() -> None:
-    rule = NamedRule("body", Seen(Part.NONE, raises=Outage("down")), on_outage=OnOutage.FORWARD)
+def test_a_forwarded_outage_is_reported() -> None:
+    rule = NamedRule("body", RecordingRule(Part.NONE, raises=Outage("down")), on_outage=OnOutage.FORWARD)
 
-    found = validated(of(rule, KEYED), batch([Rec(NOW)]))
+    found = validated(policy_with_rules(rule, KEYED), batch([Rec(NOW)]))
 
     assert found.rejected == {}
     assert (found.observed[0, 0][0].reason, found.observed[0, 0][0].rules) == (
@@ -273,44 +280,44 @@ def test_old_message_sets_keep_the_same_rules(version: int, codec: str) -> None:
     inner = [message(magic, b"v", key=key, timestamp=NOW, offset=i) for i, key in enumerate((b"k", None, b"x", None))]
     data = b"".join(inner) if codec == "none" else wrapper(magic, inner, CODECS[codec])
 
-    found = validated(of(KEYED), data, inner[0], version=version)
+    found = validated(policy_with_rules(KEYED), data, inner[0], version=version)
 
     assert set(found.accepted) == {(0, 1)}
     assert [record.index for record in found.rejected[0, 0].bad_records] == [1, 3]
 
 
 @pytest.mark.parametrize("data", [b"", batch([Rec(NOW, None)])[:-1], message(1, b"v", key=None)[:-1]])
-def test_where_nothing_whole_has_come_nothing_is_asked(data: bytes) -> None:
+def test_partitions_without_a_complete_batch_are_accepted(data: bytes) -> None:
     """Of old requests a broker takes that, and stores nothing."""
-    assert set(validated(of(KEYED), data, version=2).accepted) == {(0, 0)}
+    assert set(validated(policy_with_rules(KEYED), data, version=2).accepted) == {(0, 0)}
 
 
 def test_a_slow_rule_is_never_asked_on_the_event_loop() -> None:
-    rule = Seen(Part.NONE, is_slow=True)
+    rule = RecordingRule(Part.NONE, is_slow=True)
     with pytest.raises(OutOfTime):
-        validated(of(NamedRule("slow", rule)), batch([Rec(NOW)]), most_at_once=64 * 1024)
+        validated(policy_with_rules(NamedRule("slow", rule)), batch([Rec(NOW)]), most_at_once=64 * 1024)
     assert rule.records == []
 
 
 @pytest.mark.parametrize("data", [batch([Rec(NOW, b"k", bytes(65_537))]), message(1, bytes(65_537))])
 def test_a_value_that_takes_long_is_read_by_no_rule_on_the_event_loop(data: bytes) -> None:
     """A rule reads it in one go."""
-    reads, counts = Seen(Part.VALUE), Seen(Part.NONE)
+    reads, counts = RecordingRule(Part.VALUE), RecordingRule(Part.NONE)
     with pytest.raises(OutOfTime):
-        validated(of(NamedRule("reads", reads)), data, version=2, most_at_once=64 * 1024)
+        validated(policy_with_rules(NamedRule("reads", reads)), data, version=2, most_at_once=64 * 1024)
     assert reads.records == []
-    validated(of(NamedRule("counts", counts)), data, version=2, most_at_once=64 * 1024)
+    validated(policy_with_rules(NamedRule("counts", counts)), data, version=2, most_at_once=64 * 1024)
     assert len(counts.records) == 1
 
 
-def test_rules_give_way_while_they_are_asked() -> None:
+def test_validation_by_rules_yields_regularly() -> None:
     turns = 0
 
     def give_way() -> None:
         nonlocal turns
         turns += 1
 
-    validated(of(KEYED), batch([Rec(NOW, b"k", b"")] * 5000), give_way=give_way)
+    validated(policy_with_rules(KEYED), batch([Rec(NOW, b"k", b"")] * 5000), give_way=give_way)
     assert turns > 10
 
 
@@ -330,7 +337,7 @@ def test_bytes_are_counted_once_for_each_rule_that_reads_them(version: int, part
             turns += 1
 
         validated(
-            of(*(NamedRule(f"r{i}", Seen(one)) for i, one in enumerate(parts))),
+            policy_with_rules(*(NamedRule(f"r{i}", RecordingRule(one)) for i, one in enumerate(parts))),
             data,
             version=version,
             give_way=give_way,
@@ -346,14 +353,14 @@ def test_observed_record_errors_are_bounded_for_all_partitions_of_a_request() ->
     """It was for each, and a request of ten thousand partitions made a million texts."""
     bad = batch([Rec(NOW, b"k", b"\xff")] * 100)
 
-    found = validated(of(TEXT), *[bad] * 20)
+    found = validated(policy_with_rules(TEXT), *[bad] * 20)
 
     assert {told.bad_count for (told,) in found.observed.values()} == {100}
     assert len(found.observed) == 20
     assert sum(len(told.bad_records) for (told,) in found.observed.values()) == 1000
 
 
-def test_a_payload_may_be_read_twice_within_what_a_request_may_cost() -> None:
+def test_reading_a_payload_twice_stays_within_the_budget() -> None:
     large = batch([Rec(NOW, b"k", bytes(60_000))] * 200, CODECS["lz4"])
     body = produce_body(8, [topic_data("t", (0, large))])
     budget = DecompressionBudget(13_000_000, 10, lambda: None)
@@ -362,7 +369,7 @@ def test_a_payload_may_be_read_twice_within_what_a_request_may_cost() -> None:
     found = validate_request(
         request,
         {},
-        lambda _: of(NamedRule("s", Size(Side.VALUE, 0, 60_000)), NamedRule("u", Utf8(Side.VALUE))),
+        lambda _: policy_with_rules(NamedRule("s", Size(Side.VALUE, 0, 60_000)), NamedRule("u", Utf8(Side.VALUE))),
         ValidationLimits(),
         lambda: NOW,
         Decompressor(),
@@ -372,37 +379,39 @@ def test_a_payload_may_be_read_twice_within_what_a_request_may_cost() -> None:
     assert set(found.accepted) == {(0, 0)}
 
 
-def test_an_exempt_client_is_asked_nothing_and_counted() -> None:
+def test_batches_of_an_exempt_client_are_counted_and_not_validated() -> None:
     found = validated(EXEMPT, batch([Rec(1, None)]), batch([Rec(1)], crc=1))
 
     assert set(found.waived.values()) == {Waiver.EXEMPT} and len(found.waived) == 2
     assert (found.rejected, found.accepted) == ({}, {})
 
 
-def test_topics_are_for_the_fast_path_where_it_can_ask_all_of_their_rules() -> None:
-    assert of(KEYED).ordinary == of(KEYED)
-    assert of(KEYED, NamedRule("seen", Seen(Part.NONE))).ordinary is None
+def test_topics_use_the_fast_path_if_all_rules_are_native() -> None:
+    assert policy_with_rules(KEYED).ordinary == policy_with_rules(KEYED)
+    assert policy_with_rules(KEYED, NamedRule("seen", RecordingRule(Part.NONE))).ordinary is None
     assert TopicPolicy(before_max_ms=5).ordinary == TopicPolicy(before_max_ms=5)
 
 
-def test_more_headers_than_anybody_looks_at_are_rejected_where_rules_look_at_headers() -> None:
-    rule: RecordRule = Seen(Part.HEADERS)
-    found = validated(of(NamedRule("h", rule)), batch([Rec(NOW, headers=[(b"", None)] * 10_001)]))
+def test_too_many_headers_are_rejected_if_a_rule_reads_headers() -> None:
+    rule: RecordRule = RecordingRule(Part.HEADERS)
+    found = validated(policy_with_rules(NamedRule("h", rule)), batch([Rec(NOW, headers=[(b"", None)] * 10_001)]))
     assert found.rejected[0, 0].bad_records[0].message == "rule h: 10001 headers, more than rules look at (10000)"
 
 
-def test_words_are_cut() -> None:
-    class Long(Seen):
+def test_messages_of_many_rules_are_cut() -> None:
+    class Long(RecordingRule):
         def fault(self, record: RuledRecord) -> str | None:
             return "x" * 100_000
 
-    found = validated(of(*(NamedRule(f"r{n}", Long(Part.NONE)) for n in range(100))), batch([Rec(NOW)] * 3, NONE))
+    found = validated(
+        policy_with_rules(*(NamedRule(f"r{n}", Long(Part.NONE)) for n in range(100))), batch([Rec(NOW)] * 3, NONE)
+    )
     assert all(len(record.message) < 3000 for record in found.rejected[0, 0].bad_records)
     assert len(found.rejected[0, 0].rules) == 100
 
 
-def test_of_each_rule_the_first_complaint_of_a_batch_is_explained_and_no_other() -> None:
-    class Explains(Seen):
+def test_only_the_first_violation_of_each_rule_in_a_batch_is_explained() -> None:
+    class Explains(RecordingRule):
         def __init__(self, explanation: str | None) -> None:
             super().__init__(Part.VALUE)
             self.explained: list[bytes | None] = []
@@ -418,7 +427,7 @@ def test_of_each_rule_the_first_complaint_of_a_batch_is_explained_and_no_other()
     first, second = Explains("is bad at /a"), Explains(None)
     values = [b"", b"x", b"y", b"z"]
     records = batch([Rec(NOW, value=value) for value in values])
-    found = validated(of(NamedRule("a", first), NamedRule("b", second)), records, records)
+    found = validated(policy_with_rules(NamedRule("a", first), NamedRule("b", second)), records, records)
 
     words = ["rule a: is bad at /a; rule b: is bad", *["rule a: is bad; rule b: is bad"] * 2]
     assert [record.message for record in found.rejected[0, 0].bad_records] == words
@@ -426,7 +435,7 @@ def test_of_each_rule_the_first_complaint_of_a_batch_is_explained_and_no_other()
     assert first.explained == second.explained == [b"x", b"x"]
 
 
-class NamesSchemas(Seen):
+class NamesSchemas(RecordingRule):
     """A value is the name of a schema, of which `bad` cannot be applied."""
 
     def fault(self, record: RuledRecord) -> str | None:
@@ -437,7 +446,7 @@ class NamesSchemas(Seen):
 
 def by_schema(on_schema_error: OnSchemaError, *values: bytes, mode: Mode = Mode.REJECT) -> ValidatedRequest:
     rule = NamedRule("body", NamesSchemas(Part.VALUE), mode, on_schema_error=on_schema_error)
-    return validated(of(rule), batch([Rec(NOW, value=value) for value in values], NONE))
+    return validated(policy_with_rules(rule), batch([Rec(NOW, value=value) for value in values], NONE))
 
 
 def test_a_record_whose_schema_cannot_be_applied_is_rejected_for_good() -> None:
@@ -448,7 +457,7 @@ def test_a_record_whose_schema_cannot_be_applied_is_rejected_for_good() -> None:
     assert found.bad_records[0].message == ("rule body: schema 7 of registry main cannot be compiled: it is too large")
 
 
-def test_or_sent_again_or_forwarded_and_reported_where_the_operator_says_so() -> None:
+def test_a_record_with_an_unusable_schema_is_retriable_or_forwarded_if_configured() -> None:
     retriable = by_schema(OnSchemaError.RETRIABLE, b"good", b"bad").rejected[0, 0]
     assert (retriable.code, retriable.reason, retriable.bad_count) == (
         ErrorCode.REQUEST_TIMED_OUT,
@@ -465,12 +474,12 @@ def test_or_sent_again_or_forwarded_and_reported_where_the_operator_says_so() ->
 
 
 @pytest.mark.parametrize("on_schema_error", [OnSchemaError.RETRIABLE, OnSchemaError.FORWARD])
-def test_records_of_other_schemas_in_its_batch_are_asked_about_all_the_same(on_schema_error: OnSchemaError) -> None:
+def test_records_beside_an_unusable_schema_are_still_validated(on_schema_error: OnSchemaError) -> None:
     found = by_schema(on_schema_error, b"bad", b"wrong").rejected[0, 0]
     assert (found.code, found.bad_count) == (ErrorCode.INVALID_RECORD, 1)
 
 
-class SeesAhead(Seen):
+class RecordingLookAheadRule(RecordingRule):
     """Notes which records it is told of before it is asked about them."""
 
     def __init__(self, raises: Exception | None = None) -> None:
@@ -498,12 +507,10 @@ class SeesAhead(Seen):
         ([10, 1_000_000, 10], [2, 1]),
     ],
 )
-def test_a_rule_that_looks_ahead_is_told_of_some_records_at_a_time(
-    sizes: list[int], ahead: list[int], codec: int
-) -> None:
-    looks, beside = SeesAhead(), Seen(Part.KEY | Part.VALUE)
+def test_a_look_ahead_gets_a_bounded_number_of_records(sizes: list[int], ahead: list[int], codec: int) -> None:
+    looks, beside = RecordingLookAheadRule(), RecordingRule(Part.KEY | Part.VALUE)
     records = batch([Rec(NOW, key=b"k", value=bytes(size)) for size in sizes], codec)
-    validated(of(NamedRule("ahead", looks), NamedRule("beside", beside)), records)
+    validated(policy_with_rules(NamedRule("ahead", looks), NamedRule("beside", beside)), records)
 
     assert [len(indices) for indices in looks.ahead] == ahead
     assert [index for indices in looks.ahead for index in indices] == list(range(len(sizes)))
@@ -511,29 +518,29 @@ def test_a_rule_that_looks_ahead_is_told_of_some_records_at_a_time(
     assert [len(value) for _, _, _, value, *_ in looks.records if isinstance(value, bytes)] == sizes
 
 
-def test_a_rule_that_is_cheap_for_the_first_record_is_not_told() -> None:
-    looks = SeesAhead()
+def test_a_rule_without_costly_records_gets_no_look_ahead() -> None:
+    looks = RecordingLookAheadRule()
     looks.is_costly = False
-    validated(of(NamedRule("ahead", looks)), batch([Rec(NOW, value=b"x")] * 3, NONE))
+    validated(policy_with_rules(NamedRule("ahead", looks)), batch([Rec(NOW, value=b"x")] * 3, NONE))
     assert (looks.ahead, len(looks.records)) == ([], 3)
 
 
-def test_old_messages_are_looked_at_ahead_too() -> None:
-    looks = SeesAhead()
+def test_old_messages_are_in_the_look_ahead() -> None:
+    looks = RecordingLookAheadRule()
     messages = b"".join(message(1, value, timestamp=NOW) for value in (b"a", b"b"))
-    validated(of(NamedRule("ahead", looks)), messages, version=2)
+    validated(policy_with_rules(NamedRule("ahead", looks)), messages, version=2)
     assert (looks.ahead, [entry[3] for entry in looks.records]) == ([[0, 1]], [b"a", b"b"])
 
 
-def test_after_an_outage_a_rule_is_told_of_no_more_records() -> None:
-    looks = SeesAhead(raises=Outage("registry main does not respond"))
-    found = validated(of(NamedRule("ahead", looks)), batch([Rec(NOW, value=b"x")] * 200, NONE))
+def test_an_outage_ends_the_look_ahead() -> None:
+    looks = RecordingLookAheadRule(raises=Outage("registry main does not respond"))
+    found = validated(policy_with_rules(NamedRule("ahead", looks)), batch([Rec(NOW, value=b"x")] * 200, NONE))
     assert found.rejected[0, 0].reason is Reason.DEPENDENCY_UNAVAILABLE
     assert (len(looks.ahead), len(looks.records)) == (1, 1)
 
 
-def test_many_steps_are_not_taken_on_the_event_loop_and_others_have_their_turn_behind_each() -> None:
-    class Steps(Seen):
+def test_costly_records_leave_the_event_loop_and_yield_after_each() -> None:
+    class Steps(RecordingRule):
         def __init__(self, of_records: tuple[int, ...]) -> None:
             super().__init__(Part.NONE)  # what reads content is never asked on the loop if nothing is compiled
             self.of_records = of_records
@@ -544,7 +551,7 @@ def test_many_steps_are_not_taken_on_the_event_loop_and_others_have_their_turn_b
     def of_steps(*steps: int, most_at_once: int = 1 << 62) -> int:
         turns: list[int] = []
         records = batch([Rec(NOW) for _ in steps], NONE)
-        policy = of(NamedRule("steps", Steps(steps)))
+        policy = policy_with_rules(NamedRule("steps", Steps(steps)))
         validated(policy, records, most_at_once=most_at_once, give_way=lambda: turns.append(0))
         return len(turns)
 

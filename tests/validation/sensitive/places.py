@@ -22,7 +22,7 @@ POLICIES = [
 ROOT = (tree_of(POLICIES),)
 
 
-class Alone:
+class SingleSchema:
     """Finds one schema for all records, which have no id. `indexes`: those of Protobuf's message, from a header."""
 
     def __init__(self, content: Content, indexes: bytes = b"") -> None:
@@ -48,11 +48,11 @@ def protobuf_content() -> Any:
 
 
 def _avro() -> Values:
-    return SchemaValues(POLICIES, ROOT, Alone(avro_content(schema_file(Format.AVRO).read_text())))
+    return SchemaValues(POLICIES, ROOT, SingleSchema(avro_content(schema_file(Format.AVRO).read_text())))
 
 
 def _protobuf() -> Values:
-    return SchemaValues(POLICIES, ROOT, Alone(protobuf_content(), b"\0"))
+    return SchemaValues(POLICIES, ROOT, SingleSchema(protobuf_content(), b"\0"))
 
 
 VALUES: dict[Format, Callable[[], Values]] = {

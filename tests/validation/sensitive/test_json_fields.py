@@ -42,7 +42,7 @@ def masked(text: bytes, most_bytes: int = 1 << 24) -> bytes:
         (b' "s" ', b' "s" '),
     ],
 )
-def test_only_the_strings_change(text: bytes, expected: bytes) -> None:
+def test_masking_changes_only_the_strings_of_json(text: bytes, expected: bytes) -> None:
     assert masked(text) == expected
 
 
@@ -82,7 +82,7 @@ def _strict(text: bytes) -> Any:
     return json.loads(text.decode(), parse_constant=no)
 
 
-def test_it_takes_what_a_strict_parser_takes_and_changes_nothing_else() -> None:
+def test_masking_accepts_only_valid_json_and_changes_only_sensitive_fields() -> None:
     """Mutated texts: the same ones are JSON, and what is not sensitive is read back as before."""
     random = Random(7)
     seed = b'{"u":[1,-2.5e-3,{"v":"w\\u00e9","k":null}],"t":true,"a":{"z":"q"},"e":{},"l":[]}'

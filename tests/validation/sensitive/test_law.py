@@ -31,7 +31,7 @@ from sluicegate.validation.sensitive.values import JsonValues, MaskedValue, Valu
 from tests.bounds.hostile_values import FIELDS, HOSTILE_VALUES, LONGEST, Format, HostileValue
 from tests.bounds.machine import slowness
 from tests.validation.rules.records import record
-from tests.validation.sensitive.places import VALUES, Alone
+from tests.validation.sensitive.places import VALUES, SingleSchema
 
 LONGEST_STRETCH_SECONDS = 0.020
 MIB = 1 << 20
@@ -88,13 +88,13 @@ def peak_of(values: Values, data: bytes) -> tuple[int, MaskedValue | Exception |
         tracemalloc.stop()
 
 
-def made(hostile: HostileValue) -> bytes:
+def hostile_value(hostile: HostileValue) -> bytes:
     return hostile.make(LONGEST - 1000 if hostile.is_long else SHORT)
 
 
 @by_name
-def test_work_on_a_value_gives_way(hostile: HostileValue) -> None:
-    values, data = VALUES[hostile.format](), made(hostile)
+def test_work_on_a_sensitive_value_yields_regularly(hostile: HostileValue) -> None:
+    values, data = VALUES[hostile.format](), hostile_value(hostile)
 
     found = stretches_of(values, data)
     if found.longest > LONGEST_STRETCH_SECONDS:  # another process may have slowed it
@@ -105,7 +105,7 @@ def test_work_on_a_value_gives_way(hostile: HostileValue) -> None:
 
 @by_name
 def test_memory_for_a_value_is_a_few_times_its_size(hostile: HostileValue) -> None:
-    values, data = VALUES[hostile.format](), made(hostile)
+    values, data = VALUES[hostile.format](), hostile_value(hostile)
 
     peak, found = peak_of(values, data)
 
@@ -193,7 +193,7 @@ def shared_parts(properties: int, parts: int) -> str:
 
 def tagged(content: Content) -> SchemaValues:
     policy = FieldPolicy("s", (("a", "b"),), Action.MASK, "***", tags=frozenset({"PII"}))
-    return SchemaValues([policy], (tree_of([policy]),), Alone(content))
+    return SchemaValues([policy], (tree_of([policy]),), SingleSchema(content))
 
 
 COSTLY_SCHEMAS: dict[str, tuple[Callable[[], Content], bytes]] = {
@@ -233,7 +233,7 @@ def test_what_is_kept_of_many_schemas_is_bounded(monkeypatch: pytest.MonkeyPatch
     """Records may name each schema of a registry in turn."""
     monkeypatch.setattr(schema_values, "_MOST_KEPT", 1_000)
     contents = [avro_content(many_fields(400)) for _ in range(30)]
-    finder: Any = Alone(contents[0])
+    finder: Any = SingleSchema(contents[0])
     policy = FieldPolicy("s", (), Action.MASK, tags=frozenset({"PII"}))
     values = SchemaValues([policy], (tree_of([policy]),), finder)
     kept = []

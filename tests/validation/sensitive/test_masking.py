@@ -17,7 +17,7 @@ from sluicegate.proxy.rules_process.stoppable import StoppableContent
 from sluicegate.validation.from_keys import limits_of, rulebook_of
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.produce import validate_request
-from sluicegate.validation.rulebook import Suspended
+from sluicegate.validation.rulebook import SuspendedTopics
 from sluicegate.validation.rules.avro.schema import avro_content
 from sluicegate.validation.rules.from_keys import INLINE_RULES, RuleMaker
 from sluicegate.validation.rules.rule import Client, Outage, RuleUnusable
@@ -71,7 +71,7 @@ class OneSchema:
             raise UnknownSchema
         return self._schema
 
-    def is_under(self, _schema_id: SchemaId, _subject: str) -> bool:
+    def is_registered_under(self, _schema_id: SchemaId, _subject: str) -> bool:
         return True
 
 
@@ -83,7 +83,7 @@ AVRO = RegisteredSchema(
 
 def policy_of(kind: str, more: str, maker: RuleMaker = INLINE_RULES, file: str = FILE) -> TopicPolicy:
     config = load(read_yaml(file.replace("MORE", more), "f"), {}).config
-    rulebook = rulebook_of(config, maker).with_suspended(Suspended(everywhere=kind == "suspended"))
+    rulebook = rulebook_of(config, maker).with_suspended(SuspendedTopics(everywhere=kind == "suspended"))
     policy = rulebook.of("t").for_client(Client("a:1", "me"))
     return policy.for_exempt() if kind == "exempt" else policy
 
@@ -226,7 +226,7 @@ def test_values_with_a_schema_are_masked_or_not_stored(
         ("schema: {registry: main}", "at least one field or tag"),
     ],
 )
-def test_keys_that_do_not_fit_are_reported(keys: str, words: str) -> None:
+def test_inconsistent_keys_of_sensitive_fields_are_errors(keys: str, words: str) -> None:
     file = FILE.replace("fields: [mail]", keys) + "registries: {main: {url: 'http://127.0.0.1:9'}}"
 
     with pytest.raises((RuleUnusable, ConfigError), match=words):

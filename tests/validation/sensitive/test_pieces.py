@@ -83,19 +83,19 @@ def expected(value: Any) -> Any:
     found = {}
     for name, inner in value.items():
         if name in ("mail", "key"):
-            found[name] = changed(inner, name)
+            found[name] = with_masked_fields(inner, name)
         elif name == "any":
-            found[name] = {key: changed(each, "mail") for key, each in inner.items()}
+            found[name] = {key: with_masked_fields(each, "mail") for key, each in inner.items()}
         elif name == "n\u00e9\U0001f600":
-            found[name] = {key: changed(each, "mail") if key == "x" else each for key, each in inner.items()}
+            found[name] = {key: with_masked_fields(each, "mail") if key == "x" else each for key, each in inner.items()}
         else:
             found[name] = expected(inner)
     return found
 
 
-def changed(value: Any, name: str) -> Any:
+def with_masked_fields(value: Any, name: str) -> Any:
     if isinstance(value, list):
-        return [changed(each, name) for each in value]
+        return [with_masked_fields(each, name) for each in value]
     if value is None:
         return None
     if name == "mail":
@@ -141,7 +141,7 @@ def test_changed_texts_have_one_outcome_wherever_pieces_end(monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_the_first_byte_that_is_not_utf_8_is_where_python_finds_it(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_invalid_utf_8_byte_equals_that_of_python(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(texts, "PIECE_BYTES", size)
     random = Random(size)
     for _ in range(500):

@@ -21,7 +21,7 @@ from sluicegate.validation.sensitive.paths import Action, FieldPolicy, path_of, 
 from sluicegate.validation.sensitive.schema_values import SchemaValues
 from tests.bounds.hostile_values import FIELDS, HOSTILE_VALUES, LONGEST, Format, HostileValue
 from tests.validation.rules.records import record
-from tests.validation.sensitive.places import KEY, VALUES, Alone, protobuf_content, schema_file
+from tests.validation.sensitive.places import KEY, VALUES, SingleSchema, protobuf_content, schema_file
 
 Paths = list[tuple[str, tuple[str, ...]]]
 """The rests of the paths at a place, each with its action."""
@@ -150,7 +150,7 @@ def maps_content() -> Any:
 
 
 @pytest.mark.parametrize("kind", KEY_TYPES)
-def test_a_maps_key_is_that_which_protobuf_reads(kind: str) -> None:
+def test_the_last_key_of_a_map_entry_counts_as_in_protobuf(kind: str) -> None:
     """Random entries: other wire types, several keys, and varints that are longer than the type."""
     random = Random(kind)
     field = maps_content().named(b"\0")[0][0].descriptor.fields_by_name[f"m{kind}"]
@@ -174,7 +174,7 @@ def test_a_maps_key_is_that_which_protobuf_reads(kind: str) -> None:
         key = read_entry(entry).key
         name = str(key).lower() if kind == "bool" else str(key)
         policy = FieldPolicy("s", ((f"m{kind}", name),), Action.MASK, "***")
-        values = SchemaValues([policy], (tree_of([policy]),), Alone(maps_content(), b"\0"))
+        values = SchemaValues([policy], (tree_of([policy]),), SingleSchema(maps_content(), b"\0"))
 
         found = values.masked(record(data), lambda _work: None, LONGEST)
 

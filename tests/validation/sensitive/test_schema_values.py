@@ -114,7 +114,7 @@ def test_avro_readers_see_only_the_named_fields_changed(policy: FieldPolicy, cha
     assert found == FRAMING + avro_bytes(AVRO, with_changes(changes))
 
 
-def test_sizes_of_avro_blocks_follow() -> None:
+def test_masking_updates_the_sizes_of_avro_blocks() -> None:
     """A reader that does not want the array skips it by the sizes of its blocks."""
     items = {"name": "a", "type": {"type": "array", "items": "string"}}
     schema = {"type": "record", "name": "R", "fields": [items, {"name": "n", "type": "int"}]}
@@ -151,7 +151,7 @@ def test_avro_that_cannot_be_masked_is_not_stored(data: bytes, policy: FieldPoli
     assert "example" not in str(refused.value)
 
 
-def test_every_cut_of_avro_is_refused() -> None:
+def test_truncated_avro_is_rejected() -> None:
     content, data = avro_content(json.dumps(AVRO)), avro_bytes(AVRO, ORDER)
 
     for size in range(len(data)):
@@ -159,7 +159,7 @@ def test_every_cut_of_avro_is_refused() -> None:
             masked(content, FRAMING + data[:size], fields("mail"))
 
 
-def test_bare_bytes_have_no_fields() -> None:
+def test_a_bytes_schema_has_no_sensitive_fields() -> None:
     assert masked(serialized_avro_content('"bytes"'), FRAMING + b"x", fields("x", tags=("PII",))) == FRAMING + b"x"
 
 
@@ -271,12 +271,12 @@ def test_protobuf_that_cannot_be_masked_is_not_stored(body: bytes, policy: Field
         masked(proto_content(), FRAMING + b"\0" + body, policy)
 
 
-def test_message_indexes_that_lead_nowhere_are_refused() -> None:
+def test_invalid_message_indexes_are_rejected() -> None:
     with pytest.raises(Unmaskable, match="message indexes"):
         masked(proto_content(), FRAMING + b"\x02\x10" + b"\x12\x01x", fields("mail"))
 
 
-def test_groups_and_entries_with_the_key_last() -> None:
+def test_masks_groups_and_map_entries_with_the_key_last() -> None:
     text = 'syntax = "proto2"; message M { optional group G = 1 { optional string s = 2; } map<string, string> m = 3; }'
     content: Any = indexed_protobuf_content(descriptor_set_of(OWN_NAME, text, {}))
     new = content.named(b"\0")[0][0]._new
@@ -382,7 +382,7 @@ JSON: dict[str, Any] = {
         ("OTHER", {"mail": "a", "lines": [{"sku": "b"}], "next": {"mail": "c", "id": "i"}, "id": "o", "x": LONG}),
     ],
 )
-def test_tags_of_a_json_schema(tag: str, expected: dict[str, Any]) -> None:
+def test_tagged_fields_of_a_json_schema_are_masked(tag: str, expected: dict[str, Any]) -> None:
     order = {"mail": "a", "lines": [{"sku": "b"}], "next": {"mail": "c", "id": "i"}, "id": "o", "x": "y"}
 
     found = masked(json_schema_content(json.dumps(JSON)), FRAMING + json.dumps(order).encode(), fields(tags=(tag,)))
@@ -428,14 +428,14 @@ def test_a_tag_is_found_wherever_the_schema_has_it(schema: dict[str, Any]) -> No
     ],
     ids=lambda schema: str(schema)[:40],
 )
-def test_where_tags_cannot_be_found_the_record_is_refused(schema: dict[str, Any]) -> None:
+def test_a_record_whose_tags_cannot_be_found_is_rejected(schema: dict[str, Any]) -> None:
     content = json_schema_content(json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}))
 
     with pytest.raises(SchemaError, match="schema 7 cannot be used"):
         masked(content, FRAMING + b'{"mail": "a"}', fields(tags=("PII",)))
 
 
-def test_values_of_a_recursive_schema_keep_no_place_of_their_own() -> None:
+def test_values_of_a_recursive_schema_leave_no_objects() -> None:
     properties = {name: {"$ref": "#"} for name in "abcdefgh"}
     content = json_schema_content(json.dumps({"properties": {**properties, "mail": TAGGED}}))
     policy = fields(tags=("PII",))
@@ -453,7 +453,7 @@ def test_values_of_a_recursive_schema_keep_no_place_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("squeeze", [lambda data: data[::-1], lambda data: b"longer than before " + data[::-1]])
-def test_a_compressed_value_is_refused(squeeze: Callable[[bytes], bytes]) -> None:
+def test_a_compressed_sensitive_value_is_rejected(squeeze: Callable[[bytes], bytes]) -> None:
     class Compressed(Framed):
         def _data(self, record: RuledRecord) -> bytes:
             return b'{"mail": "me"}'
@@ -466,7 +466,7 @@ def test_a_compressed_value_is_refused(squeeze: Callable[[bytes], bytes]) -> Non
 
 
 @pytest.mark.parametrize("language", ["AVRO", "JSON"])
-def test_a_serializers_value_is_masked_behind_its_id(language: str) -> None:
+def test_a_serialized_value_is_masked_after_its_id(language: str) -> None:
     pytest.importorskip("celpy", reason="cel-python is not installed: pip install 'confluent-kafka[rules]'")
     from confluent_kafka.schema_registry import Schema, SchemaRegistryClient  # noqa: PLC0415
     from confluent_kafka.schema_registry.avro import AvroSerializer  # noqa: PLC0415

@@ -11,7 +11,7 @@ from sluicegate.validation.rules.avro import datum as avro_datum
 from sluicegate.validation.rules.avro.cel_types import PACKAGE, described
 from sluicegate.validation.rules.avro.logical import converter
 from sluicegate.validation.rules.avro.plan import DatumPlan
-from sluicegate.validation.rules.cel.fields import SchemaField, Visit
+from sluicegate.validation.rules.cel.fields import FieldVisit, SchemaField
 from sluicegate.validation.rules.cel.runtime import (
     CompiledExpression,
     Dialect,
@@ -116,7 +116,7 @@ class AvroFields:
         """Compile an expression over a field of any type."""
         return compiled(expression, field_environment())
 
-    def visit(self, data: bytes, visit: Visit) -> None:
+    def visit(self, data: bytes, visit: FieldVisit) -> None:
         """Visit the fields of all records."""
         self._value(self._plan.root, self._values.read_with(data, self._details), visit, None, _nothing, ())
 
@@ -124,7 +124,7 @@ class AvroFields:
         self,
         at: int,
         value: Any,
-        visit: Visit,
+        visit: FieldVisit,
         field: SchemaField | None,
         message: Callable[[], Any],
         within: tuple[int, ...],
@@ -149,7 +149,7 @@ class AvroFields:
             return value if name is None else visit.value(field, name, _plain(value), message)
         return None
 
-    def _record(self, at: int, record: dict[str, Any], visit: Visit, within: tuple[int, ...]) -> None:
+    def _record(self, at: int, record: dict[str, Any], visit: FieldVisit, within: tuple[int, ...]) -> None:
         full_name = self._plan.full_names[at]
         message = partial(_plain, record)
         for i, declared in enumerate(self._plan.declared[at]["fields"]):
@@ -189,7 +189,7 @@ class NoFields:
     def extent(self, data: bytes) -> tuple[int, int, int]:
         return 0, len(data), 0
 
-    def visit(self, _data: bytes, _visit: Visit) -> None:
+    def visit(self, _data: bytes, _visit: FieldVisit) -> None:
         """Visit nothing."""
 
 

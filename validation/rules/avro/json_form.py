@@ -100,7 +100,7 @@ def _decimal(scale: int, data: bytes) -> object:
 
 
 def _float(data: bytes) -> object:
-    return json_form.single(_FLOAT.unpack(data)[0])
+    return json_form.shortest_float(_FLOAT.unpack(data)[0])
 
 
 def _double(data: bytes) -> object:

@@ -93,16 +93,16 @@ class _CostEstimate:
             raise CostUnknown
         return charge(self, args, given, times)
 
-    def nothing(self, _args: tuple[Node, ...], _given: list[Extent], times: int) -> Extent:
+    def scalar_extent(self, _args: tuple[Node, ...], _given: list[Extent], times: int) -> Extent:
         """Numbers, true and false."""
         return _scalar(times)
 
-    def one_of_two(self, _args: tuple[Node, ...], given: list[Extent], _times: int) -> Extent:
+    def conditional(self, _args: tuple[Node, ...], given: list[Extent], _times: int) -> Extent:
         """A condition and its two alternatives."""
         _, one, other = given
         return Extent(max(one.items, other.items), max(one.size, other.size), one.total + other.total)
 
-    def itself(self, _args: tuple[Node, ...], given: list[Extent], _times: int) -> Extent:
+    def argument_extent(self, _args: tuple[Node, ...], given: list[Extent], _times: int) -> Extent:
         """A function that returns its argument."""
         return given[0]
 
@@ -131,7 +131,7 @@ class _CostEstimate:
         self.nanoseconds += _READ_TEXT * given[0].total + _COMPARE * given[1].total
         return _scalar(times)
 
-    def joined(self, args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
+    def concatenation_extent(self, args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
         """The concatenation or sum of two values."""
         if any(isinstance(arg, Constant) and arg.is_number for arg in args):
             return _scalar(times)
@@ -199,18 +199,18 @@ def _same(functions: str, charge: _Charge) -> dict[str, _Charge]:
 
 
 _CHARGES: dict[str, _Charge] = {
-    **_same("_&&_ _||_ !_ -_ _-_ _*_ _/_ _%_ type @not_strictly_false", _CostEstimate.nothing),
+    **_same("_&&_ _||_ !_ -_ _-_ _*_ _/_ _%_ type @not_strictly_false", _CostEstimate.scalar_extent),
     **_same("_==_ _!=_ _<_ _<=_ _>_ _>=_", _CostEstimate.comparison),
     **_same("bool int uint double string bytes timestamp duration", _CostEstimate.conversion),
     **_same("getFullYear getMonth getDate getDayOfMonth getDayOfWeek getDayOfYear", _CostEstimate.part_of_time),
     **_same("getHours getMinutes getSeconds getMilliseconds", _CostEstimate.part_of_time),
     **_same("startsWith endsWith", _CostEstimate.beginning),
-    "_?_:_": _CostEstimate.one_of_two,
+    "_?_:_": _CostEstimate.conditional,
     "_[_]": _CostEstimate.item,
-    "_+_": _CostEstimate.joined,
+    "_+_": _CostEstimate.concatenation_extent,
     "@in": _CostEstimate.membership,
     "contains": _CostEstimate.contained,
-    "dyn": _CostEstimate.itself,
+    "dyn": _CostEstimate.argument_extent,
     "matches": _CostEstimate.match,
     "size": _CostEstimate.size,
 }

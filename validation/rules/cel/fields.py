@@ -32,7 +32,7 @@ class SchemaField(NamedTuple):
     tags: frozenset[str]
 
 
-class NotMet(Exception):
+class ConditionNotMet(Exception):
     """The condition is not met; the text gives the reason."""
 
 
@@ -44,7 +44,7 @@ Evaluate = Callable[[SchemaField, str, Any, Callable[[], Any]], object]
 """Evaluates the expression for a field, the name of its type, its value, and the object that contains it."""
 
 
-class Visit:
+class FieldVisit:
     """The visit of one value. `wanted`: the tags of the fields that the condition is about; empty: all fields."""
 
     def __init__(
@@ -91,8 +91,8 @@ class Visit:
         if found is not False:
             return
         if self.applies_to(field):
-            raise NotMet(f"not true of the field {field.full_name}")
-        raise NotMet(
+            raise ConditionNotMet(f"not true of the field {field.full_name}")
+        raise ConditionNotMet(
             f"the field {field.full_name} is false, and Confluent's serializers also reject false fields that the "
             "condition is not about"
         )
@@ -107,7 +107,7 @@ class FieldValues(Protocol):
     def extent(self, data: bytes) -> tuple[int, int, int]:
         """Return what ValueReader.extent returns; a time of UNBOUNDED ns: visiting has no known bound."""
 
-    def visit(self, data: bytes, visit: Visit) -> None:
+    def visit(self, data: bytes, visit: FieldVisit) -> None:
         """Visit all fields. Raises NotOfSchema, ValueUnreadable, and what the visit raises."""
 
 
@@ -136,7 +136,7 @@ class TrueOfFields:
         visit = self._visit(lambda *_: True)
         try:
             self._values.visit(data, visit)
-        except (NotOfSchema, ValueUnreadable, NotMet):
+        except (NotOfSchema, ValueUnreadable, ConditionNotMet):
             pass
         except (TooManyFields, RecursionError, SchemaError):
             return UNBOUNDED
@@ -158,7 +158,7 @@ class TrueOfFields:
             self._values.visit(record.value, self._visit(self._evaluated))
         except NotOfSchema:
             return None
-        except NotMet as error:
+        except ConditionNotMet as error:
             return f"{error}: {self._shown}"
         except ValueUnreadable as unreadable:
             return f"the value is {unreadable}, which no expression can look at: {self._shown}"
@@ -172,8 +172,8 @@ class TrueOfFields:
         """Return None: there are no more details."""
         return None
 
-    def _visit(self, evaluate: Evaluate) -> Visit:
-        return Visit(self._wanted, self._tags, self._places, evaluate)
+    def _visit(self, evaluate: Evaluate) -> FieldVisit:
+        return FieldVisit(self._wanted, self._tags, self._places, evaluate)
 
     def _evaluated(self, field: SchemaField, type_name: str, value: Any, message: Callable[[], Any]) -> object:
         """Return what the expression gives of a value. Raises NotMet if that is an error."""
@@ -197,5 +197,5 @@ class TrueOfFields:
         except Exception as raised:
             error = str(raised)
         if error is not None:
-            raise NotMet(f"{words_for(error)} (field {field.full_name})")
+            raise ConditionNotMet(f"{words_for(error)} (field {field.full_name})")
         return result.value()

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sluicegate.validation.rules.json.plan import is_ordinary_json
-from sluicegate.validation.rules.json.text import WELL_FORMED, JsonFault, fault_in, which
+from sluicegate.validation.rules.json.text import WELL_FORMED, JsonFault, fault_in, fault_kind
 from sluicegate.validation.rules.rule import Client, Header
 from sluicegate.validation.rules.schemas.wire_format import behind_id, has_schema_id
 
@@ -92,7 +92,7 @@ def value_of(value: bytes | None, loads: Callable[[bytes], Any]) -> Any:
     text = behind_id(value) if has_schema_id(value) else value  # no JSON begins with a zero byte
     if not is_ordinary_json(text, MAX_DEPTH):
         fault = fault_in(text, MAX_DEPTH)
-        if fault != WELL_FORMED and which(fault) == JsonFault.TOO_DEEP:
+        if fault != WELL_FORMED and fault_kind(fault) == JsonFault.TOO_DEEP:
             raise ValueUnreadable(f"JSON nested more than {MAX_DEPTH} levels deep")
         if fault != WELL_FORMED:
             return bytearray(value)

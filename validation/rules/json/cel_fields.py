@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any, Final
 from urllib.parse import quote
 
-from sluicegate.validation.rules.cel.fields import SchemaField, Visit
+from sluicegate.validation.rules.cel.fields import FieldVisit, SchemaField
 from sluicegate.validation.rules.cel.runtime import CompiledExpression, ExpressionUnusable, compiled, field_environment
 from sluicegate.validation.rules.cel.steps import DENSEST_BYTE
 from sluicegate.validation.rules.cel.variables import NotOfSchema, TextWithZero, value_of
@@ -55,7 +55,7 @@ class JsonFields:
         reading = UNBOUNDED if self._alternatives.are_validated else size * DENSEST_BYTE
         return size // 2 + 1, size + 1, reading
 
-    def visit(self, data: bytes, visit: Visit) -> None:
+    def visit(self, data: bytes, visit: FieldVisit) -> None:
         """Visit the named properties of all objects. Raises SchemaError if the schema cannot be followed."""
         value = value_of(data, self._loads)
         if isinstance(value, bytearray):  # not JSON
@@ -69,7 +69,7 @@ class JsonFields:
 class _Walk:
     """A walk over one value. Its methods return what the condition gives of a value, or the value itself."""
 
-    def __init__(self, documents: Documents, alternatives: "_Alternatives", visit: Visit) -> None:
+    def __init__(self, documents: Documents, alternatives: "_Alternatives", visit: FieldVisit) -> None:
         self._documents = documents
         self._alternatives = alternatives
         self._visit = visit

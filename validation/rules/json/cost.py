@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any, Final
 
 from sluicegate.protocol.records.scan import is_compiled
-from sluicegate.validation.rules.json.count import DEEPEST, weighed
+from sluicegate.validation.rules.json.count import DEEPEST, weighted_sum
 from sluicegate.validation.rules.json.graph import SchemaNode, Unclear, schema_graph
 from sluicegate.validation.rules.json.keywords import NONE, Cost, KeywordCosts, keyword_costs
 from sluicegate.validation.rules.json.levels import (
@@ -24,7 +24,7 @@ from sluicegate.validation.rules.json.levels import (
     NAMED,
     PARTS,
     SAME,
-    Levels,
+    LevelCosts,
 )
 from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED
 
@@ -79,7 +79,7 @@ class JsonSchemaCost:
         size = len(text) + _PHANTOM_BYTES
         if (steps := size * self._of_byte) <= _FEW or size * _READ_BYTE > INLINE_STEPS:
             return _whole(steps)
-        weight = weighed(text, self._verdict_weights, _READ_CONTAINER, _READ_KEY)
+        weight = weighted_sum(text, self._verdict_weights, _READ_CONTAINER, _READ_KEY)
         return _whole(_FIXED + size * _READ_BYTE + weight)
 
     def explanation_steps(self, text: bytes) -> int:
@@ -88,7 +88,7 @@ class JsonSchemaCost:
             return UNBOUNDED
         first = _FIRST_ERROR + self._error_size + _COPIES * _READ_BYTE * len(text)
         weights = self._explanation_weights
-        return _whole(first + weighed(text, weights, _COPIES * _READ_CONTAINER, _COPIES * _READ_KEY))
+        return _whole(first + weighted_sum(text, weights, _COPIES * _READ_CONTAINER, _COPIES * _READ_KEY))
 
     def _of_any_byte(self) -> float:
         most = NONE
@@ -127,7 +127,7 @@ class JsonSchemaCost:
 
 def _levels(
     places: tuple[SchemaNode, ...], costs: list[KeywordCosts], order: list[int], within: float
-) -> tuple[Levels, int]:
+) -> tuple[LevelCosts, int]:
     """Return the object that computes the levels, and its work for each level."""
     explained = _explained(places)
     own = [
@@ -154,7 +154,7 @@ def _levels(
     leading = array("q", (at for at in order if begins[at] < begins[at + 1]))
     repeats = bytes(any(keyword in place.schema for keyword in _REPEATED) for place in places)
     collects = bytes("anyOf" in place.schema or "oneOf" in place.schema for place in places)
-    return Levels(given, edges, begins, leading, repeats, collects), len(edges) + len(places)
+    return LevelCosts(given, edges, begins, leading, repeats, collects), len(edges) + len(places)
 
 
 def _flat(costs: Iterable[Cost]) -> "array[float]":

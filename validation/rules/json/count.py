@@ -65,7 +65,7 @@ class JsonCount:
                     depth -= 1
 
 
-def weighed(text: bytes, weights: "array[float]", of_container: float, of_key: float) -> float:
+def weighted_sum(text: bytes, weights: "array[float]", of_container: float, of_key: float) -> float:
     """Return the weighted sum of a text's containers and keys and, by depth, of its items, strings' bytes and numbers.
 
     `weights`: three for each depth: for an item, a byte of a string, a unit of a number. The last three also apply to

@@ -21,7 +21,7 @@ _TIME_OF_DAY: Final = "^(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$"  # times of
 _OLD_FORMATS: Final = {"ip-address": "ipv4", "host-name": "hostname"}
 
 
-class PatternsApart:
+class SeparatePatterns:
     """Patterns in a document of their own. Up to draft 7 jsonschema-rs also requires that a pattern is valid in
     ECMA-262, which those of Java's dialect are not; later drafts do not require it.
     """
@@ -43,7 +43,7 @@ class PatternsApart:
         return {self.name: document} if self._patterns else {}
 
 
-def translated(schema: Any, patterns: PatternsApart | None = None) -> Any:
+def translated(schema: Any, patterns: SeparatePatterns | None = None) -> Any:
     """Return a schema that jsonschema-rs may read; the input stays as it is. Patterns are moved to `patterns`.
 
     Raises RecursionError.
@@ -67,7 +67,7 @@ def translated(schema: Any, patterns: PatternsApart | None = None) -> Any:
 class _Dialect:
     """The draft of one schema. `has_old_limits`: exclusive limits are true or false, as in drafts 3 and 4."""
 
-    def __init__(self, is_draft_3: bool, has_old_limits: bool, patterns: PatternsApart | None) -> None:
+    def __init__(self, is_draft_3: bool, has_old_limits: bool, patterns: SeparatePatterns | None) -> None:
         self.is_draft_3 = is_draft_3
         self._patterns = patterns
         self.has_listed_items = False

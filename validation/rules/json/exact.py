@@ -23,10 +23,10 @@ def exact_value(text: bytes) -> Any:
 
     Raises RecursionError for about a thousand levels.
     """
-    return json.loads(without_halves(text).decode(), parse_int=exact_number, parse_float=exact_number)
+    return json.loads(without_surrogate_halves(text).decode(), parse_int=exact_number, parse_float=exact_number)
 
 
-def without_halves(text: bytes) -> bytes:
+def without_surrogate_halves(text: bytes) -> bytes:
     """Replace each half of a surrogate pair by a private character of its own, because no UTF-8 has halves."""
     return _ESCAPE.sub(_replaced, text)
 

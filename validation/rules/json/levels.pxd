@@ -10,7 +10,7 @@ cdef int _PARTS
 
 
 @cython.final
-cdef class Levels:
+cdef class LevelCosts:
     cdef double[::1] _own
     cdef double[::1] _members
     cdef double[::1] _inside

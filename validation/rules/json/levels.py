@@ -17,7 +17,7 @@ _ENDLESS = ENDLESS
 _PARTS = PARTS
 
 
-class Levels:
+class LevelCosts:
     """Costs by place, three numbers each. `own`, `members`, `inside`: for the value itself, one level below, any level.
 
     `error` and `error_inside`: the same for explanations. `edges`: the groups of each place, from `begins` on: how they

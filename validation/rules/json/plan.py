@@ -216,12 +216,12 @@ def is_ordinary_json(text: bytes, max_depth: int) -> bool:
     return HAS_NATIVE and native_json.is_ordinary(text, max_depth)
 
 
-def follows_of(plan: JsonSchemaPlan | None) -> Callable[[bytes], bool]:
+def check_of_plan(plan: JsonSchemaPlan | None) -> Callable[[bytes], bool]:
     """Return a check whether bytes plainly follow the plan; its result False: fall back."""
     return native_json.OrdinaryJsonSchema(plan).takes if HAS_NATIVE and plan is not None else _fall_back
 
 
-def is_quickly_read(plan: JsonSchemaPlan) -> bool:
+def has_short_hash_runs(plan: JsonSchemaPlan) -> bool:
     """Return whether the hash tables of a plan have no long runs: a hostile schema may make all names collide."""
     return not HAS_NATIVE or native_json.OrdinaryJsonSchema(plan).longest_run <= _LONGEST_RUN
 

@@ -12,15 +12,15 @@ from sluicegate.validation.rules.cel.json_messages import JsonMessages
 from sluicegate.validation.rules.cel.rule import IsTrue
 from sluicegate.validation.rules.json.cel_fields import ROOT, JsonFields
 from sluicegate.validation.rules.json.cost import JsonSchemaCost
-from sluicegate.validation.rules.json.dialects import PatternsApart, translated
-from sluicegate.validation.rules.json.exact import exact_number, exact_value, without_halves
-from sluicegate.validation.rules.json.plan import follows_of, is_quickly_read, json_schema_plan
+from sluicegate.validation.rules.json.dialects import SeparatePatterns, translated
+from sluicegate.validation.rules.json.exact import exact_number, exact_value, without_surrogate_halves
+from sluicegate.validation.rules.json.plan import check_of_plan, has_short_hash_runs, json_schema_plan
 from sluicegate.validation.rules.json.text import WELL_FORMED, fault_in, is_unusual, words_for
 from sluicegate.validation.rules.native.questions import BytesQuestion, JsonSchemaQuestion
 from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED
 from sluicegate.validation.rules.schemas.conditions import SchemaCondition
 from sluicegate.validation.rules.schemas.content import ExpressionOfSchema, SchemaUnusable
-from sluicegate.validation.rules.schemas.follows_as_json import FollowsAsJson, JsonAsItIs
+from sluicegate.validation.rules.schemas.follows_as_json import FollowsAsJson, UnchangedJsonForm
 
 MAX_DEPTH = 255
 """The most levels of values that jsonschema-rs compares."""
@@ -62,8 +62,8 @@ class JsonSchemaContent:
         self.is_slow = any(key in _SLOW_KEYWORDS for key in _keys_of(schema))
         self._cost = JsonSchemaCost(schema, references)
         plan = json_schema_plan(schema)
-        self._plan = plan if plan is not None and is_quickly_read(plan) else None
-        self._follows = follows_of(self._plan)
+        self._plan = plan if plan is not None and has_short_hash_runs(plan) else None
+        self._follows = check_of_plan(self._plan)
         # The value that `cost` has already validated, or found to be usual, until `fault` is called for it.
         self._followed: bytes | None = None
         self._usual: bytes | None = None
@@ -127,9 +127,9 @@ class JsonSchemaContent:
         """Return the condition that the JSON follows another JSON Schema. Raises SchemaUnusable."""
         return FollowsAsJson(json_schema_content(json_schema), self.json_form())
 
-    def json_form(self) -> JsonAsItIs:
+    def json_form(self) -> UnchangedJsonForm:
         """Return the form of JSON, which changes nothing."""
-        return JsonAsItIs()
+        return UnchangedJsonForm()
 
     def description(self, data: bytes) -> str | None:
         """Return the first error's path and keyword; None if finding it may take more than a few milliseconds."""
@@ -186,7 +186,7 @@ def _compiled(
     linear = jsonschema_rs.RegexOptions(size_limit=_REGEX_BYTES)
     backtracking = jsonschema_rs.FancyRegexOptions(size_limit=_REGEX_BYTES, backtrack_limit=_MOST_BACKTRACKS)
     reason: Exception = ValueError()
-    apart = PatternsApart()
+    apart = SeparatePatterns()
     for translate in (_as_it_is, translated, partial(translated, patterns=apart)):
         for options in (linear, backtracking):
             try:
@@ -223,7 +223,7 @@ def _as_it_is(schema: Any) -> Any:
 
 def _read(text: str) -> Any:
     try:
-        encoded = without_halves(text.encode(errors="surrogatepass"))
+        encoded = without_surrogate_halves(text.encode(errors="surrogatepass"))
         schema = json.loads(encoded.decode(), parse_float=exact_number)
     except (ValueError, RecursionError) as error:
         raise SchemaUnusable(f"it is not JSON: {_first_line(error)}") from error

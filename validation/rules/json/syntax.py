@@ -4,7 +4,7 @@ import json
 from array import array
 from typing import Any, Literal
 
-from sluicegate.validation.rules.json.count import weighed
+from sluicegate.validation.rules.json.count import weighted_sum
 from sluicegate.validation.rules.json.plan import is_ordinary_json
 from sluicegate.validation.rules.json.text import WELL_FORMED, fault_in, words_for
 from sluicegate.validation.rules.native.questions import BytesQuestion, OrdinaryQuestions, about
@@ -81,7 +81,7 @@ class JsonSyntax:
 
 def _steps_to_make(text: bytes) -> int:
     """Return the steps of Python's reader, with a call for each object and number."""
-    return int(weighed(text, _OF_ITEM, _OF_CONTAINER, _OF_KEY)) + len(text) // _BYTES_OF_STEP
+    return int(weighted_sum(text, _OF_ITEM, _OF_CONTAINER, _OF_KEY)) + len(text) // _BYTES_OF_STEP
 
 
 class _Twice(Exception):

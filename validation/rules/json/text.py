@@ -53,7 +53,7 @@ _PLAIN = bytes(int(0x20 <= byte < 0x80 and byte not in b'"\\') for byte in range
 
 
 def fault_in(text: bytes, max_depth: int) -> int:
-    """Return WELL_FORMED, or the first fault; `where` and `which` return its parts.
+    """Return WELL_FORMED, or the first fault; `fault_position` and `fault_kind` return its parts.
 
     `max_depth`: the nesting limit of arrays and objects.
     """
@@ -219,12 +219,12 @@ def _is_beyond(data: bytes, at: int) -> bool:
     return False
 
 
-def where(fault: int) -> int:
+def fault_position(fault: int) -> int:
     """Return the number of well-formed bytes before the fault."""
     return fault >> _FAULT_BITS
 
 
-def which(fault: int) -> JsonFault:
+def fault_kind(fault: int) -> JsonFault:
     """Return the kind of fault."""
     return JsonFault(fault & 0xF)
 
@@ -342,4 +342,4 @@ _WHAT: Final = {
 
 def words_for(fault: int) -> str:
     """Return the text for a fault from `fault_in`: its kind and its position, without content."""
-    return f"not JSON: {_WHAT[which(fault)]} (at byte {where(fault)})"
+    return f"not JSON: {_WHAT[fault_kind(fault)]} (at byte {fault_position(fault)})"

@@ -18,5 +18,5 @@ cdef class OrdinaryContents:
     cdef int64_t _most_records
     cdef int64_t _most_bytes
 
-    cdef bint are_good(self, const uint8_t *at, const uint8_t *end, int64_t count)
+    cdef bint accepts_records(self, const uint8_t *at, const uint8_t *end, int64_t count)
     cdef bint _is_good(self, const uint8_t *at, int64_t size, const Asked *asked, list schemas)

@@ -104,9 +104,9 @@ cdef class OrdinaryContents:
     def accepts(self, bytes records, count):
         """Return whether all `count` records are good."""
         cdef const uint8_t *at = records
-        return self.are_good(at, at + len(records), count)
+        return self.accepts_records(at, at + len(records), count)
 
-    cdef bint are_good(self, const uint8_t *at, const uint8_t *end, int64_t count):
+    cdef bint accepts_records(self, const uint8_t *at, const uint8_t *end, int64_t count):
         cdef NativeWalk walk
         cdef const uint8_t *key
         cdef const uint8_t *value

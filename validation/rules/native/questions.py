@@ -1,7 +1,7 @@
 """The checks of rules that native code can make on a record's bytes in place: whether the record is plainly good.
 
-A rule with such a check implements `HasOrdinary`; topics whose rules all have one stay on the fast path. Records that
-are not plainly good are left to the rules themselves, which decide and provide the texts.
+A rule with such a check implements `HasNativeCheck`; topics whose rules all have one stay on the fast path. Records
+that are not plainly good are left to the rules themselves, which decide and provide the texts.
 """
 
 from array import array
@@ -80,7 +80,7 @@ class OrdinaryQuestions:
 
 
 @runtime_checkable
-class HasOrdinary(Protocol):
+class HasNativeCheck(Protocol):
     """A rule with a native check."""
 
     def ordinary(self) -> OrdinaryQuestions | None:
@@ -94,6 +94,6 @@ def about(side: Side, question: BytesQuestion) -> OrdinaryQuestions:
 
 def ordinary_questions(rules: Iterable[object]) -> OrdinaryQuestions | None:
     """Return a check for all rules; None if one of them has to run."""
-    questions = [rule.ordinary() if isinstance(rule, HasOrdinary) else None for rule in rules]
+    questions = [rule.ordinary() if isinstance(rule, HasNativeCheck) else None for rule in rules]
     known = [question for question in questions if question is not None]
     return reduce(OrdinaryQuestions.both, known, OrdinaryQuestions()) if len(known) == len(questions) else None

@@ -7,7 +7,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any, Final
 
-from sluicegate.validation.rules.cel.fields import SchemaField, Visit
+from sluicegate.validation.rules.cel.fields import FieldVisit, SchemaField
 from sluicegate.validation.rules.cel.runtime import (
     CompiledExpression,
     Dialect,
@@ -111,13 +111,13 @@ class ProtobufFields:
     def compiled(self, expression: str) -> CompiledExpression:
         return compiled(expression, field_environment(self._pool))
 
-    def visit(self, data: bytes, visit: Visit) -> None:
+    def visit(self, data: bytes, visit: FieldVisit) -> None:
         """Visit the fields of all messages."""
         if self._fault(data) is not None:
             raise NotOfSchema
         self._message(self._new.FromString(data), visit)
 
-    def _message(self, message: Any, visit: Visit) -> None:
+    def _message(self, message: Any, visit: FieldVisit) -> None:
         for descriptor in message.DESCRIPTOR.fields:
             field = visit.field(descriptor.full_name, descriptor.name, partial(protobuf_tags, descriptor))
             if descriptor.has_presence and not message.HasField(descriptor.name):
@@ -125,7 +125,7 @@ class ProtobufFields:
             value = getattr(message, descriptor.name)
             visit.check(field, self._value(descriptor, field, value, message, visit))
 
-    def _value(self, descriptor: Any, field: SchemaField, value: Any, message: Any, visit: Visit) -> object:
+    def _value(self, descriptor: Any, field: SchemaField, value: Any, message: Any, visit: FieldVisit) -> object:
         """Visit the value of a field in `message`; return what the condition gives, or another value than false."""
         inner = descriptor.message_type
         if inner is not None and inner.GetOptions().map_entry:

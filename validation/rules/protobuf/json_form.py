@@ -149,7 +149,7 @@ def _wrapped(write: _Write) -> _Write:
 _DOUBLE, _FLOAT, _BYTES = 1, 2, 12  # FieldDescriptorProto.Type
 _SCALARS: Final[Mapping[int, _Write]] = {
     _DOUBLE: json_form.double,
-    _FLOAT: json_form.single,
+    _FLOAT: json_form.shortest_float,
     _BYTES: json_form.base64,
 }
 _WELL_KNOWN: Final[Mapping[str, _Write]] = {
@@ -160,7 +160,7 @@ _WELL_KNOWN: Final[Mapping[str, _Write]] = {
     "google.protobuf.ListValue": _list,
     "google.protobuf.Value": _value,
     "google.protobuf.DoubleValue": _wrapped(json_form.double),
-    "google.protobuf.FloatValue": _wrapped(json_form.single),
+    "google.protobuf.FloatValue": _wrapped(json_form.shortest_float),
     "google.protobuf.BytesValue": _wrapped(json_form.base64),
     **{
         f"google.protobuf.{name}Value": _wrapped(_as_it_is)

@@ -113,7 +113,7 @@ def _read_name(data: bytes) -> tuple[Key, int] | None:
     return (data[name[1] : end].decode(errors="replace"),), end
 
 
-def name_before(name: bytes) -> bytes:
+def encoded_name(name: bytes) -> bytes:
     """Return a name as Apicurio's serializer writes it before the data; it is in a header otherwise."""
     name = name[:_MOST_NAME_BYTES]
     field = bytes([_NAME_TAG]) + _as_varint(len(name)) + name

@@ -39,7 +39,7 @@ class Content(Protocol):
 
 
 @runtime_checkable
-class HasOrdinaryContent(Protocol):
+class HasNativeContentCheck(Protocol):
     """A schema with a native check (native/questions.py)."""
 
     def ordinary(self, behind: int) -> BytesQuestion | None:

@@ -61,7 +61,7 @@ class FollowsAsJson:
         return text
 
 
-class JsonAsItIs:
+class UnchangedJsonForm:
     """JSON data are their own form (`JsonForm`)."""
 
     def cost(self, _data: bytes) -> int:

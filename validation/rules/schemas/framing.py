@@ -4,7 +4,7 @@ import zlib
 from typing import Protocol
 from uuid import UUID
 
-from sluicegate.validation.rules.protobuf.message_names import name_before
+from sluicegate.validation.rules.protobuf.message_names import encoded_name
 from sluicegate.validation.rules.rule import CONSTANT_STEPS, Header, Side
 from sluicegate.validation.rules.schemas.wire_format import (
     ApicurioId,
@@ -13,8 +13,8 @@ from sluicegate.validation.rules.schemas.wire_format import (
     behind_id,
     has_schema_id,
     header_of,
-    id_before,
     id_in_header,
+    id_in_prefix,
     last_of,
 )
 
@@ -46,7 +46,7 @@ class ConfluentFraming:
                 return f"the header {header.decode()} holds neither a schema's id nor a GUID"
             return schema_id, behind_id(named) + data  # Protobuf's message indexes come with the id
         if has_schema_id(data):
-            return id_before(data), behind_id(data)
+            return id_in_prefix(data), behind_id(data)
         return (
             f"the {side.value} names no schema: write it with a serializer of the schema registry, which puts a "
             f"zero byte and the schema's id before it or a header {header.decode()} beside it"
@@ -81,7 +81,7 @@ class ApicurioFraming:
                     return f"the header {header} does not hold an id of eight bytes"
                 # A key and a value write the same header, the key first.
                 message = last_of(headers[::-1] if side is Side.KEY else headers, _PROTOBUF_TYPE)
-                before = b"" if message is None else name_before(message)
+                before = b"" if message is None else encoded_name(message)
                 return ApicurioId(kind, int.from_bytes(named)), before + data
         if data[:1] == bytes([_ZERO]):
             size = _LONG_BYTES if data[1 : 1 + _INT_BYTES] == bytes(_INT_BYTES) else _INT_BYTES

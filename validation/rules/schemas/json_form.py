@@ -68,7 +68,7 @@ def double(value: float) -> float | str:
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
-def single(value: float) -> Any:
+def shortest_float(value: float) -> Any:
     """Return a float of four bytes as the shortest number that reads as it."""
     if not math.isfinite(value):
         return double(value)

@@ -1,9 +1,9 @@
-"""Evaluates several records together, each by its own schema (`LooksAhead`)."""
+"""Evaluates several records together, each by its own schema (`SupportsLookAhead`)."""
 
 from collections.abc import Iterable
 from typing import TypeVar
 
-from sluicegate.validation.rules.rule import LooksAhead
+from sluicegate.validation.rules.rule import SupportsLookAhead
 
 Subject = TypeVar("Subject")
 
@@ -15,5 +15,5 @@ def look_ahead(known: Iterable[tuple[object, Subject] | None]) -> None:
         if one is not None:
             by_schema.setdefault(one[0], []).append(one[1])
     for schema, subjects in by_schema.items():
-        if isinstance(schema, LooksAhead):
+        if isinstance(schema, SupportsLookAhead):
             schema.look_ahead(subjects)

@@ -54,7 +54,7 @@ class RegisteredSchema:
 
 
 class Schemas(Protocol):
-    """A registry. `schema` and `is_under` may block, and raise Outage and UnknownSchema."""
+    """A registry. `schema` and `is_registered_under` may block, and raise Outage and UnknownSchema."""
 
     @property
     def name(self) -> str:
@@ -70,7 +70,7 @@ class Schemas(Protocol):
     def schema(self, schema_id: SchemaId) -> RegisteredSchema:
         """Return a schema by its id. Raises SchemaError if it exists, but cannot be used."""
 
-    def is_under(self, schema_id: SchemaId, subject: str) -> bool:
+    def is_registered_under(self, schema_id: SchemaId, subject: str) -> bool:
         """Return whether it is registered under a subject."""
 
 
@@ -201,7 +201,7 @@ class HasRegisteredSchema:
             subject = self._subject_of(schema.content, data, topic)
         except SchemaError as error:
             raise SchemaError(f"{which} cannot be used: {error}") from error
-        if subject is not None and not self._schemas.is_under(schema_id, subject):
+        if subject is not None and not self._schemas.is_registered_under(schema_id, subject):
             return (
                 f"the {self._name} was written with {which}, which is not registered under subject {subject}; the "
                 f"subject's name comes from the serializer's {self._name}.subject.name.strategy"

@@ -5,7 +5,7 @@ from enum import Enum
 
 from sluicegate.validation.rules.native.questions import OrdinaryQuestions, about
 from sluicegate.validation.rules.rule import CONSTANT_STEPS, RuledRecord, SchemaError, Side
-from sluicegate.validation.rules.schemas.content import Content, HasOrdinaryContent
+from sluicegate.validation.rules.schemas.content import Content, HasNativeContentCheck
 from sluicegate.validation.rules.schemas.looking_ahead import look_ahead
 from sluicegate.validation.rules.schemas.wire_format import ID_BYTES, has_schema_id
 
@@ -32,7 +32,7 @@ class FollowsSchema:
     def ordinary(self) -> OrdinaryQuestions | None:
         """Return the native check of its schema."""
         content = self._content
-        question = content.ordinary(self._begins) if isinstance(content, HasOrdinaryContent) else None
+        question = content.ordinary(self._begins) if isinstance(content, HasNativeContentCheck) else None
         return None if question is None else about(self._side, question)
 
     def cost(self, record: RuledRecord) -> int:

@@ -42,7 +42,7 @@ def has_schema_id(data: bytes) -> bool:
     return len(data) >= ID_BYTES and data[0] == _ID_MAGIC
 
 
-def id_before(data: bytes) -> int:
+def id_in_prefix(data: bytes) -> int:
     """Return the id before the data."""
     return int.from_bytes(data[1:ID_BYTES])
 

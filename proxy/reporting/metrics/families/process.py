@@ -80,14 +80,14 @@ PROCESS: tuple[Family, ...] = (
     counter(
         "sluicegate_otel_metric_exports",
         "Exports of metrics by OTLP, by result.",
-        "Any rise of `failed`: the receiver of `otel.endpoint` is down, slow or rejects them; the log has the reason.",
+        "Any rise of `failed`: the collector of `otel.endpoint` is down, slow or rejects them; the log has the reason.",
         lambda s: {"sent": s.counters.otel_metrics_sent, "failed": s.counters.otel_metrics_failed},
         ("result",),
         ("sent", "failed"),
     ),
     counter(
         "sluicegate_otel_spans",
-        "Spans of requests, by result: `sent`, `failed` (the receiver did not accept it) or `dropped` (the queue was "
+        "Spans of requests, by result: `sent`, `failed` (the collector did not accept it) or `dropped` (the queue was "
         "full).",
         "Any rise of `failed` or `dropped`: as above. Clients never wait for exports.",
         lambda s: {

@@ -51,7 +51,7 @@ def read(decompressor: Decompressor, codec: int, data: bytes, bounds: PayloadLim
     return bytes(out), pieces.failure
 
 
-def skim(decompressor: Decompressor, codec: int, data: bytes, bounds: PayloadLimits) -> int:
+def largest_piece(decompressor: Decompressor, codec: int, data: bytes, bounds: PayloadLimits) -> int:
     """Read all pieces and return the size of the largest."""
     pieces = decompressor.open(Codec.SNAPPY if codec == XERIAL else Codec(codec), memoryview(data), bounds)
     largest = 0
@@ -69,7 +69,7 @@ def test_only_one_piece_of_a_large_payload_is_in_memory(name: str) -> None:
     decompressor = Decompressor()
     tracemalloc.start()
     try:
-        largest = skim(decompressor, CODECS[name], data, bounds_of())
+        largest = largest_piece(decompressor, CODECS[name], data, bounds_of())
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -110,7 +110,7 @@ NESTED_EMPTY_STREAMS = compress(XERIAL, b"") * 20_000
         ("lz4", EMPTY_BLOCKS),
     ],
 )
-def test_empty_members_and_frames_count(name: str, data: bytes) -> None:
+def test_empty_members_and_frames_count_against_the_decompression_budget(name: str, data: bytes) -> None:
     """Each takes a microsecond or so to open, for a few bytes sent."""
     with pytest.raises(OverLimit) as over:
         read(Decompressor(), CODECS[name], data, bounds_of(budget_bytes=4 * MIB))
@@ -164,7 +164,7 @@ def rss() -> int:
 
 
 @pytest.mark.parametrize("name", [*NAMES, "snappy"])
-def test_the_thread_gives_way_regularly_and_may_abandon(name: str) -> None:
+def test_decompression_yields_regularly_and_can_be_abandoned(name: str) -> None:
     called = 0
 
     def give_way() -> None:

@@ -40,7 +40,7 @@ def encrypted(own: Certificate, password: str) -> Path:
     return own.key
 
 
-def test_nothing_is_said_of_files_that_are_in_order(tmp_path: Path) -> None:
+def test_valid_certificates_have_no_flaws(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     own = authority.sign("own", expires=NOW + timedelta(days=400))
 
@@ -55,7 +55,9 @@ def test_nothing_is_said_of_files_that_are_in_order(tmp_path: Path) -> None:
         (29.5, Severity.WARNING, "expires in 29 days, on "),
     ],
 )
-def test_a_certificate_that_has_expired_or_soon_will(days: float, level: Severity, words: str, tmp_path: Path) -> None:
+def test_an_expired_or_soon_expiring_certificate_is_a_flaw(
+    days: float, level: Severity, words: str, tmp_path: Path
+) -> None:
     own = Authority(tmp_path).sign("own", expires=NOW + timedelta(days=days))
 
     ((found, said),) = flaws(ListenTls(**own.files))
@@ -64,7 +66,7 @@ def test_a_certificate_that_has_expired_or_soon_will(days: float, level: Severit
     assert said.startswith(f"listen.tls.certificate_file: {own.chain} {words}")
 
 
-def test_a_certificate_of_tomorrow(tmp_path: Path) -> None:
+def test_a_certificate_that_is_not_valid_yet_is_a_warning(tmp_path: Path) -> None:
     own = Authority(tmp_path).sign("own", expires=NOW + timedelta(days=400))
 
     ((level, said),) = flaws(ListenTls(**own.files), datetime(1990, 1, 1, tzinfo=UTC))
@@ -110,14 +112,14 @@ def test_a_file_that_cannot_be_used_is_named_with_its_key(
     assert str(raised.value) == expected
 
 
-def test_files_in_each_others_place(tmp_path: Path) -> None:
+def test_a_swapped_certificate_and_key_are_named(tmp_path: Path) -> None:
     own = Authority(tmp_path).sign("own")
     found = flaws(ListenTls(certificate_file=str(own.key), key_file=str(own.chain)))
 
     assert [said.rpartition("; ")[2] for _, said in found] == ["it contains a key", "it contains a certificate"]
 
 
-def test_a_key_of_another_certificate_and_a_chain_in_the_wrong_order(tmp_path: Path) -> None:
+def test_a_foreign_key_and_an_unordered_chain_are_errors(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     own, other = authority.sign("own"), authority.sign("other")
 
@@ -154,7 +156,7 @@ def test_an_encrypted_key_follows_the_file_of_its_password(tmp_path: Path) -> No
     assert str(first_error(files_for_clients(missing))).startswith("listen.tls.key_password_file: ")
 
 
-def test_authorities_are_looked_at_too(tmp_path: Path) -> None:
+def test_flaws_of_ca_files_are_reported(tmp_path: Path) -> None:
     file = tmp_path / "ca.pem"
     file.write_text("nothing")
     (flaw,) = flaws_of(files_for_brokers(UpstreamTls(ca_file=str(file))), NOW)
@@ -166,7 +168,7 @@ def test_authorities_are_looked_at_too(tmp_path: Path) -> None:
     assert [flaw.level for flaw in ended] == [Severity.WARNING]
 
 
-def test_days_left_for_a_metric(tmp_path: Path) -> None:
+def test_the_days_until_a_certificate_expires_are_returned(tmp_path: Path) -> None:
     own = Authority(tmp_path).sign("own", expires=NOW + timedelta(days=12))
     config = config_of(
         {
@@ -237,5 +239,5 @@ def test_a_certificate_for_a_week_expires_soon_in_its_last_fifth() -> None:
     begins = datetime(2030, 6, 1, tzinfo=UTC)
     week = Expiry("listen.tls.certificate_file", "own.crt", begins + timedelta(days=7), "CN=own", begins)
 
-    assert not week.is_near(begins + timedelta(days=5))  # cert-manager renews it after two thirds
-    assert week.is_near(begins + timedelta(days=6))
+    assert not week.expires_soon(begins + timedelta(days=5))  # cert-manager renews it after two thirds
+    assert week.expires_soon(begins + timedelta(days=6))

@@ -63,7 +63,7 @@ def handshake(server: ssl.SSLContext, client: ssl.SSLContext, name: str | None =
 
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion.TLSv1_1 is deprecated")
 @pytest.mark.parametrize("who_is_old", ["client", "broker"])
-def test_nobody_is_met_below_tls_1_2(who_is_old: str, tmp_path: Path) -> None:
+def test_handshakes_below_tls_1_2_are_rejected(who_is_old: str, tmp_path: Path) -> None:
     own = signed_by_itself(tmp_path, (NameOID.COMMON_NAME, "alice"))
     ends = {
         "broker": context_for_clients(ListenTls(**own.files), RequestedNames()).current(),
@@ -128,7 +128,7 @@ def test_several_attributes_of_one_part_are_joined_as_kafka_joins_them(tmp_path:
     assert principal_of(met) == f"User:{own.subject}"
 
 
-def test_a_certificates_names_are_the_common_and_the_alternative_ones(tmp_path: Path) -> None:
+def test_certificate_names_are_the_common_name_and_the_alternative_names(tmp_path: Path) -> None:
     also = (
         x509.DNSName("billing.example.com"),
         x509.RFC822Name("billing@example.com"),

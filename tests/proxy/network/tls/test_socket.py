@@ -13,15 +13,23 @@ from sluicegate.proxy.network.tls import handshake as tls_handshake
 from sluicegate.proxy.network.tls.socket import SocketTransport, TlsSocket, new_encrypted_buffer
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.pause_reason import PauseReason
-from tests.proxy.network.wires import Tls, Wire, contexts, framed, over_native_tls, over_tls, until
+from tests.proxy.network.wires import (
+    ConnectionWithPeer,
+    Tls,
+    contexts,
+    for_tls_sockets,
+    framed,
+    over_native_tls,
+    wait_until,
+)
 
 MUCH = 3 << 20
 A_TURN_OPENS = 128 * 1024
 THROUGH_TLS_AT_ONCE = 52 * 1024
 
 
-@over_tls
-async def test_nothing_is_lost_of_who_sends_much_and_closes_at_once(wire: Wire) -> None:
+@for_tls_sockets
+async def test_all_bytes_before_an_immediate_tls_close_are_delivered(wire: ConnectionWithPeer) -> None:
     data = framed(MUCH)
     wire.told.answer = lambda _data: hold_for_a_turn(wire)
 
@@ -32,13 +40,13 @@ async def test_nothing_is_lost_of_who_sends_much_and_closes_at_once(wire: Wire) 
     assert wire.told.received == data
 
 
-def hold_for_a_turn(wire: Wire) -> None:
+def hold_for_a_turn(wire: ConnectionWithPeer) -> None:
     wire.connection.pause(PauseReason.PEER_BACKPRESSURE)
     asyncio.get_running_loop().call_soon(wire.connection.resume, PauseReason.PEER_BACKPRESSURE)
 
 
-@over_tls
-async def test_buffered_bytes_are_delivered_before_the_end(wire: Wire) -> None:
+@for_tls_sockets
+async def test_buffered_bytes_are_delivered_before_the_end(wire: ConnectionWithPeer) -> None:
     wire.connection.pause(PauseReason.PEER_BACKPRESSURE)
     await wire.send(framed(5_000))
     wire.peer.shutdown(socket.SHUT_WR)
@@ -53,8 +61,8 @@ async def test_buffered_bytes_are_delivered_before_the_end(wire: Wire) -> None:
     assert "lost" not in wire.told.events
 
 
-@over_tls
-async def test_an_end_that_is_said_is_one_and_the_peer_can_still_be_answered(wire: Wire) -> None:
+@for_tls_sockets
+async def test_a_tls_close_alert_is_an_end_after_which_writing_still_works(wire: ConnectionWithPeer) -> None:
     assert isinstance(wire.speaks, Tls)
     encrypted = wire.speaks.encrypted(framed(100))
     with pytest.raises(ssl.SSLWantReadError):
@@ -69,8 +77,8 @@ async def test_an_end_that_is_said_is_one_and_the_peer_can_still_be_answered(wir
     assert wire.told.events == ["open", "eof"]
 
 
-@over_tls
-async def test_a_close_says_so_and_waits_for_the_peer_whom_nobody_hears(wire: Wire) -> None:
+@for_tls_sockets
+async def test_a_close_sends_a_tls_alert_and_discards_what_the_peer_still_sends(wire: ConnectionWithPeer) -> None:
     wire.connection.write(b"the last")
     wire.connection.close()
 
@@ -85,8 +93,8 @@ async def test_a_close_says_so_and_waits_for_the_peer_whom_nobody_hears(wire: Wi
     assert wire.told.received == b""
 
 
-@over_tls
-async def test_an_undecryptable_record_ends_the_connection_after_the_earlier_ones(wire: Wire) -> None:
+@for_tls_sockets
+async def test_an_undecryptable_record_ends_the_connection_after_the_earlier_ones(wire: ConnectionWithPeer) -> None:
     good, broken = wire.speaks.encrypted(framed(1_000)), bytearray(wire.speaks.encrypted(framed(1_000)))
     broken[-1] ^= 1
 
@@ -99,8 +107,8 @@ async def test_an_undecryptable_record_ends_the_connection_after_the_earlier_one
         await wire.read(1)
 
 
-@over_tls
-async def test_plaintext_after_the_handshake_ends_the_connection(wire: Wire) -> None:
+@for_tls_sockets
+async def test_plaintext_after_the_handshake_ends_the_connection(wire: ConnectionWithPeer) -> None:
     await wire.send_raw(framed(100))
 
     await wire.told.lost.wait()
@@ -108,20 +116,20 @@ async def test_plaintext_after_the_handshake_ends_the_connection(wire: Wire) -> 
     assert wire.told.received == b""
 
 
-@over_tls
-async def test_a_byte_at_a_time(wire: Wire) -> None:
+@for_tls_sockets
+async def test_tls_data_is_decrypted_when_it_arrives_byte_by_byte(wire: ConnectionWithPeer) -> None:
     data = framed(300)
 
     for byte in wire.speaks.encrypted(data):
         await wire.send_raw(bytes([byte]))
         await asyncio.sleep(0)
 
-    await until(lambda: len(wire.told.received) == len(data))
+    await wait_until(lambda: len(wire.told.received) == len(data))
     assert wire.told.received == data
 
 
 @over_native_tls
-async def test_no_more_is_opened_in_a_turn_than_others_can_wait_for(wire: Wire) -> None:
+async def test_the_bytes_decrypted_in_one_turn_are_bounded(wire: ConnectionWithPeer) -> None:
     handed: list[int] = []
     in_turn = 0
 
@@ -141,14 +149,14 @@ async def test_no_more_is_opened_in_a_turn_than_others_can_wait_for(wire: Wire) 
 
     await wire.send(data)
 
-    await until(lambda: len(wire.told.received) == MUCH)
-    await until(lambda: in_turn == 0)
+    await wait_until(lambda: len(wire.told.received) == MUCH)
+    await wait_until(lambda: in_turn == 0)
     assert sum(handed) == MUCH
     assert max(handed) <= A_TURN_OPENS
 
 
-@over_tls
-async def test_small_parts_leave_as_one_record(wire: Wire) -> None:
+@for_tls_sockets
+async def test_small_parts_are_sent_as_one_tls_record(wire: ConnectionWithPeer) -> None:
     wire.connection.write_parts([b"a", b"b" * 100, bytearray(b"c")])
 
     encrypted, opened = b"", b""
@@ -231,7 +239,7 @@ class Watched:
         self.most = max(self.most, self._incoming.pending)
 
 
-class Ends:
+class TlsConnectionPair:
     """A connection above TLS, and a socket below it."""
 
     def __init__(self) -> None:
@@ -255,7 +263,7 @@ async def test_little_goes_through_tls_at_once_because_its_buffers_never_shrink(
     ours, peer = socket.socketpair()
     ours.setblocking(False)
     peer.setblocking(False)
-    theirs, ends = Tls(), Ends()
+    theirs, ends = Tls(), TlsConnectionPair()
     with ours, peer:
         shaking = asyncio.create_task(tls_handshake.handshake_with_client(ours, contexts()[0]))
         await theirs.shake_hands(peer)

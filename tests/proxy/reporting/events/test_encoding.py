@@ -47,7 +47,7 @@ def test_readers_find_the_event_in_both_formats() -> None:
     assert "\n" not in ENCODINGS["cloudevents"](event).decode()
 
 
-def test_who_reads_a_file_of_both_formats(tmp_path: Path) -> None:
+def test_topic_violations_are_read_from_both_event_formats(tmp_path: Path) -> None:
     file = tmp_path / "violations.jsonl"
     file.write_bytes(b"".join(encode(rejected()) + b"\n" for encode in ENCODINGS.values()))
 

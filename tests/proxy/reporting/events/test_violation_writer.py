@@ -66,7 +66,7 @@ def batch(topic: str, partition: int) -> BatchOutcome:
     return BatchOutcome(topic, None, partition, 99, 500, Outcome.REJECTED, ErrorCode.INVALID_TIMESTAMP, basis=HELD_TO)
 
 
-def one(partition: int = 0, client_id: str = "c", topic: str = "t", bad: int = 1) -> Violation:
+def one_violation(partition: int = 0, client_id: str = "c", topic: str = "t", bad: int = 1) -> Violation:
     client = client_details(ClientIdentity("127.0.0.1:5", client_id))
     return violation(client, batch(topic, partition), Finding(Mode.REJECT, rejected(bad)), ORIGIN, max_records=10)
 
@@ -143,7 +143,7 @@ def test_an_event_has_client_verdict_and_reason() -> None:
 def test_an_event_names_the_owner_of_the_topic() -> None:
     owned = ValidationBasis(replace(HELD_TO.policy, owner=Owner(team="billing", contact="x" * 1000)), NOW)
 
-    assert event_of(one()._replace(basis=owned))["owner"] == {"team": "billing", "contact": cut("x" * 1000)}
+    assert event_of(one_violation()._replace(basis=owned))["owner"] == {"team": "billing", "contact": cut("x" * 1000)}
     assert event_of(REHEARSAL._replace(policy=owned.policy))["owner"]["team"] == "billing"
     assert event_of(REHEARSAL)["owner"] is None
 
@@ -172,7 +172,7 @@ def test_an_event_of_a_topic_without_an_owner_names_that_of_the_client(
     policy = rulebook_of(loaded(SMALLEST + CLIENT_OWNERS).config).of(topic)
     client = ClientDetails("127.0.0.1:5", client_id, None, None, principal, is_verified)
 
-    event = event_of(one()._replace(client=client, basis=ValidationBasis(policy, NOW)))
+    event = event_of(one_violation()._replace(client=client, basis=ValidationBasis(policy, NOW)))
 
     assert (None if event["owner"] is None else event["owner"]["team"]) == team
     of_client = event.get("client_owner", {}).get("team")
@@ -194,17 +194,17 @@ def test_an_event_of_a_topic_without_an_owner_names_that_of_the_client(
 )
 def test_record_contents_are_printable_text(part: Beginning | None, shown: object) -> None:
     bad = BadRecord(0, NOW, Reason.NULL_KEY, "text", contents=RecordSample(part, None))
-    kept = one()._replace(bad_records=(bad,))
+    kept = one_violation()._replace(bad_records=(bad,))
 
     sample = event_of(kept)["samples"][0]
 
     assert (sample["key"], sample["value"]) == (shown, None)
-    assert kept.size > one()._replace(bad_records=(BadRecord(0, NOW, Reason.NULL_KEY, "text"),)).size
+    assert kept.size > one_violation()._replace(bad_records=(BadRecord(0, NOW, Reason.NULL_KEY, "text"),)).size
 
 
 def test_the_document_names_every_field() -> None:
     text = (Path(__file__).parents[4] / "docs" / "violations.md").read_text()
-    event, tried = event_of(one()), event_of(REHEARSAL)
+    event, tried = event_of(one_violation()), event_of(REHEARSAL)
     assert all(f"`{name}`" in text for name in [*event, *event["samples"][0], *tried, *tried["rehearsed"][0]])
 
 
@@ -232,7 +232,7 @@ def test_any_text_of_a_client_becomes_one_small_ascii_line(tmp_path: Path) -> No
     sink = file_at(tmp_path / "v.jsonl", counters)
     texts = ["\ud800", "\udfff\ud800", "\x9b31m", "\u2028\u2029", "a\nb\r", "\x00\x1b", "x" * 1_000_000, "\U0001f600"]
     for partition, text in enumerate(texts):
-        sink.write(one(partition, client_id=text, topic=text))
+        sink.write(one_violation(partition, client_id=text, topic=text))
     sink.close()
 
     data = (tmp_path / "v.jsonl").read_bytes()
@@ -246,8 +246,8 @@ def test_any_text_of_a_client_becomes_one_small_ascii_line(tmp_path: Path) -> No
 def test_an_event_that_cannot_be_encoded_is_counted_and_the_next_ones_are_written(tmp_path: Path) -> None:
     counters = Counters()
     sink = file_at(tmp_path / "v.jsonl", counters)
-    sink.write(one(0)._replace(reason=None))
-    sink.write(one(1))
+    sink.write(one_violation(0)._replace(reason=None))
+    sink.write(one_violation(1))
     sink.close()
 
     assert partitions_in(tmp_path / "v.jsonl") == [1]
@@ -257,10 +257,10 @@ def test_an_event_that_cannot_be_encoded_is_counted_and_the_next_ones_are_writte
 def test_events_are_lines_of_a_file_that_may_be_moved_away(tmp_path: Path) -> None:
     path = tmp_path / "violations.jsonl"
     sink = file_at(path, Counters())
-    sink.write(one(1))
+    sink.write(one_violation(1))
     eventually(lambda: path.read_text().count("\n") == 1)
     path.rename(tmp_path / "old.jsonl")
-    sink.write(one(2))
+    sink.write(one_violation(2))
     sink.close()
 
     assert partitions_in(path) == [2]
@@ -271,7 +271,7 @@ def test_a_full_queue_drops_and_counts(tmp_path: Path) -> None:
     counters = Counters()
     sink = file_at(tmp_path / "v.jsonl", counters, queue_size=1)
     for _ in range(5000):
-        sink.write(one())
+        sink.write(one_violation())
     sink.close()
 
     assert len(partitions_in(tmp_path / "v.jsonl")) + counters.violation_events_dropped == 5000
@@ -283,7 +283,7 @@ def test_the_queue_is_bounded_in_bytes_too(tmp_path: Path) -> None:
     sink = file_at(tmp_path / "v.jsonl", counters, queue_size=1_000_000)
     with (tmp_path / "v.jsonl").open("rb") as other:
         flock(other, LOCK_EX)
-        large = one()._replace(message="m" * 4000)
+        large = one_violation()._replace(message="m" * 4000)
         for _ in range(5000):
             sink.write(large)
         flock(other, LOCK_UN)
@@ -301,14 +301,14 @@ def test_a_folder_that_is_gone_is_a_failing_destination_until_events_are_written
     file = file_at(path, counters, health=health)
     path.unlink()
     folder.rmdir()
-    file.write(one())
+    file.write(one_violation())
     eventually(lambda: bool(health.failing()), what="a failure")
     (found,) = health.failing().items()
     assert (found[0], found[1].reason) == (f"violations.file {path}", "No such file or directory")
 
     folder.mkdir()
     seconds += 10
-    file.write(one())
+    file.write(one_violation())
     eventually(lambda: health.failing() == {}, what="the end of the failure")
     file.close()
     assert counters.violation_events_failed == 1
@@ -323,10 +323,10 @@ def test_a_deleted_folder_loses_events_but_not_the_writer(tmp_path: Path) -> Non
     folder.rmdir()
     with capture_logs() as lines:
         for _ in range(20):
-            sink.write(one(1))
+            sink.write(one_violation(1))
         eventually(lambda: counters.violation_events_failed == 20)
     folder.mkdir()
-    sink.write(one(2))
+    sink.write(one_violation(2))
     sink.close()
 
     assert partitions_in(folder / "v.jsonl") == [2]
@@ -403,7 +403,7 @@ def test_a_partial_line_of_another_process_is_ended_first(tmp_path: Path) -> Non
     path = tmp_path / "v.jsonl"
     path.write_text('{"schema_version": 1, "ti')
     sink = file_at(path, Counters())
-    sink.write(one(1))
+    sink.write(one_violation(1))
     sink.close()
 
     piece, line = path.read_text().splitlines()
@@ -415,7 +415,7 @@ def test_a_full_file_is_renamed_and_replaces_the_previous_one(tmp_path: Path) ->
     path, before = tmp_path / "v.jsonl", tmp_path / "v.jsonl.1"
     sink = file_at(path, Counters(), max_file_bytes=2000)
     for n in range(100):
-        sink.write(one(n))
+        sink.write(one_violation(n))
     sink.close()
 
     kept = [*partitions_in(before), *partitions_in(path)]
@@ -443,7 +443,9 @@ def test_only_one_of_several_writers_renames_and_no_event_is_lost(
     monkeypatch.setattr("sluicegate.proxy.reporting.events.violation_writer._AT_THE_END_SECONDS", 60)
     several = [Counters() for _ in range(4)]
     sinks = [file_at(tmp_path / "v.jsonl", counters, max_file_bytes=20_000) for counters in several]
-    threads = [threading.Thread(target=lambda sink=sink: [sink.write(one(n)) for n in range(500)]) for sink in sinks]
+    threads = [
+        threading.Thread(target=lambda sink=sink: [sink.write(one_violation(n)) for n in range(500)]) for sink in sinks
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -465,7 +467,7 @@ def test_closing_waits_only_a_few_seconds_for_a_hanging_disk(tmp_path: Path) -> 
     counters = Counters()
     sink = file_at(path, counters)
     for n in range(3000):
-        sink.write(one(n))
+        sink.write(one_violation(n))
 
     begin = time.monotonic()
     sink.close()
@@ -487,10 +489,10 @@ def test_a_lock_held_by_another_program_loses_events_after_a_second_and_is_logge
     sink = file_at(path, counters)
     with path.open("rb") as stranger, capture_logs() as lines:
         flock(stranger, LOCK_EX)
-        sink.write(one(1))
+        sink.write(one_violation(1))
         eventually(lambda: counters.violation_events_failed == 1 and lines)
         flock(stranger, LOCK_UN)
-    sink.write(one(2))
+    sink.write(one_violation(2))
     sink.close()
 
     assert partitions_in(path) == [2]

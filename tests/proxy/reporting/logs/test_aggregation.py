@@ -10,9 +10,9 @@ from sluicegate.proxy.reporting.logs.aggregation import (
     MANY,
     MAX_KINDS,
     MAX_WIDE_KINDS,
+    AggregateKind,
     Aggregator,
     OnceAMinute,
-    Wider,
 )
 from tests.clock import Clock
 
@@ -26,7 +26,7 @@ class Lines:
     def __init__(self) -> None:
         self.written: list[Told] = []
         self.made = 0
-        self.of = Aggregator(INTERVAL, self._emit, lambda key: Wider(key[1], frozenset({"who"})))
+        self.of = Aggregator(INTERVAL, self._emit, lambda key: AggregateKind(key[1], frozenset({"who"})))
 
     def _emit(self, details: dict[str, Any], times: int, records: int) -> None:
         self.written.append((details["who"], details["topic"], times, records))
@@ -42,7 +42,7 @@ class Lines:
         return sum(times for _, _, times, _ in self.written)
 
 
-def test_the_first_is_written_at_once_the_others_counted() -> None:
+def test_the_first_line_is_written_at_once_and_repetitions_are_counted() -> None:
     lines = Lines()
     for second in range(30):
         lines.note("a", second, records=2)
@@ -55,7 +55,7 @@ def test_the_first_is_written_at_once_the_others_counted() -> None:
     assert lines.made == 2, "details are made once for each line"
 
 
-def test_kinds_are_apart() -> None:
+def test_lines_of_different_kinds_are_written_separately() -> None:
     lines = Lines()
     lines.note("a", 0)
     lines.note("b", 0)
@@ -63,7 +63,7 @@ def test_kinds_are_apart() -> None:
     assert [who for who, *_ in lines.written] == ["a", "b"]
 
 
-def test_after_a_quiet_interval_the_next_is_a_first_again() -> None:
+def test_a_line_after_a_quiet_interval_is_written_at_once() -> None:
     lines = Lines()
     lines.note("a", 0)
     lines.of.sweep(60)
@@ -72,7 +72,7 @@ def test_after_a_quiet_interval_the_next_is_a_first_again() -> None:
     assert lines.written == [("a", "t", 1, 1)] * 2
 
 
-def test_at_the_end_everything_is_written() -> None:
+def test_flush_writes_all_counted_lines() -> None:
     lines = Lines()
     lines.note("a", 0)
     lines.note("a", 1)

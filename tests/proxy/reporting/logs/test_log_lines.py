@@ -21,7 +21,7 @@ def as_json(line: dict[str, Any]) -> bytes:
     return json.dumps(line).encode() + b"\n"
 
 
-def lost(count: int) -> dict[str, Any]:
+def lost_lines_fields(count: int) -> dict[str, Any]:
     return {"lost": count}
 
 
@@ -86,7 +86,7 @@ def test_an_unread_pipe_blocks_no_caller_and_no_shutdown() -> None:
 
 def test_one_line_reports_the_lost_lines_when_the_pipe_is_read_again() -> None:
     reading, writing = os.pipe()
-    writer = LogWriter(writing, as_json, lost, max_lines=50)
+    writer = LogWriter(writing, as_json, lost_lines_fields, max_lines=50)
     for n in range(5000):
         writer.put({"n": n, "padding": "x" * 1000})
     eventually(lambda: writer.dropped > 0)
@@ -229,7 +229,7 @@ def test_a_line_that_cannot_be_rendered_is_counted_and_the_next_is_written() -> 
             raise UnicodeEncodeError("utf-8", "\ud800", 0, 1, "surrogates not allowed")
         return as_json(line)
 
-    writer = LogWriter(writing, render, lost)
+    writer = LogWriter(writing, render, lost_lines_fields)
     writer.put({"bad": 1})
     writer.put({"n": 1})
     writer.close(5)

@@ -48,7 +48,7 @@ def test_no_ready_process_is_not_ready() -> None:
     assert not total_of([]).ready
 
 
-def test_a_scrape_shows_them() -> None:
+def test_a_scrape_shows_the_counters() -> None:
     counters = Counters(
         produce_requests=7,
         unchecked_partitions=2,
@@ -105,20 +105,20 @@ def test_an_openmetrics_reader_takes_every_family() -> None:
 HOSTILE = 'a"b\\c\nd{e="f"} é☃'
 
 
-def nothing_read(_snapshot: Snapshot) -> float:
+def no_snapshot_value(_snapshot: Snapshot) -> float:
     return 0
 
 
 @pytest.mark.parametrize(
     ("family", "reading", "samples"),
     [
-        (gauge("now", "Now.", "Always.", nothing_read), 5, {("now",): 5}),
+        (gauge("now", "Now.", "Always.", no_snapshot_value), 5, {("now",): 5}),
         (
-            counter("some", "Some.", "Always.", nothing_read, ("error", "topic"), (("e", "t"),)),
+            counter("some", "Some.", "Always.", no_snapshot_value, ("error", "topic"), (("e", "t"),)),
             {(HOSTILE, "x"): 2.0**60},
             {("some_total", "e", "t"): 0, ("some_total", HOSTILE, "x"): 2.0**60},
         ),
-        (counter("none", "None.", "Always.", nothing_read, ("topic",)), {}, {}),
+        (counter("none", "None.", "Always.", no_snapshot_value, ("topic",)), {}, {}),
     ],
 )
 def test_both_formats_have_every_label_and_value(
@@ -139,7 +139,7 @@ def test_a_histogram_has_a_cumulative_bucket_for_each_bound_and_no_other_series(
     taken = DurationsBy()
     for seconds in (0.001, 0.3, 40.0):
         taken.add("Produce", seconds)
-    family = histogram("wait_seconds", "How long.", "Always.", nothing_read, ("api",))
+    family = histogram("wait_seconds", "How long.", "Always.", no_snapshot_value, ("api",))
 
     text = generate_latest(MetricsCollector(lambda: [shown(family, taken)])).decode()
 

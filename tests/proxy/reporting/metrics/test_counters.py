@@ -34,7 +34,7 @@ def test_a_sample_for_sixteen_counts_as_sixteen_equal_ones() -> None:
     assert abs(once.seconds - each.seconds) < 1e-12
 
 
-def test_several_processes_make_one() -> None:
+def test_durations_of_several_processes_are_added() -> None:
     one, two = DurationsBy(), DurationsBy()
     one.add("Produce", 0.001)
     two.add("Produce", 3.0)

@@ -11,7 +11,7 @@ _MOST = 6
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 30)), max_size=200))
-def test_places_are_bounded_and_shared_out(named: list[tuple[str, int]]) -> None:
+def test_label_slots_are_bounded_and_shared_fairly(named: list[tuple[str, int]]) -> None:
     replaced: list[str] = []
     places: FairLabelSlots[str] = FairLabelSlots(_MOST, replaced.append)
     wanted: dict[str, set[str]] = {}

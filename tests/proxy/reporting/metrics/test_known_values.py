@@ -35,8 +35,8 @@ from sluicegate.proxy.session.request_clock import RequestClock
 from sluicegate.proxy.status.status import Status
 from tests.bounds.frames import produce
 from tests.broker.certificates import Authority
-from tests.proxy.session.playbook import NOW, Outlet, Playbook, arrive
-from tests.proxy.session.quotas.test_metering import Play
+from tests.proxy.session.playbook import NOW, Outlet, Playbook, deliver_from_peer
+from tests.proxy.session.quotas.test_metering import QuotaPlay
 from tests.wire.batches import Rec, batch
 
 HOUR = 3_600_000
@@ -115,7 +115,7 @@ async def budget(name: str, _folder: Path) -> tuple[float, float, float]:
 
 async def throttled(name: str, _folder: Path) -> tuple[float, float, float]:
     """A second request at once, of one a second."""
-    play = Play(False, {"name": "slow", "client_id": "*", "requests_per_second": 1})
+    play = QuotaPlay(False, {"name": "slow", "client_id": "*", "requests_per_second": 1})
     for _ in range(2):
         play.says(produce(9, {b"orders": [(0, batch([Rec(NOW)]))]}))
     return counted(name, play.playbook.parts.observer.counted()), 0.9, 2.1
@@ -188,7 +188,7 @@ def test_no_label_that_clients_choose_has_more_values_than_its_bound() -> None:
             own = topics[client::clients]
             for data in batches:
                 request = produce(9, {topic.encode(): [(0, data)] for topic in own}, client_id=b"client-%d" % client)
-                arrive(session.client, outlet, request)
+                deliver_from_peer(session.client, outlet, request)
                 play.loop.turns()
                 if not session.broker.is_open:
                     session.broker.connection_made(Outlet(session.broker))

@@ -19,11 +19,11 @@ REJECTED, REJECTED_RECORDS = "sluicegate_rejected_batches", "sluicegate_rejected
 FAR_AHEAD = "sluicegate_far_ahead_batches"
 
 
-def everything(_: str) -> bool:
+def every_topic_known(_: str) -> bool:
     return True
 
 
-def nothing(_: str) -> bool:
+def no_topic_known(_: str) -> bool:
     return False
 
 
@@ -50,7 +50,7 @@ def test_names_known_from_clients_only_count_as_other() -> None:
 
 def test_a_topic_of_a_new_configuration_gets_a_label_and_keeps_it() -> None:
     counters = Counters()
-    labels = TopicLabels(counters, nothing, ["before"])
+    labels = TopicLabels(counters, no_topic_known, ["before"])
     for names in (["before"], ["orders"], []):
         labels.configure(names)
         for topic in ("before", "orders", "late"):
@@ -72,7 +72,7 @@ def test_a_topic_known_from_a_broker_gets_a_label() -> None:
 
 def test_the_topic_counted_longest_ago_gives_up_its_label_and_no_sum_falls() -> None:
     counters = Counters()
-    labels = TopicLabels(counters, everything, [], max_topics=2)
+    labels = TopicLabels(counters, every_topic_known, [], max_topics=2)
     sums = []
     for topic in ("a", "b", "a", "c", "d", "a", "b"):
         labels.count(BatchEvent.REJECTED, topic, "c", "X", 3)
@@ -101,7 +101,7 @@ def test_the_topic_counted_longest_ago_gives_up_its_label_and_no_sum_falls() -> 
 
 def test_there_are_never_more_labels_than_500() -> None:
     counters = Counters()
-    labels = TopicLabels(counters, everything, [])
+    labels = TopicLabels(counters, every_topic_known, [])
     for i in range(5000):
         labels.count(BatchEvent.REJECTED, f"topic-{i}", "c", "X", 1)
 
@@ -112,7 +112,7 @@ def test_there_are_never_more_labels_than_500() -> None:
 
 def test_a_client_with_twenty_thousand_topics_takes_no_place_of_another() -> None:
     counters = Counters()
-    labels = TopicLabels(counters, everything, [])
+    labels = TopicLabels(counters, every_topic_known, [])
     sums = []
     for i in range(20_000):
         labels.count(BatchEvent.REJECTED, f"flood-{i}", "10.0.0.1", "X", 1)
@@ -129,7 +129,7 @@ def test_a_client_with_twenty_thousand_topics_takes_no_place_of_another() -> Non
 
 def test_every_client_gets_its_share_when_all_have_many() -> None:
     counters = Counters()
-    labels = TopicLabels(counters, everything, [])
+    labels = TopicLabels(counters, every_topic_known, [])
     for i in range(3000):
         for owner in range(5):
             labels.count(BatchEvent.REJECTED, f"topic-{owner}-{i}", f"10.0.0.{owner}", "X", 1)
@@ -140,7 +140,7 @@ def test_every_client_gets_its_share_when_all_have_many() -> None:
 
 def test_a_topic_that_a_flood_used_first_belongs_to_its_producer() -> None:
     counters = Counters()
-    labels = TopicLabels(counters, everything, [])
+    labels = TopicLabels(counters, every_topic_known, [])
     labels.count(BatchEvent.REJECTED, "payments", "10.0.0.1", "X", 1)
     for i in range(MAX_TOPICS - 1):
         labels.count(BatchEvent.REJECTED, f"flood-{i}", "10.0.0.1", "X", 1)
@@ -153,7 +153,7 @@ def test_a_topic_that_a_flood_used_first_belongs_to_its_producer() -> None:
 
 def test_a_copy_for_another_thread_shares_no_counter() -> None:
     counters = Counters(produce_requests=3)
-    labels = TopicLabels(counters, everything, [])
+    labels = TopicLabels(counters, every_topic_known, [])
     labels.count(BatchEvent.REJECTED, "t", "c", "X", 1)
     copy = labels.counted()
     labels.count(BatchEvent.REJECTED, "t", "c", "X", 1)
@@ -164,7 +164,7 @@ def test_a_copy_for_another_thread_shares_no_counter() -> None:
 def test_workers_share_the_labels_and_their_sums_add_up() -> None:
     several = [Counters() for _ in range(4)]
     for number, counters in enumerate(several):
-        labels = TopicLabels(counters, everything, [], topics_of_one(4))
+        labels = TopicLabels(counters, every_topic_known, [], topics_of_one(4))
         for i in range(1000):
             labels.count(BatchEvent.REJECTED, f"topic-{number}-{i}", "c", "X", 1)
 

@@ -107,7 +107,7 @@ def test_rules_without_a_place_count_together() -> None:
     assert counters.rule_batches == {("r0", "rejected"): 1, ("r1", "rejected"): 1, ("other", "rejected"): 8}
 
 
-def test_events_name_the_rule_and_its_words() -> None:
+def test_events_have_the_violated_rule_and_its_diagnosis() -> None:
     who = ClientDetails("a:1", "app", None, None, None)
     basis = ValidationBasis(TopicPolicy(), 1_800_000_000_000)
     batch = BatchOutcome("t", None, 0, 9, 500, Outcome.REJECTED, BROKEN.code, basis=basis)

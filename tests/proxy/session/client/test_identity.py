@@ -48,7 +48,7 @@ class SaslExchange:
 
 
 @pytest.mark.parametrize("version", SASL_AUTHENTICATE_REQUEST.versions)
-def test_plain_is_complete_with_the_first_answer(version: int) -> None:
+def test_a_plain_login_is_complete_with_the_first_response(version: int) -> None:
     exchange = SaslExchange("PLAIN")
     login = exchange.send(PLAIN_ALICE, version)
     assert exchange.known == (None, False)
@@ -69,7 +69,7 @@ def test_scram_is_complete_with_the_servers_signature_only() -> None:
     assert exchange.known == ("User:alice", True)
 
 
-def test_oauthbearer_says_no_in_an_answer_without_an_error_first() -> None:
+def test_an_oauthbearer_rejection_without_an_error_code_is_recognized() -> None:
     token = b"n,,\x01auth=Bearer a.eyJzdWIiOiAic3ZjIn0.c\x01\x01"
     exchange = SaslExchange("OAUTHBEARER")
     exchange.respond(exchange.send(token), b'{"status":"invalid_token"}')
@@ -94,7 +94,7 @@ def test_after_a_rejected_token_the_next_one_names_the_client_without_another_ha
     assert exchange.known == ("User:etl", True)
 
 
-def test_each_answer_is_about_its_own_token_though_both_were_sent_before() -> None:
+def test_pipelined_logins_are_matched_with_their_own_responses() -> None:
     exchange = SaslExchange("OAUTHBEARER")
     rejected, accepted = exchange.send(BEARER_MIRROR), exchange.send(BEARER_ETL)
 
@@ -112,7 +112,7 @@ def test_each_answer_is_about_its_own_token_though_both_were_sent_before() -> No
         ("SCRAM-SHA-256", b"n,,n=mirror,r=x", [(SCRAM_FIRST, SERVER_FIRST), (SCRAM_FINAL, SERVER_FINAL)], "User:alice"),
     ],
 )
-def test_a_name_that_was_rejected_with_an_error_is_not_the_next_ones(
+def test_a_rejected_name_is_not_used_for_the_next_login(
     mechanism: str, rejected: bytes, tokens: list[tuple[bytes, bytes]], principal: str
 ) -> None:
     exchange = SaslExchange(mechanism)
@@ -124,7 +124,7 @@ def test_a_name_that_was_rejected_with_an_error_is_not_the_next_ones(
     assert exchange.known == (principal, True)
 
 
-def test_a_login_that_names_nobody_does_not_leave_the_one_before() -> None:
+def test_an_unnamed_login_replaces_the_previous_principal() -> None:
     exchange = SaslExchange("PLAIN")
     exchange.respond(exchange.send(PLAIN_BOB), b"")
     exchange.handshake("OAUTHBEARER")
@@ -139,7 +139,7 @@ def test_a_login_that_names_nobody_does_not_leave_the_one_before() -> None:
     ("mechanism", "token"),
     [("GSSAPI", b"\x60\x82"), ("AWS_MSK_IAM", b"{}"), ("OAUTHBEARER", b"n,,\x01auth=Bearer opaque\x01\x01")],
 )
-def test_a_login_that_names_nobody_takes_the_certificates_principal_away(mechanism: str, token: bytes) -> None:
+def test_an_unnamed_login_replaces_the_certificates_principal(mechanism: str, token: bytes) -> None:
     """A broker with SASL_SSL and client certificates authorizes the login's principal, not the certificate's."""
     exchange = SaslExchange(mechanism, principal="User:CN=etl")
 
@@ -163,7 +163,7 @@ def test_a_login_that_names_nobody_takes_the_certificates_principal_away(mechani
         ),
     ],
 )
-def test_a_principal_that_is_not_declared_is_shown_and_relied_upon_by_nothing(
+def test_an_undeclared_principal_is_shown_and_used_by_no_policy(
     mechanism: str, messages: list[tuple[bytes, bytes]], shown: str, doubt: UnverifiedReason
 ) -> None:
     exchange = SaslExchange(mechanism, sources=UNDECLARED)
@@ -177,7 +177,7 @@ def test_a_principal_that_is_not_declared_is_shown_and_relied_upon_by_nothing(
     assert (client.principal, client.is_unverified) == (None, True)
 
 
-def test_after_an_unverified_login_a_verified_one_counts() -> None:
+def test_a_verified_login_replaces_an_unverified_one() -> None:
     exchange = SaslExchange("GSSAPI")
     exchange.respond(exchange.send(b"\x60\x82"), b"token")
     exchange.handshake("PLAIN")
@@ -188,7 +188,7 @@ def test_after_an_unverified_login_a_verified_one_counts() -> None:
     assert not exchange.identity.for_rules().is_unverified
 
 
-def test_a_rejection_names_whom_it_rejected_and_leaves_the_client_nobody() -> None:
+def test_a_rejected_login_is_reported_with_its_name_and_gives_no_principal() -> None:
     exchange = SaslExchange("PLAIN")
 
     failure = exchange.respond(exchange.send(PLAIN_ALICE), b"", error=58)
@@ -197,7 +197,7 @@ def test_a_rejection_names_whom_it_rejected_and_leaves_the_client_nobody() -> No
     assert exchange.known == (None, False)
 
 
-def test_a_name_sent_behind_a_good_login_before_its_answer_is_not_confirmed_by_it() -> None:
+def test_a_pipelined_login_is_not_confirmed_by_the_response_to_an_earlier_one() -> None:
     exchange = SaslExchange("PLAIN")
     good = exchange.send(PLAIN_BOB)
     exchange.send(PLAIN_ALICE)
@@ -209,7 +209,7 @@ def test_a_name_sent_behind_a_good_login_before_its_answer_is_not_confirmed_by_i
     assert exchange.known == ("User:bob", True)
 
 
-def test_a_client_that_logs_in_again_stays_who_it_was_until_the_next_yes() -> None:
+def test_a_client_keeps_its_principal_until_a_reauthentication_is_accepted() -> None:
     exchange = SaslExchange("PLAIN")
     exchange.respond(exchange.send(PLAIN_BOB), b"")
     exchange.handshake("SCRAM-SHA-512")
@@ -221,7 +221,7 @@ def test_a_client_that_logs_in_again_stays_who_it_was_until_the_next_yes() -> No
     assert exchange.known == ("User:alice", True)
 
 
-def test_raw_tokens_name_nobody_until_they_are_answered() -> None:
+def test_raw_tokens_give_no_principal_before_their_response() -> None:
     exchange = SaslExchange("PLAIN", version=0)
     assert exchange.tracker.stage is SaslStage.RAW_TOKENS
     login = exchange.tracker.on_token(PLAIN_ALICE)
@@ -234,7 +234,7 @@ def test_raw_tokens_name_nobody_until_they_are_answered() -> None:
     assert exchange.known == ("User:alice", True)
 
 
-def test_raw_scram() -> None:
+def test_a_raw_scram_login_is_known_after_the_last_response() -> None:
     exchange = SaslExchange("SCRAM-SHA-256", version=0)
     exchange.tracker.on_token_accepted(exchange.tracker.on_token(SCRAM_FIRST), SERVER_FIRST)
     assert exchange.known == (None, False)
@@ -244,7 +244,7 @@ def test_raw_scram() -> None:
     assert exchange.known == ("User:alice", True)
 
 
-def test_requests_without_a_login_are_nobodys() -> None:
+def test_a_client_without_a_login_is_not_logged_in() -> None:
     watch = SaslTracker(ClientIdentity("peer"), DECLARED)
 
     assert not watch.has_begun

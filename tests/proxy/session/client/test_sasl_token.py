@@ -61,7 +61,9 @@ def bearer(token: bytes) -> bytes:
         (None, b"\0alice\0secret", None),
     ],
 )
-def test_principals(mechanism: str | None, token: bytes, principal: str | None) -> None:
+def test_the_first_token_of_a_login_gives_its_principal(
+    mechanism: str | None, token: bytes, principal: str | None
+) -> None:
     claimed = principal_in(mechanism, token, DECLARED)
 
     assert claimed == (UNNAMED if principal is None else (principal, None))

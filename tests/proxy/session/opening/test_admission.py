@@ -92,7 +92,7 @@ def test_a_list_without_certificates_is_a_mistake() -> None:
         )
 
 
-def test_a_pattern_that_backtracks_elsewhere_takes_no_time() -> None:
+def test_a_backtracking_name_pattern_is_matched_in_linear_time() -> None:
     allowed = AllowedNames(["/(a*)*b/", "*a*a*a*a*a*b"])
     began = perf_counter()
 

@@ -15,7 +15,7 @@ def greeting(correlation_id: int) -> bytes:
     return build_request_header(ApiKey.API_VERSIONS, 0, correlation_id, "anybody", 1)[:HEAD_BYTES]
 
 
-def test_its_own_first_question_wherever_it_comes_from() -> None:
+def test_the_proxys_own_first_request_is_recognized() -> None:
     loop_detection = LoopDetection(MARK)
 
     with pytest.raises(UpstreamIsThisProxy, match="bootstrap"):
@@ -25,7 +25,7 @@ def test_its_own_first_question_wherever_it_comes_from() -> None:
 
 
 @pytest.mark.parametrize("peer", ["10.0.0.1:40000", "::ffff:10.0.0.1:40000"])
-def test_a_connection_of_its_own_while_there_is_one(peer: str) -> None:
+def test_the_proxys_own_connection_is_recognized_while_it_is_open(peer: str) -> None:
     loop_detection = LoopDetection(MARK)
     loop_detection.made(("10.0.0.1:40000", OURS))
 
@@ -46,5 +46,5 @@ def test_accepts_connections_of_other_peers() -> None:
     assert loop_detection.listener is None
 
 
-def test_marks_differ() -> None:
+def test_loop_detection_marks_are_unique() -> None:
     assert new_mark() != new_mark()

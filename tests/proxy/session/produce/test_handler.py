@@ -202,7 +202,7 @@ def test_a_good_batch_without_a_response_is_unknown() -> None:
     assert script.validations.outcomes == [Outcome.UNKNOWN]
 
 
-def test_nothing_awaits_a_response_with_acks_0() -> None:
+def test_a_request_with_acks_0_awaits_no_response() -> None:
     script = Script()
     steps = script.handle(produce(9, {b"t": [(0, GOOD)]}, acks=0))
 
@@ -213,7 +213,7 @@ def test_nothing_awaits_a_response_with_acks_0() -> None:
     assert script.validations.outcomes == [Outcome.UNKNOWN]
 
 
-def test_topics_without_a_name_are_resolved_first() -> None:
+def test_topic_ids_are_resolved_before_validation() -> None:
     script = Script()
     steps = script.handle(produce(13, {ID: [(0, GOOD)]}), 13)
 
@@ -227,7 +227,7 @@ def test_topics_without_a_name_are_resolved_first() -> None:
     assert isinstance(next(again), Validate)
 
 
-def test_the_settings_of_its_topics_are_waited_for() -> None:
+def test_validation_waits_for_the_settings_of_its_topics() -> None:
     script = Script(settings=object())
     steps = script.handle(produce(9, {b"t": [(0, GOOD)], b"u": [(0, GOOD)]}))
 
@@ -235,7 +235,7 @@ def test_the_settings_of_its_topics_are_waited_for() -> None:
     assert isinstance(steps.send(None), Validate)
 
 
-def test_nothing_is_taken_before_its_turn_under_a_quota() -> None:
+def test_a_request_waits_for_its_quota_turn_before_it_is_metered() -> None:
     script, sized = Script(), produce(9, {b"t": [(0, GOOD)]})
     steps = script.handle(sized, of_client=QuotaDecision.WAIT)
 
@@ -255,7 +255,7 @@ def test_a_client_without_room_under_its_quota_is_disconnected_in_its_turn() -> 
 
 
 @pytest.mark.parametrize("decision", QuotaDecision)
-def test_topics_that_owe_something_under_a_quota_come_before_validation(decision: QuotaDecision) -> None:
+def test_a_topic_quota_wait_precedes_validation(decision: QuotaDecision) -> None:
     script, sized = Script(has_topic_quotas=True), produce(9, {b"t": [(0, GOOD)]})
     shares: Any = (("a share", 100),)
     script.meter.shares, script.meter.decision = shares, decision
@@ -275,7 +275,7 @@ def test_topics_that_owe_something_under_a_quota_come_before_validation(decision
     assert script.meter.taken_of_topics == [shares]
 
 
-def test_it_is_validated_again_when_earlier_requests_have_their_responses() -> None:
+def test_a_fix_that_needs_earlier_responses_is_validated_again() -> None:
     script = Script()
     steps = script.handle(produce(9, {b"t": [(0, GOOD)]}))
 
@@ -286,7 +286,7 @@ def test_it_is_validated_again_when_earlier_requests_have_their_responses() -> N
     assert isinstance(steps.send(script.validated(validate)), ForwardAsItCame)
 
 
-def test_an_error_of_our_own_ends_it() -> None:
+def test_an_internal_error_ends_the_request() -> None:
     script = Script()
     steps = script.handle(produce(9, {b"t": [(0, GOOD)]}))
     next(steps)
@@ -297,7 +297,7 @@ def test_an_error_of_our_own_ends_it() -> None:
     assert script.reported == []
 
 
-def test_an_error_of_our_own_lets_it_pass_where_the_operator_wants_that() -> None:
+def test_an_internal_error_forwards_the_request_if_configured() -> None:
     script, error = Script(on_internal_error=OnInternalError.FORWARD), ValueError("a bug")
     sized = produce(9, {b"t": [(0, GOOD)]})
     steps = script.handle(sized)
@@ -313,7 +313,7 @@ def test_an_error_of_our_own_lets_it_pass_where_the_operator_wants_that() -> Non
 
 
 @pytest.mark.parametrize("word", OnInternalError)
-def test_an_error_of_the_client_lets_nothing_pass(word: OnInternalError) -> None:
+def test_a_malformed_request_is_never_forwarded(word: OnInternalError) -> None:
     script = Script(on_internal_error=word)
     steps = script.handle(produce(9, {b"t": [(0, GOOD)]}))
     next(steps)
@@ -327,7 +327,7 @@ def test_a_malformed_request_yields_nothing() -> None:
         next(Script().handle(produce(9, {b"t": [(0, GOOD)]})[:40]))
 
 
-def test_a_validation_that_nobody_wants_any_more_ends_it() -> None:
+def test_an_abandoned_validation_ends_the_request() -> None:
     script = Script()
     steps = script.handle(produce(9, {b"t": [(0, GOOD)]}))
     next(steps)
@@ -352,7 +352,7 @@ def test_a_rejected_batch_is_forwarded_as_a_stand_in_and_its_verdict_merged() ->
     assert script.shared.names.is_known("t")
 
 
-def test_a_recent_complaint_of_the_broker_is_reused() -> None:
+def test_a_recent_broker_error_is_reused_without_forwarding() -> None:
     script, sized = Script(), produce(9, {b"t": [(0, DAMAGED)]})
     steps = script.handle(sized)
     forward: Any = steps.send(script.validated(next(steps)))
@@ -367,7 +367,7 @@ def test_a_recent_complaint_of_the_broker_is_reused() -> None:
     assert ended(again)
 
 
-def test_a_rejection_that_acks_0_gets_no_response_for_closes_the_connection() -> None:
+def test_a_rejection_with_acks_0_closes_the_connection() -> None:
     script = Script()
     steps = script.handle(produce(9, {b"t": [(0, DAMAGED)]}, acks=0))
 
@@ -387,7 +387,7 @@ def _quarantined(script: Script, letters: DeadLetters = _LETTERS) -> tuple[Steps
     return steps, steps.send(script.validated(next(steps), [letters]))
 
 
-def test_bad_records_are_stored_after_the_brokers_word_and_before_the_rejection() -> None:
+def test_bad_records_are_stored_between_the_brokers_response_and_the_rejection() -> None:
     script = Script()
     steps, ask = _quarantined(script)
 
@@ -402,7 +402,7 @@ def test_bad_records_are_stored_after_the_brokers_word_and_before_the_rejection(
     assert script.validations.not_kept == []
 
 
-def test_nothing_is_stored_where_the_broker_has_a_reason_of_its_own() -> None:
+def test_bad_records_are_not_stored_if_the_broker_rejects_the_partition() -> None:
     script = Script()
     steps, ask = _quarantined(script)
 

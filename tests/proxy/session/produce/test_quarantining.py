@@ -35,7 +35,7 @@ topics: [{match: q, quarantine: dead}, {match: c, quarantine: dead, mode: observ
 BAD = batch([Rec(5, b"k", b"bad", [(b"h", b"1")]), Rec(NOW, b"k", b"good")])
 
 
-class Sink:
+class RecordingSink:
     """Records the bad records to store, and reports the outcome that the test has set."""
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class Quarantined(Playbook):
     def __init__(self, monkeypatch: pytest.MonkeyPatch, room_bytes: int = 1 << 20) -> None:
         self.room = QuarantineMemory(room_bytes)
         monkeypatch.setattr(sluicegate.proxy.server.assembly, "QuarantineMemory", lambda _: self.room)
-        self.sink: Any = Sink()
+        self.sink: Any = RecordingSink()
         self.now_ms = NOW
         super().__init__(
             change=lambda dependencies: with_produce(dependencies, dead_letters=self.sink, now_ms=lambda: self.now_ms)
@@ -146,7 +146,9 @@ def test_a_batch_whose_bad_records_cannot_be_stored_is_to_be_retried(monkeypatch
 
 
 @pytest.mark.parametrize("code", [FORBIDDEN, UNKNOWN])
-def test_the_brokers_own_reason_goes_first_and_nothing_is_kept(code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_brokers_own_error_precedes_quarantine_and_nothing_is_stored(
+    code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     script = Quarantined(monkeypatch)
 
     script.send(topic_data("q", (0, BAD)))
@@ -159,7 +161,7 @@ def test_the_brokers_own_reason_goes_first_and_nothing_is_kept(code: int, monkey
     assert script.sink.letters == []
 
 
-def test_where_the_brokers_reason_goes_away_in_between_the_batch_is_to_be_sent_again(
+def test_a_batch_is_retriable_if_the_brokers_error_disappears_meanwhile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Otherwise it would be rejected finally without storing its bad records."""
@@ -175,7 +177,7 @@ def test_where_the_brokers_reason_goes_away_in_between_the_batch_is_to_be_sent_a
 
 
 @pytest.mark.parametrize("version", [3, 4])
-def test_nothing_of_a_request_is_stored_by_the_question(version: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_check_at_the_broker_stores_no_record(version: int, monkeypatch: pytest.MonkeyPatch) -> None:
     good = batch([Rec(NOW)])
     script = Quarantined(monkeypatch)
 
@@ -192,7 +194,7 @@ def test_nothing_of_a_request_is_stored_by_the_question(version: int, monkeypatc
     assert {name: entry["error_code"] for name, entry in answer.items()} == {"g": 0, "q": REJECTED}
 
 
-def test_for_a_second_the_broker_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_broker_is_checked_at_most_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     script = Quarantined(monkeypatch)
 
     for count in (1, 2, 3):
@@ -210,7 +212,9 @@ def test_for_a_second_the_broker_is_not_asked_again(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("version", [3, 9])
-def test_without_answers_the_question_asks_for_one(version: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_check_at_the_broker_requests_a_response_despite_acks_0(
+    version: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     script = Quarantined(monkeypatch)
 
     script.send(topic_data("q", (0, BAD)), acks=0, version=version)
@@ -225,7 +229,7 @@ def test_without_answers_the_question_asks_for_one(version: int, monkeypatch: py
     assert script.parts.counters.acks_0_closed == 1
 
 
-def test_more_than_there_is_room_for_is_to_be_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bad_records_beyond_the_quarantine_memory_are_retriable(monkeypatch: pytest.MonkeyPatch) -> None:
     script = Quarantined(monkeypatch, room_bytes=1000)
 
     script.send(topic_data("q", (0, BAD)))
@@ -258,7 +262,7 @@ def test_bad_records_that_just_fit_the_memory_are_stored(
     assert script.parts.counters.limits_reached == beyond
 
 
-def test_a_client_whose_records_are_quarantined_waits_for_that_and_nothing_else(
+def test_a_client_is_paused_only_while_its_records_are_quarantined(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     script = Quarantined(monkeypatch)

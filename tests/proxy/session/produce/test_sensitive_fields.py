@@ -35,7 +35,7 @@ def send(play: Playbook, client: str) -> None:
 
 
 @pytest.mark.parametrize("client", ["mirror", "other"])
-def test_it_is_masked_for_every_client(client: str) -> None:
+def test_sensitive_fields_are_masked_for_exempt_clients_too(client: str) -> None:
     play = play_of()
 
     send(play, client)

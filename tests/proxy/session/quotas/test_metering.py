@@ -30,7 +30,7 @@ def _with_time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sluicegate.proxy.scheduling.scheduler, "_LOOP_REQUEST_SECONDS", 60.0)
 
 
-class Play:
+class QuotaPlay:
     """A session under quotas, whose broker responds at once."""
 
     def __init__(self, has_fast_path: bool, *quotas: dict[str, object]) -> None:
@@ -89,7 +89,7 @@ def _throttle_ms(answer: bytes, version: int) -> int:
 @pytest.mark.parametrize("has_fast_path", _LANES)
 @pytest.mark.parametrize("version", range(3, 14))
 def test_a_client_over_its_quota_is_told_the_throttle_time_and_paused(version: int, has_fast_path: bool) -> None:
-    play = Play(has_fast_path, _ONE_A_SECOND)
+    play = QuotaPlay(has_fast_path, _ONE_A_SECOND)
     (first,) = play.says(_good(version, 1))
     (second,) = play.says(_good(version, 2))
 
@@ -107,9 +107,9 @@ def test_a_client_over_its_quota_is_told_the_throttle_time_and_paused(version: i
     assert (counted.throttled["slow"], counted.throttled_ms["slow"]) == (2, 2000)
 
 
-def test_bytes_are_counted_with_their_frames() -> None:
+def test_quotas_count_bytes_including_the_frame_size() -> None:
     frame = _good(9, 1, size=5000)
-    play = Play(HAS_FAST_PATH, {"name": "wide", "client_id": "etl", "bytes_per_second": 2 * len(frame)})
+    play = QuotaPlay(HAS_FAST_PATH, {"name": "wide", "client_id": "etl", "bytes_per_second": 2 * len(frame)})
 
     told = [_throttle_ms(play.says(_good(9, number, size=5000))[0], 9) for number in (1, 2, 3)]
 
@@ -118,7 +118,7 @@ def test_bytes_are_counted_with_their_frames() -> None:
 
 @pytest.mark.skipif(not HAS_FAST_PATH, reason="there is no fast path: it was not compiled")
 def test_requests_forwarded_together_are_charged_together() -> None:
-    play = Play(True, _ONE_A_SECOND)
+    play = QuotaPlay(True, _ONE_A_SECOND)
     play.says(_good(9, 1))
 
     answers = play.says(b"".join(_good(9, number) for number in (2, 3, 4, 5)))
@@ -129,9 +129,9 @@ def test_requests_forwarded_together_are_charged_together() -> None:
 
 
 @pytest.mark.parametrize("has_fast_path", _LANES)
-def test_no_answer_but_that_of_a_producer_is_touched(has_fast_path: bool) -> None:
+def test_only_produce_responses_get_a_throttle_time(has_fast_path: bool) -> None:
     fetch = request(1, 11, b"\xff" * 4 + bytes(34), 7)
-    free, bound = Play(has_fast_path), Play(has_fast_path, _ONE_A_SECOND)
+    free, bound = QuotaPlay(has_fast_path), QuotaPlay(has_fast_path, _ONE_A_SECOND)
     for play in (free, bound):
         play.says(_good(9, 1))
 
@@ -142,8 +142,8 @@ def test_no_answer_but_that_of_a_producer_is_touched(has_fast_path: bool) -> Non
 
 
 @pytest.mark.parametrize("has_fast_path", _LANES)
-def test_rejections_tell_it_too(has_fast_path: bool) -> None:
-    play = Play(has_fast_path, _ONE_A_SECOND)
+def test_rejections_have_the_throttle_time_too(has_fast_path: bool) -> None:
+    play = QuotaPlay(has_fast_path, _ONE_A_SECOND)
     bad = {_TOPIC.encode(): [(0, good_batch(NOW)), (1, batch([Rec(1)]))]}
     play.says(_good(9, 1))
 
@@ -153,8 +153,8 @@ def test_rejections_tell_it_too(has_fast_path: bool) -> None:
     assert b"Timestamp" in answer
 
 
-def test_each_name_has_a_quota_of_its_own_which_all_its_connections_share() -> None:
-    play = Play(HAS_FAST_PATH, _ONE_A_SECOND)
+def test_connections_of_a_client_id_share_its_quota() -> None:
+    play = QuotaPlay(HAS_FAST_PATH, _ONE_A_SECOND)
     play.says(_good(9, 1, client_id=b"etl-1"))
     quotas = play.playbook.dependencies.requests.quotas
 
@@ -172,7 +172,7 @@ def test_each_name_has_a_quota_of_its_own_which_all_its_connections_share() -> N
 
 
 def test_a_client_without_a_quota_is_not_metered() -> None:
-    play = Play(HAS_FAST_PATH, {**_ONE_A_SECOND, "client_id": "somebody"})
+    play = QuotaPlay(HAS_FAST_PATH, {**_ONE_A_SECOND, "client_id": "somebody"})
 
     answers = [play.says(_good(9, number)) for number in range(20)]
 
@@ -181,7 +181,7 @@ def test_a_client_without_a_quota_is_not_metered() -> None:
 
 
 def test_a_connection_above_the_limit_is_closed_until_another_leaves() -> None:
-    play = Play(HAS_FAST_PATH, {"name": "few", "client_id": "*", "connections": 1})
+    play = QuotaPlay(HAS_FAST_PATH, {"name": "few", "client_id": "*", "connections": 1})
     play.says(_good(9, 1))
 
     with capture_logs() as lines:
@@ -202,7 +202,7 @@ def test_a_connection_above_the_limit_is_closed_until_another_leaves() -> None:
 @pytest.mark.parametrize("has_fast_path", _LANES)
 @pytest.mark.parametrize("version", [9, 12, 13])
 def test_a_topics_quota_counts_the_bytes_of_all_clients(version: int, has_fast_path: bool) -> None:
-    play = Play(has_fast_path, {"name": "narrow", "topic": "ord*", "requests_per_second": 1})
+    play = QuotaPlay(has_fast_path, {"name": "narrow", "topic": "ord*", "requests_per_second": 1})
 
     (first,) = play.says(_good(version, 1, client_id=b"one"))
     (second,) = play.says(_good(version, 2, client_id=b"two"))
@@ -212,8 +212,8 @@ def test_a_topics_quota_counts_the_bytes_of_all_clients(version: int, has_fast_p
     assert play.playbook.parts.observer.counted().throttled["narrow"] == 1
 
 
-def test_another_topic_is_not_counted_with_it() -> None:
-    play = Play(HAS_FAST_PATH, {"name": "narrow", "topic": "else", "requests_per_second": 1})
+def test_a_topic_quota_ignores_other_topics() -> None:
+    play = QuotaPlay(HAS_FAST_PATH, {"name": "narrow", "topic": "else", "requests_per_second": 1})
 
     answers = [play.says(_good(9, number)) for number in range(5)]
 
@@ -222,17 +222,17 @@ def test_another_topic_is_not_counted_with_it() -> None:
     assert ordinary is None or ordinary.requests == 4
 
 
-def test_of_two_quotas_the_longer_wait_is_told() -> None:
+def test_the_longer_throttle_time_of_two_quotas_is_returned() -> None:
     of_topic = {"name": "narrow", "topic": "*", "requests_per_second": 1}
-    play = Play(HAS_FAST_PATH, {**_ONE_A_SECOND, "requests_per_second": 2}, of_topic)
+    play = QuotaPlay(HAS_FAST_PATH, {**_ONE_A_SECOND, "requests_per_second": 2}, of_topic)
 
     told = [_throttle_ms(play.says(_good(9, number))[0], 9) for number in (1, 2)]
 
     assert told == [0, 1000]
 
 
-def test_another_file_has_other_quotas_at_once() -> None:
-    play = Play(HAS_FAST_PATH)
+def test_quotas_of_a_new_configuration_apply_at_once() -> None:
+    play = QuotaPlay(HAS_FAST_PATH)
     play.says(_good(9, 1))
     quota = Quota(name="new", client_id="etl", requests_per_second=1)
 
@@ -247,7 +247,7 @@ def test_another_file_has_other_quotas_at_once() -> None:
 
 @pytest.mark.parametrize("has_fast_path", _LANES)
 def test_a_login_after_the_first_request_applies_the_quota_of_its_principal(has_fast_path: bool) -> None:
-    play = Play(has_fast_path, {"name": "alice's", "principal": "User:alice", "requests_per_second": 1})
+    play = QuotaPlay(has_fast_path, {"name": "alice's", "principal": "User:alice", "requests_per_second": 1})
     play.says(_good(9, 1))
     play.says(_good(9, 2))
     assert not play.waits
@@ -259,7 +259,7 @@ def test_a_login_after_the_first_request_applies_the_quota_of_its_principal(has_
     assert told == [0, 1000]
 
 
-def _another_sends(play: Play, data: bytes) -> Outlet:
+def _another_sends(play: QuotaPlay, data: bytes) -> Outlet:
     """Send from a separate connection; return its broker."""
     session, _ = play.playbook.another()
     view = session.client.get_buffer(-1)

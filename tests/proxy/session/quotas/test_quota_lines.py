@@ -14,7 +14,7 @@ from sluicegate.proxy.session.quotas import metering
 from sluicegate.proxy.session.quotas import shares as quotas
 from sluicegate.validation.rules.rule import Client
 from tests.bounds.frames import produce
-from tests.proxy.session.playbook import NOW, Outlet, Playbook, arrive, objects_of_sessions
+from tests.proxy.session.playbook import NOW, Outlet, Playbook, deliver_from_peer, objects_of_sessions
 from tests.wire.batches import Rec, batch
 
 _SLOW = {"name": "slow", "client_id": "*", "bytes_per_second": 1000}
@@ -78,7 +78,7 @@ class Session:
     def goes_on(self) -> None:
         """Let the proxy read."""
         for _ in range(3):
-            self.unread = arrive(self.connection, self.client, self.unread)
+            self.unread = deliver_from_peer(self.connection, self.client, self.unread)
             self._loop.turns()
 
 
@@ -124,7 +124,7 @@ def test_a_malformed_request_that_waited_is_reported_as_the_clients() -> None:
     assert proxy.play.parts.observer.counted().protocol_errors == 1
 
 
-def test_one_request_for_each_connection_goes_at_the_rate() -> None:
+def test_one_request_for_each_of_many_connections_passes_at_the_rate() -> None:
     """As many pass as a hundred seconds allow, which is fewer than arrive."""
     proxy = Proxy(_SLOW)
     sessions = [Session(proxy) for _ in range(60)]
@@ -143,7 +143,7 @@ def test_one_request_for_each_connection_goes_at_the_rate() -> None:
     ], "in the order in which they came"
 
 
-def test_sessions_that_send_all_the_time_let_a_new_one_in_and_keep_to_the_rate() -> None:
+def test_busy_sessions_admit_a_new_one_and_stay_at_the_rate() -> None:
     proxy = Proxy(_SLOW)
     busy = [Session(proxy) for _ in range(5)]
     new, since = Session(proxy), 0.0
@@ -165,7 +165,7 @@ def test_sessions_that_send_all_the_time_let_a_new_one_in_and_keep_to_the_rate()
     assert min(sent) > 0.8 * max(sent)
 
 
-def test_many_that_have_nothing_to_send_keep_nobody_waiting() -> None:
+def test_idle_connections_in_the_line_delay_no_other() -> None:
     proxy = Proxy(_SLOW)
     idle, new = [Session(proxy) for _ in range(100)], Session(proxy)
     for session in idle:
@@ -186,7 +186,7 @@ def test_many_that_have_nothing_to_send_keep_nobody_waiting() -> None:
     assert proxy.play.loop.seconds < owed + 2
 
 
-def test_a_session_that_sends_nothing_in_its_turn_keeps_nobody_waiting() -> None:
+def test_a_session_that_sends_nothing_in_its_turn_delays_no_other() -> None:
     proxy = Proxy(_SLOW)
     first, stalls, third = Session(proxy), Session(proxy), Session(proxy)
     first.sends(_request(2000))
@@ -215,7 +215,7 @@ def test_a_client_that_leaves_takes_its_place_in_the_line_with_it() -> None:
     assert not leaves.broker.sent, "as a broker drops what it has not read"
 
 
-def test_clients_that_have_left_unnoticed_pass_their_turns_on_at_once() -> None:
+def test_turns_of_disconnected_clients_pass_on_at_once() -> None:
     """A reset is only noticed when the connection is read again, in its turn."""
     proxy = Proxy(_SLOW)
     Session(proxy).sends(_request(3000))
@@ -234,7 +234,7 @@ def test_clients_that_have_left_unnoticed_pass_their_turns_on_at_once() -> None:
     assert not last.waits
 
 
-def test_a_client_that_ends_behind_its_request_has_it_forwarded_in_its_turn() -> None:
+def test_the_request_of_a_half_closed_client_is_forwarded_in_its_turn() -> None:
     proxy = Proxy(_SLOW)
     first, ends = Session(proxy), Session(proxy)
     first.sends(_request(3000))
@@ -247,7 +247,7 @@ def test_a_client_that_ends_behind_its_request_has_it_forwarded_in_its_turn() ->
     assert ends.broker.has_ended_writing
 
 
-def test_a_flood_under_one_name_is_turned_away(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_flood_of_connections_under_one_name_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metering, "_MOST_WAITING", 5)
     proxy = Proxy(_SLOW)
     sessions = [Session(proxy) for _ in range(8)]
@@ -265,7 +265,7 @@ def test_a_flood_under_one_name_is_turned_away(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize("ending", ["reset", "end of stream"])
 @pytest.mark.parametrize("waits", [True, False], ids=["in the line", "after its turn"])
 @pytest.mark.parametrize("quota", [_SLOW, _NARROW], ids=["client", "topic"])
-def test_a_flood_that_meets_a_quota_leaves_nothing_behind(
+def test_a_flood_that_meets_a_quota_leaves_no_state_behind(
     monkeypatch: pytest.MonkeyPatch, quota: dict[str, object], waits: bool, ending: str
 ) -> None:
     """Some connections wait in the line, and some are rejected because it is full."""
@@ -317,7 +317,7 @@ def _flood(proxy: Proxy, waits: bool, ending: str) -> None:
     proxy.passes(1.0)
 
 
-def test_the_wait_is_no_deadlines() -> None:
+def test_a_quota_wait_is_not_subject_to_request_deadlines() -> None:
     proxy = Proxy(_SLOW)
     first, second, third = Session(proxy), Session(proxy), Session(proxy)
     first.sends(_request(200_000))
@@ -367,7 +367,7 @@ def test_a_topics_quota_holds_for_new_connections(acks: int) -> None:
     assert second.broker.sent == _request(100, acks)
 
 
-def test_requests_that_wait_for_topics_hold_no_more_than_their_share(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_waiting_for_topic_quotas_hold_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quotas, "_MOST_HELD_BYTES", 10_000)
     proxy = Proxy(_NARROW)
     sessions = [Session(proxy) for _ in range(6)]
@@ -382,7 +382,7 @@ def test_requests_that_wait_for_topics_hold_no_more_than_their_share(monkeypatch
     assert another.waits
 
 
-def test_topics_and_other_names_push_out_no_client_that_is_there_or_owes() -> None:
+def test_invented_names_displace_no_connected_or_indebted_client() -> None:
     few = {"name": "few", "client_id": "*", "connections": 2, "bytes_per_second": 1000}
     proxy = Proxy(few, {"name": "topics", "topic": "*", "requests_per_second": 5})
     there = [Session(proxy) for _ in range(2)]

@@ -14,7 +14,7 @@ def test_one_second_may_be_used_at_once_and_the_rest_waits() -> None:
     assert bucket.take(0, now=5.5) == 0
 
 
-def test_no_more_than_a_second_is_saved() -> None:
+def test_a_bucket_saves_tokens_of_at_most_one_second() -> None:
     bucket = TokenBucket(100, now=0.0)
 
     assert bucket.take(150, now=1_000_000.0) == pytest.approx(0.5)
@@ -36,14 +36,14 @@ def test_waiting_the_returned_time_gives_exactly_the_rate() -> None:
     assert taken == pytest.approx(61 * 1000, rel=0.02)
 
 
-def test_no_wait_is_longer_than_is_owed_at_most() -> None:
+def test_the_wait_of_a_bucket_is_bounded() -> None:
     bucket = TokenBucket(1, now=0.0)
 
     assert bucket.take(1 << 40, now=0.0) == MOST_OWED_SECONDS
     assert bucket.take(0, now=MOST_OWED_SECONDS) == 0
 
 
-def test_a_clock_that_goes_back_gives_nothing() -> None:
+def test_a_clock_that_goes_back_adds_no_tokens() -> None:
     bucket = TokenBucket(1, now=100.0)
     assert bucket.take(1, now=100.0) == 0
 

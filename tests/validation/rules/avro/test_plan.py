@@ -37,7 +37,7 @@ ORDER = {
 }
 
 
-def doubled(depth: int, last: Any = "null") -> dict[str, Any]:
+def doubling_schema(depth: int, last: Any = "null") -> dict[str, Any]:
     """A record that holds the next twice, so many times over."""
     schema: dict[str, Any] = {"type": "record", "name": "R0", "fields": [{"name": "a", "type": last}]}
     for i in range(1, depth):
@@ -53,19 +53,19 @@ def cost(schema: Any, data: bytes) -> int:
 @pytest.mark.parametrize(
     ("schema", "data"),
     [
-        (doubled(28), b"\x00" * 5),
-        (doubled(32), b""),
-        (["null", doubled(28)], b"\x02"),
-        ({"type": "map", "values": doubled(30)}, b"\x02\x02a\x00"),
-        (doubled(28, {"type": "fixed", "name": "Nothing", "size": 0}), b""),
+        (doubling_schema(28), b"\x00" * 5),
+        (doubling_schema(32), b""),
+        (["null", doubling_schema(28)], b"\x02"),
+        ({"type": "map", "values": doubling_schema(30)}, b"\x02\x02a\x00"),
+        (doubling_schema(28, {"type": "fixed", "name": "Nothing", "size": 0}), b""),
         ({"type": "array", "items": ["null", NULLS]}, b"\xc0\x84\x3d" + b"\x02" * 500_000 + b"\x00"),
     ],
 )
-def test_ways_to_values_of_no_bytes_are_counted(schema: Any, data: bytes) -> None:
+def test_avro_values_of_no_bytes_add_to_the_cost(schema: Any, data: bytes) -> None:
     assert cost(schema, data) > INLINE_STEPS
 
 
-def test_a_record_within_itself_has_no_bound() -> None:
+def test_a_recursive_avro_record_without_a_base_has_no_cost_bound() -> None:
     schema = {"type": "record", "name": "A", "fields": [{"name": "a", "type": "A"}, {"name": "b", "type": "A"}]}
 
     assert cost(schema, b"") == UNBOUNDED
@@ -77,7 +77,7 @@ def test_ordinary_records_are_inline_whatever_their_size() -> None:
     assert content.cost(b"\0" * 100) < 500
     assert content.cost(b"\0" * 700_000) <= INLINE_STEPS
     assert content.ordinary(0) is not None  # though a field of it takes no bytes
-    assert avro_content(json.dumps(doubled(28))).ordinary(0) is None
+    assert avro_content(json.dumps(doubling_schema(28))).ordinary(0) is None
 
 
 def test_a_count_of_items_of_no_bytes_costs_nothing() -> None:
@@ -90,7 +90,7 @@ def test_a_count_of_items_of_no_bytes_costs_nothing() -> None:
     assert content.cost(b"\x90\x4e\x00") < INLINE_STEPS / 10
 
 
-class Drawn:
+class RandomSchema:
     """Random schemas, of which records name earlier ones again, and random data of them."""
 
     def __init__(self, seed: int) -> None:
@@ -133,7 +133,7 @@ class Drawn:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_no_walk_takes_longer_than_its_steps_or_meets_more_values(seed: int) -> None:
-    drawn = Drawn(seed)
+    drawn = RandomSchema(seed)
     random.seed(seed)  # fastavro's
     for _ in range(10):
         drawn._records.clear()

@@ -40,7 +40,7 @@ TEXTS = st.text(st.characters(codec="utf-8"), max_size=8)
 LONGS, INTS = st.integers(-(2**63), 2**63 - 1), st.integers(-(2**31), 2**31 - 1)
 
 
-def orders(before: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+def order_strategy(before: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
     return st.fixed_dictionaries(
         {
             "id": LONGS,
@@ -60,12 +60,12 @@ def orders(before: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
     )
 
 
-ORDERS = orders(st.none() | orders(st.none()))
+ORDERS = order_strategy(st.none() | order_strategy(st.none()))
 PARSED = fastavro.parse_schema(ORDER)
 CONTENT = avro_content(json.dumps(ORDER))
 
 
-def written(datum: Any, schema: Any = PARSED) -> bytes:
+def encode_avro(datum: Any, schema: Any = PARSED) -> bytes:
     out = BytesIO()
     fastavro.schemaless_writer(out, schema, datum)
     return out.getvalue()
@@ -77,12 +77,12 @@ def fault(schema: Any, data: bytes) -> str | None:
 
 @given(ORDERS)
 def test_data_that_fastavro_writes_pass(order: Any) -> None:
-    assert CONTENT.fault(written(order)) is None
+    assert CONTENT.fault(encode_avro(order)) is None
 
 
 @given(ORDERS, st.data())
-def test_cut_or_lengthened_it_does_not(order: Any, data: st.DataObject) -> None:
-    datum = written(order)
+def test_truncated_or_lengthened_data_are_rejected(order: Any, data: st.DataObject) -> None:
+    datum = encode_avro(order)
 
     assert CONTENT.fault(datum[: data.draw(st.integers(0, len(datum) - 1))]) is not None
     words = CONTENT.fault(datum + b"\0")
@@ -92,7 +92,7 @@ def test_cut_or_lengthened_it_does_not(order: Any, data: st.DataObject) -> None:
 @settings(max_examples=300)
 @given(ORDERS, st.data())
 def test_fastavro_reads_accepted_data_to_their_end(order: Any, data: st.DataObject) -> None:
-    datum = bytearray(written(order))
+    datum = bytearray(encode_avro(order))
     for _ in range(data.draw(st.integers(1, 3))):
         datum[data.draw(st.integers(0, len(datum) - 1))] = data.draw(st.integers(0, 255))
 
@@ -169,13 +169,13 @@ def test_items_of_no_size_are_bounded_over_all_blocks_as_java_bounds_them() -> N
     most = b"\xee\xff\xff\xff\x0f"  # 2,147,483,639, in zig-zag
     nulls = {"type": "array", "items": "null"}
 
-    assert fault(nulls, written([None] * 50_000, nulls)) is None
+    assert fault(nulls, encode_avro([None] * 50_000, nulls)) is None
     assert fault(nulls, most + b"\0") is None
     assert fault(nulls, most + b"\x02\0") is not None
     assert MOST_EMPTY_ITEMS == 2_147_483_639
 
 
-def test_words_name_the_field_and_nothing_of_the_content() -> None:
+def test_the_violation_names_the_field_and_quotes_no_content() -> None:
     address = {"type": "record", "name": "Address", "fields": [{"name": "zip", "type": "string"}]}
     schema = {"type": "record", "name": "com.example.Customer", "fields": [{"name": "home", "type": address}]}
     words = FollowsSchema(Side.VALUE, avro_content(json.dumps(schema))).fault(record(b"\x0csec\xffet"))
@@ -186,7 +186,7 @@ def test_words_name_the_field_and_nothing_of_the_content() -> None:
     )
 
 
-def test_a_named_type_may_stand_in_a_reference() -> None:
+def test_a_named_type_may_be_defined_in_a_reference() -> None:
     street = {"type": "record", "name": "com.example.Street", "fields": [{"name": "name", "type": "string"}]}
     home = {"type": "record", "name": "com.example.Home", "fields": [{"name": "street", "type": "Street"}]}
     person = {"type": "record", "name": "com.example.Person", "fields": [{"name": "home", "type": "Home"}]}
@@ -222,7 +222,7 @@ def test_a_schema_that_doubles_at_each_level_is_soon_made() -> None:
     assert content.fault(b"\0") is None
 
 
-def test_an_envelope_is_looked_for_where_it_is_wanted() -> None:
+def test_a_rule_with_an_envelope_requires_it() -> None:
     rule = FollowsSchema(Side.KEY, avro_content('"long"'), Envelope.CONFLUENT)
 
     assert rule.fault(record(key=b"\0\0\0\0\x07\x02")) is None
@@ -235,7 +235,7 @@ def test_an_envelope_is_looked_for_where_it_is_wanted() -> None:
 # Confluent's serializers for Java and Python write the bytes without a length; its deserializers return all of them.
 @pytest.mark.parametrize("data", [b"hello", b"\x0ahello", b""])
 @pytest.mark.parametrize("schema", ["bytes", {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}])
-def test_bytes_after_an_id_are_a_value_whatever_they_are(schema: Any, data: bytes) -> None:
+def test_a_bytes_schema_accepts_any_bytes_after_the_id(schema: Any, data: bytes) -> None:
     content = serialized_avro_content(json.dumps(schema))
 
     assert FollowsSchema(Side.VALUE, content, Envelope.CONFLUENT).fault(record(b"\0\0\0\0\x0a" + data)) is None

@@ -14,7 +14,7 @@ from sluicegate.validation.rules.rule import INLINE_STEPS, SchemaError, Side
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, SubjectName
 from sluicegate.validation.rules.schemas.registry_conditions import MeetsConditions
 from tests.registry.test_protobuf_serializers import classes_of, file_of
-from tests.registry.test_schema_registry import Told
+from tests.registry.test_schema_registry import ScriptedRegistry
 from tests.validation.rules.records import record
 
 pytest.importorskip("celpy", reason="cel-python is not installed: pip install 'confluent-kafka[rules]'")
@@ -336,7 +336,7 @@ DOCUMENTS = {
 @pytest.mark.long
 @pytest.mark.parametrize("language", list(DOCUMENTS))
 @pytest.mark.parametrize(("expression", "tags"), CONDITIONS)
-def test_a_condition_on_fields_holds_where_the_serializer_writes(
+def test_a_field_condition_agrees_with_confluents_serializer(
     language: str, expression: str, tags: list[str] | None
 ) -> None:
     case = _Case(language, expression, tags)
@@ -383,7 +383,7 @@ def test_fields_are_counted_before_they_are_evaluated() -> None:
     assert "too costly to validate: more than 100,000 fields" in str(rule.fault(values[2]))
 
 
-def test_a_schema_that_leads_in_a_circle_is_too_costly() -> None:
+def test_a_circular_schema_is_too_costly() -> None:
     schema = {"type": "object", "properties": {"a": {"$ref": "#/properties/b"}, "b": {"$ref": "#/properties/a"}}}
     rule = {"name": "c", "kind": "CONDITION", "type": "CEL_FIELD", "mode": "WRITE", "expr": "true"}
     body = {"schemaType": "JSON", "schema": json.dumps(schema), "ruleSet": {"domainRules": [rule]}}
@@ -402,7 +402,7 @@ def test_a_schema_that_leads_in_a_circle_is_too_costly() -> None:
         ({"expr": "value.isEmail()"}, None, "its condition c cannot be compiled: .*isEmail"),
     ],
 )
-def test_a_condition_on_fields_that_cannot_be_used(rule: dict[str, Any], metadata: Any, words: str) -> None:
+def test_an_unusable_field_condition_is_a_schema_error(rule: dict[str, Any], metadata: Any, words: str) -> None:
     given = {"name": "c", "kind": "CONDITION", "type": "CEL_FIELD", "mode": "WRITE", "expr": "true", **rule}
     body = {"schemaType": "JSON", "schema": "{}", "ruleSet": {"domainRules": [given]}, "metadata": metadata}
 
@@ -411,7 +411,7 @@ def test_a_condition_on_fields_that_cannot_be_used(rule: dict[str, Any], metadat
 
 
 def _rule_over(body: dict[str, Any]) -> MeetsConditions:
-    http = Told()
+    http = ScriptedRegistry()
     http.answers["/schemas/ids/1"] = JsonResponse(200, json.loads(json.dumps(body)))
     registry = SchemaRegistry("main", http, 60, 30)
     return MeetsConditions(HasRegisteredSchema(Side.VALUE, registry, None, SubjectName.ANY), Side.VALUE)

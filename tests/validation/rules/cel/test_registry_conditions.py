@@ -13,7 +13,7 @@ from sluicegate.validation.rules.rule import SchemaError, Side
 from sluicegate.validation.rules.schemas.conditions import conditions_in
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, SubjectName
 from sluicegate.validation.rules.schemas.registry_conditions import MeetsConditions
-from tests.registry.test_schema_registry import Told
+from tests.registry.test_schema_registry import ScriptedRegistry
 from tests.validation.rules.records import record
 
 pytest.importorskip("celpy", reason="cel-python is not installed: pip install 'confluent-kafka[rules]'")
@@ -96,7 +96,7 @@ def _serialized(language: str, rule: Rule, order: dict[str, Any]) -> tuple[bytes
 
 
 def _rule(language: str, rules: RuleSet) -> MeetsConditions:
-    http = Told()
+    http = ScriptedRegistry()
     body = {"schemaType": language, "schema": AVRO if language == "AVRO" else JSON, "ruleSet": rules.to_dict()}
     http.answers["/schemas/ids/1"] = JsonResponse(200, json.loads(json.dumps(body)))
     schemas = HasRegisteredSchema(Side.VALUE, SchemaRegistry("main", http, 60, 30), None, SubjectName.ANY)
@@ -105,7 +105,7 @@ def _rule(language: str, rules: RuleSet) -> MeetsConditions:
 
 @pytest.mark.parametrize("language", ["AVRO", "JSON"])
 @pytest.mark.parametrize("expression", EXPRESSIONS)
-def test_a_condition_holds_where_the_serializer_writes(language: str, expression: str) -> None:
+def test_a_condition_agrees_with_confluents_serializer(language: str, expression: str) -> None:
     rule = _rule(language, _rule_set(_condition(expression)))
 
     condition = _condition(expression)

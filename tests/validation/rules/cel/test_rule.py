@@ -39,7 +39,7 @@ def test_accepts_records_for_which_the_expression_is_true(expression: str) -> No
     ("value", "kind"),
     [(b"{}", "map"), (b"[]", "list"), (b'"a"', "string"), (b"1", "int"), (b"1.5", "double"), (b"true", "bool")],
 )
-def test_a_value_has_one_type(value: bytes, kind: str) -> None:
+def test_each_json_value_has_exactly_one_cel_type(value: bytes, kind: str) -> None:
     for name in ("map", "list", "string", "int", "double", "bool", "bytes", "null_type"):
         words = IsTrue(f"type(value) == {name}").fault(record(value))
         assert (words is None) == (name == kind)
@@ -119,7 +119,7 @@ def test_a_value_that_is_no_json_is_bytes_and_a_null_one_null() -> None:
     assert IsTrue("value.amount > 0").fault(record(b"plain")) is not None
 
 
-def test_json_behind_a_schemas_id_is_read_and_nothing_else_is() -> None:
+def test_only_json_is_read_after_a_schema_id() -> None:
     positive = IsTrue("value.amount > 0")
     assert positive.fault(record(b'\0\0\0\0\x07{"amount": 1}')) is None
     assert positive.fault(record(b'\0\0\0\0\x07{"amount": 0}')) is not None
@@ -155,7 +155,7 @@ def test_json_behind_a_schemas_id_is_read_and_nothing_else_is() -> None:
         ("timestamp(value.x) == timestamp('2026-01-01T00:00:00Z')", b'{"x": "2026-01-01T01:00:00+01:00"}', b""),
     ],
 )
-def test_values_are_those_of_the_language(expression: str, value: bytes, key: bytes) -> None:
+def test_expressions_see_json_values_as_cel_values(expression: str, value: bytes, key: bytes) -> None:
     assert IsTrue(expression).fault(record(value, key)) is None
 
 
@@ -208,11 +208,11 @@ def test_json_that_the_language_has_no_value_for_is_not_true(value: bytes, said:
     )
 
 
-def test_json_of_a_hundred_levels_is_looked_at() -> None:
+def test_json_of_a_hundred_levels_is_evaluated() -> None:
     assert IsTrue("value != 1").fault(record(b"[" * 100 + b"]" * 100)) is None
 
 
-def test_only_what_is_named_is_needed() -> None:
+def test_an_expression_requires_only_the_parts_that_it_names() -> None:
     assert IsTrue("value.a == 1").parts == Part.VALUE
     assert IsTrue("topic == 'a' && timestamp > 0").parts == Part.NONE
     assert IsTrue("key == 'a' && 'b' in headers").parts == Part.KEY | Part.HEADERS

@@ -26,7 +26,7 @@ from sluicegate.validation.rules.rule import SchemaError, Side
 from sluicegate.validation.rules.schemas.content import HasExpressions
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, SubjectName
 from sluicegate.validation.rules.schemas.schema_expression import TrueOfSchema
-from tests.registry.test_schema_registry import Told
+from tests.registry.test_schema_registry import ScriptedRegistry
 from tests.validation.rules.avro.test_schema import ORDER
 from tests.validation.rules.records import record
 
@@ -177,14 +177,14 @@ def test_a_field_that_the_schema_lacks_is_an_error_before_any_record(expression:
 
 
 def _rule(expression: str) -> TrueOfSchema:
-    http = Told()
+    http = ScriptedRegistry()
     for schema_id, language, text in ((1, "AVRO", json.dumps(SALE)), (2, "PROTOBUF", PROTO), (3, "JSON", "{}")):
         http.answers[f"/schemas/ids/{schema_id}"] = JsonResponse(200, {"schemaType": language, "schema": text})
     schemas = SchemaRegistry("main", http, 60, 30)
     return TrueOfSchema(expression, HasRegisteredSchema(Side.VALUE, schemas, None, SubjectName.ANY))
 
 
-def test_the_id_of_a_record_gives_its_type() -> None:
+def test_the_schema_id_of_a_record_selects_its_type() -> None:
     avro_value, protobuf_value = avro(SALE, _SALE), b"\0" + message()
     rule = _rule("value.lines.size() > 1")
 

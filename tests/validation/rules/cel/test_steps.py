@@ -125,11 +125,11 @@ def test_costly_expressions_do_not_run_inline(expression: str, content: object) 
     "expression",
     ["value.text.matches(value.pattern)", "value.matches('a' + key)", "google.protobuf.Int64Value{value: 1} == value"],
 )
-def test_no_bound_is_claimed_where_none_is_known(expression: str) -> None:
+def test_expressions_of_unknown_cost_are_unbounded(expression: str) -> None:
     assert IsTrue(expression).cost(value({})) == UNBOUNDED
 
 
-def test_more_steps_are_never_fewer_for_a_larger_record() -> None:
+def test_the_cost_of_an_expression_grows_with_the_record() -> None:
     rule = IsTrue("value.all(i, headers.h.contains(i))")
     found = [
         rule.cost(record(json.dumps(["ab"] * count).encode(), b"", ((b"h", b"x" * count),)))

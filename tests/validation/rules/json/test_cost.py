@@ -128,7 +128,7 @@ def test_a_schema_that_may_take_long_is_not_applied_inline(schema: Any, text: by
         ({"minimum": 10**500}, {}),
     ],
 )
-def test_where_no_bound_is_known_there_is_none(schema: Any, references: dict[str, Any]) -> None:
+def test_json_schemas_of_unknown_cost_are_unbounded(schema: Any, references: dict[str, Any]) -> None:
     assert JsonSchemaCost(schema, references).steps(b"1") == UNBOUNDED
 
 
@@ -149,7 +149,7 @@ def test_a_cheap_schema_is_applied_inline(schema: Any, value: Any) -> None:
     assert cost(schema, json.dumps(value).encode()) <= INLINE_STEPS
 
 
-def test_a_large_schema_is_soon_added_up() -> None:
+def test_the_cost_of_a_large_schema_is_calculated_in_time() -> None:
     """Of three thousand definitions that lead to each other, and a chain of as many."""
     definitions = {
         f"d{i}": {"properties": {f"p{j}": {"oneOf": [{"$ref": f"#/$defs/d{(7 * i + j) % 200}"}, {}]} for j in range(5)}}
@@ -163,7 +163,7 @@ def test_a_large_schema_is_soon_added_up() -> None:
         assert cost.steps(b'{"p1": {"p2": 1}}') <= INLINE_STEPS
 
 
-def test_a_value_deeper_than_is_counted_costs_as_much_as_any_level_beyond() -> None:
+def test_values_below_the_counted_depth_cost_the_most_expensive_level() -> None:
     pairs = {"properties": {"a": {"items": SELF, "uniqueItems": True}}}
     every_second = {"properties": {"a": {"properties": {"a": SELF}, "not": {"enum": [*range(1000), None]}}}}
     deep = b'{"a":' * 600 + b"1" + b"}" * 600

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sluicegate.validation.rules.json.count import DEEPEST, JsonCount, weighed
+from sluicegate.validation.rules.json.count import DEEPEST, JsonCount, weighted_sum
 from tests.validation.rules.json.random_json import RandomJson
 
 ITEM, BYTE, UNIT = range(3)
@@ -18,10 +18,10 @@ def counted(text: bytes, depth: int, what: int) -> float:
     """What has the only weight."""
     weights = array("d", bytes(8 * 3 * (DEEPEST + 1)))
     weights[3 * depth + what] = 1.0
-    return weighed(text, weights, 0.0, 0.0)
+    return weighted_sum(text, weights, 0.0, 0.0)
 
 
-def found_in(value: Any, depth: int = 0) -> Iterator[tuple[str, int, int]]:
+def items_of_json(value: Any, depth: int = 0) -> Iterator[tuple[str, int, int]]:
     """Each item, string, number, list, object and key, with its depth and size."""
     yield "items", depth, 1
     if isinstance(value, str):
@@ -31,22 +31,22 @@ def found_in(value: Any, depth: int = 0) -> Iterator[tuple[str, int, int]]:
         yield "keys", 0, len(value)
         for key, below in value.items():
             yield "bytes", depth + 1, len(json.dumps(key, ensure_ascii=False)) - 2
-            yield from found_in(below, depth + 1)
+            yield from items_of_json(below, depth + 1)
     elif isinstance(value, list):
         yield "containers", 0, 1
         for below in value:
-            yield from found_in(below, depth + 1)
+            yield from items_of_json(below, depth + 1)
     elif not isinstance(value, bool | None):
         text = json.dumps(value)
         yield "units", depth, 1 + 4 * ("." in text) + 8 * ("e" in text) + 64 * ("e-" in text)
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_at_least_what_is_in_a_text_is_counted(seed: int) -> None:
+def test_the_count_of_a_text_is_at_least_its_content(seed: int) -> None:
     text = RandomJson(seed).text()
     value = json.loads(text)
     expected: Counter[tuple[str, int]] = Counter()
-    for what, depth, size in found_in(value):
+    for what, depth, size in items_of_json(value):
         expected[what, depth] += size
     count = JsonCount(text)
 
@@ -77,7 +77,7 @@ def test_malformed_text_is_counted_to_its_end(text: bytes) -> None:
     assert JsonCount(text).levels >= 1
 
 
-def test_keys_are_as_deep_as_their_values_and_text_is_no_structure() -> None:
+def test_keys_count_at_the_depth_of_their_values_and_strings_are_no_structure() -> None:
     text = b'{"a[{,": "]}:,1e-5", "b": {"cc": 1.5}}'
     count = JsonCount(text)
 
@@ -89,7 +89,7 @@ def test_keys_are_as_deep_as_their_values_and_text_is_no_structure() -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 @pytest.mark.parametrize("levels", [1, 2, 5, DEEPEST + 1])
-def test_the_weighed_values_are_the_counted_ones(seed: int, levels: int) -> None:
+def test_the_weighted_cost_equals_that_of_the_counts(seed: int, levels: int) -> None:
     drawn = RandomJson(seed)
     text = drawn.text()[: None if seed % 2 else 1000]
     weights = array("d", (drawn.random.randrange(100) for _ in range(3 * levels)))
@@ -100,4 +100,4 @@ def test_the_weighed_values_are_the_counted_ones(seed: int, levels: int) -> None
         of_item, of_byte, of_unit = weights[3 * min(depth, levels - 1) :][:3]
         expected += of_item * count.items(depth) + of_byte * counted(text, depth, BYTE)
         expected += of_unit * counted(text, depth, UNIT)
-    assert weighed(text, weights, 7.0, 3.0) == pytest.approx(expected)
+    assert weighted_sum(text, weights, 7.0, 3.0) == pytest.approx(expected)

@@ -26,7 +26,7 @@ def test_invalid_json_is_not_ordinary(text: bytes) -> None:
 
 
 @pytest.mark.parametrize("depth", [1, 2, 127, 128, MOST_DEPTH])
-def test_nesting_is_bounded_where_it_was_said(depth: int) -> None:
+def test_native_json_rejects_nesting_beyond_the_given_depth(depth: int) -> None:
     for opening, closing in ((b"[", b"]"), (b'{"a":', b"}")):
         deep = opening * (depth - 1) + (b"[]" if opening == b"[" else b"{}") + closing * (depth - 1)
         assert is_ordinary_json(deep, depth)
@@ -39,7 +39,7 @@ def test_deeply_nested_json_is_not_ordinary() -> None:
 
 @pytest.mark.parametrize("size", range(40))
 @pytest.mark.parametrize("odd", ['"', "\\", "\x1f", "\x7f", "\x80", "é", "😀", "\\u00e9", '\\"', "\ud800"])
-def test_wherever_an_odd_character_stands_it_is_seen(odd: str, size: int) -> None:
+def test_unusual_characters_are_found_at_every_position(odd: str, size: int) -> None:
     for behind in (0, 1, 40):
         text = b'["' + b"a" * size + odd.encode("utf-8", "surrogatepass") + b"b" * behind + b'"]'
         assert is_ordinary_json(text, 9) == (fault_in(text, 9) == WELL_FORMED)
@@ -54,12 +54,12 @@ def test_json_that_python_writes_has_the_same_verdict_natively(
 
 
 @given(st.binary(max_size=40) | st.text(alphabet='{}[]",:0123.eE+-truefalsn\\u \n\x00é', max_size=20).map(str.encode))
-def test_any_bytes_are_validated_alike(text: bytes) -> None:
+def test_random_bytes_have_the_same_verdict_natively(text: bytes) -> None:
     assert is_ordinary_json(text, 3) == (fault_in(text, 3) == WELL_FORMED)
 
 
 @given(VALUES, st.data())
-def test_damaged_json_is_validated_alike(value: Any, data: st.DataObject) -> None:
+def test_mutated_json_has_the_same_verdict_natively(value: Any, data: st.DataObject) -> None:
     text = bytearray(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass"))
     for _ in range(data.draw(st.integers(1, 3))):
         text[data.draw(st.integers(0, len(text) - 1))] = data.draw(st.integers(0, 255))

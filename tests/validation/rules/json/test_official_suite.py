@@ -25,7 +25,7 @@ UNCHECKED = {"optional/format/color.json"}
 
 
 @pytest.mark.parametrize("draft", DRAFTS)
-def test_every_verdict_is_the_suites(draft: str) -> None:
+def test_every_verdict_equals_that_of_the_official_suite(draft: str) -> None:
     wrong = []
     for group in GROUPS:
         if group["draft"] == draft and (group["file"], group["about"]) not in FETCHED:
@@ -36,7 +36,7 @@ def test_every_verdict_is_the_suites(draft: str) -> None:
     assert wrong == []
 
 
-def test_the_suite_is_whole() -> None:
+def test_the_official_suite_is_complete() -> None:
     counts = Counter[str]()
     for group in GROUPS:
         counts["format" if "/format/" in group["file"] else group["file"]] += len(group["tests"])

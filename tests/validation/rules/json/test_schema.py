@@ -66,7 +66,7 @@ def test_a_valid_value_has_no_explanation() -> None:
     assert json_schema_content(json.dumps(ORDER)).description(b'{"amount": 1}') is None
 
 
-def test_names_that_are_the_clients_are_not_told() -> None:
+def test_explanations_hide_property_names_of_clients() -> None:
     content = json_schema_content('{"additionalProperties": {"type": "integer"}}')
 
     assert content.description(b'{"secret": "x"}') == 'does not follow its JSON Schema: /…: type (["integer"])'
@@ -88,7 +88,7 @@ def test_all_drafts_are_known_and_check_formats(draft: str) -> None:
     assert fault(schema, b'"10.0.0.256"') is not None
 
 
-def test_depth_is_bounded() -> None:
+def test_the_depth_of_validated_json_is_bounded() -> None:
     deep = b"[" * 400 + b"]" * 400
 
     assert fault({"uniqueItems": True}, b"[" + deep + b"," + deep + b"]") == (
@@ -151,7 +151,9 @@ def test_numbers_of_any_size_and_half_surrogate_pairs_are_json_under_any_schema(
         ('{"required": ["\\udfff"]}', b'{"\\uDFFF": 1}', b'{"\\uDFFE": 1}'),
     ],
 )
-def test_they_are_compared_exactly(schema: str, follows: bytes, not_following: bytes) -> None:
+def test_huge_numbers_and_unpaired_surrogates_are_compared_exactly(
+    schema: str, follows: bytes, not_following: bytes
+) -> None:
     content = json_schema_content(schema)
 
     assert content.fault(follows) is None
@@ -185,7 +187,7 @@ def test_an_unusable_schema_is_an_error_with_its_reason(schema: Any, said: str) 
         json_schema_content(json.dumps(schema))
 
 
-def test_references_are_found_among_those_given() -> None:
+def test_references_are_resolved_among_the_given_schemas() -> None:
     content = json_schema_content(
         '{"$id": "https://x.example/a", "$ref": "money.json"}', {"money.json": '{"minimum": 0}'}
     )

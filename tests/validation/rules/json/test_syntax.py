@@ -87,7 +87,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("value", GOOD)
-def test_json_passes(value: bytes) -> None:
+def test_valid_json_is_accepted(value: bytes) -> None:
     json.loads(value)  # nor does Python's own reader object
 
     assert JsonSyntax(Side.VALUE).fault(record(value)) is None
@@ -102,18 +102,18 @@ def test_text_that_is_not_json_is_rejected_with_its_place(value: bytes, said: st
     assert said in words
 
 
-def test_words_tell_where_and_quote_nothing() -> None:
+def test_the_syntax_error_names_the_byte_and_quotes_nothing() -> None:
     words = JsonSyntax(Side.KEY).fault(record(key=b'{"secret" "word"}'))
 
     assert words == "the key is not JSON: a colon was expected (at byte 10)"
 
 
-def test_a_null_value_is_none() -> None:
+def test_a_null_value_is_accepted() -> None:
     assert JsonSyntax(Side.VALUE).fault(record(None)) is None
 
 
 @pytest.mark.parametrize("depth", [1, 2, 62, 63, 64, 65, 126, 127, 128, 200, MOST_DEPTH])
-def test_nesting_is_bounded_where_it_was_said(depth: int) -> None:
+def test_json_syntax_rejects_nesting_beyond_the_maximum_depth(depth: int) -> None:
     rule = JsonSyntax(Side.VALUE, max_depth=depth)
     mixed = b"".join(b'{"a":' if level % 3 else b"[" for level in range(depth))
     closing = b"".join(b"}" if level % 3 else b"]" for level in reversed(range(depth)))
@@ -125,7 +125,7 @@ def test_nesting_is_bounded_where_it_was_said(depth: int) -> None:
     assert "deeper" in words
 
 
-def test_a_million_brackets_are_no_trouble() -> None:
+def test_a_million_brackets_are_rejected_as_too_deep() -> None:
     words = JsonSyntax(Side.VALUE).fault(record(b"[" * 1_000_000))
 
     assert words is not None
@@ -154,7 +154,7 @@ VALUES = st.recursive(
 
 # Eight million bytes of each were rejected for what reading them would take.
 @pytest.mark.parametrize("item", [b"[]", b'{"a":1}', b"1"])
-def test_a_large_text_is_counted_before_it_is_looked_through_for_duplicates(item: bytes) -> None:
+def test_a_large_text_with_a_duplicate_key_check_is_costly(item: bytes) -> None:
     rule = JsonSyntax(Side.VALUE, "reject")
     few, many = (b"[" + (item + b",") * count + b"1]" for count in (1_000, 300_000))
 
@@ -179,12 +179,12 @@ def test_json_that_python_writes_passes(value: Any, ascii_only: bool) -> None:
 
 
 @given(st.binary(max_size=40) | st.text(alphabet='{}[]",:0123.eE+-truefalsn\\u \n\x00é', max_size=20).map(str.encode))
-def test_any_bytes_are_validated_as_others_validate_them(text: bytes) -> None:
+def test_random_bytes_have_the_same_json_verdict_as_in_python(text: bytes) -> None:
     assert (fault_in(text, MOST_DEPTH) == WELL_FORMED) == _python_reads(text)
 
 
 @given(VALUES, st.data())
-def test_damaged_json_is_validated_as_others_validate_it(value: Any, data: st.DataObject) -> None:
+def test_mutated_json_has_the_same_verdict_as_in_python(value: Any, data: st.DataObject) -> None:
     text = bytearray(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass"))
     for _ in range(data.draw(st.integers(1, 3))):
         text[data.draw(st.integers(0, len(text) - 1))] = data.draw(st.integers(0, 255))

@@ -50,7 +50,7 @@ TENANT = (b"tenant", b"acme")
         (MostRecords(2), [record(index=1), record(index=3)], [record(index=2)]),
     ],
 )  # fmt: skip
-def test_a_rule_rejects_what_it_should_and_nothing_else(
+def test_each_content_rule_accepts_good_records_and_rejects_bad_ones(
     rule: RecordRule, good: list[RuledRecord], bad: list[RuledRecord]
 ) -> None:
     assert [rule.fault(each) for each in good] == [None] * len(good)
@@ -66,7 +66,7 @@ def test_times_may_not_go_back_for_one_producer_and_partition() -> None:
     assert rule.fault(record(time=9)) is None, "and the latest is still the latest"
 
 
-def test_another_producer_has_its_own_time() -> None:
+def test_monotonic_time_is_tracked_for_each_producer() -> None:
     rule = MonotonicTime()
     clients = [Client("a:1", "x"), Client("a:2", "x"), Client("a:1", "y"), Client("a:1")]
     for at, client in enumerate(clients):

@@ -14,7 +14,7 @@ from sluicegate.validation.rules.schemas.schema_file import FollowsSchema
 from tests.validation.rules.inline_rule import InlineRule
 
 
-class OnesOwn(InlineRule):
+class CustomRuleStub(InlineRule):
     """A rule that says nothing but what every rule says."""
 
     parts = Part.NONE
@@ -24,7 +24,7 @@ class OnesOwn(InlineRule):
         return None
 
 
-def test_the_strictest_of_several_is_asked() -> None:
+def test_several_size_rules_become_the_strictest_native_question() -> None:
     rules = [
         Required(Side.KEY),
         Size(Side.KEY, 2, 9),
@@ -41,7 +41,7 @@ def test_the_strictest_of_several_is_asked() -> None:
     )
 
 
-@pytest.mark.parametrize("other", [OnesOwn(), JsonSyntax(Side.VALUE, "reject")])
+@pytest.mark.parametrize("other", [CustomRuleStub(), JsonSyntax(Side.VALUE, "reject")])
 def test_one_rule_without_a_native_form_leaves_all_rules_to_the_slow_path(other: object) -> None:
     assert ordinary_questions([Required(Side.KEY), other]) is None
 
@@ -65,11 +65,11 @@ def test_one_rule_without_a_native_form_leaves_all_rules_to_the_slow_path(other:
         ),
     ],
 )
-def test_avro_is_asked_where_every_byte_is_a_few_steps(schema: object, is_asked: bool) -> None:
+def test_avro_schemas_of_low_cost_are_validated_natively(schema: object, is_asked: bool) -> None:
     questions = ordinary_questions([FollowsSchema(Side.VALUE, avro_content(json.dumps(schema)))])
     assert (questions is not None) == is_asked
 
 
-def test_a_json_schema_is_asked_where_it_has_a_plan() -> None:
+def test_json_schemas_with_a_plan_are_validated_natively() -> None:
     assert ordinary_questions([FollowsSchema(Side.KEY, json_schema_content('{"type": "object"}'))]) is not None
     assert ordinary_questions([FollowsSchema(Side.KEY, json_schema_content('{"pattern": "a"}'))]) is None

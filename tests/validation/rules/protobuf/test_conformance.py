@@ -50,7 +50,7 @@ def verdict(schema: int, message: str, data: bytes) -> str:
     return "error" if said.endswith(" cannot be evaluated on it") else said[said.rindex("(") + 1 : -1]
 
 
-def agrees(found: str, wanted: Any) -> bool:
+def is_expected_text(found: str, wanted: Any) -> bool:
     if isinstance(wanted, list):
         return found in {each[:78] for each in wanted}
     return found == ("error" if wanted in FAILED else wanted)
@@ -61,7 +61,7 @@ def test_each_case_of_the_suite_gives_the_verdict_that_its_authors_expect() -> N
     others = [
         (name, found, wanted)
         for name, schema, message, data, wanted in CASES
-        if not agrees(found := verdict(schema, message, b64decode(data)), wanted)
+        if not is_expected_text(found := verdict(schema, message, b64decode(data)), wanted)
     ]
 
     assert others == []

@@ -188,7 +188,7 @@ def oracle(schema: bytes, message: str, data: bytes) -> list[str]:
     return [each.proto.rule_id for each in violations]
 
 
-def written(content: Any, value: Json) -> bytes:
+def encode_protobuf(content: Any, value: Json) -> bytes:
     from google.protobuf.message_factory import GetMessageClass  # noqa: PLC0415
 
     message = GetMessageClass(content.descriptor)()
@@ -202,35 +202,36 @@ def test_a_constraint_gives_the_verdict_of_its_library(schema: bytes, case: str)
     verdicts = set()
 
     for value in CASES[case][1]:
-        data = written(content, value)
+        data = encode_protobuf(content, value)
         ids = oracle(schema, f"shop.{named(case)}", data)
-        said = constraints.fault(record(data))
+        violation_of = constraints.fault(record(data))
 
         verdicts.add(bool(ids))
-        assert (said is not None) == bool(ids), (value, said)
-        if said is not None:
-            assert said.startswith(f"does not meet the constraints of shop.{named(case)}: ")
-            assert said.endswith(f"({ids[0]})")
+        assert (violation_of is not None) == bool(ids), (value, violation_of)
+        if violation_of is not None:
+            assert violation_of.startswith(f"does not meet the constraints of shop.{named(case)}: ")
+            assert violation_of.endswith(f"({ids[0]})")
 
     assert verdicts == {True, False}, "the case shows only one side"
 
 
 def test_texts_name_the_field_and_quote_nothing_of_the_record(schema: bytes) -> None:
-    def said(case: str) -> str | None:
+    def violation_of(case: str) -> str | None:
         content = protobuf_content(schema, f"shop.{named(case)}")
-        return content.constraints().fault(record(written(content, CASES[case][1][1])))
+        return content.constraints().fault(record(encode_protobuf(content, CASES[case][1][1])))
 
-    assert said("map-keys") == (
+    assert violation_of("map-keys") == (
         "does not meet the constraints of shop.MapKeysCase: a[…] must be at most 2 characters (string.max_len)"
     )
-    assert said("items") == (
+    assert violation_of("items") == (
         "does not meet the constraints of shop.ItemsCase: a[1] must be at least 2 characters (string.min_len)"
     )
-    assert (said("nested") or "").startswith("does not meet the constraints of shop.NestedCase: b[…].sku ")
-    assert said("field-cel") == "does not meet the constraints of shop.FieldCelCase: a no A (a)"
-    assert said("message-cel") == "does not meet the constraints of shop.MessageCelCase: (sum)"
+    assert (violation_of("nested") or "").startswith("does not meet the constraints of shop.NestedCase: b[…].sku ")
+    assert violation_of("field-cel") == "does not meet the constraints of shop.FieldCelCase: a no A (a)"
+    assert violation_of("message-cel") == "does not meet the constraints of shop.MessageCelCase: (sum)"
     assert (
-        said("predefined") == "does not meet the constraints of shop.PredefinedCase: a starts otherwise (string.starts)"
+        violation_of("predefined")
+        == "does not meet the constraints of shop.PredefinedCase: a starts otherwise (string.starts)"
     )
 
 

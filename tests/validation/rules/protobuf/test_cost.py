@@ -55,42 +55,42 @@ def varint(value: int) -> bytes:
     return bytes([*out, value])
 
 
-def held(number: int, inside: bytes) -> bytes:
+def length_delimited(number: int, inside: bytes) -> bytes:
     """A field that has a length."""
     return varint(number << 3 | 2) + varint(len(inside)) + inside
 
 
-def deep(size: int) -> bytes:
+def nested_messages(size: int) -> bytes:
     inside = b""
     for _ in range(90):
-        inside = held(1, inside)
+        inside = length_delimited(1, inside)
     return inside * (size // len(inside))
 
 
 @cache
 def entries(count: int) -> bytes:
-    return b"".join(held(4, b"\x08" + varint(i)) for i in range(count))
+    return b"".join(length_delimited(4, b"\x08" + varint(i)) for i in range(count))
 
 
 # Made where they are used: every process that runs tests reads all files.
 MANY: dict[str, Callable[[], bytes]] = {
     "a map's entries": lambda: entries(200_000),
     "empty messages": lambda: b"\x0a\x00" * 600_000,
-    "empty messages, one level down": lambda: held(1, b"\x0a\x00" * 600_000),
-    "deep messages": lambda: deep(2_000_000),
+    "empty messages, one level down": lambda: length_delimited(1, b"\x0a\x00" * 600_000),
+    "deep messages": lambda: nested_messages(2_000_000),
     "single numbers": lambda: b"\x10\x01" * 600_000,
-    "packed numbers": lambda: held(2, b"\x01" * 2_000_000),
-    "packed numbers, one by one": lambda: held(2, b"\x01") * 800_000,
+    "packed numbers": lambda: length_delimited(2, b"\x01" * 2_000_000),
+    "packed numbers, one by one": lambda: length_delimited(2, b"\x01") * 800_000,
     "empty texts": lambda: b"\x1a\x00" * 600_000,
     "fields it does not know": lambda: b"\x78\x01" * 600_000,
     "groups it does not know": lambda: b"\x7b\x7c" * 600_000,
 }
 FEW: dict[str, Callable[[], bytes]] = {
-    "a picture": lambda: held(6, bytes(900_000)),
-    "packed doubles": lambda: held(5, bytes(900_000)),
-    "texts": lambda: held(3, b"x" * 100) * 8_000,
-    "packed numbers": lambda: held(2, b"\x01" * 300_000),
-    "messages of one text": lambda: held(1, held(3, b"x" * 20)) * 12_000,
+    "a picture": lambda: length_delimited(6, bytes(900_000)),
+    "packed doubles": lambda: length_delimited(5, bytes(900_000)),
+    "texts": lambda: length_delimited(3, b"x" * 100) * 8_000,
+    "packed numbers": lambda: length_delimited(2, b"\x01" * 300_000),
+    "messages of one text": lambda: length_delimited(1, length_delimited(3, b"x" * 20)) * 12_000,
     "a map": lambda: entries(10_000),
     "empty messages": lambda: b"\x0a\x00" * 20_000,
 }
@@ -133,7 +133,7 @@ def test_a_large_message_with_few_fields_is_read_inline(kind: str, node: Content
     assert seconds_of(node, data) < node.cost(data) * _STEP_SECONDS + _SLACK_SECONDS
 
 
-def test_behind_a_registry_s_path_too() -> None:
+def test_the_cost_of_indexed_messages_is_counted() -> None:
     content = indexed_protobuf_content(descriptor_set())
 
     assert content.cost(_FIRST_MESSAGE + MANY["a map's entries"]()) > INLINE_STEPS
@@ -143,7 +143,12 @@ def test_behind_a_registry_s_path_too() -> None:
 
 @pytest.mark.parametrize(
     "damaged",
-    [b"\x0a\x00" * 100_000 + b"\x0a", held(6, bytes(2_000_000))[:-1], b"\x0f" * 2_000_000, b"\xff" * 2_000_000],
+    [
+        b"\x0a\x00" * 100_000 + b"\x0a",
+        length_delimited(6, bytes(2_000_000))[:-1],
+        b"\x0f" * 2_000_000,
+        b"\xff" * 2_000_000,
+    ],
 )
 def test_a_damaged_message_is_reported_as_damaged(damaged: bytes, node: Content) -> None:
     assert "cannot be read" in str(node.fault(damaged))
@@ -164,7 +169,7 @@ OPTIONAL, REQUIRED = FieldDescriptorProto.LABEL_OPTIONAL, FieldDescriptorProto.L
 
 
 @pytest.mark.parametrize("fields", [20, 60])
-def test_two_bytes_that_are_a_message_lacking_many_fields_are_neither_inline_nor_listed(fields: int) -> None:
+def test_a_tiny_message_without_many_required_fields_is_costly_and_not_listed(fields: int) -> None:
     content = lines_of(fields, REQUIRED)
     data = b"\x0a\x00" * 260_000
 
@@ -173,7 +178,7 @@ def test_two_bytes_that_are_a_message_lacking_many_fields_are_neither_inline_nor
     began = thread_time()
     assert content.description(data) is None
     assert thread_time() - began < _MOST_EXPLAINING_SECONDS
-    few = held(1, b"".join(varint(i + 1 << 3) + b"\x01" for i in range(fields))) + b"\x0a\x00" * 10
+    few = length_delimited(1, b"".join(varint(i + 1 << 3) + b"\x01" for i in range(fields))) + b"\x0a\x00" * 10
     assert content.cost(few) <= INLINE_STEPS
     assert content.description(few) == "is not Protobuf of its schema: p.Order lacks the required field lines[1].f0"
 
@@ -181,17 +186,17 @@ def test_two_bytes_that_are_a_message_lacking_many_fields_are_neither_inline_nor
 @pytest.mark.parametrize("fields", [1, 20, 300, 2000])
 @pytest.mark.parametrize("kind", [FieldDescriptorProto.TYPE_INT64, FieldDescriptorProto.TYPE_STRING])
 @pytest.mark.parametrize("first", [OPTIONAL, REQUIRED])
-def test_room_for_fields_that_are_not_set_counts(fields: int, kind: int, first: int) -> None:
+def test_unset_fields_add_to_the_cost_of_a_message(fields: int, kind: int, first: int) -> None:
     content = lines_of(fields, OPTIONAL, kind, first)
     set_first = b"\x08\x01" if kind == FieldDescriptorProto.TYPE_INT64 else b"\x0a\x00"
-    data = held(1, set_first) * 3_000
+    data = length_delimited(1, set_first) * 3_000
 
     assert content.fault(data) is None
     assert seconds_of(content, data) < content.cost(data) * _STEP_SECONDS + _SLACK_SECONDS
     assert (content.cost(data) > INLINE_STEPS) is (fields >= 300)
 
 
-def test_groups_are_messages_too() -> None:
+def test_the_cost_of_groups_is_counted() -> None:
     file = FileDescriptorProto(name="group.proto", package="p", syntax="proto2")
     outer = file.message_type.add(name="Outer")
     group = outer.nested_type.add(name="G")
@@ -207,7 +212,7 @@ def test_groups_are_messages_too() -> None:
     assert seconds_of(content, data) < content.cost(data) * _STEP_SECONDS + _SLACK_SECONDS
 
 
-def test_extensions_are_messages_too() -> None:
+def test_the_cost_of_extensions_is_counted() -> None:
     file = FileDescriptorProto(name="extended.proto", package="p", syntax="proto2")
     base, large = file.message_type.add(name="Base"), file.message_type.add(name="Large")
     base.extension_range.add(start=100, end=200)
@@ -216,13 +221,13 @@ def test_extensions_are_messages_too() -> None:
     extension = file.extension.add(name="more", number=100, type_name=".p.Large", extendee=".p.Base")
     extension.type, extension.label = FieldDescriptorProto.TYPE_MESSAGE, FieldDescriptorProto.LABEL_REPEATED
     content = protobuf_content(FileDescriptorSet(file=[file]).SerializeToString(), "p.Base")
-    data = held(100, b"") * 3_000
+    data = length_delimited(100, b"") * 3_000
 
     assert content.fault(data) is None
     assert content.cost(data) > INLINE_STEPS
 
 
-def test_of_many_messages_a_registry_names_only_those_that_are_named_are_made() -> None:
+def test_only_referenced_message_classes_are_created() -> None:
     file = FileDescriptorProto(name="many.proto", package="p", syntax="proto3")
     for i in range(2_000):
         add(file.message_type.add(name=f"M{i}"), "n", 1, FieldDescriptorProto.TYPE_INT64, OPTIONAL)
@@ -233,7 +238,7 @@ def test_of_many_messages_a_registry_names_only_those_that_are_named_are_made() 
     assert content.fault(b"\x02" + varint(2_000 << 1) + b"\x08\x01") is not None
 
 
-class Drawn:
+class RandomSchemas:
     """Random schemas of a few messages, and random data that is near them."""
 
     def __init__(self, seed: int) -> None:
@@ -262,7 +267,7 @@ class Drawn:
                 inside = (
                     self.data(depth + 1) if depth < 5 and kind < 0.4 else self.random.choice([b"", b"a", b"\x01" * 99])
                 )
-                out += held(number, inside)
+                out += length_delimited(number, inside)
             elif kind < 0.9:
                 out += varint(number << 3) + varint(self.random.getrandbits(self.random.choice([1, 7, 63])))
             else:
@@ -274,7 +279,7 @@ class Drawn:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_no_message_takes_longer_than_its_steps(seed: int) -> None:
-    drawn = Drawn(seed)
+    drawn = RandomSchemas(seed)
     content = drawn.content()
     for _ in range(8):
         data = drawn.data()
@@ -308,7 +313,7 @@ for seed in range(6):
 """
 
 
-def test_interpreted_the_library_gives_the_same_verdicts() -> None:
+def test_the_pure_python_protobuf_library_gives_the_same_verdicts() -> None:
     """A text that is not UTF-8 raised UnicodeDecodeError there, which closed the connection."""
 
     def verdicts(implementation: str) -> list[str]:
