@@ -172,6 +172,7 @@ def assembled(
         runtime.call_soon,
         quarantine_memory,
         runtime.wait_budget,
+        runtime.seconds,
     )
     settings = runtime.make_settings(rules) if runtime.make_settings is not None else None
     rewriter = ResponseRewriter(book, names)

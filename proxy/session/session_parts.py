@@ -23,10 +23,12 @@ from sluicegate.proxy.session.memory import first_requests_part, frames_part, re
 from sluicegate.proxy.session.opening.arrival import SessionOpening
 from sluicegate.proxy.session.pacing import SessionTurns
 from sluicegate.proxy.session.pass_through import PassThrough
+from sluicegate.proxy.session.produce.awaited_responses import AwaitedResponses
 from sluicegate.proxy.session.produce.effect_performer import ProduceEffects
 from sluicegate.proxy.session.produce.fast_outcomes import FastOutcomes
 from sluicegate.proxy.session.produce.handler import ProduceHandler
 from sluicegate.proxy.session.produce.intake import ProduceIntake
+from sluicegate.proxy.session.produce.quarantining import ProvenPartitions
 from sluicegate.proxy.session.produce.stored_times import StoredTimes
 from sluicegate.proxy.session.quotas.metering import Metering
 from sluicegate.proxy.session.reports import SessionTrace
@@ -90,9 +92,13 @@ def make_parts(
     metering = Metering(client, identity, of_requests.quotas, given.loop, given.counts, given.log, given.admission.most)
     stored_times = StoredTimes(of_produce.scheduler.previous)
     outcomes = FastOutcomes(identity, of_produce.names.by_id, of_produce.validations, of_produce.broker_errors)
+    proven = ProvenPartitions(of_produce.names, of_produce.now_ms)
+    handler = ProduceHandler(of_produce, identity, metering, proven)
+    awaited = AwaitedResponses(of_produce, identity, client, metering, stored_times, proven)
     report_unvalidated = partial(_report_unvalidated, given, identity)
-    handler = ProduceHandler(of_produce, identity, client, metering, stored_times, report_unvalidated)
-    effects = ProduceEffects(of_produce, identity, account, metering, forwarding, delivery, stored_times)
+    effects = ProduceEffects(
+        of_produce, identity, account, metering, forwarding, delivery, stored_times, awaited, report_unvalidated
+    )
 
     errors = BrokerErrors(identity, of_produce.broker_errors)
     fast_requests, fast_responses = NO_FAST_PATHS

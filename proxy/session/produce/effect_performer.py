@@ -4,6 +4,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
 
+from sluicegate.protocol.api import ApiKey
+from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.responses.dispatch import Dispatch
 from sluicegate.proxy.responses.topic_names import metadata_request, names_in
 from sluicegate.proxy.scheduling.fair_sharing import Account
@@ -14,29 +16,45 @@ from sluicegate.proxy.session.effect import Effect
 from sluicegate.proxy.session.forwarding import Forwarding
 from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.session.pause_reason import PauseReason
+from sluicegate.proxy.session.produce.awaited_responses import AwaitedResponses
 from sluicegate.proxy.session.produce.effects import (
     AskBroker,
+    ChargeRequest,
+    ChargeTopics,
     CloseInTurn,
+    CloseUnanswered,
     EarlierResponses,
+    ExpectResponse,
     Forward,
     ForwardAsItCame,
     Quarantined,
     QuotaTurn,
+    ReportNotStored,
+    ReportUnvalidated,
     ResolveNames,
     Respond,
     SettingsKnown,
+    Settle,
+    TeachFastPath,
+    TimeRequest,
     TopicQuotaTurn,
     Validate,
 )
 from sluicegate.proxy.session.produce.stored_times import StoredTimes
 from sluicegate.proxy.session.quotas.shares import TopicShares, Wake
 from sluicegate.proxy.session.request_runner import Resume, Wait
+from sluicegate.validation.produce import VALID_ACKS
 
 _OUR_CORRELATION_ID = -1
+_PRODUCE = ApiKey.PRODUCE.value
 
 
-class QuotaTurns(Protocol):
-    """The queue of sessions with a client or topics over a quota."""
+class Quotas(Protocol):
+    """Charges requests to quotas, and queues sessions with a client or topics over a quota."""
+
+    def take(self, size: int) -> None: ...
+
+    def take_of_topics(self, shares: TopicShares) -> None: ...
 
     def wait_for_turn(self, wake: Wake) -> None: ...
 
@@ -59,29 +77,34 @@ class ProduceEffects:
         shared: ProduceDependencies,
         identity: ClientIdentity,
         account: Account,
-        quota_turns: QuotaTurns,
+        quotas: Quotas,
         forwarding: Forwarding,
         responses: Responses,
         stored_times: StoredTimes,
+        awaited: AwaitedResponses,
+        report_unvalidated: Callable[[BaseException], None],
     ) -> None:
+        """`report_unvalidated` logs the internal error because of which a request is forwarded unvalidated."""
         self._shared = shared
         self._identity = identity
         self._account = account
-        self._quota_turns = quota_turns
+        self._quotas = quotas
         self._forwarding = forwarding
         self._responses = responses
         self._stored_times = stored_times
+        self._awaited = awaited
+        self._report_unvalidated = report_unvalidated
 
     def perform(self, effect: Effect[Any]) -> object:
         """See `sluicegate.proxy.session.request_runner.Perform`."""
         return _PERFORM[type(effect)](self, effect)
 
     def _wait_for_turn(self, _effect: QuotaTurn) -> Wait:
-        return Wait(PauseReason.QUOTA_QUEUE, lambda resume: self._quota_turns.wait_for_turn(partial(resume, None)))
+        return Wait(PauseReason.QUOTA_QUEUE, lambda resume: self._quotas.wait_for_turn(partial(resume, None)))
 
     def _wait_for_topics(self, effect: TopicQuotaTurn) -> Wait:
         def ask(resume: Resume) -> None:
-            self._quota_turns.wait_for_topics(effect.shares, effect.size, partial(resume, None))
+            self._quotas.wait_for_topics(effect.shares, effect.size, partial(resume, None))
 
         return Wait(PauseReason.QUOTA_QUEUE, ask)
 
@@ -142,6 +165,45 @@ class ProduceEffects:
     def _close_in_turn(self, effect: CloseInTurn) -> None:
         self._responses.close_in_turn(effect.reason)
 
+    def _close_unanswered(self, _effect: CloseUnanswered) -> None:
+        self._shared.counts.acks_0_closed += 1
+        self._responses.close_in_turn("a rejection for which acks=0 leaves no response")
+
+    def _charge_request(self, effect: ChargeRequest) -> None:
+        self._shared.counts.slow_requests["Produce"] += 1
+        self._quotas.take(effect.size)
+
+    def _charge_topics(self, effect: ChargeTopics) -> None:
+        self._quotas.take_of_topics(effect.shares)
+
+    def _teach_fast_path(self, effect: TeachFastPath) -> None:
+        shared, request = self._shared, effect.request
+        if shared.ordinary is None or request.acks not in VALID_ACKS:
+            return
+        policy_of = shared.policy_memo.by(shared.rules.rulebook)
+        for topic in request.topics:
+            name = topic.name_by(shared.names.by_id)
+            if name is not None and is_legal_topic_name(name):
+                key = topic.topic_id if topic.topic_id is not None else name.encode()
+                policy = policy_of(name).ordinary
+                if policy is not None:
+                    shared.ordinary.add_topic(key, topic.topic_id is not None, name, policy)
+
+    def _expect_response(self, effect: ExpectResponse) -> InFlightRequest:
+        return self._awaited.expect(effect.request, effect.correlation_id, effect.batches, effect.dispatch)
+
+    def _settle(self, effect: Settle) -> None:
+        self._shared.validations.settled(effect.outcome)
+
+    def _report_not_stored(self, effect: ReportNotStored) -> None:
+        self._shared.validations.not_quarantined(self._identity, effect.letters, effect.reason)
+
+    def _report_error(self, effect: ReportUnvalidated) -> None:
+        self._report_unvalidated(effect.error)
+
+    def _time_request(self, effect: TimeRequest) -> None:
+        self._shared.clock.sent(_PRODUCE, effect.came, effect.in_flight)
+
 
 _PERFORM: dict[type, Callable[[ProduceEffects, Any], object]] = {
     QuotaTurn: ProduceEffects._wait_for_turn,
@@ -156,6 +218,15 @@ _PERFORM: dict[type, Callable[[ProduceEffects, Any], object]] = {
     Forward: ProduceEffects._forward,
     Respond: ProduceEffects._respond,
     CloseInTurn: ProduceEffects._close_in_turn,
+    CloseUnanswered: ProduceEffects._close_unanswered,
+    ChargeRequest: ProduceEffects._charge_request,
+    ChargeTopics: ProduceEffects._charge_topics,
+    TeachFastPath: ProduceEffects._teach_fast_path,
+    ExpectResponse: ProduceEffects._expect_response,
+    Settle: ProduceEffects._settle,
+    ReportNotStored: ProduceEffects._report_not_stored,
+    ReportUnvalidated: ProduceEffects._report_error,
+    TimeRequest: ProduceEffects._time_request,
 }
 
 

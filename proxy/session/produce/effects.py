@@ -12,6 +12,8 @@ from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.responses.dispatch import DeadLetters, Dispatch
 from sluicegate.proxy.session.effect import Effect
 from sluicegate.proxy.session.in_flight import InFlightRequest
+from sluicegate.proxy.session.produce.awaited_batches import AwaitedBatches
+from sluicegate.proxy.session.produce.batch_outcome import RequestOutcome
 from sluicegate.proxy.session.quotas.shares import TopicShares
 from sluicegate.validation.rules.rule import Client
 from sluicegate.validation.validated_request import Place
@@ -110,3 +112,71 @@ class CloseInTurn(Effect[None]):
     """Close the connection after the responses to all earlier requests; `reason` is for the trace."""
 
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CloseUnanswered(Effect[None]):
+    """Count a rejection for which acks=0 leaves no response, and close the connection in its turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChargeRequest(Effect[None]):
+    """Count a request of `size` bytes on the slow path, and charge it to its client's quota."""
+
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChargeTopics(Effect[None]):
+    """Charge a request to the quotas of its topics."""
+
+    shares: TopicShares
+
+
+@dataclass(frozen=True, slots=True)
+class TeachFastPath(Effect[None]):
+    """Allow requests for the topics of a valid request on the fast path."""
+
+    request: ProduceRequest
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectResponse(Effect[InFlightRequest]):
+    """Expect the broker's response to a request that is forwarded next: it settles `batches`. Results in the request in
+    flight.
+    """
+
+    request: ProduceRequest
+    correlation_id: int
+    batches: AwaitedBatches
+    dispatch: Dispatch
+
+
+@dataclass(frozen=True, slots=True)
+class Settle(Effect[None]):
+    """Report what became of a request's batches."""
+
+    outcome: RequestOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class ReportNotStored(Effect[None]):
+    """Report bad records that could not be written."""
+
+    letters: DeadLetters
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReportUnvalidated(Effect[None]):
+    """Report the internal error because of which a request is forwarded unvalidated."""
+
+    error: BaseException
+
+
+@dataclass(frozen=True, slots=True)
+class TimeRequest(Effect[None]):
+    """Time a request that was complete at `came` (s) and is forwarded now; `in_flight` None: no response is awaited."""
+
+    came: float
+    in_flight: InFlightRequest | None

@@ -7,51 +7,51 @@ and sends the results (`sluicegate.proxy.session.request_runner`).
 from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
-from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.produce_request import ProduceRequest, check_record_count, walk_produce_request
 from sluicegate.protocol.produce_versions import TOPIC_ID_SINCE
-from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.responses.dispatch import Dispatch
 from sluicegate.proxy.session.client.client_details import client_details
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.dependencies import OnInternalError, ProduceDependencies
 from sluicegate.proxy.session.effect import Steps
 from sluicegate.proxy.session.in_flight import InFlightRequest
-from sluicegate.proxy.session.pause_reason import Pausable
 from sluicegate.proxy.session.produce.awaited_batches import AwaitedBatches
-from sluicegate.proxy.session.produce.awaited_responses import AwaitedResponses
 from sluicegate.proxy.session.produce.effects import (
+    ChargeRequest,
+    ChargeTopics,
     CloseInTurn,
+    CloseUnanswered,
     EarlierResponses,
+    ExpectResponse,
     Forward,
     ForwardAsItCame,
     QuotaTurn,
+    ReportUnvalidated,
     ResolveNames,
     Respond,
     SettingsKnown,
+    Settle,
+    TeachFastPath,
+    TimeRequest,
     TopicQuotaTurn,
     Validate,
 )
 from sluicegate.proxy.session.produce.log_start_requests import LogStartRequests
 from sluicegate.proxy.session.produce.quarantining import ProvenPartitions, Quarantining
-from sluicegate.proxy.session.produce.stored_times import StoredTimes
 from sluicegate.proxy.session.quotas.metering import QuotaDecision
 from sluicegate.proxy.session.quotas.shares import TopicShares
 from sluicegate.validation.outcome import Waiver
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.previous_times import PreviousTimeInFlight
-from sluicegate.validation.produce import VALID_ACKS, waived_request
+from sluicegate.validation.produce import waived_request
 from sluicegate.validation.rules.rule import Client
 
-_PRODUCE = ApiKey.PRODUCE.value
 NO_QUOTA = "a quota has no room for the client; the log says which"
 
 
 class QuotaMeter(Protocol):
-    """Charges requests to the quotas of clients and topics."""
-
-    def take(self, size: int) -> None: ...
+    """The quotas of clients and topics."""
 
     def with_throttle(self, in_flight: InFlightRequest, version: int) -> InFlightRequest: ...
 
@@ -61,31 +61,19 @@ class QuotaMeter(Protocol):
 
     def must_wait_for_topics(self, shares: TopicShares, size: int) -> QuotaDecision: ...
 
-    def take_of_topics(self, shares: TopicShares) -> None: ...
-
 
 class ProduceHandler:
-    """Handles the Produce requests of one session. `report_unvalidated` logs the internal error because of which a
-    request is forwarded unvalidated.
-    """
+    """Handles the Produce requests of one session. It only reads what it is given; all that it does are effects."""
 
     def __init__(
-        self,
-        shared: ProduceDependencies,
-        identity: ClientIdentity,
-        client: Pausable,
-        meter: QuotaMeter,
-        stored_times: StoredTimes,
-        report_unvalidated: Callable[[BaseException], None],
+        self, shared: ProduceDependencies, identity: ClientIdentity, meter: QuotaMeter, proven: ProvenPartitions
     ) -> None:
         self._shared = shared
         self._identity = identity
         self._meter = meter
-        self._report_unvalidated = report_unvalidated
-        self._proven = ProvenPartitions(shared.names, shared.now_ms)
-        self._quarantining = Quarantining(identity, shared.validations, shared.now_ms, self._proven)
+        self._proven = proven
+        self._quarantining = Quarantining(shared.now_ms, proven)
         self._log_starts = LogStartRequests(shared.names.by_id, shared.now_ms)
-        self._responses = AwaitedResponses(shared, identity, client, meter, stored_times, self._proven)
 
     def handle(
         self, frame: bytearray, version: int, correlation_id: int, body_at: int, of_client: QuotaDecision
@@ -97,8 +85,7 @@ class ProduceHandler:
         shared = self._shared
         if not (yield from self._within_quota(of_client, QuotaTurn())):
             return
-        shared.counts.slow_requests["Produce"] += 1
-        self._meter.take(len(frame))
+        yield from ChargeRequest(len(frame))
         came = shared.clock.now()
 
         request = walk_produce_request(frame, version, body_at, shared.max_request_partitions)
@@ -113,7 +100,7 @@ class ProduceHandler:
         decision = self._meter.must_wait_for_topics(shares, len(frame)) if shares else QuotaDecision.PROCEED
         if not (yield from self._within_quota(decision, TopicQuotaTurn(shares, len(frame)))):
             return
-        self._meter.take_of_topics(shares)
+        yield from ChargeTopics(shares)
 
         try:
             dispatch = yield from self._validated(request)
@@ -122,7 +109,7 @@ class ProduceHandler:
         except Exception as error:
             if shared.on_internal_error is OnInternalError.CLOSE or shared.rules.rulebook.in_file.has_sensitive_fields:
                 raise
-            self._report_unvalidated(error)
+            yield from ReportUnvalidated(error)
             dispatch = Dispatch(waived_request(request, Waiver.INTERNAL_ERROR), None, None)
         if dispatch is None:
             return
@@ -140,14 +127,12 @@ class ProduceHandler:
             shared.max_event_records,
         )
         awaited = yield from self._dispatch(request, correlation_id, dispatch, batches)
-        shared.clock.sent(_PRODUCE, came, awaited)
+        yield from TimeRequest(came, awaited)
         if awaited is None:
-            shared.validations.settled(
-                batches.settled({} if dispatch.partly is None else dispatch.partly.client_errors, None)
-            )
+            errors = {} if dispatch.partly is None else dispatch.partly.client_errors
+            yield from Settle(batches.settled(errors, None))
         if request.acks == 0 and dispatch.partly is not None and dispatch.partly.rejects_anything:
-            shared.counts.acks_0_closed += 1
-            yield from CloseInTurn("a rejection for which acks=0 leaves no response")
+            yield from CloseUnanswered()
 
     def _within_quota(self, decision: QuotaDecision, turn: QuotaTurn | TopicQuotaTurn) -> Steps[bool]:
         """Wait for a request's turn under a quota, or close the connection. Return whether to continue."""
@@ -177,11 +162,11 @@ class ProduceHandler:
         partly = dispatch.partly
         if partly is None:
             if Waiver.INTERNAL_ERROR not in dispatch.validated.waived.values():
-                self._teach(request)
+                yield from TeachFastPath(request)
             if request.acks == 0:
                 in_flight = None
             else:
-                in_flight = self._responses.expect(request, correlation_id, batches, dispatch)
+                in_flight = yield from ExpectResponse(request, correlation_id, batches, dispatch)
             if dispatch.parts is None:
                 yield from ForwardAsItCame(request.frame, in_flight)
             else:
@@ -196,7 +181,7 @@ class ProduceHandler:
             yield from Respond(self._meter.with_throttle(InFlightRequest(response=alone), request.version))
             return None
         before = self._log_starts.about(partly)
-        in_flight = self._responses.expect(request, correlation_id, batches, dispatch)
+        in_flight = yield from ExpectResponse(request, correlation_id, batches, dispatch)
         yield from Forward(dispatch.parts(), (*before.in_flight, in_flight), before.frames)
         return in_flight
 
@@ -216,19 +201,6 @@ class ProduceHandler:
             return ()
         policy_of = self._shared.policy_memo.by(rulebook)
         return self._meter.shares_of_topics(request, policy_of, self._shared.names.by_id)
-
-    def _teach(self, request: ProduceRequest) -> None:
-        """Allow requests for these topics on the fast path."""
-        shared = self._shared
-        if shared.ordinary is None or request.acks not in VALID_ACKS:
-            return
-        policy_of = shared.policy_memo.by(shared.rules.rulebook)
-        for topic, name in zip(request.topics, self._names(request), strict=True):
-            if name is not None and is_legal_topic_name(name):
-                key = topic.topic_id if topic.topic_id is not None else name.encode()
-                policy = policy_of(name).ordinary
-                if policy is not None:
-                    shared.ordinary.add_topic(key, topic.topic_id is not None, name, policy)
 
     def _known_client(self) -> Client | None:
         """Return the client if the rulebook depends on it."""

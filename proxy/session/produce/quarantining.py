@@ -22,10 +22,8 @@ from sluicegate.proxy.responses.produce_responses import (
 )
 from sluicegate.proxy.responses.stand_ins import probe_request
 from sluicegate.proxy.responses.topic_names import TopicNames
-from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.effect import Steps
-from sluicegate.proxy.session.produce.effects import AskBroker, Quarantined
-from sluicegate.proxy.session.reports import Validations
+from sluicegate.proxy.session.produce.effects import AskBroker, Quarantined, ReportNotStored
 from sluicegate.validation.validated_request import Place
 
 _BROKER_FIRST = "the broker has a reason of its own to reject the batch"
@@ -55,15 +53,7 @@ class ProvenPartitions:
 class Quarantining:
     """Quarantines the bad records of one session."""
 
-    def __init__(
-        self,
-        identity: ClientIdentity,
-        validations: Validations,
-        now_ms: Callable[[], int],
-        proven: ProvenPartitions,
-    ) -> None:
-        self._identity = identity
-        self._validations = validations
+    def __init__(self, now_ms: Callable[[], int], proven: ProvenPartitions) -> None:
         self._now_ms = now_ms
         self._proven = proven
 
@@ -91,7 +81,7 @@ class Quarantining:
         for each in letters:
             if each.place in failures:
                 _quarantine_failed(partly, spots, each, failures[each.place])
-                self._validations.not_quarantined(self._identity, each, failures[each.place])
+                yield from ReportNotStored(each, failures[each.place])
         dispatch.validated.quarantined = frozenset(each.place for each in letters) - failures.keys()
         dispatch.validated.to_retry = failures | unwritten
         dispatch.dead_letters = ()  # frees their memory while the broker responds

@@ -20,10 +20,6 @@ from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.rules.rule import Client
 
 _NO_TIME = 0
-# The number of sessions that may wait for one share before their first request, at most a tenth of all connections.
-# Further sessions are rejected, so that many connections with one name leave room for others.
-_MOST_WAITING = 1000
-
 Names = Mapping[bytes, str]
 
 
@@ -54,7 +50,7 @@ class Metering:
         self._call_later = loop.call_later
         self._counts = counts
         self._log = log
-        self._most_waiting = max(1, min(_MOST_WAITING, most_connections // 10))
+        self._most_waiting = max(1, min(quotas.most_waiting, most_connections // 10))
         self._share: QuotaShare | None = None
         self._timer: Timer | None = None
         self._wait_ms = _NO_TIME

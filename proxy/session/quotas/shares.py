@@ -97,6 +97,7 @@ _MOST_SHARES = 50_000
 _LOOKED_AT = 16
 # The bytes of complete requests that wait for their topics' quotas.
 _MOST_HELD_BYTES = 32 << 20
+_MOST_WAITING = 1000
 
 _CallLater = Callable[[float, Callable[[], None]], Timer]
 
@@ -201,8 +202,19 @@ class _Shares:
 class Quotas:
     """The shares of one proxy, by the current quotas. `held_bytes`: the size of requests that wait for topic quotas."""
 
-    def __init__(self, rules: RulesInForce, now: Callable[[], float], call_later: _CallLater) -> None:
-        """`now` is in seconds, monotonic."""
+    def __init__(
+        self,
+        rules: RulesInForce,
+        now: Callable[[], float],
+        call_later: _CallLater,
+        most_waiting: int = _MOST_WAITING,
+        most_held_bytes: int = _MOST_HELD_BYTES,
+    ) -> None:
+        """`now` is in seconds, monotonic. `most_waiting`: how many sessions may wait for one share before their first
+        request; further ones are rejected, so that many connections with one name leave room for others.
+        """
+        self.most_waiting = most_waiting
+        self._most_held_bytes = most_held_bytes
         self._rules = rules
         self._clients = _Shares(now, call_later)
         self._topics = _Shares(now, call_later)
@@ -227,4 +239,4 @@ class Quotas:
 
     def may_hold(self, size: int) -> bool:
         """Return whether a complete request of `size` bytes may wait."""
-        return self.held_bytes == 0 or self.held_bytes + size <= _MOST_HELD_BYTES
+        return self.held_bytes == 0 or self.held_bytes + size <= self._most_held_bytes

@@ -4,6 +4,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from structlog.testing import capture_logs
 
 from sluicegate.protocol.errors import ErrorCode
@@ -16,7 +17,7 @@ from sluicegate.proxy.reporting.logs.session_log import SessionLog
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
 from sluicegate.proxy.reporting.metrics.validation_counts import ValidationCounts
-from sluicegate.proxy.reporting.observer import Observer
+from sluicegate.proxy.reporting.observer import BatchSink, Observer, RequestSink
 from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.responses.topic_names import TopicNames
 from sluicegate.proxy.session.client.client_text import client_text
@@ -49,7 +50,9 @@ class RecordingSink:
 class Seen:
     """An observer with access to its counters, events and lines. Topics named `known-…` exist."""
 
-    def __init__(self, max_topics: int = 500) -> None:
+    def __init__(
+        self, max_topics: int = 500, reports: tuple[tuple[RequestSink, ...], tuple[BatchSink, ...]] = ((), ())
+    ) -> None:
         self.counters, self.kept, self.names = Counters(), RecordingSink(), TopicNames()
         labels = TopicLabels(self.counters, self._is_known, [])
         counts = ValidationCounts(self.counters, labels, LiveView(self.counters, None, 0), max_topics=max_topics)
@@ -58,8 +61,7 @@ class Seen:
             labels,
             counts,
             events,
-            (),
-            (),
+            *reports,
             WriteHealth(),
             later=lambda step: step(),
             log=SessionLog(),
@@ -188,3 +190,27 @@ def timed(function: Any, *arguments: Any) -> float:
     begin = time.thread_time()
     function(*arguments)
     return time.thread_time() - begin
+
+
+class Fails:
+    """A report with a bug."""
+
+    def request_settled(self, _request: object) -> None:
+        raise ValueError("a bug")
+
+    def batch_settled(self, *_: object) -> None:
+        raise ValueError("a bug")
+
+
+@pytest.mark.internal_error
+@pytest.mark.parametrize("of_batches", [False, True])
+def test_an_error_in_a_report_affects_no_other_report_and_is_logged(of_batches: bool) -> None:
+    seen = Seen(reports=((), (Fails(),)) if of_batches else ((Fails(),), ()))
+
+    with capture_logs() as lines:
+        seen.reject("billing", {"known-payments": 1}, rejection())
+
+    assert [line["event"] for line in lines].count("internal error, validation not reported") == 1
+    assert seen.counters.internal_errors == {"unreported": 1}
+    assert seen.counters.validated_batches == {"rejected": 1}
+    assert len(seen.kept.violations) == 1

@@ -6,20 +6,19 @@ from typing import Any, NoReturn
 import pytest
 from structlog.testing import capture_logs
 
-from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
+from sluicegate.protocol.produce_request import ProduceRequest
+from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH, make_ordinary_requests
+from sluicegate.proxy.responses.dispatch import Dispatch
 from sluicegate.proxy.scheduling.scheduler import Scheduler
 from sluicegate.proxy.session.dependencies import SessionDependencies
-from sluicegate.proxy.session.pass_through import PassThrough
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimes
-from sluicegate.validation.rules.built_in import Size
 from tests.bounds.frames import good_batch, produce, request
 from tests.proxy.session.playbook import NOW, Playbook, with_produce
 
 CLOSED = "internal error, connection closed"
 FORWARDED = "internal error, request forwarded unvalidated"
 REVALIDATED = "internal error, request revalidated by the slow path"
-UNREPORTED = "internal error, validation not reported"
 ONE = produce(9, {b"t": [(0, good_batch(NOW))]})
 MANY = produce(9, {b"t": [(n, good_batch(NOW)) for n in range(300)]})  # more than the loop validates itself
 
@@ -41,6 +40,37 @@ def in_a_thread(dependencies: SessionDependencies) -> SessionDependencies:
 
 def on_the_loop(dependencies: SessionDependencies) -> SessionDependencies:
     return with_produce(dependencies, scheduler=FailsOnTheLoop())
+
+
+class FailsForOneTopic:
+    """Validates all requests but those for topic `t`."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+        self.previous = scheduler.previous
+
+    def validate(self, request: ProduceRequest, *others: Any) -> Dispatch | None:
+        if any(topic.name == "t" for topic in request.topics):
+            fails()
+        return self._scheduler.validate(request, *others)
+
+
+def for_one_topic(dependencies: SessionDependencies) -> SessionDependencies:
+    return with_produce(dependencies, scheduler=FailsForOneTopic(dependencies.requests.produce.scheduler))
+
+
+class Clock:
+    """The fast path's clock. If it is `broken` it fails at each request, and not when a topic is added after that."""
+
+    def __init__(self) -> None:
+        self.is_broken = self._has_failed = False
+
+    def __call__(self) -> int:
+        if self.is_broken:
+            self._has_failed = not self._has_failed
+            if self._has_failed:
+                fails()
+        return NOW
 
 
 DAMAGED = produce(9, {b"t": [(n, good_batch(NOW)[:-1] + b"\xff") for n in range(300)]})
@@ -105,34 +135,9 @@ def test_a_protocol_error_of_the_client_is_no_internal_error() -> None:
 
 
 @pytest.mark.internal_error
-@pytest.mark.parametrize("which", ["request_settled", "batch_settled"])
-@pytest.mark.parametrize("bad", [False, True])
-def test_errors_in_counters_and_reports_do_not_affect_responses(
-    which: str, bad: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def deliver(is_broken: bool) -> Playbook:
-        play = Playbook(False)
-        if is_broken:
-            monkeypatch.setattr(play.parts.view, which, fails)
-        play.from_client(produce(9, {b"t": [(0, good_batch(NOW)[:-1] + b"\xff")]}) if bad else ONE)
-        return play
-
-    with capture_logs() as lines:
-        play = deliver(True)
-        assert not play.client.is_closing()
-        play.ends()
-
-    assert bytes(play.broker.sent) == bytes(deliver(False).broker.sent) != b""
-    assert [line["event"] for line in lines].count(UNREPORTED) == 1
-    assert play.parts.counters.internal_errors == {"unreported": 1}
-
-
-@pytest.mark.internal_error
 @pytest.mark.parametrize("word", ["close", "forward"])
-def test_an_error_in_a_rule_affects_only_requests_that_it_validates(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    rules = "[{match: t, rules: [{name: small, value: {max_size: 1000}}]}]"
-    play = Playbook(SLUICEGATE__ON_INTERNAL_ERROR=word, SLUICEGATE__TOPICS=rules)
-    monkeypatch.setattr(Size, "fault", fails)
+def test_an_error_in_the_validation_of_a_topic_affects_only_its_requests(word: str) -> None:
+    play = Playbook(change=for_one_topic, SLUICEGATE__ON_INTERNAL_ERROR=word)
     of_another = produce(9, {b"another": [(0, good_batch(NOW))]})
 
     with capture_logs() as lines:
@@ -156,26 +161,28 @@ def test_an_error_in_a_rule_affects_only_requests_that_it_validates(word: str, m
 @pytest.mark.internal_error
 @pytest.mark.skipif(not HAS_FAST_PATH, reason="there is no fast path: it was not compiled")
 @pytest.mark.parametrize("word", ["close", "forward"])
-def test_a_request_over_which_the_fast_path_fails_is_validated_by_the_slow_one(
-    word: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_request_over_which_the_fast_path_fails_is_validated_by_the_slow_one(word: str) -> None:
     good = produce(11, {b"t": [(0, good_batch(NOW))]})
     bad = produce(11, {b"t": [(0, good_batch(NOW)[:-1] + b"\xff")]})
     unread = request(3, 9, b"\1\0\0\0\0")
-    play = Playbook(SLUICEGATE__ON_INTERNAL_ERROR=word)
-    monkeypatch.setattr(PassThrough, "plain_finish", fails)  # the slow path has already looked it up
+    clock = Clock()
+
+    def with_clock(dependencies: SessionDependencies) -> SessionDependencies:
+        rules = dependencies.requests.produce.rules
+        return with_produce(dependencies, ordinary=make_ordinary_requests(ValidationLimits(), 1000, clock, rules))
+
+    play = Playbook(change=with_clock, SLUICEGATE__ON_INTERNAL_ERROR=word)
 
     with capture_logs() as lines:
         play.from_client(good)  # validated by the slow path, from which the fast path learns
+        clock.is_broken = True
         play.from_client(good + good)
         play.from_client(unread + good)
-        before = len(play.broker.sent)
         play.from_client(bad)
-        play.loop.until(lambda: len(play.broker.sent) > before)
 
     assert play.broker.sent.startswith(good * 3 + unread + good)
     assert bad not in play.broker.sent
     assert [line["event"] for line in lines if "internal error" in line["event"]] == [REVALIDATED]
-    assert play.parts.counters.internal_errors == {"revalidated": 3}
+    assert play.parts.counters.internal_errors == {"revalidated": 4}
     assert not play.client.is_closing()
     assert len(play.session.queue) >= 5

@@ -9,31 +9,41 @@ from typing import Any
 
 import pytest
 
-import sluicegate.proxy.scheduling.scheduler
 from sluicegate.protocol.errors import ErrorCode, MalformedMessage
 from sluicegate.protocol.headers import build_response_header
 from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from sluicegate.protocol.records.stand_in import stand_in
 from sluicegate.proxy.responses.dispatch import DeadLetters, Dispatch
 from sluicegate.proxy.session.dependencies import OnInternalError
-from sluicegate.proxy.session.effect import Steps
+from sluicegate.proxy.session.effect import Effect, Steps
 from sluicegate.proxy.session.in_flight import InFlightRequest
+from sluicegate.proxy.session.produce.awaited_responses import AwaitedResponses
 from sluicegate.proxy.session.produce.batch_outcome import RequestOutcome
 from sluicegate.proxy.session.produce.effects import (
     AskBroker,
+    ChargeRequest,
+    ChargeTopics,
     CloseInTurn,
+    CloseUnanswered,
     EarlierResponses,
+    ExpectResponse,
     Forward,
     ForwardAsItCame,
     Quarantined,
     QuotaTurn,
+    ReportNotStored,
+    ReportUnvalidated,
     ResolveNames,
     Respond,
     SettingsKnown,
+    Settle,
+    TeachFastPath,
+    TimeRequest,
     TopicQuotaTurn,
     Validate,
 )
 from sluicegate.proxy.session.produce.handler import ProduceHandler
+from sluicegate.proxy.session.produce.quarantining import ProvenPartitions
 from sluicegate.proxy.session.produce.stored_times import StoredTimes
 from sluicegate.proxy.session.quotas.metering import QuotaDecision
 from sluicegate.proxy.session.quotas.shares import TopicShares
@@ -41,6 +51,7 @@ from sluicegate.validation.outcome import Outcome
 from sluicegate.validation.previous_times import PreviousTimeInFlight
 from tests.bounds.frames import good_batch, produce
 from tests.proxy.session.playbook import NOW, Playbook
+from tests.proxy.session.produce.effect_playbook import Handling
 
 GOOD = good_batch(NOW)
 DAMAGED = GOOD[:-1] + b"\xff"
@@ -48,23 +59,14 @@ ID = b"sixteen bytes id"
 _HEADER_BYTES = 8 + 2 + len(b"hostile") + 1
 
 
-@pytest.fixture(autouse=True)
-def _with_time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    # A busy machine must not move validation from the loop to a thread.
-    monkeypatch.setattr(sluicegate.proxy.scheduling.scheduler, "_LOOP_REQUEST_SECONDS", 60.0)
-
-
 class Meter:
-    """Records the charged sizes, and returns the values that the test has set."""
+    """The charged sizes, and the decisions that the test has set."""
 
     def __init__(self) -> None:
         self.taken: list[int] = []
         self.shares: TopicShares = ()
         self.decision = QuotaDecision.PROCEED
         self.taken_of_topics: list[TopicShares] = []
-
-    def take(self, size: int) -> None:
-        self.taken.append(size)
 
     def with_throttle(self, in_flight: InFlightRequest, _version: int) -> InFlightRequest:
         return in_flight
@@ -74,9 +76,6 @@ class Meter:
 
     def must_wait_for_topics(self, _shares: TopicShares, _size: int) -> QuotaDecision:
         return self.decision
-
-    def take_of_topics(self, shares: TopicShares) -> None:
-        self.taken_of_topics.append(shares)
 
 
 class Client:
@@ -90,45 +89,63 @@ class Client:
         self.paused.discard(reason)
 
 
-class Validations:
-    """Records all reports."""
-
-    def __init__(self) -> None:
-        self.outcomes: list[Outcome] = []
-        self.not_kept: list[str] = []
-
-    def settled(self, request: RequestOutcome) -> None:
-        self.outcomes += (batch.outcome for batch in request.batches)
-
-    def not_accepted(self, *_: object) -> None:
-        raise AssertionError("no fast path here")
-
-    def not_quarantined(self, _identity: object, _letters: object, reason: str) -> None:
-        self.not_kept.append(reason)
-
-
 class Script:
-    """One handler. Its shared dependencies are a proxy's, except for those in `changed`."""
+    """One handler, whose bookkeeping is recorded. Its dependencies are a proxy's, except for those in `changed`."""
 
     def __init__(self, has_topic_quotas: bool = False, **changed: Any) -> None:
         quota = (
             {"SLUICEGATE__QUOTAS": "[{name: all, topic: '*', bytes_per_second: 1000000}]"} if has_topic_quotas else {}
         )
         play = Playbook(**quota)
-        self.validations = Validations()
-        self.shared = replace(play.dependencies.requests.produce, validations=self.validations, **changed)
-        self.meter, self.client, self.reported = Meter(), Client(), list[BaseException]()
-        self.handler = ProduceHandler(
-            self.shared,
-            play.session.identity,
-            self.client,
-            self.meter,
-            StoredTimes(self.shared.scheduler.previous),
-            self.reported.append,
-        )
+        self.outcomes: list[Outcome] = []
+        self.not_stored: list[str] = []
+        self.reported: list[BaseException] = []
+        self.shared = replace(play.dependencies.requests.produce, validations=self, **changed)
+        self.meter, self.client, identity = Meter(), Client(), play.session.identity
+        proven = ProvenPartitions(self.shared.names, self.shared.now_ms)
+        self.handler = ProduceHandler(self.shared, identity, self.meter, proven)
+        times = StoredTimes(self.shared.scheduler.previous)
+        self._awaited = AwaitedResponses(self.shared, identity, self.client, self.meter, times, proven)
 
-    def handle(self, sized: bytes, version: int = 9, of_client: QuotaDecision = QuotaDecision.PROCEED) -> Steps[None]:
+    def steps(self, sized: bytes, version: int = 9, of_client: QuotaDecision = QuotaDecision.PROCEED) -> Steps[None]:
         return self.handler.handle(bytearray(sized[4:]), version, 7, _HEADER_BYTES, of_client)
+
+    def handle(self, sized: bytes, version: int = 9, of_client: QuotaDecision = QuotaDecision.PROCEED) -> Handling:
+        return Handling(self.steps(sized, version, of_client), self.perform)
+
+    def perform(self, effect: Effect[Any]) -> object:
+        """Record bookkeeping; other effects are the test's."""
+        match effect:
+            case ChargeRequest(size):
+                self.meter.taken.append(size)
+            case ChargeTopics(shares):
+                self.meter.taken_of_topics.append(shares)
+            case ExpectResponse():
+                return self.expect(effect)
+            case Settle(outcome):
+                self.settled(outcome)
+            case ReportNotStored(_, reason):
+                self.not_stored.append(reason)
+            case ReportUnvalidated(error):
+                self.reported.append(error)
+            case TeachFastPath() | TimeRequest():
+                pass
+            case _:
+                return NotImplemented
+        return None
+
+    def expect(self, effect: ExpectResponse) -> InFlightRequest:
+        return self._awaited.expect(effect.request, effect.correlation_id, effect.batches, effect.dispatch)
+
+    def settled(self, request: RequestOutcome) -> None:
+        """Record outcomes, also those that a response settles."""
+        self.outcomes += (batch.outcome for batch in request.batches)
+
+    def not_accepted(self, *_: object) -> None:
+        raise AssertionError("no fast path here")
+
+    def not_quarantined(self, *_: object) -> None:
+        raise AssertionError("the handler reports it by an effect")
 
     def validated(self, effect: Validate, letters: Iterable[DeadLetters] = ()) -> Dispatch:
         """Return the result of the proxy's own validation."""
@@ -138,7 +155,7 @@ class Script:
         return dispatch
 
 
-def ended(steps: Steps[None], sent: Any = None) -> bool:
+def ended(steps: Handling, sent: Any = None) -> bool:
     """Return whether the handler yields no more effects."""
     try:
         steps.send(sent)
@@ -167,7 +184,7 @@ def test_a_good_request_is_validated_and_forwarded_as_it_came() -> None:
     assert ended(steps)
 
     assert script.meter.taken == [len(sized) - 4]
-    assert script.validations.outcomes == []
+    assert script.outcomes == []
 
 
 @pytest.mark.parametrize(
@@ -188,7 +205,7 @@ def test_the_brokers_response_settles_a_good_batch(code: ErrorCode, outcome: Out
     response = names_response(code)
     assert forward.in_flight.finish(bytearray(response)) is not None
 
-    assert script.validations.outcomes == [outcome]
+    assert script.outcomes == [outcome]
 
 
 def test_a_good_batch_without_a_response_is_unknown() -> None:
@@ -199,7 +216,7 @@ def test_a_good_batch_without_a_response_is_unknown() -> None:
 
     forward.in_flight.ended()
 
-    assert script.validations.outcomes == [Outcome.UNKNOWN]
+    assert script.outcomes == [Outcome.UNKNOWN]
 
 
 def test_a_request_with_acks_0_awaits_no_response() -> None:
@@ -210,7 +227,7 @@ def test_a_request_with_acks_0_awaits_no_response() -> None:
 
     assert forward.in_flight is None
     assert ended(steps)
-    assert script.validations.outcomes == [Outcome.UNKNOWN]
+    assert script.outcomes == [Outcome.UNKNOWN]
 
 
 def test_topic_ids_are_resolved_before_validation() -> None:
@@ -309,7 +326,7 @@ def test_an_internal_error_forwards_the_request_if_configured() -> None:
     assert forward.frame == sized[4:]
     assert ended(steps)
     assert script.reported == [error]
-    assert script.validations.outcomes == []
+    assert script.outcomes == []
 
 
 @pytest.mark.parametrize("word", OnInternalError)
@@ -333,7 +350,7 @@ def test_an_abandoned_validation_ends_the_request() -> None:
     next(steps)
 
     assert ended(steps, None)
-    assert script.validations.outcomes == []
+    assert script.outcomes == []
 
 
 def test_a_rejected_batch_is_forwarded_as_a_stand_in_and_its_verdict_merged() -> None:
@@ -374,15 +391,15 @@ def test_a_rejection_with_acks_0_closes_the_connection() -> None:
     forward: Any = steps.send(script.validated(next(steps)))
     assert isinstance(forward, Forward)
     assert forward.in_flight == ()
-    assert isinstance(steps.send(None), CloseInTurn)
+    assert isinstance(steps.send(None), CloseUnanswered)
     assert ended(steps)
-    assert script.validations.outcomes == [Outcome.REJECTED]
+    assert script.outcomes == [Outcome.REJECTED]
 
 
 _LETTERS = DeadLetters((0, 0), "dead", "t", 0)
 
 
-def _quarantined(script: Script, letters: DeadLetters = _LETTERS) -> tuple[Steps[None], Any]:
+def _quarantined(script: Script, letters: DeadLetters = _LETTERS) -> tuple[Handling, Any]:
     steps = script.handle(produce(9, {b"t": [(0, DAMAGED)]}))
     return steps, steps.send(script.validated(next(steps), [letters]))
 
@@ -394,12 +411,12 @@ def test_bad_records_are_stored_between_the_brokers_response_and_the_rejection()
     assert isinstance(ask, AskBroker)
     assert ask.correlation_id == 7
     assert steps.send(ask.read(names_response(ErrorCode.CORRUPT_MESSAGE))) == Quarantined([_LETTERS])
-    assert script.validations.outcomes == []
+    assert script.outcomes == []
     effect = steps.send({})
     assert isinstance(effect, Respond)  # the broker has just responded
     assert ended(steps)
-    assert script.validations.outcomes == [Outcome.REJECTED]
-    assert script.validations.not_kept == []
+    assert script.outcomes == [Outcome.REJECTED]
+    assert script.not_stored == []
 
 
 def test_bad_records_are_not_stored_if_the_broker_rejects_the_partition() -> None:
@@ -424,8 +441,8 @@ def test_a_batch_that_is_not_stored_is_to_be_retried(lacking: str | None) -> Non
 
     assert isinstance(effect, Respond)
     assert ended(steps)
-    assert script.validations.not_kept == [lacking or "the disk is full"]
-    assert script.validations.outcomes == [Outcome.RESEND]
+    assert script.not_stored == [lacking or "the disk is full"]
+    assert script.outcomes == [Outcome.RESEND]
 
 
 def _codes(forward: Forward, response: bytearray) -> Sequence[int]:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-import sluicegate.proxy.server.assembly
 from sluicegate.config.files.yaml_source import read_yaml
 from sluicegate.config.loading import load
 from sluicegate.protocol.framing import frame_of
@@ -14,7 +13,6 @@ from sluicegate.protocol.headers import build_request_header, parse_request_head
 from sluicegate.protocol.messages.produce import PRODUCE_REQUEST, PRODUCE_RESPONSE
 from sluicegate.protocol.records.stand_in import stand_in
 from sluicegate.proxy.responses.dispatch import DeadLetters
-from sluicegate.proxy.scheduling.extraction import QuarantineMemory
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.validation.from_keys import file_policies_of
@@ -53,14 +51,14 @@ class RecordingSink:
 class Quarantined(Playbook):
     """A session with quarantine for topic `q`."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, room_bytes: int = 1 << 20) -> None:
-        self.room = QuarantineMemory(room_bytes)
-        monkeypatch.setattr(sluicegate.proxy.server.assembly, "QuarantineMemory", lambda _: self.room)
+    def __init__(self, room_bytes: int = 1 << 20) -> None:
         self.sink: Any = RecordingSink()
         self.now_ms = NOW
         super().__init__(
-            change=lambda dependencies: with_produce(dependencies, dead_letters=self.sink, now_ms=lambda: self.now_ms)
+            change=lambda dependencies: with_produce(dependencies, dead_letters=self.sink, now_ms=lambda: self.now_ms),
+            SLUICEGATE__LIMITS__MAX_QUARANTINED_BYTES=str(room_bytes),
         )
+        self.room = self.parts.quarantine_memory
         self.parts.rules.adopt(file_policies_of(load(read_yaml(_FILE, "f"), {}).config))
 
     def send(self, *topics: Any, acks: int = -1, version: int = 9) -> None:
@@ -104,10 +102,8 @@ def records_in(request: Any) -> dict[str, bytes]:
     return {topic["name"]: bytes(topic["partition_data"][0]["records"]) for topic in request["topic_data"]}
 
 
-def test_the_broker_is_asked_then_records_are_kept_then_the_client_is_answered(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    script = Quarantined(monkeypatch)
+def test_the_broker_is_asked_then_records_are_kept_then_the_client_is_answered() -> None:
+    script = Quarantined()
 
     script.send(topic_data("q", (0, BAD)), version=_OLD)
     assert records_in(script.asked(1, _OLD)) == {"q": stand_in(memoryview(BAD))}
@@ -126,8 +122,8 @@ def test_the_broker_is_asked_then_records_are_kept_then_the_client_is_answered(
     assert script.client.is_read
 
 
-def test_a_batch_whose_bad_records_cannot_be_stored_is_to_be_retried(monkeypatch: pytest.MonkeyPatch) -> None:
-    script = Quarantined(monkeypatch)
+def test_a_batch_whose_bad_records_cannot_be_stored_is_to_be_retried() -> None:
+    script = Quarantined()
 
     script.send(topic_data("q", (0, BAD)))
     script.asked(1)
@@ -146,10 +142,8 @@ def test_a_batch_whose_bad_records_cannot_be_stored_is_to_be_retried(monkeypatch
 
 
 @pytest.mark.parametrize("code", [FORBIDDEN, UNKNOWN])
-def test_a_brokers_own_error_precedes_quarantine_and_nothing_is_stored(
-    code: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    script = Quarantined(monkeypatch)
+def test_a_brokers_own_error_precedes_quarantine_and_nothing_is_stored(code: int) -> None:
+    script = Quarantined()
 
     script.send(topic_data("q", (0, BAD)))
     script.asked(1)
@@ -161,11 +155,9 @@ def test_a_brokers_own_error_precedes_quarantine_and_nothing_is_stored(
     assert script.sink.letters == []
 
 
-def test_a_batch_is_retriable_if_the_brokers_error_disappears_meanwhile(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_batch_is_retriable_if_the_brokers_error_disappears_meanwhile() -> None:
     """Otherwise it would be rejected finally without storing its bad records."""
-    script = Quarantined(monkeypatch)
+    script = Quarantined()
 
     script.send(topic_data("q", (0, BAD)))
     script.asked(1)
@@ -177,9 +169,9 @@ def test_a_batch_is_retriable_if_the_brokers_error_disappears_meanwhile(
 
 
 @pytest.mark.parametrize("version", [3, 4])
-def test_the_check_at_the_broker_stores_no_record(version: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_check_at_the_broker_stores_no_record(version: int) -> None:
     good = batch([Rec(NOW)])
-    script = Quarantined(monkeypatch)
+    script = Quarantined()
 
     script.send(topic_data("g", (0, good)), topic_data("q", (0, BAD)), version=version)
     question = records_in(script.asked(1, version))
@@ -194,8 +186,8 @@ def test_the_check_at_the_broker_stores_no_record(version: int, monkeypatch: pyt
     assert {name: entry["error_code"] for name, entry in answer.items()} == {"g": 0, "q": REJECTED}
 
 
-def test_the_broker_is_checked_at_most_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
-    script = Quarantined(monkeypatch)
+def test_the_broker_is_checked_at_most_once_a_second() -> None:
+    script = Quarantined()
 
     for count in (1, 2, 3):
         script.send(topic_data("q", (0, BAD)), version=_OLD)
@@ -212,10 +204,8 @@ def test_the_broker_is_checked_at_most_once_a_second(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("version", [3, 9])
-def test_the_check_at_the_broker_requests_a_response_despite_acks_0(
-    version: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    script = Quarantined(monkeypatch)
+def test_the_check_at_the_broker_requests_a_response_despite_acks_0(version: int) -> None:
+    script = Quarantined()
 
     script.send(topic_data("q", (0, BAD)), acks=0, version=version)
     question = script.asked(1, version)
@@ -229,8 +219,8 @@ def test_the_check_at_the_broker_requests_a_response_despite_acks_0(
     assert script.parts.counters.acks_0_closed == 1
 
 
-def test_bad_records_beyond_the_quarantine_memory_are_retriable(monkeypatch: pytest.MonkeyPatch) -> None:
-    script = Quarantined(monkeypatch, room_bytes=1000)
+def test_bad_records_beyond_the_quarantine_memory_are_retriable() -> None:
+    script = Quarantined(room_bytes=1000)
 
     script.send(topic_data("q", (0, BAD)))
     script.asked(1)
@@ -244,14 +234,12 @@ def test_bad_records_beyond_the_quarantine_memory_are_retriable(monkeypatch: pyt
 
 
 @pytest.mark.parametrize(("missing", "beyond"), [(0, {}), (1, {"limits.max_quarantined_bytes": 1})])
-def test_bad_records_that_just_fit_the_memory_are_stored(
-    missing: int, beyond: dict[str, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    roomy = Quarantined(monkeypatch)
+def test_bad_records_that_just_fit_the_memory_are_stored(missing: int, beyond: dict[str, int]) -> None:
+    roomy = Quarantined()
     roomy.send(topic_data("q", (0, BAD)))
     roomy.asked(1)
     takes = roomy.room.total_bytes - roomy.room.free_bytes
-    script = Quarantined(monkeypatch, room_bytes=takes - missing)
+    script = Quarantined(room_bytes=takes - missing)
 
     script.send(topic_data("q", (0, BAD)))
     script.asked(1)
@@ -262,10 +250,8 @@ def test_bad_records_that_just_fit_the_memory_are_stored(
     assert script.parts.counters.limits_reached == beyond
 
 
-def test_a_client_is_paused_only_while_its_records_are_quarantined(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    script = Quarantined(monkeypatch)
+def test_a_client_is_paused_only_while_its_records_are_quarantined() -> None:
+    script = Quarantined()
     script.send(topic_data("q", (0, BAD)))
     script.asked(1)
     assert list(script.session.client.pause_reasons) == [PauseReason.QUARANTINING]
@@ -276,8 +262,8 @@ def test_a_client_is_paused_only_while_its_records_are_quarantined(
 
 
 @pytest.mark.parametrize("where", ["asking", "keeping", "kept"])
-def test_memory_is_released_however_the_write_ends(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    script = Quarantined(monkeypatch)
+def test_memory_is_released_however_the_write_ends(where: str) -> None:
+    script = Quarantined()
     script.send(topic_data("q", (0, BAD)))
     script.asked(1)
     assert script.room.free_bytes < script.room.total_bytes
@@ -295,10 +281,8 @@ def test_memory_is_released_however_the_write_ends(where: str, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("version", [3, 4, 9])
-def test_a_copied_batch_is_forwarded_as_it_is_after_its_bad_records_are_kept(
-    version: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    script = Quarantined(monkeypatch)
+def test_a_copied_batch_is_forwarded_as_it_is_after_its_bad_records_are_kept(version: int) -> None:
+    script = Quarantined()
 
     script.send(topic_data("c", (0, BAD)), version=version)
     assert records_in(script.asked(1, version)) == {"c": stand_in(memoryview(BAD))}
@@ -317,12 +301,10 @@ def test_a_copied_batch_is_forwarded_as_it_is_after_its_bad_records_are_kept(
 
 
 @pytest.mark.parametrize("code", [CORRUPT, FORBIDDEN])
-def test_without_a_copy_the_batch_is_not_forwarded_and_the_producer_retries(
-    code: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_copy_the_batch_is_not_forwarded_and_the_producer_retries(code: int) -> None:
     """The broker rejects the partition for its own reason, or the write fails; a good neighbour is stored."""
     good = batch([Rec(NOW)])
-    script = Quarantined(monkeypatch)
+    script = Quarantined()
 
     script.send(topic_data("g", (0, good)), topic_data("c", (0, BAD)))
     script.asked(1)
@@ -338,8 +320,8 @@ def test_without_a_copy_the_batch_is_not_forwarded_and_the_producer_retries(
     assert counts["sluicegate_copied_batches"].total() == 0
 
 
-def test_a_failed_copy_with_acks_0_closes_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    script = Quarantined(monkeypatch)
+def test_a_failed_copy_with_acks_0_closes_the_connection() -> None:
+    script = Quarantined()
 
     forwarded = []
     for failure in ({}, {(0, 0): "disk full"}):

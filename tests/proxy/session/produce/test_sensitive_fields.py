@@ -10,6 +10,7 @@ from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header
 from sluicegate.proxy.session.dependencies import OnInternalError
 from sluicegate.validation.from_keys import file_policies_of
+from sluicegate.validation.previous_times import PreviousTimes
 from tests.proxy.session.playbook import NOW, Playbook, with_produce
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import produce_body, topic_data
@@ -47,15 +48,18 @@ def test_sensitive_fields_are_masked_for_exempt_clients_too(client: str) -> None
     assert play.parts.counters.batch_counts["sluicegate_masked_records"].total() == 1
 
 
-@pytest.mark.internal_error
-def test_an_internal_error_closes_the_connection_also_if_the_operator_wants_to_forward(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def fail(*_: object) -> None:
+class Fails:
+    """A validation with a bug."""
+
+    previous = PreviousTimes()
+
+    def validate(self, *_: object) -> None:
         raise ValueError("a bug")
 
-    play = play_of(on_internal_error=OnInternalError.FORWARD)
-    monkeypatch.setattr("sluicegate.validation.extended.mask", fail)
+
+@pytest.mark.internal_error
+def test_an_internal_error_closes_the_connection_also_if_the_operator_wants_to_forward() -> None:
+    play = play_of(on_internal_error=OnInternalError.FORWARD, scheduler=Fails())
 
     send(play, "other")
     play.loop.until(lambda: play.client.aborted)

@@ -6,7 +6,6 @@ import struct
 import pytest
 from structlog.testing import capture_logs
 
-import sluicegate.proxy.scheduling.scheduler
 from sluicegate.config.quotas import Quota
 from sluicegate.config.topics import TopicKeys
 from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
@@ -22,12 +21,6 @@ from tests.wire.batches import Rec, batch
 _TOPIC = "orders"
 _LANES = [False, True] if HAS_FAST_PATH else [False]
 _ONE_A_SECOND = {"name": "slow", "client_id": "*", "requests_per_second": 1}
-
-
-@pytest.fixture(autouse=True)
-def _with_time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    # On a busy machine too, because requests that move to a thread get their responses at another time.
-    monkeypatch.setattr(sluicegate.proxy.scheduling.scheduler, "_LOOP_REQUEST_SECONDS", 60.0)
 
 
 class QuotaPlay:

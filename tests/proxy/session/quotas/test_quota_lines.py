@@ -3,15 +3,19 @@
 import gc
 import json
 import tracemalloc
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 
 import pytest
 from structlog.testing import capture_logs
 
-import sluicegate.proxy.scheduling.scheduler
 from sluicegate.proxy.session.connection import Connection
+from sluicegate.proxy.session.dependencies import SessionDependencies
 from sluicegate.proxy.session.pause_reason import PauseReason
-from sluicegate.proxy.session.quotas import metering
-from sluicegate.proxy.session.quotas import shares as quotas
+from sluicegate.proxy.session.quotas import shares as shares_of_quotas
+from sluicegate.proxy.session.quotas.metering import QuotaDecision
+from sluicegate.proxy.session.quotas.shares import Quotas
 from sluicegate.validation.rules.rule import Client
 from tests.bounds.frames import produce
 from tests.proxy.session.playbook import NOW, Outlet, Playbook, deliver_from_peer, objects_of_sessions
@@ -25,18 +29,26 @@ _FLOOD = 30
 _KEPT_BYTES = 40
 
 
-@pytest.fixture(autouse=True)
-def _with_time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    # On a busy machine too, because requests that move to a thread get their responses at another time.
-    monkeypatch.setattr(sluicegate.proxy.scheduling.scheduler, "_LOOP_REQUEST_SECONDS", 60.0)
+Change = Callable[[SessionDependencies], SessionDependencies]
+
+
+def _unchanged(dependencies: SessionDependencies) -> SessionDependencies:
+    return dependencies
+
+
+def with_quotas(dependencies: SessionDependencies, **limits: int) -> SessionDependencies:
+    """Return the dependencies with other limits of waiting requests."""
+    requests = dependencies.requests
+    quotas = Quotas(requests.produce.rules, requests.produce.clock.now, dependencies.loop.call_later, **limits)
+    return replace(dependencies, requests=replace(requests, quotas=quotas))
 
 
 class Proxy:
     """One proxy under quotas, and its sessions."""
 
-    def __init__(self, *quotas: dict[str, object], **environment: str) -> None:
+    def __init__(self, *quotas: dict[str, object], change: Change = _unchanged, **environment: str) -> None:
         bound = {"SLUICEGATE__DEFAULTS__MESSAGE_TIMESTAMP_BEFORE_MAX_MS": "86400000"}
-        self.play = Playbook(**bound, SLUICEGATE__QUOTAS=json.dumps(quotas), **environment)
+        self.play = Playbook(change=change, **bound, SLUICEGATE__QUOTAS=json.dumps(quotas), **environment)
 
     def passes(self, seconds: float) -> None:
         """Let time pass in steps that are shorter than any turn."""
@@ -247,9 +259,8 @@ def test_the_request_of_a_half_closed_client_is_forwarded_in_its_turn() -> None:
     assert ends.broker.has_ended_writing
 
 
-def test_a_flood_of_connections_under_one_name_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metering, "_MOST_WAITING", 5)
-    proxy = Proxy(_SLOW)
+def test_a_flood_of_connections_under_one_name_is_rejected() -> None:
+    proxy = Proxy(_SLOW, change=partial(with_quotas, most_waiting=5))
     sessions = [Session(proxy) for _ in range(8)]
     for session in sessions:
         session.sends(_request(3000))
@@ -265,12 +276,9 @@ def test_a_flood_of_connections_under_one_name_is_rejected(monkeypatch: pytest.M
 @pytest.mark.parametrize("ending", ["reset", "end of stream"])
 @pytest.mark.parametrize("waits", [True, False], ids=["in the line", "after its turn"])
 @pytest.mark.parametrize("quota", [_SLOW, _NARROW], ids=["client", "topic"])
-def test_a_flood_that_meets_a_quota_leaves_no_state_behind(
-    monkeypatch: pytest.MonkeyPatch, quota: dict[str, object], waits: bool, ending: str
-) -> None:
+def test_a_flood_that_meets_a_quota_leaves_no_state_behind(quota: dict[str, object], waits: bool, ending: str) -> None:
     """Some connections wait in the line, and some are rejected because it is full."""
-    monkeypatch.setattr(metering, "_MOST_WAITING", 20)
-    proxy = Proxy(quota)
+    proxy = Proxy(quota, change=partial(with_quotas, most_waiting=20))
     tracemalloc.start()
     gc.disable()
     try:
@@ -367,9 +375,8 @@ def test_a_topics_quota_holds_for_new_connections(acks: int) -> None:
     assert second.broker.sent == _request(100, acks)
 
 
-def test_requests_waiting_for_topic_quotas_hold_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quotas, "_MOST_HELD_BYTES", 10_000)
-    proxy = Proxy(_NARROW)
+def test_requests_waiting_for_topic_quotas_hold_bounded_memory() -> None:
+    proxy = Proxy(_NARROW, change=partial(with_quotas, most_held_bytes=10_000))
     sessions = [Session(proxy) for _ in range(6)]
     for session in sessions:
         session.sends(_request(3000))
@@ -392,15 +399,12 @@ def test_invented_names_displace_no_connected_or_indebted_client() -> None:
     quota = proxy.play.parts.rules.rulebook.in_file.quotas[1]
     for number in range(12_000):
         shares.share_of_topic(quota, f"topic-{number}")
-        assert (
-            proxy.play.session.metering.admit(Client("192.0.2.9:1", f"client-{number}"))
-            is metering.QuotaDecision.PROCEED
-        )
+        assert proxy.play.session.metering.admit(Client("192.0.2.9:1", f"client-{number}")) is QuotaDecision.PROCEED
 
     another = Session(proxy)
     another.sends(_request(100, client_id=b"etl"))
 
     assert not another.broker.sent
     assert proxy.rejected() == 1
-    assert len(shares._clients._known) <= quotas._MOST_REMEMBERED
-    assert len(shares._topics._known) <= quotas._MOST_REMEMBERED
+    assert len(shares._clients._known) <= shares_of_quotas._MOST_REMEMBERED
+    assert len(shares._topics._known) <= shares_of_quotas._MOST_REMEMBERED
