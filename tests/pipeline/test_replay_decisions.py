@@ -138,12 +138,12 @@ def test_a_good_record_is_written_back_even_if_librdkafka_would_change_it(name: 
 def test_a_function_runs_first_and_its_result_is_fixed_and_validated() -> None:
     letter = replace(LETTER, record=replace(LETTER.record, value=b"{}"))
 
-    found = decision_of(letter, fix="unit", by="tests.pipeline.corrections:with_a_tenant")
+    found = decision_of(letter, fix="unit", by="tests.pipeline.corrections:add_missing_tenant")
 
     assert found == Replayed(replace(LETTER.record, timestamp=NOW, value=b'{"tenant": "a"}'), corrected=True)
-    assert isinstance(decision_of(letter, by="tests.pipeline.corrections:with_a_tenant"), RemainingLetter)
+    assert isinstance(decision_of(letter, by="tests.pipeline.corrections:add_missing_tenant"), RemainingLetter)
 
 
 def test_a_function_that_returns_an_undecodable_header_name_fails() -> None:
     with pytest.raises(FunctionFails, match="misnames returned ReplayRecord, not a valid record"):
-        decision_of(by="tests.pipeline.corrections:misnames")
+        decision_of(by="tests.pipeline.corrections:return_invalid_header_name")

@@ -70,7 +70,7 @@ UNIT = Fix(timestamp="unit")
 
 def test_a_repeated_task_resumes_after_its_commit(kept: TableLocation) -> None:
     with pytest.raises(FunctionFails, match=f"{kept.of} offset {STUMBLES_AT} "):
-        kept.write(kept.plan(), by="tests.pipeline.corrections:stumbles")
+        kept.write(kept.plan(), by="tests.pipeline.corrections:raise_for_one_record")
     before = read_back(kept.bootstrap, kept.topic)
 
     again = kept.write(kept.plan(), fix=UNIT)
