@@ -50,7 +50,7 @@ def grouped(topics: Mapping[str, ClusterSettings]) -> GroupedTopics:
 
 
 def _alike(topics: Mapping[str, ClusterSettings]) -> dict[str, int]:
-    """Return prefixes that end with a separator and whose topics have equal settings, with the number of topics."""
+    """Return prefixes that end with a separator, if their topics have equal settings, with the number of topics."""
     first: dict[str, ClusterSettings] = {}
     counts: dict[str, int] = defaultdict(int)
     mixed = set()

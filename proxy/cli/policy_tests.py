@@ -164,7 +164,7 @@ def _validated(
 
 
 def _outcome(validated: ValidatedRequest) -> tuple[Outcome, tuple[Rejected, ...]]:
-    """Return the outcome with the verdicts that are behind it."""
+    """Return the outcome and the verdicts that lead to it."""
     if validated.waived:
         return "unvalidated", ()
     if PLACE in validated.fixed:

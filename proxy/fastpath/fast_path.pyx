@@ -484,7 +484,7 @@ cdef class FastRequests(OrdinaryFrames):
         # Count the batches of a request that is forwarded now.
         cdef Py_ssize_t batches = self._validate._partitions
         self._sender.forward(batches, self._validate._records, self._validate._bytes)
-        if verdict != _GOOD:  # acks=0: no response tells what became of them
+        if verdict != _GOOD:  # acks=0: there is no response
             self._sender.leave_unknown(batches)
             _leave_topics_unknown(self._validate.last_topics(), batches)
         return 0

@@ -54,7 +54,7 @@ class AwsLogin:
         return {name: value for name, value in signed.headers if name.lower() not in names}
 
     def rejected(self) -> None:
-        """Look for credentials anew."""
+        """Look for credentials again."""
         self._credentials.cache_clear()
 
 

@@ -1,4 +1,4 @@
-"""Logins at a schema registry, as headers of a request. Files and tokens are read anew for each request."""
+"""Logins at a schema registry, as headers of a request. Files and tokens are read again for each request."""
 
 from base64 import b64encode
 from collections.abc import Mapping

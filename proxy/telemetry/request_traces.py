@@ -23,8 +23,8 @@ _NOT_VALIDATED = "not_validated"
 
 
 class RequestSummary(NamedTuple):
-    """A Produce request. `outcome` is the worst of its batches, `batches` counts them by outcome, and those that were
-    not validated as `not_validated` too. `problem`: the log fields of the first violation. `untraced`: requests of the
+    """A Produce request. `outcome` is the worst of its batches, `batches` counts them by outcome, and batches without
+    validation as `not_validated` too. `problem`: the log fields of the first violation. `untraced`: requests of the
     kind since the last traced one. `sent_ms`, `proxy_seconds` and `upstream_seconds` as in `RequestOutcome`.
     """
 
@@ -115,7 +115,7 @@ class RequestTraces:
         self._good = PerSecond(most_a_second)
 
     def request_settled(self, request: RequestOutcome) -> None:
-        """Sample a request whose outcome is known."""
+        """Sample a request after its outcome."""
         is_wrong = any(batch.is_reported for batch in request.batches)
         untraced = (self._wrong if is_wrong else self._good).take(self._seconds())
         if untraced is not None:

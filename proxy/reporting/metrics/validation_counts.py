@@ -34,7 +34,7 @@ _EVENTS = {
 _MODES = {mode: mode.value for mode in Mode}  # faster than Enum.value
 _ENFORCED = frozenset({Mode.REJECT, Mode.QUARANTINE})
 NO_RESPONSE = "none"
-"""The label `error` of a rejected batch whose client got no response."""
+"""The label `error` of a rejected batch if its client got no response."""
 _RECORD_ERRORS = "limits.max_record_errors"
 _ACCEPTED, _UNKNOWN = Outcome.ACCEPTED, Outcome.UNKNOWN
 _NAME_OF = {code: code.name for code in ErrorCode}  # faster than Enum.name

@@ -36,7 +36,7 @@ class FastOutcomes:
         self._broker_errors = broker_errors
 
     def settle(self, in_flight: InFlightRequest, frame: bytearray) -> None:
-        """Count the batches of a request by the broker's response. A malformed response tells nothing."""
+        """Count the batches of a request by the broker's response. A malformed response counts as none."""
         version = in_flight.version
         try:
             response = walk_produce_response(frame, version, produce_body_at(frame, version), _MAX_ENTRIES)
