@@ -20,6 +20,7 @@ from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.rules_process.stoppable import StoppableContent
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget, WaitNotAllowed
 from sluicegate.validation.rules.rule import Outage, Side
+from sluicegate.validation.rules.schemas.content import SchemaUnusable
 from sluicegate.validation.rules.schemas.schema_file import Envelope, FollowsSchema
 from tests.proxy.rules_process.slow_rules import install
 from tests.proxy.rules_process.test_rules_process import Seen
@@ -51,7 +52,7 @@ class Asked:
     def _verdict(self, rule: Specification, fields: RecordFields) -> str | type[Exception] | None:
         try:
             return self.process.ask(rule, RulesOperation.FAULT, fields)
-        except (Outage, TooCostly) as error:
+        except (Outage, SchemaUnusable, TooCostly) as error:
             return type(error)
 
 
@@ -75,7 +76,7 @@ def test_every_record_has_the_verdict_that_it_has_alone(asked: Asked, looks_ahea
         if looks_ahead:
             asked.process.look_ahead(DOES, RulesOperation.FAULT, records(*values))
         found = asked.verdicts(*values)
-    assert found == [None, "is bad", None, Outage, None, Outage, "is bad", TooCostly, TooCostly]
+    assert found == [None, "is bad", None, SchemaUnusable, None, Outage, "is bad", TooCostly, TooCostly]
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ _SCHEMA_OF = {
 
 def _sensitive(format: Format) -> str:
     schema = f", schema: {_SCHEMA_OF[format]}" if _SCHEMA_OF[format] else ""
-    key = {"hash": f", key_file: {SCHEMAS / 'sensitive.proto'}"}
+    key = {"hash": f", key_file: {SCHEMAS / 'required.proto'}"}
     return ", ".join(
         f"{{name: {action}, action: {action}, fields: {list(paths)}{schema}{key.get(action, '')}}}"
         for action, paths in FIELDS.items()

@@ -340,7 +340,7 @@ def in_a_process_with_little_room(path: Path, room: int, body: str) -> dict[str,
         from pathlib import Path
         from sluicegate.proxy.reporting.metrics.counters import Counters
         from tests.broker.eventually import eventually
-        from tests.proxy.reporting.events.test_violation_writer import file_at, one
+        from tests.proxy.reporting.events.test_violation_writer import file_at, one_violation
         def room(size): resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
         path, counters = Path({str(path)!r}), Counters()
         sink = file_at(path, counters)
@@ -363,11 +363,11 @@ def in_a_process_with_little_room(path: Path, room: int, body: str) -> dict[str,
 def test_a_full_disk_tears_and_glues_no_line_and_loses_counted_events(tmp_path: Path) -> None:
     path = tmp_path / "v.jsonl"
     body = """
-    for n in range(50): sink.write(one(n))
+    for n in range(50): sink.write(one_violation(n))
     eventually(lambda: counters.violation_events_failed)
     eventually(lambda: counters.violation_events_failed + path.read_bytes().count(b"\\n") == 50)
     room(resource.RLIM_INFINITY)
-    sink.write(one(1000))
+    sink.write(one_violation(1000))
     """
     told = in_a_process_with_little_room(path, 5000, body)
 
@@ -384,11 +384,11 @@ def test_a_partial_line_that_cannot_be_removed_stays_a_separate_line(tmp_path: P
     import os, errno
     def rejects(*_): raise OSError(errno.EPERM, "only appending is allowed")
     os.ftruncate = rejects
-    for n in range(50): sink.write(one(n))
+    for n in range(50): sink.write(one_violation(n))
     failed = lambda: counters.violation_events_failed
     eventually(lambda: failed() and failed() + path.read_bytes().count(b"\\n") == 50)
     room(resource.RLIM_INFINITY)
-    sink.write(one(1000))
+    sink.write(one_violation(1000))
     """
     in_a_process_with_little_room(path, 5000, body)
 
