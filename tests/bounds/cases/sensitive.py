@@ -14,7 +14,7 @@ _SCHEMAS: dict[Format, dict[str, str]] = {
     Format.AVRO: {"file": str(SCHEMAS / "sensitive.avsc"), "format": "avro"},
     Format.PROTOBUF: {"file": str(SCHEMAS / "sensitive.proto"), "format": "protobuf", "message": "Person"},
 }
-_KEY_FILE = SCHEMAS / "sensitive.proto"  # any file of 16 bytes or more
+_KEY_FILE = SCHEMAS / "lists.json"  # any other file of 16 bytes or more
 _TOKENS_OF_LONG = 4
 """How many times shorter values of many short tokens are."""
 _RATIO = 800

@@ -295,14 +295,14 @@ import sys
 from random import Random
 from google.protobuf.internal import api_implementation
 assert api_implementation.Type() == sys.argv[1], api_implementation.Type()
-from tests.validation.rules.protobuf.test_cost import descriptor_set, Drawn
+from tests.validation.rules.protobuf.test_cost import descriptor_set, RandomSchemas
 from sluicegate.validation.rules.protobuf.schema import protobuf_content
 content = protobuf_content(descriptor_set(), "p.Node")
 for data in (b"\\x1a\\x02\\xff\\xfe", b"\\x1a\\x03\\xed\\xa0\\x80", b"\\x1a\\x01a", b"\\x0a\\x04\\x1a\\x02\\xff\\xfe"):
     print(content.fault(data))
 for seed in range(6):
     random = Random(seed)
-    drawn = Drawn(seed)
+    drawn = RandomSchemas(seed)
     other = drawn.content()
     for _ in range(4):
         data = bytearray(drawn.data()[:2000])
