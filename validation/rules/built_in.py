@@ -5,13 +5,14 @@ from dataclasses import dataclass
 
 from sluicegate.validation.rules.native.questions import BytesQuestion, OrdinaryQuestions, about
 from sluicegate.validation.rules.rule import CONSTANT_STEPS, Part, RuledRecord, Side
+from sluicegate.validation.rules.simple_rule import SimpleRule
 
 _MOST_PRODUCERS = 20_000
 _NO_TIME = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Required:
+class Required(SimpleRule):
     """Rejects null; an empty key or value passes."""
 
     side: Side
@@ -21,30 +22,17 @@ class Required:
         """None: sizes are always known."""
         return Part.NONE
 
-    @property
-    def is_slow(self) -> bool:
-        """False."""
-        return False
-
     def ordinary(self) -> OrdinaryQuestions:
         """Return the whole rule."""
         return about(self.side, BytesQuestion(required=True))
-
-    def cost(self, _record: RuledRecord) -> int:
-        """Return the cost of a comparison."""
-        return CONSTANT_STEPS
 
     def fault(self, record: RuledRecord) -> str | None:
         """Return a text if the key or value is null."""
         return f"the {self.side.value} is null; send one" if self.side.size_of(record) < 0 else None
 
-    def description(self, _record: RuledRecord) -> str | None:
-        """Return None: there are no more details."""
-        return None
-
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class Size(SimpleRule):
     """From `least` to `most` bytes, inclusive; null passes (see `Required`)."""
 
     side: Side
@@ -56,19 +44,10 @@ class Size:
         """None: sizes are always known."""
         return Part.NONE
 
-    @property
-    def is_slow(self) -> bool:
-        """False."""
-        return False
-
     def ordinary(self) -> OrdinaryQuestions:
         """Return the whole rule."""
         most = BytesQuestion().most if self.most is None else self.most
         return about(self.side, BytesQuestion(least=self.least, most=most))
-
-    def cost(self, _record: RuledRecord) -> int:
-        """Return the cost of a comparison."""
-        return CONSTANT_STEPS
 
     def fault(self, record: RuledRecord) -> str | None:
         """Return a text if the key or value is too small or too large."""
@@ -79,13 +58,9 @@ class Size:
             return f"the {self.side.value} has {size} bytes, at most {self.most} are allowed"
         return None
 
-    def description(self, _record: RuledRecord) -> str | None:
-        """Return None: there are no more details."""
-        return None
-
 
 @dataclass(frozen=True, slots=True)
-class Utf8:
+class Utf8(SimpleRule):
     """UTF-8 by RFC 3629: no overlong forms, no surrogates. Null passes."""
 
     side: Side
@@ -94,11 +69,6 @@ class Utf8:
     def parts(self) -> Part:
         """The bytes."""
         return self.side.part
-
-    @property
-    def is_slow(self) -> bool:
-        """False: decoding takes less time than a second read of the bytes."""
-        return False
 
     def ordinary(self) -> OrdinaryQuestions:
         """Return the whole rule."""
@@ -119,13 +89,9 @@ class Utf8:
             return f"the {self.side.value} is not UTF-8 from byte {error.start} on; encode it as UTF-8"
         return None
 
-    def description(self, _record: RuledRecord) -> str | None:
-        """Return None: there are no more details."""
-        return None
-
 
 @dataclass(frozen=True, slots=True)
-class MostRecords:
+class MostRecords(SimpleRule):
     """At most `most` records per batch; reported once, for the first record beyond the limit."""
 
     most: int
@@ -135,18 +101,9 @@ class MostRecords:
         """None: a record's position is always known."""
         return Part.NONE
 
-    @property
-    def is_slow(self) -> bool:
-        """False."""
-        return False
-
     def ordinary(self) -> OrdinaryQuestions:
         """Return the whole rule."""
         return OrdinaryQuestions(most_records=self.most)
-
-    def cost(self, _record: RuledRecord) -> int:
-        """Return the cost of a comparison."""
-        return CONSTANT_STEPS
 
     def fault(self, record: RuledRecord) -> str | None:
         """Return a text for the first record beyond the limit."""
@@ -154,12 +111,8 @@ class MostRecords:
             return None
         return f"the batch has more than {self.most} records; have the producer send smaller batches (batch.size)"
 
-    def description(self, _record: RuledRecord) -> str | None:
-        """Return None: there are no more details."""
-        return None
 
-
-class MonotonicTime:
+class MonotonicTime(SimpleRule):
     """Times never decrease, for each producer and partition. Always only observed: a retry repeats earlier times.
 
     Stores the latest time of the producers and partitions with the most recent records. An idempotent producer is
@@ -169,6 +122,8 @@ class MonotonicTime:
     reported.
     """
 
+    is_slow = True  # each batch is validated once
+
     def __init__(self, most_producers: int = _MOST_PRODUCERS) -> None:
         self._most = most_producers
         self._latest: OrderedDict[tuple[object, ...], int] = OrderedDict()
@@ -177,15 +132,6 @@ class MonotonicTime:
     def parts(self) -> Part:
         """None: a record's time is always known."""
         return Part.NONE
-
-    @property
-    def is_slow(self) -> bool:
-        """True, so that each batch is validated once."""
-        return True
-
-    def cost(self, _record: RuledRecord) -> int:
-        """Return the cost of a look-up."""
-        return CONSTANT_STEPS
 
     def fault(self, record: RuledRecord) -> str | None:
         """Return a text if the time is before the producer's latest."""
@@ -202,8 +148,4 @@ class MonotonicTime:
         self._latest.move_to_end(key)
         if latest is None and len(self._latest) > self._most:
             self._latest.popitem(last=False)
-        return None
-
-    def description(self, _record: RuledRecord) -> str | None:
-        """Return None: there are no more details."""
         return None

@@ -15,6 +15,7 @@ from sluicegate.validation.rules.rule import (
     RuleUnusable,
     SchemaError,
 )
+from sluicegate.validation.rules.simple_rule import SimpleRule
 
 GROUP = "sluicegate.rules"
 _MOST_WORDS = 500
@@ -40,7 +41,7 @@ class EntryPointRule(Protocol):
         """Return the fault of a record, or None. Raises Outage if something that it looks up does not respond."""
 
 
-class CustomRule:
+class CustomRule(SimpleRule):
     """Wraps an operator's rule: its exceptions become a SchemaError with their position, and nothing from the record.
 
     A rule that fails on a record fails on it again, so this is permanent, as for built-in rules: `on_schema_error`
@@ -76,10 +77,6 @@ class CustomRule:
             f"the custom rule {self._entry_point} {what} on a record of {record.topic}: the rule is at fault, not the "
             "record, and its author has to correct it"
         )
-
-    def description(self, _record: RuledRecord) -> str | None:
-        """Return None: there are no more details."""
-        return None
 
 
 def custom_rule(entry_point: str, options: Mapping[str, Any]) -> CustomRule:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from sluicegate.config.values.topic_pattern import INSTRUCTION_NANOSECONDS, compiled, regular_expression_of
 from sluicegate.validation.rules.rule import CONSTANT_STEPS, INLINE_STEPS, Part, RuledRecord
+from sluicegate.validation.rules.simple_rule import SimpleRule
 
 _PARTS = Part.HEADERS
 _MATCH_STEPS = 60
@@ -12,7 +13,7 @@ _INSTRUCTIONS_A_STEP = 100 // INSTRUCTION_NANOSECONDS  # a step is 100 ns
 
 
 @dataclass(frozen=True, slots=True)
-class _ListedHeaders:
+class _ListedHeaders(SimpleRule):
     """The common part of rules about the names of headers."""
 
     names: tuple[str, ...]
@@ -27,18 +28,9 @@ class _ListedHeaders:
         """The headers."""
         return _PARTS
 
-    @property
-    def is_slow(self) -> bool:
-        """False: records have few headers."""
-        return False
-
     def cost(self, record: RuledRecord) -> int:
         """Return the cost of reading each header once."""
         return CONSTANT_STEPS + len(record.headers)
-
-    def description(self, _record: RuledRecord) -> str | None:
-        """Return None: there are no more details."""
-        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +55,7 @@ class ForbiddenHeaders(_ListedHeaders):
         return f"header {', '.join(found)} is not allowed; leave it out" if found else None
 
 
-class MatchedHeader:
+class MatchedHeader(SimpleRule):
     """The whole value of every header of this name matches, in UTF-8; a missing header passes.
 
     `pattern`: a glob, or a regular expression of RE2 between slashes. Values that need more than INLINE_STEPS
@@ -86,11 +78,6 @@ class MatchedHeader:
     def header_names(self) -> frozenset[bytes]:
         """The one name."""
         return frozenset({self._name})
-
-    @property
-    def is_slow(self) -> bool:
-        """False: RE2 takes linear time."""
-        return False
 
     def cost(self, record: RuledRecord) -> int:
         """Return the cost of matching each header of this name once, at most INLINE_STEPS."""
@@ -118,10 +105,6 @@ class MatchedHeader:
                 return f"the value of header {self.name} does not match {self.pattern}"
         return None
 
-    def description(self, _record: RuledRecord) -> str | None:
-        """Return None: there are no more details."""
-        return None
-
     def _matches(self, value: bytes | None) -> bool:
         if value is None:
             return False
@@ -132,7 +115,7 @@ class MatchedHeader:
 
 
 @dataclass(frozen=True, slots=True)
-class HeaderBounds:
+class HeaderBounds(SimpleRule):
     """At most `most_headers`, and `most_bytes` of names and values together."""
 
     most_headers: int | None = None
@@ -148,11 +131,6 @@ class HeaderBounds:
         """None of them: their number and size are counted."""
         return frozenset()
 
-    @property
-    def is_slow(self) -> bool:
-        """False: records have few headers."""
-        return False
-
     def cost(self, record: RuledRecord) -> int:
         """Return the cost of reading each header once."""
         return CONSTANT_STEPS + len(record.headers)
@@ -165,10 +143,6 @@ class HeaderBounds:
         size = record.header_bytes if record.header_bytes >= 0 else _size_of(record.headers)
         if self.most_bytes is not None and size > self.most_bytes:
             return f"headers of {size} bytes, names and values together; at most {self.most_bytes} are allowed"
-        return None
-
-    def description(self, _record: RuledRecord) -> str | None:
-        """Return None: there are no more details."""
         return None
 
 

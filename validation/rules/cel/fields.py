@@ -18,6 +18,7 @@ from sluicegate.validation.rules.cel.variables import NotOfSchema, ValueUnreadab
 from sluicegate.validation.rules.rule import CONSTANT_STEPS, INLINE_STEPS, UNBOUNDED, Outage, RuledRecord, SchemaError
 from sluicegate.validation.rules.schemas.conditions import SchemaCondition
 from sluicegate.validation.rules.schemas.field_tags import FieldTags
+from sluicegate.validation.rules.simple_rule import SimpleRule
 
 _MOST_VISITED: Final = 100_000  # fields and items; about 0.2 s without the expression
 _MOST_PLACES: Final = 10_000
@@ -111,7 +112,7 @@ class FieldValues(Protocol):
         """Visit all fields. Raises NotOfSchema, ValueUnreadable, and what the visit raises."""
 
 
-class TrueOfFields:
+class TrueOfFields(SimpleRule):
     """A condition holds for all fields of a value (`ExpressionOfSchema`)."""
 
     def __init__(self, condition: SchemaCondition, values: FieldValues) -> None:
@@ -166,10 +167,6 @@ class TrueOfFields:
             return f"too costly to validate: more than {_MOST_VISITED:,} fields and items: {self._shown}"
         except MemoryError:
             raise Outage("there is no memory left to evaluate an expression") from None
-        return None
-
-    def description(self, _record: RuledRecord) -> str | None:
-        """Return None: there are no more details."""
         return None
 
     def _visit(self, evaluate: Evaluate) -> FieldVisit:

@@ -24,12 +24,13 @@ from sluicegate.validation.rules.cel.variables import (
     value_of,
 )
 from sluicegate.validation.rules.rule import INLINE_STEPS, Client, Outage, Part, RuledRecord
+from sluicegate.validation.rules.simple_rule import SimpleRule
 
 _MOST_SHOWN = 200
 _NEEDS: Final = {"key": Part.KEY, "value": Part.VALUE, "message": Part.VALUE, "headers": Part.HEADERS}
 
 
-class IsTrue:
+class IsTrue(SimpleRule):
     """`expression` is true; it is not true if data is missing or has an unusable type."""
 
     is_slow = True
@@ -88,10 +89,6 @@ class IsTrue:
             return None
         words = "not true of the record" if said is False else words_for(str(said))
         return f"{words}: {self._shown}"
-
-    def description(self, _record: RuledRecord) -> str | None:
-        """Return None: there are no more details."""
-        return None
 
     def _seen(self, record: RuledRecord) -> dict[str, Any]:
         """Return the variables that the expression uses."""

@@ -9,6 +9,7 @@ from sluicegate.validation.rules.json.plan import is_ordinary_json
 from sluicegate.validation.rules.json.text import WELL_FORMED, fault_in, words_for
 from sluicegate.validation.rules.native.questions import BytesQuestion, OrdinaryQuestions, about
 from sluicegate.validation.rules.rule import CONSTANT_STEPS, INLINE_STEPS, RuledRecord, Side
+from sluicegate.validation.rules.simple_rule import SimpleRule
 
 DEFAULT_MAX_DEPTH = 128
 MOST_DEPTH = 500  # well within the limit of Python's reader, which finds duplicate keys
@@ -24,14 +25,12 @@ DuplicateKeys = Literal["allow", "reject"]
 """Readers differ about objects with duplicate keys: they use the first, the last or none."""
 
 
-class JsonSyntax:
+class JsonSyntax(SimpleRule):
     """Strict JSON in UTF-8 without trailing bytes, nested at most `max_depth` deep (1 to MOST_DEPTH).
 
     A null key or value passes. Reading takes less than a nanosecond per byte; ten if duplicate keys are rejected, which
     builds objects.
     """
-
-    is_slow = False
 
     def __init__(
         self,
@@ -72,10 +71,6 @@ class JsonSyntax:
                 return f"the {self._name} is {words_for(fault)}"
         if self._rejects_duplicates and has_duplicate_keys(text):
             return f"the {self._name} is JSON with an object that has the same key twice; write each key once"
-        return None
-
-    def description(self, _record: RuledRecord) -> str | None:
-        """Return None: there are no more details."""
         return None
 
 

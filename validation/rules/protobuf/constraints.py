@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from sluicegate.validation.rules.rule import UNBOUNDED, RuledRecord, SchemaError
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
+from sluicegate.validation.rules.simple_rule import SimpleRule
 
 _EXTRA: Final = "constraints need protovalidate: pip install 'sluicegate[rules,protovalidate]'"
 _MOST_WORDS, _MOST_OF_A_PART = 200, 80
@@ -79,7 +80,7 @@ class Constraints:
         return " ".join(part[:_MOST_OF_A_PART] for part in parts if part)
 
 
-class MeetsMessageConstraints:
+class MeetsMessageConstraints(SimpleRule):
     """The constraints of one message type, as `ExpressionOfSchema`."""
 
     def __init__(self, constraints: Constraints, message_class: Any) -> None:
@@ -93,10 +94,6 @@ class MeetsMessageConstraints:
     def fault(self, record: RuledRecord) -> str | None:
         """Return the fault of a record whose value is the message, or None. Raises SchemaError."""
         return None if record.value is None else self._constraints.fault(self._class, record.value)
-
-    def description(self, _record: RuledRecord) -> str | None:
-        """Return None: there are no more details."""
-        return None
 
 
 def _words_of(error: Exception) -> str:

@@ -20,6 +20,7 @@ from sluicegate.validation.rules.schemas.conditions import ConditionLanguage, Sc
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, HasExpressions
 from sluicegate.validation.rules.schemas.looking_ahead import look_ahead
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, RegisteredSchema
+from sluicegate.validation.rules.simple_rule import SimpleRule
 
 # Each compiled expression takes up to 200 kB; a schema that the registry's cache has dropped is not kept here either.
 _MOST_KEPT = 100
@@ -28,7 +29,7 @@ _Compiled = tuple[tuple[SchemaCondition, ExpressionOfSchema | str], ...]
 """Each condition with its expression, or why it cannot be used."""
 
 
-class MeetsConditions:
+class MeetsConditions(SimpleRule):
     """A value meets all conditions of its schema in a registry."""
 
     is_slow = True
@@ -69,10 +70,6 @@ class MeetsConditions:
     def look_ahead(self, records: Sequence[RuledRecord]) -> None:
         """Evaluate the first condition of known schemas for several records together."""
         look_ahead(map(self._known, records))
-
-    def description(self, _record: RuledRecord) -> str | None:
-        """Return None: there are no more details."""
-        return None
 
     def _known(self, record: RuledRecord) -> tuple[ExpressionOfSchema, RuledRecord] | None:
         found = None if self._read(record) is None else self._schemas.known_schema(record)

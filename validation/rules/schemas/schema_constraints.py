@@ -19,6 +19,7 @@ from sluicegate.validation.rules.rule import (
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, HasConstraints
 from sluicegate.validation.rules.schemas.looking_ahead import look_ahead
 from sluicegate.validation.rules.schemas.schema_expression import SchemaOfRecord
+from sluicegate.validation.rules.simple_rule import SimpleRule
 
 # A schema that the registry's cache has dropped is not kept here either.
 _MOST_KEPT = 100
@@ -26,7 +27,7 @@ _Compiled = ExpressionOfSchema | str | None
 """The constraints, or why they cannot be used; None: the schema's language has none."""
 
 
-class MeetsConstraints:
+class MeetsConstraints(SimpleRule):
     """Data of a schema of `schemas` meet the constraints of that schema."""
 
     is_slow = True
@@ -66,10 +67,6 @@ class MeetsConstraints:
     def look_ahead(self, records: Sequence[RuledRecord]) -> None:
         """Evaluate the constraints of known schemas for several records together."""
         look_ahead(map(self._known, records))
-
-    def description(self, _record: RuledRecord) -> str | None:
-        """Return None: there are no more details."""
-        return None
 
     def _known(self, record: RuledRecord) -> tuple[ExpressionOfSchema, RuledRecord] | None:
         found = None if self._read(record) is None else self._schemas.known_content(record)
