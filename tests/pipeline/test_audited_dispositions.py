@@ -66,7 +66,7 @@ def masked_by(proxy: ProxyProcess) -> dict[str, int]:
     lines = [
         line for line in proxy.get("/metrics")[1].splitlines() if line.startswith("sluicegate_rule_records_total{")
     ]
-    masks = [line for line in lines if 'rule="mail"' in line or 'rule="card"' in line]
+    masks = [line for line in lines if any(f'outcome="accepted",rule="{name}"' in line for name in ("mail", "card"))]
     return {line.partition('rule="')[2].partition('"')[0]: int(float(line.rpartition(" ")[2])) for line in masks}
 
 
