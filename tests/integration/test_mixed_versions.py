@@ -1,7 +1,8 @@
 """A rolling upgrade and a rollback: proxies of two versions of sluicegate serve the same clients at the same time.
 
-The older version is the last release, or the commit a hundred before this one while there is no release. It runs
-interpreted, from a worktree of this repository.
+The older version is the last release, or the commit a hundred before this one while there is no release; an older one if
+that cannot be imported, because a series of commits is tested as a whole. It runs interpreted, from a worktree of this
+repository.
 """
 
 import subprocess
@@ -19,6 +20,7 @@ from tests.oracle.kafka_java import ROOT
 pytestmark = pytest.mark.long
 
 _COMMITS_BACK = 100
+_MOST_TRIED = 100
 _RUN = """import sluicegate
 assert sluicegate.__file__.startswith({tree!r}), sluicegate.__file__
 from sluicegate.proxy.cli.main import main
@@ -32,18 +34,29 @@ def _git(*arguments: str) -> str:
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
-def _older_commit() -> str:
-    """Return the commit of the last release before this commit, else the commit to compare with; skips without any.
+def _older_commits() -> list[str]:
+    """Return the commit of the last release before this commit, else those to try in turn; skips without any.
 
     A shallow clone has fewer commits: then it is the oldest that is there.
     """
     release = _git("describe", "--tags", "--abbrev=0", "--match", "v*", "HEAD~1")
     if release:
-        return _git("rev-parse", f"{release}^{{commit}}")
-    known = _git("rev-list", "--first-parent", f"--max-count={_COMMITS_BACK + 1}", "HEAD").split()
+        return [_git("rev-parse", f"{release}^{{commit}}")]
+    known = _git("rev-list", "--first-parent", f"--max-count={_COMMITS_BACK + _MOST_TRIED}", "HEAD").split()
     if len(known) < 2:
         pytest.skip("this tree has no earlier commit: clone with a depth of at least 2, better 101")
-    return known[-1]
+    return known[_COMMITS_BACK:] or known[-1:]
+
+
+def _can_start(tree: Path) -> bool:
+    command = [
+        sys.executable,
+        "-P",
+        "-c",
+        "import sluicegate.proxy.server.server, sluicegate.proxy.reload.config_check",
+    ]
+    done = subprocess.run(command, env={"PYTHONPATH": str(tree)}, capture_output=True, check=False)
+    return done.returncode == 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +74,13 @@ class OlderVersion:
 
 @pytest.fixture
 def older(tmp_path: Path) -> Iterator[OlderVersion]:
-    commit = _older_commit()
-    tree = tmp_path / "older"
+    commits, tree = iter(_older_commits()), tmp_path / "older"
+    commit = next(commits)
     _git("worktree", "add", "--detach", str(tree), commit)
     assert (tree / "sluicegate").is_dir(), f"no worktree of {commit}"
+    while not _can_start(tree):
+        commit = next(commits)
+        subprocess.run(["git", "-C", str(tree), "checkout", "--quiet", "--detach", commit], check=True)
     yield OlderVersion(commit, tree)
     _git("worktree", "remove", "--force", str(tree))
 
