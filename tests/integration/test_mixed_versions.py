@@ -1,8 +1,8 @@
 """A rolling upgrade and a rollback: proxies of two versions of sluicegate serve the same clients at the same time.
 
-The older version is the last release, or the commit a hundred before this one while there is no release; an older one if
-that cannot be imported, because a series of commits is tested as a whole. It runs interpreted, from a worktree of this
-repository.
+The older version is the last release, or the commit a hundred before this one while there is no release; an older one
+if that cannot be imported, because a series of commits is tested as a whole. It runs interpreted, from a worktree of
+this repository.
 """
 
 import subprocess
@@ -49,12 +49,8 @@ def _older_commits() -> list[str]:
 
 
 def _can_start(tree: Path) -> bool:
-    command = [
-        sys.executable,
-        "-P",
-        "-c",
-        "import sluicegate.proxy.server.server, sluicegate.proxy.reload.config_check",
-    ]
+    modules = "sluicegate.proxy.server.server, sluicegate.proxy.reload.config_check"
+    command = [sys.executable, "-P", "-c", f"import {modules}"]
     done = subprocess.run(command, env={"PYTHONPATH": str(tree)}, capture_output=True, check=False)
     return done.returncode == 0
 

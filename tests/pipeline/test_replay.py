@@ -32,6 +32,7 @@ pytestmark = [
     pytest.mark.long,
 ]
 NANOSECONDS = 1_000_000
+CORRECTIONS = "tests.pipeline.corrections"
 TENANT_RULE = [{"name": "tenant", "cel": "value.tenant != ''"}]
 
 
@@ -217,7 +218,7 @@ def test_a_users_function_corrects_and_its_leftovers_are_listed(
     kept.reject(0, [Rec(now, b"a", b'{"amount": 1}'), Rec(now, b"b", b"no json"), Rec(now, b"c", b'{"amount": 2}')])
 
     found = replayed(
-        spark, kafka_bootstrap, kept.dead, kept.file, tmp_path / "out", by="tests.pipeline.corrections:add_missing_tenant"
+        spark, kafka_bootstrap, kept.dead, kept.file, tmp_path / "out", by=f"{CORRECTIONS}:add_missing_tenant"
     )
 
     back = read_back(kafka_bootstrap, kept.topic)
@@ -258,12 +259,12 @@ def test_a_function_that_raises_names_the_record_and_nothing_of_it_and_nothing_i
 ) -> None:
     now = now_ms()
     kept.reject(1, [Rec(now * NANOSECONDS, b"k", b"secret %d" % i) for i in range(10)])
-    place = rf"{kept.dead}-\d offset 7 \(for {kept.topic}-1\): tests.pipeline.corrections:raise_for_one_record failed with KeyError"
+    place = rf"{kept.dead}-\d offset 7 \(for {kept.topic}-1\): {CORRECTIONS}:raise_for_one_record failed with KeyError"
 
     with pytest.raises(PySparkException, match=rf"{place} at corrections.py:\d+; fix") as raised:
-        replayed(spark, kafka_bootstrap, kept.dead, kept.file, tmp_path, by="tests.pipeline.corrections:raise_for_one_record")
+        replayed(spark, kafka_bootstrap, kept.dead, kept.file, tmp_path, by=f"{CORRECTIONS}:raise_for_one_record")
     with pytest.raises(PySparkException, match="corrections:gives_text returned str, not a valid record"):
-        replayed(spark, kafka_bootstrap, kept.dead, kept.file, tmp_path, by="tests.pipeline.corrections:gives_text")
+        replayed(spark, kafka_bootstrap, kept.dead, kept.file, tmp_path, by=f"{CORRECTIONS}:gives_text")
 
     assert "secret 7" not in str(raised.value)
     assert read_back(kafka_bootstrap, kept.topic) == []
@@ -307,7 +308,7 @@ def test_records_that_librdkafka_would_change_are_written_byte_by_byte(
     kept.reject(0, [Rec(now, b"odd", b'{"amount": 1}', own), Rec(0, b"zero", b'{"amount": 2}')])
     kept.reject(1, [Rec(now, b"plain", b'{"amount": 3}', [(b"h", None)])])
 
-    by = "tests.pipeline.corrections:add_missing_tenant"
+    by = f"{CORRECTIONS}:add_missing_tenant"
     found = replayed(spark, kafka_bootstrap, kept.dead, kept.file, tmp_path / "out", by=by)
 
     assert (found["remaining"], found["written_by_this_run"]) == ([], 3)
