@@ -27,7 +27,17 @@ NO_NUMBER = [-1, 1.5, True, "3600000", [1], MOMENT, 2**63]
 NO_WORD = [None, "no such word", "", 1, True, ["keep"], b"keep"]
 WRONG: dict[str, list[Any]] = {
     "spark": [None, "local[*]", 7, [], {}],
-    "bootstrap": [None, "", "localhost", "localhost:kafka", ":9092", 9092, ["localhost:9092"], b"localhost:9092"],
+    "bootstrap": [
+        None,
+        "",
+        "localhost",
+        "localhost:kafka",
+        "localhost:99999",
+        ":9092",
+        9092,
+        ["localhost:9092"],
+        b"localhost:9092",
+    ],
     "topics": [None, "", [], ["orders", ""], ["orders", 7], {"orders"}, b"orders", 7, "a,b"],
     "source": NO_TEXT,
     "target": NO_TEXT,
