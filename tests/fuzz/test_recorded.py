@@ -50,6 +50,7 @@ def test_recorded_streams_pass_unchanged_on_both_paths(name: str) -> None:
 
         assert play.broker.sent == stream * 2
         assert not play.client.sent and not play.client.is_closing()
+        play.ends()
     assert slow.parts.observer.counted().accepted_records == fast.parts.observer.counted().accepted_records > 0
     if HAS_FAST_PATH and not name.startswith("kafka-python-0."):
         assert fast.parts.observer.counted().fast_requests["Produce"] >= 1
