@@ -53,7 +53,7 @@ def _all_started(process: "subprocess.Popen[bytes]") -> list[int]:
         except OSError:  # one has ended meanwhile
             return []
 
-    return eventually(found, 120, "a broker, a relay and a proxy")
+    return eventually(found, 300, "a broker, a relay and a proxy")
 
 
 @pytest.mark.parametrize("bench", [""], indirect=True, ids=["alone"])
