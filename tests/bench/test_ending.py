@@ -19,7 +19,7 @@ pytestmark = pytest.mark.long
 _STARTED = {"java", "sluicegate", "python"}  # the broker, the proxy, the relay
 
 
-@pytest.fixture(params=["", "make"], ids=["alone", "make"])
+@pytest.fixture
 def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
     """`python -m bench --short` alone, or as the command of a rule of make."""
     command = [sys.executable, "-m", "bench", "--short", "--out", str(tmp_path / "out")]
@@ -66,6 +66,7 @@ def test_a_killed_benchmark_leaves_no_process(bench: "subprocess.Popen[bytes]") 
     eventually(lambda: not any(map(is_running, started)), 30, "the end of all processes")
 
 
+@pytest.mark.parametrize("bench", ["make"], indirect=True, ids=["make"])
 def test_a_terminated_benchmark_leaves_no_process_and_no_folder(
     bench: "subprocess.Popen[bytes]", tmp_path: Path
 ) -> None:
