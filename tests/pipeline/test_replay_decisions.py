@@ -145,5 +145,5 @@ def test_a_function_runs_first_and_its_result_is_fixed_and_validated() -> None:
 
 
 def test_a_function_that_returns_an_undecodable_header_name_fails() -> None:
-    with pytest.raises(FunctionFails, match="misnames returned ReplayRecord, not a valid record"):
+    with pytest.raises(FunctionFails, match="return_invalid_header_name returned ReplayRecord, not a valid record"):
         decision_of(by="tests.pipeline.corrections:return_invalid_header_name")
