@@ -107,8 +107,8 @@ class InFlightQueue:
         self._total.count += 1
 
     def end(self, unanswered: Callable[[InFlightRequest], None]) -> None:
-        """Drop all requests at the end of the session; call `unanswered` with each of them."""
-        waiting = [in_flight for in_flight in self._ring if in_flight is not None]
+        """Drop all requests at the end of the session; call `unanswered` with each of them, the oldest first."""
+        waiting = [in_flight for in_flight in self._in_order() if in_flight is not None]
         self.clear()
         for in_flight in waiting:
             unanswered(in_flight)
@@ -155,7 +155,10 @@ class InFlightQueue:
         return in_flight
 
     def _make_room(self) -> None:
-        ring = self._ring[self._first :] + self._ring[: self._first]
+        ring = self._in_order()
         self._ring = ring + [None] * len(ring)
         self._first = 0
         self._last_place = len(self._ring) - 1
+
+    def _in_order(self) -> list[InFlightRequest | None]:
+        return self._ring[self._first :] + self._ring[: self._first]

@@ -96,3 +96,19 @@ def test_the_queues_of_all_connections_are_counted_together() -> None:
                 queue.add(InFlightRequest(1))
         assert total.count == sum(map(len, queues))
         assert total.is_full() == (total.count >= 100)
+
+
+def test_requests_without_a_response_are_named_oldest_first_also_after_the_ring_has_turned() -> None:
+    queue = InFlightQueue(InFlightTotal())
+    for number in range(6):
+        queue.add(InFlightRequest(number))
+    for _ in range(4):
+        queue.pop()
+    for number in range(6, 11):  # a ring has room for eight: the last of these are at its start
+        queue.add(InFlightRequest(number))
+    unanswered: list[int] = []
+
+    queue.end(lambda in_flight: unanswered.append(in_flight.correlation_id))
+
+    assert unanswered == [4, 5, 6, 7, 8, 9, 10]
+    assert len(queue) == 0
