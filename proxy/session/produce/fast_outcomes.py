@@ -44,9 +44,10 @@ class FastOutcomes:
             self.unanswered(in_flight)
             return
         sender = in_flight.sender
-        tallies = {tally.name: tally for tally, _ in _shares_of(in_flight)}
-        left = Counter(dict.fromkeys(tallies, 0))
+        tallies: dict[str | None, BatchTally] = {}
+        left: Counter[str | None] = Counter()
         for tally, batches in _shares_of(in_flight):
+            tallies[tally.name] = tally
             left[tally.name] += batches
         for entry in response.entries:
             name = entry.topic if isinstance(entry.topic, str) else self._names.get(entry.topic)
