@@ -73,7 +73,7 @@ class Registry:
     )
     tls: ServerTls | None = described("TLS towards the registry. Default: the system's CAs.", default=None)
     refresh_seconds: Seconds = described(
-        "time after which a schema's subject is looked up again, in the background", default=60
+        "time after which a schema and its subject are looked up again, in the background", default=60
     )
 
     def __post_init__(self) -> None:

@@ -28,6 +28,9 @@ class RegistryEvents(Protocol):
     def recovered(self, registry: str, seconds: float) -> None:
         """Called when the registry responds again, `seconds` after the first of these failures."""
 
+    def changed(self, registry: str, schema_id: str, *, is_absent: bool) -> None:
+        """Called when a registry has another schema, or none, under an id that it had before."""
+
     def fault(self, registry: str, error: Exception) -> None:
         """Called when a request has failed by a fault of our own."""
 
@@ -42,6 +45,9 @@ class NoRegistryEvents:
         return
 
     def recovered(self, registry: str, seconds: float) -> None:
+        return
+
+    def changed(self, registry: str, schema_id: str, *, is_absent: bool) -> None:
         return
 
     def fault(self, registry: str, error: Exception) -> None:

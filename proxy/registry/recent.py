@@ -41,6 +41,13 @@ class RecentCache(Generic[K, V]):
                 oldest, _ = self._known.popitem(last=False)
                 self._bytes -= self._sizes.pop(oldest)
 
+    def confirm(self, key: K, now: float) -> None:
+        """Store an entry's new time; its value stays. Does nothing if the entry was dropped."""
+        with self._lock:
+            found = self._known.get(key)
+            if found is not None:
+                self._known[key] = (now, found[1])
+
     def _is_too_much(self) -> bool:
         if len(self._known) > self._most:
             return True

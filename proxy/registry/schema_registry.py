@@ -1,17 +1,18 @@
 """A schema registry for rules: cached schemas are returned at once, others are fetched while the caller waits briefly.
 
-A schema never changes under its id, so it is cached without expiry. Its subjects may change, so they are fetched again
-in the background after a while. After a registry was late or has failed, no caller waits until it responds again: a
-caller that needs something new gets an Outage at once, cached schemas stay available. A fault of our own is an Outage
-too, so that a rule's `on_outage` applies. The thread that needs a schema compiles it, so a schema that takes long to
-compile neither counts as a failure of the registry nor delays other ids.
+Schemas and subjects are looked up again in the background after `refresh_seconds`, and by a waiting caller after twice
+that time: a registry that is rebuilt or restored gives the same id to another schema. After a registry was late or has
+failed, no caller waits until it responds again: a caller that needs something new gets an Outage at once, the last
+results stay in force. A fault of our own is an Outage too, so that a rule's `on_outage` applies. The thread that needs
+a schema compiles it, so a schema that takes long to compile neither counts as a failure of the registry nor delays
+other ids.
 """
 
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotInTime
 from contextlib import suppress
-from math import inf
+from dataclasses import dataclass
 from time import monotonic
 from typing import TypeVar
 
@@ -46,11 +47,21 @@ _MOST_UNKNOWN = 20
 WAIT_SECONDS = 2.0
 
 T = TypeVar("T")
-Found = RegisteredSchema | SchemaText | str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _CachedSchema:
+    """`fetched`: what the registry sent, or why it cannot be used; None: it does not exist. `compiled`: the schema, or
+    why it cannot be compiled; None: not yet. `compiled_at`: s, monotonic.
+    """
+
+    fetched: SchemaText | str | None
+    compiled: RegisteredSchema | str | None = None
+    compiled_at: float = 0.0
 
 
 class SchemaRegistry:
-    """One registry, for any thread but the event loop's. `refresh_seconds`: how long a subject's schemas are cached."""
+    """One registry, for any thread but the event loop's. `refresh_seconds`: when a result is looked up again."""
 
     def __init__(
         self,
@@ -75,9 +86,8 @@ class SchemaRegistry:
         self._wait_budget = wait_budget if wait_budget is not None else WaitBudget()
         self._fetcher = BackgroundFetcher(f"registry {name}")
         self._compiler = compiler
-        self._compiling: dict[SchemaId, Future[RegisteredSchema | str]] = {}
-        # A compiled schema, a text not compiled yet, why a schema cannot be used, or None: it does not exist.
-        self._schemas: RecentCache[SchemaId, Found] = RecentCache(_MOST_SCHEMAS, _MOST_SCHEMA_BYTES)
+        self._compiling: dict[tuple[SchemaId, SchemaText], Future[RegisteredSchema | str]] = {}
+        self._schemas: RecentCache[SchemaId, _CachedSchema] = RecentCache(_MOST_SCHEMAS, _MOST_SCHEMA_BYTES)
         self._subjects: RecentCache[tuple[SchemaId, str], bool] = RecentCache(_MOST_SUBJECTS)
         self._reports = reports if reports is not None else NoRegistryEvents()
         self._breaker = Breaker(name, now, self._reports)
@@ -88,7 +98,8 @@ class SchemaRegistry:
     def known(self, schema_id: SchemaId) -> RegisteredSchema | None:
         """Return a schema if it is cached and compiled, otherwise None."""
         known = self._schemas.get(schema_id)
-        return known[1] if known is not None and isinstance(known[1], RegisteredSchema) else None
+        compiled = None if known is None else known[1].compiled
+        return compiled if isinstance(compiled, RegisteredSchema) else None
 
     def schema(self, schema_id: SchemaId) -> RegisteredSchema:
         """Return a schema; may wait. Raises UnknownSchema, SchemaError and Outage."""
@@ -115,39 +126,55 @@ class SchemaRegistry:
         self._fetcher.close()
 
     def _schema(self, schema_id: SchemaId) -> RegisteredSchema:
+        wanted = LookUp.SCHEMA, schema_id
         known = self._schemas.get(schema_id)
-        if known is not None and self._now() - known[0] < _kept_seconds(known[1]):
-            found = known[1]
+        if known is not None and known[1].fetched is not None:
+            cached = self._current(wanted, known, lambda: self._learn_schema(schema_id))
+        elif known is not None and self._now() - known[0] < _NO_SECONDS:
+            cached = known[1]
         else:
             client = self._wait_budget.on_behalf_of
             if self._has_too_many_unknown(client):
                 raise Outage(f"too many requests for schemas that registry {self.name} does not have; wait a second")
-            wanted = LookUp.SCHEMA, schema_id
-            found = self._wait_for(wanted, lambda: self._learn_schema(schema_id, client))
-        if isinstance(found, SchemaText):
-            found = self._compiled(schema_id, found)
-        return self._usable(schema_id, found)
+            cached = self._wait_for(wanted, lambda: self._learn_new_schema(schema_id, client))
+        return self._usable(schema_id, self._compiled(schema_id, cached))
+
+    def _current(self, wanted: Wanted, known: tuple[float, T], look_up: Callable[[], T]) -> T:
+        """Return a cached result, or that of a new look-up if it is old and the registry responds."""
+        learnt, cached = known
+        age = self._now() - learnt
+        if age >= 2 * self._refresh_seconds:
+            with suppress(Outage):
+                return self._wait_for(wanted, look_up)
+        elif age >= self._refresh_seconds and not self._breaker.blocks_requests:
+            with suppress(TooManyFetches):
+                self._fetch(wanted, look_up)
+        return cached
 
     def _is_under(self, schema_id: SchemaId, subject: str) -> bool:
         if not _is_encodable(subject):
             return False  # no registry has such a subject, and no URL can name it
         key = schema_id, subject
+        wanted = LookUp.SUBJECT, key
         known = self._subjects.get(key)
-        if known is not None:
-            learnt, was_under = known
-            age = self._now() - learnt
-            if age < (self._refresh_seconds if was_under else _NO_SECONDS):
-                return was_under
-            if was_under:
-                self._refresh_later(key)
-                return True
-        return self._wait_for((LookUp.SUBJECT, key), lambda: self._learn_subject(key))
+        if known is not None and known[1]:
+            return self._current(wanted, known, lambda: self._learn_subject(key))
+        if known is not None and self._now() - known[0] < _NO_SECONDS:
+            return False
+        return self._wait_for(wanted, lambda: self._learn_subject(key))
 
-    def _compiled(self, schema_id: SchemaId, text: SchemaText) -> RegisteredSchema | str:
+    def _compiled(self, schema_id: SchemaId, cached: _CachedSchema) -> RegisteredSchema | str | None:
         """Compile a schema, or wait for the thread that compiles it. Raises Outage and WaitNotAllowed."""
+        text, compiled = cached.fetched, cached.compiled
+        if not isinstance(text, SchemaText):
+            return text
+        if isinstance(compiled, RegisteredSchema):
+            return compiled
+        if compiled is not None and self._now() - cached.compiled_at < _UNUSABLE_SECONDS:
+            return compiled
         self._wait_budget.require_waiting_allowed()
         mine: Future[RegisteredSchema | str] = Future()
-        under_way = self._compiling.setdefault(schema_id, mine)
+        under_way = self._compiling.setdefault((schema_id, text), mine)
         if under_way is not mine:
             with suppress(NotInTime, WaitNotAllowed):  # the other thread may wait less long than this one
                 return self._wait_budget.wait_uncounted(under_way, _SHARED_SECONDS)
@@ -161,7 +188,7 @@ class SchemaRegistry:
             return found
         finally:
             if under_way is mine:
-                del self._compiling[schema_id]
+                del self._compiling[schema_id, text]
 
     def _compile(self, schema_id: SchemaId, text: SchemaText) -> RegisteredSchema | str:
         try:
@@ -175,10 +202,18 @@ class SchemaRegistry:
             reason = _our_fault(error)
         else:
             found = RegisteredSchema(text.language, made.content, text.conditions)
-            self._schemas.learn(schema_id, self._now(), found, made.size)
+            self._keep(schema_id, text, found, made.size)
             return found
-        self._schemas.learn(schema_id, self._now(), reason, _REASON_BYTES)
+        self._keep(schema_id, text, reason, _REASON_BYTES)
         return reason
+
+    def _keep(self, schema_id: SchemaId, text: SchemaText, compiled: RegisteredSchema | str, size: int) -> None:
+        """Cache a result of compiling, unless a look-up has found another text meanwhile."""
+        known = self._schemas.get(schema_id)
+        fetched_at, latest = (self._now(), text) if known is None else (known[0], known[1].fetched)
+        if latest == text:
+            cached = _CachedSchema(text, compiled, self._now())
+            self._schemas.learn(schema_id, fetched_at, cached, text.size + size)
 
     def _usable(self, schema_id: SchemaId, found: RegisteredSchema | str | None) -> RegisteredSchema:
         if found is None:
@@ -187,24 +222,31 @@ class SchemaRegistry:
             raise SchemaError(f"schema {schema_id} of registry {self.name} cannot be used: {found}")
         return found
 
-    def _learn_schema(self, schema_id: SchemaId, client: Hashable) -> SchemaText | str | None:
-        found = self._api.fetch_schema(self._http, schema_id)
-        size = found.size if isinstance(found, SchemaText) else _REASON_BYTES
-        self._schemas.learn(schema_id, self._now(), found, size)
-        if found is None:
+    def _learn_new_schema(self, schema_id: SchemaId, client: Hashable) -> _CachedSchema:
+        cached = self._learn_schema(schema_id)
+        if cached.fetched is None:
             self._unknown_slots.take(client)
-        return found
+        return cached
+
+    def _learn_schema(self, schema_id: SchemaId) -> _CachedSchema:
+        """Fetch a schema and cache it; one with the same text stays compiled."""
+        fetched = self._api.fetch_schema(self._http, schema_id)
+        known = self._schemas.get(schema_id)
+        cached = None if known is None else known[1]
+        if cached is not None and cached.fetched == fetched:
+            self._schemas.confirm(schema_id, self._now())
+        else:
+            if cached is not None and isinstance(cached.fetched, SchemaText):
+                self._reports.changed(self.name, str(schema_id), is_absent=fetched is None)
+            cached = _CachedSchema(fetched)
+            size = fetched.size if isinstance(fetched, SchemaText) else _REASON_BYTES
+            self._schemas.learn(schema_id, self._now(), cached, size)
+        return cached
 
     def _learn_subject(self, key: tuple[SchemaId, str]) -> bool:
         result = self._api.is_registered_under(self._http, *key)
         self._subjects.learn(key, self._now(), result)
         return result
-
-    def _refresh_later(self, key: tuple[SchemaId, str]) -> None:
-        """Fetch a subject in the background; if that fails, the cached result stays."""
-        if not self._breaker.blocks_requests:
-            with suppress(TooManyFetches):
-                self._fetch((LookUp.SUBJECT, key), lambda: self._learn_subject(key))
 
     def _wait_for(self, wanted: Wanted, look_up: Callable[[], T]) -> T:
         if self._breaker.has_last_failed:
@@ -290,13 +332,6 @@ class SchemaRegistry:
         if now - self._unknown_since >= 1:
             self._unknown_since, self._unknown_slots = now, FairSlots(_MOST_UNKNOWN)
         return not self._unknown_slots.has_slot_for(client)
-
-
-def _kept_seconds(found: Found) -> float:
-    """Return how long a result is cached."""
-    if found is None:
-        return _NO_SECONDS
-    return _UNUSABLE_SECONDS if isinstance(found, str) else inf
 
 
 def _is_encodable(subject: str) -> bool:

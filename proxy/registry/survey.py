@@ -72,8 +72,8 @@ class SurveyResult:
         return not self.unchecked and not self.failure
 
 
-_Key = tuple[str, int, int | UUID]
-"""A subject, and the version and the id of its newest schema."""
+_Key = tuple[str, int, int | UUID, int]
+"""A subject, the version and the id of its newest schema, and the hash of the schema."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class RegistrySurvey:
                 self._http.begin()
                 newest = self._api.newest(self._http, subject)
                 if newest is not None:
-                    key = subject, newest.version, newest.schema_id
+                    key = subject, newest.version, newest.schema_id, hash(newest.text)
                     results[key] = self._known.get(key) or self._found_in(newest, subject, compiler)
                 done += 1
         except RegistryFailed as error:
@@ -133,7 +133,7 @@ class RegistrySurvey:
         finally:
             self._http.close()
         self._known = results
-        unusable = tuple(UnusableSchema(*key, found.reason) for key, found in results.items() if found.reason)
+        unusable = tuple(UnusableSchema(*key[:3], found.reason) for key, found in results.items() if found.reason)
         unchecked = len(subjects) - done
         is_complete = not unchecked and not failure
         return SurveyResult(
@@ -190,7 +190,7 @@ class RegistrySurvey:
     def _missing_tags(self, results: "dict[_Key, _Found]") -> Iterator[str]:
         """Yield a sentence for each tag of sensitive fields that no field has in any of their subjects."""
         for fields, met in self._tagged:
-            found = [each for (subject, _, _), each in results.items() if self._api.is_met(subject, met)]
+            found = [each for (subject, *_), each in results.items() if self._api.is_met(subject, met)]
             if not found or any(each.reason for each in found):
                 continue
             for tag in fields.tags:

@@ -64,6 +64,10 @@ class Apicurio:
         identity: int = answer["id"]
         return identity
 
+    def delete(self, path: str) -> None:
+        with urlopen(Request(self.url + path, method="DELETE"), timeout=60):
+            return
+
     def _ask(self, path: str, body: Any = None) -> Any:
         data = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/vnd.schemaregistry.v1+json"}

@@ -155,3 +155,28 @@ def test_avro_bytes_are_accepted_without_a_length_as_javas_serializer_writes_the
     schema_id = apicurio.register("raw-value", '"bytes"')
 
     assert rule_for(apicurio).fault(record(written_with(schema_id, b"hello"), topic="raw")) is None
+
+
+@pytest.mark.long
+def test_ids_of_a_registry_that_was_rebuilt_have_their_new_schemas(apicurio: Apicurio) -> None:
+    """It numbers its schemas anew, in another order; what it deletes for good has no schema."""
+    apicurio.stop()
+    apicurio.start()
+    before = {kind: apicurio.register(f"{kind}-value", f'"{kind}"') for kind in ("long", "boolean")}
+    rule = HasRegisteredSchema(
+        Side.VALUE, SchemaRegistry("main", RegistryHttp(apicurio.url), refresh_seconds=0.2), None, SubjectName.ANY
+    )
+    good = {"long": b"\xac\x02", "boolean": b"\x01"}
+    for kind, data in good.items():
+        assert rule.fault(record(written_with(before[kind], data))) is None
+
+    apicurio.stop()
+    apicurio.start()
+    now = {kind: apicurio.register(f"{kind}-value", f'"{kind}"') for kind in ("boolean", "long")}
+
+    assert now == {"boolean": before["long"], "long": before["boolean"]}
+    eventually(lambda: all(rule.fault(record(written_with(now[kind], data))) is None for kind, data in good.items()))
+    assert rule.fault(record(written_with(now["boolean"], good["long"]))) is not None
+    for permanent in ("", "?permanent=true"):
+        apicurio.delete(f"/subjects/long-value{permanent}")
+    eventually(lambda: "does not have" in str(rule.fault(record(written_with(now["long"], good["long"])))))

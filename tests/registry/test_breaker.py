@@ -28,6 +28,9 @@ class RecordedReports:
     def recovered(self, registry: str, seconds: float) -> None:
         self.lines.append(f"{registry} recovered after {seconds:g} s")
 
+    def changed(self, registry: str, schema_id: str, *, is_absent: bool) -> None:
+        self.lines.append(f"{registry} has {'no schema' if is_absent else 'another schema'} {schema_id}")
+
     def fault(self, registry: str, error: Exception) -> None:
         self.faults.append(error)
 

@@ -17,6 +17,7 @@ from tests.broker.eventually import eventually
 from tests.clock import Clock
 
 LONG = JsonResponse(200, {"schema": '"long"'})
+BOOLEAN = JsonResponse(200, {"schema": '"boolean"'})
 NOT_FOUND = JsonResponse(404, {"error_code": 40403})
 GUID = UUID("12345678-1234-5678-1234-567812345678")
 
@@ -64,14 +65,71 @@ def registry(http: ScriptedRegistry, clock: Clock) -> SchemaRegistry:
     return SchemaRegistry("main", http, 60, 30, clock)
 
 
-def test_a_registered_schema_is_requested_once(registry: SchemaRegistry, http: ScriptedRegistry, clock: Clock) -> None:
+def test_a_schema_is_requested_once_within_refresh_seconds_and_then_in_the_background(
+    registry: SchemaRegistry, http: ScriptedRegistry, clock: Clock
+) -> None:
     http.answers["/schemas/ids/7"] = LONG
 
-    assert registry.schema(7).content.fault(b"\x02") is None
-    clock.now += 1_000_000
-    assert registry.schema(7).content.fault(b"") is not None
-
+    first = registry.schema(7)
+    clock.now += 59
+    assert registry.schema(7) is first
     assert http.asked == ["/schemas/ids/7"]
+
+    clock.now += 2
+    assert registry.schema(7) is first
+    eventually(lambda: len(http.asked) == 2)
+    assert registry.schema(7) is first, "the same text is not compiled again"
+
+
+@pytest.mark.parametrize(("age", "is_seen_at_once"), [(61, False), (121, True)])
+def test_an_id_of_a_rebuilt_registry_has_its_new_schema(
+    registry: SchemaRegistry, http: ScriptedRegistry, clock: Clock, age: float, is_seen_at_once: bool
+) -> None:
+    http.answers["/schemas/ids/7"] = LONG
+    assert registry.schema(7).content.fault(b"\x02") is None
+    http.answers["/schemas/ids/7"] = BOOLEAN
+    clock.now += age
+
+    if is_seen_at_once:
+        assert registry.schema(7).content.fault(b"\x02") is not None
+    registry.schema(7)
+    eventually(lambda: registry.schema(7).content.fault(b"\x02") is not None)
+    assert registry.schema(7).content.fault(b"\x01") is None
+
+
+@pytest.mark.parametrize("answer", [LONG, BOOLEAN, NOT_FOUND])
+def test_a_condition_or_reference_that_changes_under_an_id_applies(
+    registry: SchemaRegistry, http: ScriptedRegistry, clock: Clock, answer: JsonResponse
+) -> None:
+    """Also one that is deleted for good, and registered again."""
+    named = [{"name": "b", "subject": "b", "version": 1}]
+    rules = {"domainRules": [{"name": "c", "kind": "CONDITION", "mode": "WRITE", "type": "CEL", "expr": "true"}]}
+    http.answers["/subjects/b/versions/1"] = JsonResponse(200, {"schema": '"int"'})
+    http.answers["/schemas/ids/7"] = JsonResponse(200, {"schema": '"long"', "references": named, "ruleSet": rules})
+    assert [each.name for each in registry.schema(7).conditions] == ["c"]
+
+    http.answers["/schemas/ids/7"] = answer
+    clock.now += 121
+    if answer is NOT_FOUND:
+        with pytest.raises(UnknownSchema):
+            registry.schema(7)
+        http.answers["/schemas/ids/7"] = LONG
+        clock.now += 1.1
+    assert registry.schema(7).conditions == ()
+
+
+def test_the_last_schema_applies_while_the_registry_does_not_respond(
+    registry: SchemaRegistry, http: ScriptedRegistry, clock: Clock
+) -> None:
+    http.answers["/schemas/ids/7"] = LONG
+    registry.schema(7)
+    http.answers["/schemas/ids/7"] = RegistryFailed("gone")
+    for _ in range(5):
+        clock.now += 1000
+        assert registry.schema(7).content.fault(b"\x02") is None
+    http.answers["/schemas/ids/7"] = BOOLEAN
+    clock.now += 1000
+    eventually(lambda: registry.schema(7).content.fault(b"\x02") is not None)
 
 
 def test_an_unknown_schema_is_requested_again_after_a_second(
@@ -215,7 +273,7 @@ def test_a_schema_that_cannot_be_used_is_no_outage_of_others(registry: SchemaReg
         ),
     ],
 )
-def test_an_error_in_one_schema_is_retried_later_and_affects_no_other(
+def test_an_error_in_one_schema_is_looked_up_again_and_affects_no_other(
     registry: SchemaRegistry, http: ScriptedRegistry, clock: Clock, found: object, words: str
 ) -> None:
     http.answers["/schemas/ids/1"] = found
@@ -225,12 +283,12 @@ def test_an_error_in_one_schema_is_retried_later_and_affects_no_other(
     for _ in range(3):
         with pytest.raises(SchemaError, match=words):
             registry.schema(1)
-        clock.now += 150
+        clock.now += 15
     assert http.asked.count("/schemas/ids/1") == 1
     assert registry.schema(2).content.fault(b"\x02") is None
 
     http.answers["/schemas/ids/1"] = LONG
-    clock.now += 151
+    clock.now += 121
     assert registry.schema(1).content.fault(b"\x02") is None
 
 

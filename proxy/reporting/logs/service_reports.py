@@ -15,6 +15,11 @@ _REGISTRY_ADVICE = (
     "cached schemas stay in use; batches that need others are rejected with a retriable error, unless on_outage of "
     "their rule says otherwise; start the registry, or correct its url or login"
 )
+_CHANGED_ADVICE = (
+    "the new schema applies; if the registry was rebuilt or restored, records that were written before name the wrong "
+    "schema: consumers cannot read them"
+)
+_ABSENT_ADVICE = "records that name it are rejected; restore it in the registry, or register it again"
 _LIMIT_ADVICE = "its records are rejected; if they are valid, simplify the rule or the schema, or raise the limit"
 _RESTART_ADVICE = "it is restarted; a batch that needed it at that moment has the outcome of its rule's on_outage"
 
@@ -46,6 +51,15 @@ class RegistryReports:
     def recovered(self, registry: str, seconds: float) -> None:
         """Log that a registry responds again after `seconds` of failures."""
         self._log.info("schema registry recovered", registry=registry, failed_for_seconds=round(seconds, 1))
+
+    def changed(self, registry: str, schema_id: str, *, is_absent: bool) -> None:
+        """Log that an id has another schema than before, or none."""
+        self._log.warning(
+            "schema of an id removed" if is_absent else "schema of an id changed",
+            registry=registry,
+            schema=schema_id,
+            advice=_ABSENT_ADVICE if is_absent else _CHANGED_ADVICE,
+        )
 
     def fault(self, registry: str, error: Exception) -> None:
         """Count and log an internal error during a request to the registry."""
