@@ -19,6 +19,7 @@ from sluicegate.config.registries import Registry
 from sluicegate.config.requests import Exempt, RequestRule, check_request_names
 from sluicegate.config.section import described, section
 from sluicegate.config.source import Path
+from sluicegate.config.state import State
 from sluicegate.config.teams import ClientOwner, ContractFiles, Floor, TopicFiles
 from sluicegate.config.topics import Topic, TopicKeys, check_dead_letters
 from sluicegate.config.upstream import Upstream
@@ -193,6 +194,11 @@ class Config:
         "'sluicegate[otel]'`. Default: none.",
         default=None,
     )
+    state: State | None = described(
+        "What the proxies of one cluster agree on, kept in a topic of that cluster ([shared state](shared-state.md)). "
+        "Default: each proxy has its own.",
+        default=None,
+    )
     limits: Limits = described(
         "Bounds on the memory, time and connections that clients can use. Errors name the key.",
         default=Limits(),
@@ -325,7 +331,7 @@ class Config:
             max_new_connections_per_second_per_address=share_of(limits.max_new_connections_per_second_per_address),
             max_handshakes=-(-limits.max_handshakes // self.workers),
         )
-        return replace(self, listen=listen, admin=Admin(), limits=shared, otel=otel)
+        return replace(self, listen=listen, admin=Admin(), state=None, limits=shared, otel=otel)
 
     def _share_of(self, bound: int | None) -> int | None:
         """Return one worker's share of a bound, rounded up; None without a bound."""

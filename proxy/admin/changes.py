@@ -17,6 +17,8 @@ from sluicegate.proxy.reload.enforcement import Enforcement
 from sluicegate.proxy.reload.known_topics import KnownTopics
 from sluicegate.proxy.reload.reload_request import ReloadResult
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery
+from sluicegate.proxy.reporting.proxy_name import proxy_name
+from sluicegate.proxy.state.state_topic import StateTopic
 from sluicegate.proxy.webui.responses import HttpResponse, json_response, text_response
 from sluicegate.proxy.webui.site import NoStateAvailable, ReadState
 
@@ -40,9 +42,9 @@ class ProxyChanges:
         """Return a line for each suspension that applies to `topic`."""
         return self._enforcement.lines_about(topic)
 
-    def change(self, path: str, query: str) -> HttpResponse:
-        """Make a change, and return its result. Blocks for seconds."""
-        return self._reloaded(query) if path == "/api/reload" else self._enforcement.change(path, query)
+    def change(self, path: str, query: str, address: str) -> HttpResponse:
+        """Make a change for a client at this address, and return its result. Blocks for seconds."""
+        return self._reloaded(query) if path == "/api/reload" else self._enforcement.change(path, query, address)
 
     def _reloaded(self, query: str) -> HttpResponse:
         if query not in ("", "accept_removed=true"):
@@ -60,7 +62,12 @@ class ProxyChanges:
 
 
 def changes_of(
-    config: Config, query: PolicyQuery, enforcement: Enforcement, read_state: ReadState, reload: Reload | None
+    config: Config,
+    query: PolicyQuery,
+    enforcement: Enforcement,
+    state_topic: StateTopic | None,
+    read_state: ReadState,
+    reload: Reload | None,
 ) -> ProxyChanges:
     """Return the changes of the proxy that runs in this event loop. `query` has the policies in force."""
 
@@ -73,4 +80,5 @@ def changes_of(
 
     loop = asyncio.get_running_loop()
     topics = KnownTopics(lambda: query.loaded, with_traffic, partial(list_names_now, config.upstream))
-    return ProxyChanges(EnforcementApi(enforcement, topics, loop), reload, loop)
+    commit = None if state_topic is None else state_topic.commit
+    return ProxyChanges(EnforcementApi(enforcement, topics, loop, commit, proxy_name(config)), reload, loop)

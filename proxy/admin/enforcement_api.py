@@ -1,45 +1,79 @@
 """`POST /api/suspend` and `POST /api/resume`: suspend and resume enforcement, from the admin endpoint's threads.
 
 `topic` is a name or a pattern, as `match` of a policy; it stands for the known topics that it matches now. With
-`preview=true` these are returned, and nothing changes.
+`preview=true` these are returned, and nothing changes. With `state.topic` a change applies to all proxies of the
+cluster, unless `scope=proxy` limits it to this one.
 """
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from urllib.parse import parse_qsl
+from uuid import uuid4
 
 from sluicegate.config.values.kinds import topic_pattern
 from sluicegate.config.values.topic_pattern import exact_name_of
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.reload.enforcement import MAX_SECONDS, MAX_SUSPENSIONS, Enforcement, TooManySuspensions
 from sluicegate.proxy.reload.known_topics import KnownTopics, NoSuchTopic
+from sluicegate.proxy.state.change import Actor, Change, Operation, Resume, Suspend
+from sluicegate.proxy.state.state_topic import StateUnwritable
+from sluicegate.proxy.state.suspension import Scope
 from sluicegate.proxy.webui.responses import HttpResponse, json_response, text_response
 
 _MOST_REASON_CHARACTERS = 200
-_LOOP_SECONDS = 5.0
+_LOOP_SECONDS = 3.0
+_COMMIT_SECONDS = 5.0
 _USAGE = (
     "expected /api/suspend?topic=NAME&reason=TEXT&seconds=NUMBER or /api/resume?topic=NAME, with all=true instead of "
-    "topic for all topics; NAME may be a pattern, and preview=true changes nothing and returns the topics; seconds is "
-    f"at most {MAX_SECONDS}, the reason has at most {_MOST_REASON_CHARACTERS} characters"
+    "topic for all topics; NAME may be a pattern, and preview=true changes nothing and returns the topics; scope=proxy "
+    "changes only this proxy, scope=cluster (the default with state.topic) all proxies; seconds is at most "
+    f"{MAX_SECONDS}, the reason has at most {_MOST_REASON_CHARACTERS} characters"
 )
+_ADMIN = "an administrator"
+"""The name of everybody who has the admin token."""
 
-_Change = Callable[[Sequence[str | None]], None]
+Commit = Callable[[Sequence[Change], float], None]
+"""Writes changes for all proxies and waits, at most so many seconds. Raises StateUnwritable."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Suspension:
+    """The parameters of a suspension."""
+
+    reason: str
+    seconds: int
 
 
 class EnforcementApi:
-    """Thread-safe. `loop`: the event loop that `enforcement` belongs to. `topics`: those that can be suspended."""
+    """Thread-safe. `loop`: the event loop that `enforcement` belongs to. `topics`: those that can be suspended.
 
-    def __init__(self, enforcement: Enforcement, topics: KnownTopics, loop: asyncio.AbstractEventLoop) -> None:
+    `commit`: None without `state.topic`; `proxy`: the name of this proxy in changes for all.
+    """
+
+    def __init__(
+        self,
+        enforcement: Enforcement,
+        topics: KnownTopics,
+        loop: asyncio.AbstractEventLoop,
+        commit: Commit | None = None,
+        proxy: str = "",
+    ) -> None:
         self._enforcement = enforcement
         self._topics = topics
         self._loop = loop
+        self._commit = commit
+        self._proxy = proxy
 
     def lines_about(self, topic: str) -> list[str]:
         """Return a line for each suspension that applies to `topic`."""
         return self._enforcement.lines_about(topic)
 
-    def change(self, path: str, query: str) -> HttpResponse:
-        """Make a change, and return all suspensions then. Blocks until it is in force, for seconds at most."""
+    def change(self, path: str, query: str, address: str) -> HttpResponse:
+        """Make a change for an administrator at `address`, and return all suspensions then.
+
+        Blocks until it is in force in all workers of this proxy, for seconds at most.
+        """
         try:
             pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=True)
             given = dict(pairs)
@@ -48,8 +82,12 @@ class EnforcementApi:
             preview = given.pop("preview", "false")
             if preview not in ("true", "false"):
                 raise ValueError(preview)
+            default = Scope.PROXY if self._commit is None else Scope.CLUSTER
+            scope = Scope(given.pop("scope", default.value))
             pattern = _pattern(given)
-            change = self._suspension(given) if path == "/api/suspend" else self._end(given)
+            suspension = _suspension(given) if path == "/api/suspend" else None
+            if given:
+                raise ValueError(query)
         except (ValueError, KeyError):
             return text_response(400, _USAGE)
         try:
@@ -58,50 +96,75 @@ class EnforcementApi:
             return text_response(404, str(error))
         if preview == "true":
             return json_response({"topics": topics})
+        return self._changed(scope, topics, suspension, address)
+
+    def _changed(
+        self, scope: Scope, topics: Sequence[str | None], suspension: _Suspension | None, address: str
+    ) -> HttpResponse:
+        if scope is Scope.CLUSTER and self._commit is None:
+            return text_response(409, "without state.topic in the configuration only scope=proxy is possible")
         try:
-            return asyncio.run_coroutine_threadsafe(self._made(change, topics), self._loop).result(_LOOP_SECONDS)
+            if suspension is not None:
+                self._enforcement.check_room([topic for topic in topics if topic is not None])
+            if scope is Scope.CLUSTER and self._commit is not None:
+                changes = self._changes(topics, suspension, Actor(_ADMIN, address))
+                self._commit(changes, _COMMIT_SECONDS)
+                topics = ()  # the state topic has changed them
+            done = asyncio.run_coroutine_threadsafe(self._made(topics, suspension), self._loop)
+            return done.result(_LOOP_SECONDS)
         except TooManySuspensions:
             return text_response(
                 409, f"at most {MAX_SUSPENSIONS} topics can be suspended: resume some, or suspend all topics"
             )
+        except StateUnwritable as error:
+            return text_response(503, f"{error}; try again, or change this proxy alone (scope=proxy)")
         except TimeoutError:
-            return text_response(503, f"the proxy has not applied this within {_LOOP_SECONDS:.0f} s; see /livez")
+            return text_response(503, f"not all workers have applied this within {_LOOP_SECONDS:.0f} s; see /livez")
+
+    def _changes(self, topics: Sequence[str | None], suspension: _Suspension | None, actor: Actor) -> list[Change]:
+        def operation(topic: str | None) -> Operation:
+            if suspension is None:
+                return Resume(topic)
+            return Suspend(topic, suspension.reason, self._enforcement.end_after(suspension.seconds))
+
+        now = self._enforcement.end_after(0)
+        return [Change(uuid4().hex, now, actor, self._proxy, operation(topic)) for topic in topics]
 
     def _matching(self, pattern: str) -> list[str | None]:
         """Raises NoSuchTopic."""
         suspended = [each.topic for each in self._enforcement.suspensions if each.topic is not None]
         return list(self._topics.matching(pattern, suspended))
 
-    def _suspension(self, given: dict[str, str]) -> _Change:
-        """Raises ValueError and KeyError for other parameters than the documented ones."""
-        reason, seconds = given.pop("reason").strip(), int(given.pop("seconds"))
-        if given or not 0 < len(reason) <= _MOST_REASON_CHARACTERS or not 0 < seconds <= MAX_SECONDS:
-            raise ValueError
+    async def _made(self, topics: Sequence[str | None], suspension: _Suspension | None) -> HttpResponse:
+        """Change these topics of this proxy alone, and return all suspensions when they are in force.
 
-        def suspend(topics: Sequence[str | None]) -> None:
-            self._enforcement.check_room([topic for topic in topics if topic is not None])
-            for topic in topics:
-                self._enforcement.suspend(topic, reason, seconds)
-
-        return suspend
-
-    def _end(self, given: dict[str, str]) -> _Change:
-        if given:
-            raise ValueError
-
-        def resume(topics: Sequence[str | None]) -> None:
-            for topic in topics:
+        Raises TooManySuspensions and TimeoutError.
+        """
+        for topic in topics:
+            if suspension is None:
                 self._enforcement.resume(topic)
-
-        return resume
-
-    async def _made(self, change: _Change, topics: Sequence[str | None]) -> HttpResponse:
-        change(topics)
+            else:
+                self._enforcement.suspend(topic, suspension.reason, suspension.seconds)
+        await self._enforcement.all_in_force()
         active = [
-            {"topic": each.topic, "reason": each.reason, "until_ms": each.until_ms, "text": str(each)}
+            {
+                "topic": each.topic,
+                "reason": each.reason,
+                "until_ms": each.until_ms,
+                "scope": each.scope.value,
+                "text": str(each),
+            }
             for each in self._enforcement.suspensions
         ]
         return json_response({"suspended": active})
+
+
+def _suspension(given: dict[str, str]) -> _Suspension:
+    """Take reason and seconds out of the parameters. Raises ValueError and KeyError."""
+    reason, seconds = given.pop("reason").strip(), int(given.pop("seconds"))
+    if not 0 < len(reason) <= _MOST_REASON_CHARACTERS or not 0 < seconds <= MAX_SECONDS:
+        raise ValueError(reason)
+    return _Suspension(reason, seconds)
 
 
 def _pattern(given: dict[str, str]) -> str | None:

@@ -44,7 +44,8 @@ class WebUiServing:
         """Return the response to a request; None if it has been sent already."""
         target = request.target
         if request.method == "POST":
-            return await self._made(in_daemon_thread(partial(self._site.change, target, request.headers)))
+            address = connection.socket.getpeername()[0]
+            return await self._made(in_daemon_thread(partial(self._site.change, target, request.headers, address)))
         found = await in_daemon_thread(partial(self._site.find, target, request.headers))  # may read the token file
         if isinstance(found, HttpResponse):
             return found

@@ -22,6 +22,14 @@ _Yes = Annotated[
     bool, typer.Option("--yes", help="Change the topics that a pattern matches without asking; they are listed first.")
 ]
 _AllTopics = Annotated[bool, typer.Option("--all", help="All topics, instead of one.")]
+_ThisProxy = Annotated[
+    bool,
+    typer.Option(
+        "--this-proxy",
+        help="Change only the proxies at --admin. Without it a change applies to all proxies of the cluster, if "
+        "state.topic is configured.",
+    ),
+]
 
 
 @commands.command(context_settings=HELP)
@@ -33,12 +41,14 @@ def suspend(
         str, typer.Option("--for", metavar="DURATION", help="End time from now, as 30m or 2h; at most 7d.")
     ] = "30m",
     yes: _Yes = False,
+    this_proxy: _ThisProxy = False,
     admin: Admin = None,
     token_file: TokenFile = None,
 ) -> None:
     """Suspend enforcement at once (break-glass): violations are reported, and every batch is forwarded.
 
-    It ends by itself. Needs admin.token_file. A restart of a proxy ends it too.
+    It ends by itself. Needs admin.token_file. With state.topic the address of one proxy is enough, and restarts do not
+    end it; otherwise it applies to the proxies at --admin, and a restart of one ends it there.
     """
     from sluicegate.proxy.watching import admin_client
 
@@ -48,7 +58,10 @@ def suspend(
     except ValueError as error:
         end([f"sluicegate suspend: --for: {error}"], USAGE)
     _confirm_pattern("suspend", topic, yes, admin, token_file, admin_client.SUSPEND)
-    _change_each(admin, lambda address: admin_client.suspend(address, token_in(token_file), topic, reason, seconds))
+    _change_each(
+        admin,
+        lambda address: admin_client.suspend(address, token_in(token_file), topic, reason, seconds, this_proxy),
+    )
 
 
 @commands.command(context_settings=HELP)
@@ -56,6 +69,7 @@ def resume(
     topic: _SuspendedTopic = None,
     all_topics: _AllTopics = False,
     yes: _Yes = False,
+    this_proxy: _ThisProxy = False,
     admin: Admin = None,
     token_file: TokenFile = None,
 ) -> None:
@@ -64,7 +78,7 @@ def resume(
 
     _check_scope("resume", topic, all_topics)
     _confirm_pattern("resume", topic, yes, admin, token_file, admin_client.RESUME)
-    _change_each(admin, lambda address: admin_client.resume(address, token_in(token_file), topic))
+    _change_each(admin, lambda address: admin_client.resume(address, token_in(token_file), topic, this_proxy))
 
 
 def _check_scope(command: str, topic: str | None, all_topics: bool) -> None:

@@ -1,22 +1,20 @@
 """Suspends enforcement at once, without a reload: for one topic or all, with a reason and an end time (break-glass).
 
-Nothing is compiled or read for it, so that it works while the configuration file is broken. Suspensions are kept in
-memory: a restart ends them.
+Nothing is compiled or read for it, so that it works while the configuration file is broken. A proxy's own suspensions
+are kept in memory, and a restart ends them; those of all proxies are the state topic's (`proxy/state/`).
 """
 
 import time
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Awaitable, Callable, Collection, Sequence
 
 import structlog
 
 from sluicegate.proxy.reporting.bounded_text import cut
+from sluicegate.proxy.state.suspension import ALL_TOPICS, Scope, Suspension
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
 from sluicegate.validation.rulebook import SuspendedTopics
 
-ALL_TOPICS = "all topics"
 MAX_SECONDS = 7 * 86_400
 MAX_SUSPENSIONS = 100
 """Suspended topics at one time. All topics together can be suspended in addition."""
@@ -26,23 +24,15 @@ class TooManySuspensions(Exception):
     """The limit of suspended topics is reached; all topics together can still be suspended."""
 
 
-@dataclass(frozen=True, slots=True)
-class Suspension:
-    """Enforcement is suspended for `topic` (None: all topics) until `until_ms` (Unix time, ms)."""
-
-    topic: str | None
-    reason: str
-    until_ms: int
-
-    def __str__(self) -> str:
-        until = datetime.fromtimestamp(self.until_ms // 1000, UTC).isoformat().replace("+00:00", "Z")
-        return f"enforcement is suspended for {self.topic or ALL_TOPICS} until {until}: {self.reason}"
+async def _at_once() -> None:
+    """All that is applied is in force."""
 
 
 class Enforcement:
     """The suspensions of one proxy. Belongs to its event loop; `suspensions` may be read from any thread.
 
-    `apply` puts them in force, without waiting.
+    `apply` puts them in force, without waiting; `all_in_force` waits until they are in force in all workers, and raises
+    TimeoutError if one does not respond.
     """
 
     def __init__(
@@ -50,60 +40,85 @@ class Enforcement:
         status: Status,
         apply: Callable[[SuspendedTopics], None],
         now_ms: Callable[[], int] = lambda: time.time_ns() // 10**6,
+        all_in_force: Callable[[], Awaitable[None]] = _at_once,
     ) -> None:
         self._status = status
         self._apply = apply
         self._now_ms = now_ms
-        self._active: dict[str | None, Suspension] = {}
+        self.all_in_force = all_in_force
+        self._own: dict[str | None, Suspension] = {}
+        self._agreed: dict[str | None, Suspension] = {}
         self._log = structlog.get_logger("sluicegate")
         self.suspensions: tuple[Suspension, ...] = ()
 
     def suspend(self, topic: str | None, reason: str, seconds: int) -> Suspension:
-        """Suspend enforcement for a topic, or for all; replaces an earlier suspension of the same.
+        """Suspend enforcement of this proxy for a topic, or for all; replaces its own earlier suspension of the same.
 
         Raises TooManySuspensions.
         """
         self.check_room([] if topic is None else [topic])
-        suspension = Suspension(topic, cut(reason), self._now_ms() + seconds * 1000)
-        self._active[topic] = suspension
-        self._put_in_force()
-        self._status.begin(Condition.ENFORCEMENT_SUSPENDED, str(suspension), topic or ALL_TOPICS)
-        self._log.warning("enforcement suspended", topic=topic or ALL_TOPICS, reason=suspension.reason, seconds=seconds)
+        suspension = Suspension(topic, cut(reason), self.end_after(seconds))
+        self._own[topic] = suspension
+        self._put_in_force("requested")
         return suspension
+
+    def end_after(self, seconds: int) -> int:
+        """Return the end time (Unix time, ms) of a suspension that begins now."""
+        return self._now_ms() + seconds * 1000
 
     def check_room(self, topics: Collection[str]) -> None:
         """Raises TooManySuspensions if not all of these topics can be suspended."""
-        if len({*self._active, *topics} - {None}) > MAX_SUSPENSIONS:
+        if len({*self._own, *self._agreed, *topics} - {None}) > MAX_SUSPENSIONS:
             raise TooManySuspensions
 
     def resume(self, topic: str | None) -> bool:
-        """End the suspension of a topic; None: end all suspensions. Return whether there was one."""
-        ended = [each for each in self._active if topic in (None, each)]
-        self._end(ended, "requested")
+        """End this proxy's own suspension of a topic; None: all its own. Return whether there was one."""
+        ended = [each for each in self._own if topic in (None, each)]
+        for each in ended:
+            del self._own[each]
+        if ended:
+            self._put_in_force("requested")
         return bool(ended)
+
+    def adopt(self, agreed: Sequence[Suspension]) -> None:
+        """Put the suspensions of all proxies in force, in place of those before."""
+        now = self._now_ms()
+        self._agreed = {each.topic: each for each in agreed if each.until_ms > now}
+        self._put_in_force("state topic")
 
     def end_due(self) -> None:
         """End the suspensions whose end time has come."""
         now = self._now_ms()
-        self._end([topic for topic, each in self._active.items() if each.until_ms <= now], "end time reached")
+        if all(each.until_ms > now for each in self.suspensions):
+            return
+        self._own = {topic: each for topic, each in self._own.items() if each.until_ms > now}
+        self._agreed = {topic: each for topic, each in self._agreed.items() if each.until_ms > now}
+        self._put_in_force("end time reached")
 
     def lines_about(self, topic: str) -> list[str]:
         """Return a line for each suspension that applies to `topic`."""
         return [f"  {each}" for each in self.suspensions if each.topic in (None, topic)]
 
-    def _end(self, topics: list[str | None], cause: str) -> None:
-        if not topics:
-            return
-        for topic in topics:
-            del self._active[topic]
-        self._put_in_force()
-        for topic in topics:
-            self._status.end(Condition.ENFORCEMENT_SUSPENDED, topic or ALL_TOPICS)
-            self._log.info("enforcement resumed", topic=topic or ALL_TOPICS, cause=cause)
-
-    def _put_in_force(self) -> None:
-        self.suspensions = tuple(self._active.values())
+    def _put_in_force(self, cause: str) -> None:
+        before, self.suspensions = self.suspensions, (*self._own.values(), *self._agreed.values())
         self._apply(self.in_force)
+        texts: dict[str, list[str]] = {}
+        for each in self.suspensions:
+            texts.setdefault(each.topic or ALL_TOPICS, []).append(str(each))
+        self._status.set_all(Condition.ENFORCEMENT_SUSPENDED, {subject: "; ".join(t) for subject, t in texts.items()})
+        for each in self.suspensions:
+            if each not in before:
+                self._log.warning(
+                    "enforcement suspended",
+                    topic=each.topic or ALL_TOPICS,
+                    reason=each.reason,
+                    seconds=(each.until_ms - self._now_ms()) // 1000,
+                    **({} if each.scope is Scope.PROXY else {"scope": each.scope.value, "actor": each.actor}),
+                )
+        still = {(each.topic, each.scope) for each in self.suspensions}
+        for each in before:
+            if (each.topic, each.scope) not in still:
+                self._log.info("enforcement resumed", topic=each.topic or ALL_TOPICS, cause=cause)
 
     @property
     def in_force(self) -> SuspendedTopics:

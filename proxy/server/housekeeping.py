@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
 
 import structlog
 
@@ -66,10 +65,10 @@ class Housekeeping:
         connection_stats: ConnectionStats,
         writes: Mapping[Condition, WriteHealth],
         certificates: Sequence[TlsContext],
-        enforcement: Enforcement | None,
+        enforcement: Enforcement,
     ) -> None:
         """`writes`: the results of writes, by the condition that is active while they fail. `enforcement`: suspensions
-        that end; None: nobody can suspend anything here.
+        that end.
         """
         self._writes = writes
         self._parts = parts
@@ -83,11 +82,15 @@ class Housekeeping:
     @property
     def steps(self) -> list[Step]:
         """Return all periodic work."""
-        steps: list[Step] = [self._sweep, self._check_sessions, self._measure_delay, self._write_down_flow]
+        steps: list[Step] = [
+            self._sweep,
+            self._check_sessions,
+            self._measure_delay,
+            self._write_down_flow,
+            self._end_suspensions,
+        ]
         if self._certificates:
             steps.append(self._follow_certificates)
-        if self._enforcement is not None:
-            steps.append(partial(self._end_suspensions, self._enforcement))
         return steps
 
     async def _sweep(self) -> None:
@@ -131,9 +134,10 @@ class Housekeeping:
         for context in self._certificates:
             await in_daemon_thread(context.follow)
 
-    async def _end_suspensions(self, enforcement: Enforcement) -> None:
+    async def _end_suspensions(self) -> None:
+        """End the suspensions whose end time has come."""
         await asyncio.sleep(_SUSPENSIONS_SECONDS)
-        enforcement.end_due()
+        self._enforcement.end_due()
 
     def _check(self, session: Session, now: float) -> None:
         try:

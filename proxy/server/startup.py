@@ -2,17 +2,22 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from errno import ENOENT, EROFS
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sluicegate.config.model import Config, Violations
+from sluicegate.proxy.reload.enforcement import Enforcement
 from sluicegate.proxy.reporting.events.encoding import ENCODINGS, Encode
 from sluicegate.proxy.reporting.events.violation_writer import SeveralSinks, ViolationFile, ViolationSink
 from sluicegate.proxy.reporting.metrics.counters import Counters, Snapshot
 from sluicegate.proxy.reporting.write_health import WriteHealth
+from sluicegate.proxy.state.agreed_state import AgreedState
+from sluicegate.proxy.state.state_topic import StateTopic
 from sluicegate.proxy.status.condition import Condition
+from sluicegate.proxy.status.status import Status
 from sluicegate.proxy.telemetry import ExtraMissing, check_extra
 from sluicegate.proxy.telemetry.request_traces import RequestSummary
 from sluicegate.proxy.writing.dead_letter_writer import DeadLetterWriter
@@ -85,6 +90,25 @@ def open_violations(config: Config, counters: Counters, health: WriteHealth) -> 
     if keys.topic is not None:
         sinks.append(ViolationTopic(keys.topic, config.upstream, keys.queue_size, counters, health, encode))
     return SeveralSinks(sinks) if len(sinks) > 1 else next(iter(sinks), None)
+
+
+def open_state(config: Config, enforcement: Enforcement, status: Status) -> StateTopic | None:
+    """Begin to read `state.topic`; what it says is put in force on this event loop. None: there is none configured.
+
+    Raises CannotStart.
+    """
+    if config.state is None:
+        return None
+    check_may_write("state.topic")
+    loop = asyncio.get_running_loop()
+
+    def adopt(state: AgreedState) -> None:
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(enforcement.adopt, state.suspensions)
+
+    topic = StateTopic(config.state, config.upstream, adopt, status)
+    topic.start()
+    return topic
 
 
 def check_may_write(key: str) -> None:

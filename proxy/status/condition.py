@@ -60,6 +60,7 @@ class Condition(Enum):
     ROUTING_LOOP = "routing_loop"
     LISTENER_CLOSED = "listener_closed"
     CERTIFICATE_EXPIRED = "certificate_expired"
+    STATE_UNKNOWN = "state_unknown"
     BROKER_UNREACHABLE = "broker_unreachable"
     BROKER_PORT_CLOSED = "broker_port_closed"
     QUARANTINE_FAILING = "quarantine_failing"
@@ -74,6 +75,9 @@ class Condition(Enum):
     POLICY_FILE_MISSING = "policy_file_missing"
     SCHEMA_UNUSABLE = "schema_unusable"
     PRINCIPAL_UNVERIFIED = "principal_unverified"
+    STATE_UNREADABLE = "state_unreadable"
+    STATE_RECORD_INVALID = "state_record_invalid"
+    STATE_SNAPSHOT_FAILING = "state_snapshot_failing"
     ENFORCEMENT_SUSPENDED = "enforcement_suspended"
     WORKER_RESTARTED = "worker_restarted"
     WORKER_UNRESPONSIVE = "worker_unresponsive"
@@ -252,11 +256,41 @@ TYPES = {
         "name client ids in the policies.",
         300.0,
     ),
+    Condition.STATE_UNKNOWN: _not_serving(
+        "`state.topic` could not be read since the start, and there is no usable `state.snapshot_file`: suspensions "
+        "that apply to all proxies are not known.",
+        "at the start",
+        "when the topic is read to its end, within 5 s after it can be read",
+        "The detail says why. Create the topic ([shared state](shared-state.md#the-topic)), let the proxy's login read "
+        "it, or start the brokers.",
+    ),
+    Condition.STATE_UNREADABLE: _needs_attention(
+        "`state.topic` cannot be read: the last known state stays in force, and changes for all proxies are refused. "
+        "The detail has the time at which it was read last.",
+        "within 10 s",
+        "within 5 s after it can be read",
+        "The detail says why. To suspend enforcement meanwhile: `sluicegate suspend --this-proxy` at each proxy.",
+    ),
+    Condition.STATE_RECORD_INVALID: _needs_attention(
+        "A record of `state.topic` is no change that this version understands; it has no effect.",
+        "at once",
+        "an hour after the last such record",
+        "If the detail names a newer version, upgrade this proxy. Else somebody else writes to the topic: only the "
+        "proxies' login may ([shared state](shared-state.md#who-may-write)).",
+        3600.0,
+    ),
+    Condition.STATE_SNAPSHOT_FAILING: _needs_attention(
+        "`state.snapshot_file` cannot be written: a start while `state.topic` cannot be read would use an older state, "
+        "or none.",
+        "at once",
+        "with the next write that succeeds, within 65 s",
+        "Make its folder writable, or its volume larger.",
+    ),
     Condition.ENFORCEMENT_SUSPENDED: _needs_attention(
         "An operator suspended enforcement (`sluicegate suspend`): violations are reported, and every batch is "
         "forwarded.",
         "at once",
-        "at its end time, with `sluicegate resume`, or with a restart",
+        "at its end time, or with `sluicegate resume`; a suspension of one proxy also with its restart",
         "`sluicegate resume` ends it early; `mode: observe` in the file makes it permanent.",
     ),
     Condition.WORKER_RESTARTED: _needs_attention(

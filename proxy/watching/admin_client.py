@@ -97,9 +97,14 @@ def read_states(
         return list(threads.map(read_proxy, addresses))
 
 
-def suspend(address: HostPort, token: str | None, topic: str | None, reason: str, seconds: int) -> list[str]:
-    """Suspend enforcement for a topic (None: all), and return a text for each suspension. Raises StateUnavailable."""
-    return _change(address, token, SUSPEND, {"reason": reason, "seconds": seconds}, topic)
+def suspend(
+    address: HostPort, token: str | None, topic: str | None, reason: str, seconds: int, this_proxy: bool
+) -> list[str]:
+    """Suspend enforcement for a topic (None: all), and return a text for each suspension. Raises StateUnavailable.
+
+    `this_proxy`: whether other proxies with the same state topic are left as they are.
+    """
+    return _change(address, token, SUSPEND, {"reason": reason, "seconds": seconds, **_scope(this_proxy)}, topic)
 
 
 def topics_to_change(address: HostPort, token: str | None, path: str, pattern: str) -> list[str]:
@@ -114,12 +119,12 @@ def topics_to_change(address: HostPort, token: str | None, path: str, pattern: s
     return [str(topic) for topic in topics]
 
 
-def resume(address: HostPort, token: str | None, topic: str | None) -> list[str]:
+def resume(address: HostPort, token: str | None, topic: str | None, this_proxy: bool) -> list[str]:
     """Resume enforcement for a topic (None: all), and return a text for each suspension that is left.
 
-    Raises StateUnavailable.
+    `this_proxy`: as for `suspend`. Raises StateUnavailable.
     """
-    return _change(address, token, RESUME, {}, topic)
+    return _change(address, token, RESUME, {**_scope(this_proxy)}, topic)
 
 
 def reload(address: HostPort, token: str | None, accept_removed: bool) -> list[str]:
@@ -142,6 +147,10 @@ def reload(address: HostPort, token: str | None, accept_removed: bool) -> list[s
         kept = ", ".join(map(str, each["topics"]))
         texts.append(f"{each['file']} is gone; its last policies stay in force ({kept}); --accept-removed ends them")
     return [printable(cut(text, _REASON_CHARACTERS)) for text in texts]
+
+
+def _scope(this_proxy: bool) -> dict[str, str]:
+    return {"scope": "proxy"} if this_proxy else {}
 
 
 def _change(

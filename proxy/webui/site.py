@@ -38,8 +38,8 @@ class Changes(Protocol):
         """Return a line for each suspension that applies to `topic`."""
         ...
 
-    def change(self, path: str, query: str, /) -> HttpResponse:
-        """Make a change. Blocks."""
+    def change(self, path: str, query: str, address: str, /) -> HttpResponse:
+        """Make a change for a client at this address. Blocks."""
         ...
 
 
@@ -90,12 +90,12 @@ class Site:
             return lambda: self._history(query)
         return self._live if path == "/api/live" else lambda: self._policy(query)
 
-    def change(self, target: str, headers: Mapping[str, str]) -> HttpResponse:
-        """Return the response to a POST. Blocks."""
+    def change(self, target: str, headers: Mapping[str, str], address: str) -> HttpResponse:
+        """Return the response to a POST of a client at this address. Blocks."""
         path, _, query = target.partition("?")
         if self._changes is None or path not in _CHANGES:
             return text_response(404, f"POST is for {', '.join(_CHANGES)}")
-        return self._access.rejection_of_change(headers) or self._changes.change(path, query)
+        return self._access.rejection_of_change(headers) or self._changes.change(path, query, address)
 
     def _live(self) -> HttpResponse:
         try:

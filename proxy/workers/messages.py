@@ -87,6 +87,14 @@ class Suspend:
     """A supervisor's request: suspend enforcement for these topics, and for no others."""
 
     suspended: SuspendedTopics
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Suspended:
+    """The request with that number is in force."""
+
+    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +115,7 @@ class WorkerSnapshot:
 
 Request = Command | Compile | Adopt | Suspend | SnapshotRequest
 """What a supervisor sends."""
-Message = WorkerSnapshot | WorkerStarted | CouldNotStart | Report | PoliciesCompiled | Adopted
+Message = WorkerSnapshot | WorkerStarted | CouldNotStart | Report | PoliciesCompiled | Adopted | Suspended
 """What a worker sends."""
 
 

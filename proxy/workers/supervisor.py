@@ -26,8 +26,9 @@ from sluicegate.proxy.reporting.build_info import SCAN_IS_COMPILED, VERSION
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.server.housekeeping import report_failing
-from sluicegate.proxy.server.startup import CannotStart, check_telemetry, metric_push
+from sluicegate.proxy.server.startup import CannotStart, check_telemetry, metric_push, open_state
 from sluicegate.proxy.session.opening.loop_detection import new_mark
+from sluicegate.proxy.state.state_topic import StateTopic
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
 from sluicegate.proxy.workers.messages import (
@@ -42,6 +43,7 @@ from sluicegate.proxy.workers.messages import (
     PoliciesCompiled,
     Report,
     Suspend,
+    Suspended,
     WorkerSnapshot,
     WorkerStarted,
 )
@@ -64,6 +66,7 @@ _SHORT_LIFE_SECONDS = 5.0
 _BEYOND_DRAIN_SECONDS = 5.0
 # How long workers may take to compile new policies, and again to put them in force.
 _RELOAD_STEP_SECONDS = 30.0
+_SUSPEND_SECONDS = 2.0
 
 
 class Supervisor:
@@ -89,7 +92,9 @@ class Supervisor:
         self._metric_push: MetricPush | None = None
         self.status = Status()
         self.reload: Reload | None = None
-        self._enforcement = Enforcement(self.status, self._suspend)
+        self._enforcement = Enforcement(self.status, self._suspend, all_in_force=self._all_suspended)
+        self._suspensions = 0
+        self._state_topic: StateTopic | None = None
         self.counters = Counters()
         self._reports = WorkerReports(self._workers, self.status, self.counters)
         self._pushes = WriteHealth()
@@ -107,12 +112,15 @@ class Supervisor:
         choose_socket_folder()
         try:
             self._reserved = self._inherited.at(shared) or reserve_shared(shared)
+            self._state_topic = open_state(self._config, self._enforcement, self.status)
             if self._config.admin.listen is not None:
                 from sluicegate.proxy.admin.changes import changes_of  # noqa: PLC0415  # workers have none
                 from sluicegate.proxy.admin.endpoint import serve  # noqa: PLC0415  # workers have none
 
                 listen, query = self._config.admin.listen, self._query
-                changes = changes_of(self._config, query, self._enforcement, self._reports.live_state, self.reload)
+                changes = changes_of(
+                    self._config, query, self._enforcement, self._state_topic, self._reports.live_state, self.reload
+                )
                 self._admin = serve(
                     self._config,
                     listen,
@@ -176,7 +184,15 @@ class Supervisor:
             self._log.error("workers still use the previous policies", workers=late, seconds=2 * _RELOAD_STEP_SECONDS)
 
     def _suspend(self, suspended: SuspendedTopics) -> None:
-        self._workers.send(Suspend(suspended))
+        self._suspensions += 1
+        self._workers.send(Suspend(suspended, self._suspensions))
+
+    async def _all_suspended(self) -> None:
+        """Wait until the last suspensions are in force in all workers. Raises TimeoutError."""
+        number = self._suspensions
+        await self._workers.wait_until_all(lambda worker: worker.suspended >= number, _SUSPEND_SECONDS)
+        if any(worker.suspended < number for worker in self._workers):
+            raise TimeoutError
 
     async def drain(self) -> None:
         """Drain every worker, and wait for their end a little longer than a drain may take."""
@@ -203,7 +219,7 @@ class Supervisor:
         there.close()
         now = time.monotonic()
         outbox = Outbox(here, f"outbox-of-worker-{index}")
-        outbox.send(Suspend(self._enforcement.in_force))
+        outbox.send(Suspend(self._enforcement.in_force, self._suspensions))
         worker = WorkerProcess(index, process, here, outbox, now, now, adopted=self._adoptions)
         self._workers.add(worker)
         on_message, ended = partial(self._on_message, worker), partial(self._ended, worker)
@@ -218,6 +234,8 @@ class Supervisor:
                 worker.compiled, worker.problem = number, problem
             case Adopted(number):
                 worker.adopted = number
+            case Suspended(number):
+                worker.suspended = number
             case CouldNotStart(reason) if not self._tasks:
                 self._cannot_start = reason
             case CouldNotStart(reason):  # a restarted worker; the restart is tried again
@@ -263,6 +281,8 @@ class Supervisor:
             await asyncio.to_thread(worker.close)
         self._workers.clear()
         self._reserved.close()
+        if self._state_topic is not None:
+            await asyncio.to_thread(self._state_topic.close)
         if self._metric_push is not None:
             await asyncio.to_thread(self._metric_push.close)
         if self._admin is not None:

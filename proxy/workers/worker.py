@@ -34,6 +34,7 @@ from sluicegate.proxy.workers.messages import (
     Request,
     SnapshotRequest,
     Suspend,
+    Suspended,
     WorkerSnapshot,
     WorkerStarted,
 )
@@ -108,8 +109,9 @@ class _Worker:
                 self._outbox.send(self._report())
             case SnapshotRequest():
                 self._snapshot_task = asyncio.get_running_loop().create_task(self._send_snapshot(message))
-            case Suspend(suspended):
+            case Suspend(suspended, number):
                 self._server.suspend(suspended)
+                self._outbox.send(Suspended(number))
             case Compile() | Adopt():
                 self._reloading = asyncio.get_running_loop().create_task(self._reload(message, self._reloading))
             case _:

@@ -22,7 +22,7 @@ class WorkerProcess:
     """A process, the pipe to it, and its last messages; times in seconds, monotonic.
 
     `unanswered`: regular requests for a report since its last message. `compiled` and `adopted`: numbers of reloads;
-    `problem`: why it could not compile the last one.
+    `problem`: why it could not compile the last one. `suspended`: number of the suspensions in force.
     """
 
     index: int
@@ -37,6 +37,7 @@ class WorkerProcess:
     compiled: int = 0
     problem: str | None = None
     adopted: int = 0
+    suspended: int = 0
     report: Report | None = None
 
     def close(self) -> None:

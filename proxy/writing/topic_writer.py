@@ -127,14 +127,12 @@ class TopicWriter:
                 raise RecordNotAccepted(self._error or "the producer failed a moment ago")
             try:
                 with MemoryFiles() as copies:
-                    settings: Settings = connection_settings(self._upstream, copies)
+                    settings = client_settings(self._upstream, copies, self._on_missing_token)
                     self._password = settings.get("sasl.password")
                     self._password_at = time.monotonic()
-                    own: Any = {**settings, **self._settings, "error_cb": self._on_error, "logger": _DISCARDED}
-                    sasl = self._upstream.sasl
-                    if sasl is not None and settings.get("sasl.mechanism") == "OAUTHBEARER":
-                        own["oauth_cb"] = partial(self._token, sasl)
-                    self._producer = confluent_kafka.Producer(own)
+                    self._producer = confluent_kafka.Producer(
+                        {**settings, **self._settings, "error_cb": self._on_error}
+                    )
             except (PasswordUnreadable, OSError, ValueError) as error:
                 raise RecordNotAccepted(str(error)) from None
             except confluent_kafka.KafkaException as error:
@@ -161,16 +159,8 @@ class TopicWriter:
             self._password = password
             self._producer.set_sasl_credentials(sasl.username, password)
 
-    def _token(self, sasl: Sasl, _: str) -> tuple[str, float, str, dict[str, str]]:
-        """Return token, expiry, principal (brokers take the token's) and extensions for librdkafka, which asks again
-        after 80 % of the time, or 10 s after a failure, and logs in again before a broker's session ends (KIP-368).
-        """
-        try:
-            token = own_token(sasl, self._upstream.connect_timeout_seconds)
-        except TokenMissing as error:
-            self._error, self._error_at = str(error), time.monotonic()
-            raise
-        return token.value, token.until, "", sasl.extensions
+    def _on_missing_token(self, why: str) -> None:
+        self._error, self._error_at = why, time.monotonic()
 
     def _on_error(self, error: Any) -> None:
         import confluent_kafka  # noqa: PLC0415  # the extra `topic`
@@ -192,6 +182,33 @@ class TopicWriter:
         if has_no_reason and self._error and time.monotonic() - self._error_at < _ERROR_SECONDS:
             return f"{reason} ({self._error})"
         return reason
+
+
+def client_settings(
+    upstream: Upstream, copies: MemoryFiles, on_missing_token: Callable[[str], None] = lambda _: None
+) -> dict[str, Any]:
+    """Return what any client of librdkafka needs to connect to `upstream` with the proxy's own login.
+
+    `on_missing_token` gets the reason if there is no token. Raises PasswordUnreadable and OSError.
+    """
+    settings: dict[str, Any] = {**connection_settings(upstream, copies), "logger": _DISCARDED}
+    if upstream.sasl is not None and settings.get("sasl.mechanism") == "OAUTHBEARER":
+        settings["oauth_cb"] = partial(_token, upstream.sasl, upstream.connect_timeout_seconds, on_missing_token)
+    return settings
+
+
+def _token(
+    sasl: Sasl, seconds: float, on_missing_token: Callable[[str], None], _: str
+) -> tuple[str, float, str, dict[str, str]]:
+    """Return token, expiry, principal (brokers take the token's) and extensions for librdkafka, which asks again
+    after 80 % of the time, or 10 s after a failure, and logs in again before a broker's session ends (KIP-368).
+    """
+    try:
+        token = own_token(sasl, seconds)
+    except TokenMissing as error:
+        on_missing_token(str(error))
+        raise
+    return token.value, token.until, "", sasl.extensions
 
 
 def connection_settings(upstream: Upstream, copies: MemoryFiles) -> Settings:

@@ -19,7 +19,7 @@ from tests.proxy.admin.test_enforcement_api import TOPICS
 async def change_response(reload: Reload | None, query: str) -> tuple[int, Any]:
     loop = asyncio.get_running_loop()
     changes = ProxyChanges(EnforcementApi(Enforcement(Status(), lambda _: None), TOPICS, loop), reload, loop)
-    response = await asyncio.to_thread(changes.change, "/api/reload", query)
+    response = await asyncio.to_thread(changes.change, "/api/reload", query, "127.0.0.1")
     return response.status, json.loads(response.body) if response.status == 200 else response.body.decode()
 
 

@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -11,6 +12,10 @@ from sluicegate.proxy.admin.enforcement_api import EnforcementApi
 from sluicegate.proxy.cluster.topics import ListedNames
 from sluicegate.proxy.reload.enforcement import MAX_SECONDS, MAX_SUSPENSIONS, Enforcement
 from sluicegate.proxy.reload.known_topics import KnownTopics, NoSuchTopic
+from sluicegate.proxy.state.agreed_state import AgreedState
+from sluicegate.proxy.state.change import Actor, Suspend
+from sluicegate.proxy.state.change import Change as AgreedChange
+from sluicegate.proxy.state.state_topic import StateUnwritable
 from sluicegate.proxy.status.status import Status
 from tests.config.reading import SMALLEST, loaded
 
@@ -38,15 +43,46 @@ TOPICS = KnownTopics(
 Change = Callable[..., Awaitable[tuple[int, Any]]]
 
 
-@pytest.fixture
-async def change() -> Change:
-    api = EnforcementApi(Enforcement(Status(), lambda _: None), TOPICS, asyncio.get_running_loop())
-
+def changing(api: EnforcementApi) -> Change:
     async def change_response(path: str, query: str) -> tuple[int, Any]:
-        response = await asyncio.to_thread(api.change, path, query)
+        response = await asyncio.to_thread(api.change, path, query, "10.1.2.3")
         return response.status, json.loads(response.body) if response.status == 200 else response.body.decode()
 
     return change_response
+
+
+@pytest.fixture
+async def change() -> Change:
+    return changing(EnforcementApi(Enforcement(Status(), lambda _: None), TOPICS, asyncio.get_running_loop()))
+
+
+@dataclass
+class StateTopic:
+    """Applies changes at once, as a state topic that responds, or cannot be written."""
+
+    enforcement: Enforcement
+    loop: asyncio.AbstractEventLoop
+    state: AgreedState = field(default_factory=AgreedState)
+    written: list[AgreedChange] = field(default_factory=list)
+    fault: str | None = None
+
+    def commit(self, changes: Sequence[AgreedChange], seconds: float) -> None:
+        if self.fault is not None:
+            raise StateUnwritable(self.fault)
+        for each in changes:
+            self.state = self.state.after(each, self.state.offset)
+        self.written += changes
+        self.loop.call_soon_threadsafe(self.enforcement.adopt, self.state.suspensions)
+
+
+@pytest.fixture
+async def topic() -> StateTopic:
+    return StateTopic(Enforcement(Status(), lambda _: None), asyncio.get_running_loop())
+
+
+@pytest.fixture
+def change_all(topic: StateTopic) -> Change:
+    return changing(EnforcementApi(topic.enforcement, TOPICS, topic.loop, topic.commit, "gate-1:19092"))
 
 
 async def test_a_suspension_is_listed_until_it_is_resumed(change: Change) -> None:
@@ -170,3 +206,55 @@ async def test_a_topic_name_is_accepted_while_the_cluster_does_not_respond(topic
     else:
         with pytest.raises(NoSuchTopic, match="the cluster was not asked: no broker responded within 3 s"):
             topics.matching(topic)
+
+
+async def test_with_a_state_topic_a_change_is_written_for_all_proxies_with_its_actor(
+    topic: StateTopic, change_all: Change
+) -> None:
+    status, found = await change_all("/api/suspend", "topic=orders&reason=a&seconds=60")
+
+    (written,) = topic.written
+    assert (written.actor, written.proxy) == (Actor("an administrator", "10.1.2.3"), "gate-1:19092")
+    assert isinstance(written.operation, Suspend)
+    assert (status, [(each["topic"], each["scope"]) for each in found["suspended"]]) == (200, [("orders", "cluster")])
+    assert await change_all("/api/resume", "all=true") == (200, {"suspended": []})
+
+
+async def test_scope_proxy_changes_one_proxy_beside_what_all_have(topic: StateTopic, change_all: Change) -> None:
+    await change_all("/api/suspend", "topic=orders&reason=a&seconds=60")
+    _, found = await change_all("/api/suspend", "topic=orders&reason=b&seconds=60&scope=proxy")
+    assert [each["scope"] for each in found["suspended"]] == ["proxy", "cluster"]
+
+    _, found = await change_all("/api/resume", "all=true")
+    assert [each["scope"] for each in found["suspended"]] == ["proxy"]
+    assert await change_all("/api/resume", "all=true&scope=proxy") == (200, {"suspended": []})
+
+
+async def test_a_topic_that_cannot_be_written_is_a_retriable_error_and_changes_nothing(
+    topic: StateTopic, change_all: Change
+) -> None:
+    topic.fault = "state.topic state cannot be written: no broker"
+
+    assert await change_all("/api/suspend", "topic=orders&reason=a&seconds=60") == (
+        503,
+        "state.topic state cannot be written: no broker; try again, or change this proxy alone (scope=proxy)\n",
+    )
+    assert topic.enforcement.suspensions == ()
+
+
+async def test_workers_that_do_not_respond_are_an_error() -> None:
+    async def all_in_force() -> None:
+        raise TimeoutError
+
+    enforcement = Enforcement(Status(), lambda _: None, all_in_force=all_in_force)
+    change = changing(EnforcementApi(enforcement, TOPICS, asyncio.get_running_loop()))
+
+    status, text = await change("/api/suspend", "topic=orders&reason=a&seconds=60")
+    assert (status, "not all workers have applied this" in text) == (503, True)
+
+
+async def test_scope_cluster_without_a_state_topic_is_rejected(change: Change) -> None:
+    status, text = await change("/api/suspend", "topic=orders&reason=a&seconds=60&scope=cluster")
+
+    assert (status, "without state.topic" in text) == (409, True)
+    assert (await change("/api/suspend", "topic=orders&reason=a&seconds=60&scope=world"))[0] == 400

@@ -54,7 +54,7 @@ class Changes:
     def lines_about(self, topic: str) -> list[str]:
         return [f"{topic} is suspended"]
 
-    def change(self, path: str, query: str) -> HttpResponse:
+    def change(self, path: str, query: str, _address: str) -> HttpResponse:
         return text_response(200, f"{path} {query}")
 
 

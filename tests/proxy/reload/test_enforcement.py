@@ -3,6 +3,7 @@
 import pytest
 
 from sluicegate.proxy.reload.enforcement import MAX_SUSPENSIONS, Enforcement, TooManySuspensions
+from sluicegate.proxy.state.suspension import Scope, Suspension
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
 from sluicegate.validation.rulebook import NOTHING_SUSPENDED, SuspendedTopics
@@ -91,3 +92,30 @@ def test_the_number_of_suspensions_is_bounded(stage: Stage) -> None:
     with pytest.raises(TooManySuspensions):
         stage.enforcement.suspend("one-more", "too many", 60)
     assert stage.enforcement.suspend("topic-0", "again", 60)
+
+
+def of_all_proxies(topic: str | None, seconds: int) -> Suspension:
+    return Suspension(topic, "agreed", NOON_MS + seconds * 1000, Scope.CLUSTER, "an administrator at 10.1.2.3")
+
+
+def test_suspensions_of_all_proxies_replace_those_before_and_leave_the_own_ones(stage: Stage) -> None:
+    stage.enforcement.suspend("orders", "mine", 60)
+    stage.enforcement.adopt([of_all_proxies("orders", 90), of_all_proxies("payments", 90)])
+    assert stage.in_force == SuspendedTopics(topics=frozenset({"orders", "payments"}))
+    assert len(stage.enforcement.lines_about("orders")) == 2
+    assert [("mine" in text, "all proxies" in text) for text in stage.conditions()] == [(True, True), (False, True)]
+
+    stage.enforcement.adopt([])
+    assert stage.in_force == SuspendedTopics(topics=frozenset({"orders"}))
+    assert stage.enforcement.resume("orders")
+    assert stage.in_force == NOTHING_SUSPENDED
+
+
+def test_suspensions_of_all_proxies_end_at_their_time_too(stage: Stage) -> None:
+    stage.enforcement.adopt([of_all_proxies("orders", 90), of_all_proxies("late", 0)])
+    assert stage.in_force == SuspendedTopics(topics=frozenset({"orders"}))
+
+    stage.now_ms += 90_000
+    stage.enforcement.end_due()
+    assert stage.in_force == NOTHING_SUSPENDED
+    assert stage.conditions() == []

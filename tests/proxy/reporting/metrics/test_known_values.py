@@ -18,6 +18,7 @@ from structlog.testing import capture_logs
 from sluicegate.config.loading import config_of
 from sluicegate.proxy.admin.responses import all_metrics
 from sluicegate.proxy.cluster.cluster_clock import ClockOffset
+from sluicegate.proxy.reload.enforcement import Enforcement
 from sluicegate.proxy.reporting.metrics.collection import metrics_of
 from sluicegate.proxy.reporting.metrics.counters import Counters, RequestTimes, Snapshot
 from sluicegate.proxy.reporting.metrics.families import FAMILIES
@@ -89,7 +90,9 @@ async def of_requests(name: str, _folder: Path) -> tuple[float, float, float]:
 async def loop_delay(name: str, _folder: Path) -> tuple[float, float, float]:
     play, began = Playbook(), time.monotonic()
     state = state_of(play)
-    keeper = Housekeeping(play.parts, Status(), 1.0, state.connection_stats, {}, [], None)
+    keeper = Housekeeping(
+        play.parts, Status(), 1.0, state.connection_stats, {}, [], Enforcement(Status(), lambda _: None)
+    )
     (measure,) = (step for step in keeper.steps if step.__name__ == "_measure_delay")
     measuring = asyncio.create_task(measure())  # type: ignore[arg-type]
     await asyncio.sleep(0)

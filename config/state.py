@@ -1,0 +1,21 @@
+"""The section `state`: the topics in which the proxies of one cluster keep what they agree on."""
+
+from sluicegate.config.section import described, section
+from sluicegate.config.values.kinds import TopicName, WrittenFileName
+
+
+@section
+class State:
+    """What the proxies of one cluster agree on, kept in topics of that cluster ([shared state](shared-state.md)).
+
+    Needs `pip install 'sluicegate[topic]'`.
+    """
+
+    topic: TopicName = described(
+        "compacted topic with one partition. Suspensions are written to it, and apply to all proxies that name it"
+    )
+    snapshot_file: WrittenFileName | None = described(
+        "file that keeps the last known state, for a start while the topic cannot be read. Default: such a start is "
+        "not ready until the topic can be read",
+        default=None,
+    )

@@ -1,0 +1,162 @@
+"""A change of the agreed state: who made it, when, and the operation; and its form as a record of the state topic.
+
+A record's key is the subject of its operation, so that compaction keeps the last operation on each subject. Operations
+are absolute (never read, modify, write), so proxies that apply the kept ones in their order agree.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sluicegate.protocol.topic_name import is_legal_topic_name
+from sluicegate.proxy.reporting.bounded_text import cut, printable
+
+VERSION = 1
+MAX_RECORD_BYTES = 16 << 10
+_MAX_CHARACTERS = 1000
+# No timestamp above it is a date (year 9999), so texts of it cannot be made.
+_LAST_MS = 253_402_300_799_999
+
+
+class UnreadableChange(Exception):
+    """A record of the state topic is no change that this version understands; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who made a change: `name` as far as the proxy knows it, and the address that the request came from."""
+
+    name: str
+    address: str
+
+    def __str__(self) -> str:
+        return f"{self.name} at {self.address}"
+
+
+@dataclass(frozen=True, slots=True)
+class Suspend:
+    """Suspend enforcement for `topic` (None: all topics) until `until_ms` (Unix time, ms)."""
+
+    topic: str | None
+    reason: str
+    until_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """End the suspension of `topic`; None: end all suspensions."""
+
+    topic: str | None
+
+
+Operation = Suspend | Resume
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One operation. `id` is unique; `time_ms` (Unix time, ms) is the clock of `proxy`, which wrote it."""
+
+    id: str
+    time_ms: int
+    actor: Actor
+    proxy: str
+    operation: Operation
+
+
+def key_of(operation: Operation) -> bytes:
+    """Return the key of its record. No topic is called `*`."""
+    if isinstance(operation, Resume) and operation.topic is None:
+        return b"resumption/*"  # beside the suspensions before it: one of a later time must not hide it
+    return f"suspension/{operation.topic or '*'}".encode()
+
+
+def encode(change: Change) -> bytes:
+    """Return the value of its record, a JSON object."""
+    operation = change.operation
+    content: dict[str, Any] = {
+        "version": VERSION,
+        "id": change.id,
+        "time_ms": change.time_ms,
+        "actor": {"name": change.actor.name, "address": change.actor.address},
+        "proxy": change.proxy,
+        "topic": operation.topic,
+    }
+    match operation:
+        case Suspend():
+            content |= {"operation": "suspend", "reason": operation.reason, "until_ms": operation.until_ms}
+        case Resume():
+            content["operation"] = "resume"
+    return json.dumps(content).encode()
+
+
+def decode(value: bytes | None) -> Change:
+    """Return the change in a record's value. Raises UnreadableChange."""
+    if value is None:
+        raise UnreadableChange("no value")
+    if len(value) > MAX_RECORD_BYTES:
+        raise UnreadableChange(f"{len(value)} bytes, and {MAX_RECORD_BYTES} are allowed")
+    try:
+        content = json.loads(value)
+    except (ValueError, RecursionError):
+        raise UnreadableChange("not JSON") from None
+    if not isinstance(content, dict):
+        raise UnreadableChange("not a JSON object")
+    version = content.get("version")
+    if version != VERSION:
+        raise UnreadableChange(
+            f"version {cut(printable(str(version)), 20)}, and this proxy reads {VERSION}: it may need an upgrade"
+        )
+    try:
+        return _change(content)
+    except (KeyError, TypeError, ValueError) as error:
+        raise UnreadableChange(f"not a change: {type(error).__name__} {cut(printable(str(error)), 100)}") from None
+
+
+def _change(content: Mapping[str, Any]) -> Change:
+    """Raises KeyError and ValueError."""
+    actor = content["actor"]
+    if not isinstance(actor, dict):
+        raise ValueError("actor")
+    return Change(
+        text_of(content, "id"),
+        time_of(content, "time_ms"),
+        Actor(text_of(actor, "name"), text_of(actor, "address")),
+        text_of(content, "proxy"),
+        _operation(content),
+    )
+
+
+def _operation(content: Mapping[str, Any]) -> Operation:
+    topic = topic_of(content)
+    match content["operation"]:
+        case "suspend":
+            return Suspend(topic, text_of(content, "reason"), time_of(content, "until_ms"))
+        case "resume":
+            return Resume(topic)
+        case _:
+            raise ValueError("operation")
+
+
+def topic_of(content: Mapping[str, Any]) -> str | None:
+    """Return the topic that a part of a change names; None: all topics. Raises KeyError and ValueError."""
+    topic = None if content["topic"] is None else text_of(content, "topic")
+    if topic is not None and not is_legal_topic_name(topic):
+        raise ValueError("topic")
+    return topic
+
+
+def text_of(content: Mapping[str, Any], key: str) -> str:
+    """Return a short text, printable. Raises KeyError and ValueError."""
+    text = content[key]
+    if not isinstance(text, str) or len(text) > _MAX_CHARACTERS:
+        raise ValueError(key)
+    return printable(text)
+
+
+def time_of(content: Mapping[str, Any], key: str) -> int:
+    """Return a time (Unix time, ms) or another number from 0. Raises KeyError and ValueError."""
+    time_ms = content[key]
+    if not isinstance(time_ms, int) or isinstance(time_ms, bool) or not 0 <= time_ms <= _LAST_MS:
+        raise ValueError(key)
+    return time_ms

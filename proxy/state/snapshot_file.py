@@ -1,0 +1,75 @@
+"""The last known state in a file, for a start while the state topic cannot be read."""
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sluicegate.proxy.state.agreed_state import MAX_SUSPENSIONS, AgreedState
+from sluicegate.proxy.state.change import UnreadableChange, text_of, time_of, topic_of
+from sluicegate.proxy.state.suspension import Scope, Suspension
+
+_VERSION = 1
+_MAX_BYTES = 16 << 20
+
+
+class SnapshotUnreadable(Exception):
+    """There is no usable snapshot; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The state of the topic with this id, which was read last at `read_at_ms` (Unix time, ms)."""
+
+    topic_id: str
+    read_at_ms: int
+    state: AgreedState
+
+
+class SnapshotFile:
+    """The file at `path`, for the state topic called `topic`."""
+
+    def __init__(self, path: str, topic: str) -> None:
+        self._path = Path(path)
+        self._topic = topic
+
+    def read(self) -> Snapshot:
+        """Return the snapshot. Raises SnapshotUnreadable."""
+        try:
+            with self._path.open("rb") as file:
+                content = json.loads(file.read(_MAX_BYTES))
+            if content["version"] != _VERSION or content["topic"] != self._topic:
+                raise ValueError("another version, or of another topic")
+            suspensions = content["suspensions"][:MAX_SUSPENSIONS]
+            state = AgreedState(time_of(content, "offset"), tuple(map(_suspension, suspensions)))
+            return Snapshot(text_of(content, "topic_id"), time_of(content, "read_at_ms"), state)
+        except OSError as error:
+            raise SnapshotUnreadable(f"{self._path}: {error.strerror}") from None
+        except (AttributeError, KeyError, TypeError, ValueError, RecursionError, UnreadableChange) as error:
+            raise SnapshotUnreadable(f"{self._path}: {type(error).__name__} {error}") from None
+
+    def write(self, snapshot: Snapshot) -> None:
+        """Replace the file. Raises OSError."""
+        content = {
+            "version": _VERSION,
+            "topic": self._topic,
+            "topic_id": snapshot.topic_id,
+            "read_at_ms": snapshot.read_at_ms,
+            "offset": snapshot.state.offset,
+            "suspensions": [
+                {"topic": each.topic, "reason": each.reason, "until_ms": each.until_ms, "actor": each.actor}
+                for each in snapshot.state.suspensions
+            ],
+        }
+        new = self._path.with_name(f"{self._path.name}.new")
+        with new.open("w", encoding="utf-8") as file:
+            json.dump(content, file)
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(self._path)
+
+
+def _suspension(content: Any) -> Suspension:
+    topic, reason, actor = topic_of(content), text_of(content, "reason"), text_of(content, "actor")
+    return Suspension(topic, reason, time_of(content, "until_ms"), Scope.CLUSTER, actor)

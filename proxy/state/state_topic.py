@@ -1,0 +1,279 @@
+"""Reads and writes the state topic with the proxy's own login, in a thread of its own.
+
+Every record is applied in the order of the partition. A change is written and then awaited: it is done when this proxy
+has read it back, so that a proxy that says "done" has applied everything before it too.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+import structlog
+
+from sluicegate.config.state import State
+from sluicegate.config.upstream import Upstream
+from sluicegate.config.values.password import PasswordUnreadable
+from sluicegate.proxy.network.tls.contexts import MemoryFiles
+from sluicegate.proxy.reporting.bounded_text import cut, printable
+from sluicegate.proxy.state.agreed_state import MAX_SUSPENSIONS, AgreedState, TooManySuspensions
+from sluicegate.proxy.state.change import Change, UnreadableChange, decode, encode, key_of
+from sluicegate.proxy.state.snapshot_file import Snapshot, SnapshotFile, SnapshotUnreadable
+from sluicegate.proxy.status.condition import Condition
+from sluicegate.proxy.status.status import Status
+from sluicegate.proxy.writing.topic_writer import RecordNotAccepted, TopicWriter, client_settings
+
+_POLL_SECONDS = 0.2
+_LOOK_SECONDS = 5.0
+_SAVE_SECONDS = 60.0
+_REQUEST_SECONDS = 3.0
+_AGAIN_SECONDS = 1.0
+_JOIN_SECONDS = 2.0
+_READER: dict[str, str | int | bool] = {
+    "group.id": "sluicegate-state",  # librdkafka asks for one; the partition is assigned, and nothing is committed
+    "enable.auto.commit": False,
+    "auto.offset.reset": "error",
+    "enable.partition.eof": True,
+    "allow.auto.create.topics": False,
+    "fetch.wait.max.ms": 500,
+    "fetch.message.max.bytes": 1 << 20,
+    "queued.max.messages.kbytes": 4 << 10,
+}
+_WRITER: dict[str, str | int | bool] = {
+    "acks": "all",
+    "enable.idempotence": True,
+    "linger.ms": 0,
+    "message.timeout.ms": 3000,
+}
+
+
+class StateUnwritable(Exception):
+    """A change was not stored, or is not known to be; the text says why. It can be tried again."""
+
+
+class _Unreadable(Exception):
+    """The topic cannot be read now; the text says why."""
+
+
+class StateTopic:
+    """The state topic of one proxy.
+
+    `on_state` receives each state, in the reading thread. `status` has the conditions about the topic.
+    """
+
+    def __init__(
+        self,
+        keys: State,
+        upstream: Upstream,
+        on_state: Callable[[AgreedState], None],
+        status: Status,
+        now_ms: Callable[[], int] = lambda: time.time_ns() // 10**6,
+    ) -> None:
+        self._topic = keys.topic
+        self._upstream = upstream
+        self._on_state = on_state
+        self._status = status
+        self._now_ms = now_ms
+        self._file = None if keys.snapshot_file is None else SnapshotFile(keys.snapshot_file, keys.topic)
+        self._log = structlog.get_logger("sluicegate.state")
+        self._known: Snapshot | None = None
+        self._saved_at = -_SAVE_SECONDS
+        self._why_unreadable: str | None = f"state.topic {self._topic} is not read yet"
+        self._writing = threading.Lock()
+        self._writer = TopicWriter(upstream, _WRITER)
+        self._awaited: dict[str, threading.Event] = {}
+        self._ends = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="state topic", daemon=True)
+
+    def start(self) -> None:
+        """Take the last known state from the snapshot file, if there is one, and read the topic from then on."""
+        if self._file is not None:
+            try:
+                self._known = self._file.read()
+            except SnapshotUnreadable as error:
+                self._log.warning("state snapshot unusable", reason=str(error))
+            else:
+                self._on_state(self._known.state)
+        self._report_unreadable("not read yet")
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop reading."""
+        self._ends.set()
+        if self._thread.ident is not None:
+            self._thread.join(_JOIN_SECONDS)
+
+    def commit(self, changes: Sequence[Change], seconds: float) -> None:
+        """Write changes, and wait until this proxy has applied them. Blocks. Raises StateUnwritable."""
+        deadline = time.monotonic() + seconds
+        applied = {change.id: threading.Event() for change in changes}
+        with self._writing:
+            if self._why_unreadable is not None:  # a write to a topic that is not there could create it
+                raise StateUnwritable(self._why_unreadable)
+            self._awaited = applied
+            try:
+                self._write(changes, deadline)
+                for event in applied.values():
+                    if not event.wait(max(0.0, deadline - time.monotonic())):
+                        raise StateUnwritable(
+                            f"state.topic {self._topic}: written, and not read back within {seconds:.0f} s; it takes "
+                            "effect when the topic can be read"
+                        )
+            finally:
+                self._awaited = {}
+
+    def _write(self, changes: Sequence[Change], deadline: float) -> None:
+        results: list[str | None] = []
+        try:
+            for change in changes:
+                self._writer.write(self._topic, key_of(change.operation), encode(change), [], results.append)
+            while len(results) < len(changes) and time.monotonic() < deadline:
+                self._writer.serve(_POLL_SECONDS)
+        except RecordNotAccepted as error:
+            raise StateUnwritable(f"state.topic {self._topic} cannot be written: {error}") from None
+        why = next((reason for reason in results if reason is not None), None)
+        if len(results) < len(changes):
+            why = why or "no broker has confirmed it in time"
+        if why is not None:
+            raise StateUnwritable(f"state.topic {self._topic} cannot be written: {why}")
+
+    def _run(self) -> None:
+        while not self._ends.is_set():
+            try:
+                self._read_for_ever()
+            except _Unreadable as error:
+                self._report_unreadable(str(error))
+            except Exception as error:
+                self._log.error("internal error: the state topic is not read", exc_info=error)
+                self._report_unreadable(f"internal error: {type(error).__name__}")
+            self._ends.wait(_AGAIN_SECONDS)
+
+    def _read_for_ever(self) -> None:
+        """Read until `close`. Raises _Unreadable."""
+        import confluent_kafka  # noqa: PLC0415  # the extra `topic`
+        import confluent_kafka.admin  # noqa: PLC0415  # the extra `topic`
+
+        try:
+            with MemoryFiles() as copies:
+                settings: dict[str, Any] = client_settings(self._upstream, copies)
+                consumer = confluent_kafka.Consumer(settings | _READER)
+                admin = confluent_kafka.admin.AdminClient(settings)
+        except (PasswordUnreadable, OSError, ValueError) as error:
+            raise _Unreadable(str(error)) from None
+        except confluent_kafka.KafkaException as error:
+            raise _Unreadable(str(error.args[0].str())) from None
+        try:
+            self._read(consumer, partial(self._look, consumer, admin))
+        finally:
+            with suppress(Exception):  # what matters is being raised already
+                consumer.close()
+
+    def _look(self, consumer: Any, admin: Any) -> tuple[str, int]:
+        """Return the topic's id and the offset of its end. Raises _Unreadable."""
+        import confluent_kafka  # noqa: PLC0415  # the extra `topic`
+
+        try:
+            asked = admin.describe_topics(
+                confluent_kafka.TopicCollection([self._topic]), request_timeout=_REQUEST_SECONDS
+            )
+            found = asked[self._topic].result(_REQUEST_SECONDS + 1)
+            partition = confluent_kafka.TopicPartition(self._topic, 0)
+            _, end = consumer.get_watermark_offsets(partition, timeout=_REQUEST_SECONDS)
+        except confluent_kafka.KafkaException as error:
+            raise _Unreadable(str(error.args[0].str())) from None
+        except TimeoutError:
+            raise _Unreadable(f"no broker responded within {_REQUEST_SECONDS:.0f} s") from None
+        if len(found.partitions) != 1:
+            raise _Unreadable(f"it has {len(found.partitions)} partitions, and must have one")
+        return str(found.topic_id), end
+
+    def _read(self, consumer: Any, look: Callable[[], tuple[str, int]]) -> None:
+        """Apply records as they come. Raises _Unreadable.
+
+        Nothing is put in force before the end of the topic is reached: an older state is worse than the known one.
+        """
+        import confluent_kafka  # noqa: PLC0415  # the extra `topic`
+
+        topic_id, end = look()
+        state = AgreedState()
+        if self._known is not None and self._known.topic_id == topic_id and self._known.state.offset <= end:
+            state = self._known.state
+        elif self._known is not None:
+            self._log.warning("state topic was made again", topic=self._topic, known=self._known.topic_id, now=topic_id)
+        start = state.offset or confluent_kafka.OFFSET_BEGINNING
+        consumer.assign([confluent_kafka.TopicPartition(self._topic, 0, start)])
+        is_at_end = False
+        look_at = time.monotonic() + _LOOK_SECONDS
+        while not self._ends.is_set():
+            message = consumer.poll(_POLL_SECONDS)
+            error = None if message is None else message.error()
+            applied: list[str] = []
+            if message is not None and error is None:
+                state, change_id = self._after(state, message.offset(), message.value())
+                applied = [change_id]
+            elif error is not None and error.code() == confluent_kafka.KafkaError._PARTITION_EOF:
+                is_at_end = True
+            elif error is not None:
+                raise _Unreadable(str(error.str()))
+            if message is not None and is_at_end:
+                self._put_in_force(topic_id, state, applied)
+            if time.monotonic() >= look_at:
+                topic_id_now, end = look()
+                if topic_id_now != topic_id or end < state.offset:
+                    raise _Unreadable("it was deleted and made again")
+                self._put_in_force(topic_id, state, ())
+                look_at = time.monotonic() + _LOOK_SECONDS
+
+    def _after(self, state: AgreedState, offset: int, value: bytes | None) -> tuple[AgreedState, str]:
+        """Return the state after a record, and the id of its change."""
+        try:
+            change = decode(value)
+            return state.after(change, offset), change.id
+        except UnreadableChange as error:
+            why = str(error)
+        except TooManySuspensions:
+            why = f"more than {MAX_SUSPENSIONS} suspensions"
+        self._status.begin(
+            Condition.STATE_RECORD_INVALID,
+            f"state.topic {self._topic}, offset {offset}: {why}; the record has no effect",
+        )
+        return state.skipping(offset), ""
+
+    def _put_in_force(self, topic_id: str, state: AgreedState, applied: Sequence[str]) -> None:
+        is_new = self._known is None or self._known.state != state
+        self._known = Snapshot(topic_id, self._now_ms(), state)
+        if is_new:
+            self._on_state(state)
+            self._log.info("state applied", topic=self._topic, offset=state.offset, suspensions=len(state.suspensions))
+        for change_id in applied:
+            if event := self._awaited.get(change_id):
+                event.set()
+        self._why_unreadable = None
+        self._status.end(Condition.STATE_UNKNOWN)
+        self._status.end(Condition.STATE_UNREADABLE)
+        if is_new or time.monotonic() - self._saved_at > _SAVE_SECONDS:
+            self._save(self._known)
+
+    def _save(self, known: Snapshot) -> None:
+        self._saved_at = time.monotonic()
+        if self._file is None:
+            return
+        try:
+            self._file.write(known)
+        except OSError as error:
+            detail = f"state.snapshot_file cannot be written: {error.strerror}"
+            self._status.begin(Condition.STATE_SNAPSHOT_FAILING, detail)
+        else:
+            self._status.end(Condition.STATE_SNAPSHOT_FAILING)
+
+    def _report_unreadable(self, why: str) -> None:
+        self._why_unreadable = f"state.topic {self._topic} cannot be read: {cut(printable(why))}"
+        if self._known is None:
+            self._status.begin(Condition.STATE_UNKNOWN, self._why_unreadable)
+            return
+        read_at = datetime.fromtimestamp(self._known.read_at_ms // 1000, UTC).isoformat().replace("+00:00", "Z")
+        detail = f"{self._why_unreadable}; the state of {read_at} is in force"
+        self._status.begin(Condition.STATE_UNREADABLE, detail)

@@ -1,0 +1,30 @@
+"""A suspension of enforcement, of one proxy or of all proxies of a cluster."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+
+ALL_TOPICS = "all topics"
+
+
+class Scope(Enum):
+    """The proxies that a suspension applies to; values as the API has them."""
+
+    PROXY = "proxy"
+    CLUSTER = "cluster"
+
+
+@dataclass(frozen=True, slots=True)
+class Suspension:
+    """Enforcement is suspended for `topic` (None: all topics) until `until_ms` (Unix time, ms)."""
+
+    topic: str | None
+    reason: str
+    until_ms: int
+    scope: Scope = Scope.PROXY
+    actor: str = ""
+
+    def __str__(self) -> str:
+        until = datetime.fromtimestamp(self.until_ms // 1000, UTC).isoformat().replace("+00:00", "Z")
+        text = f"enforcement is suspended for {self.topic or ALL_TOPICS} until {until}: {self.reason}"
+        return text if self.scope is Scope.PROXY else f"{text} (all proxies, by {self.actor})"

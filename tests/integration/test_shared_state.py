@@ -1,0 +1,192 @@
+"""Several proxies of one cluster that agree by a topic of that cluster."""
+
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from tests.broker.eventually import eventually
+from tests.broker.proxy_process import ProxyProcess
+from tests.integration.topics import UNVALIDATED, create_topic
+from tests.proxy.cli.test_commands import sluicegate
+from tests.wire.batches import Rec, batch
+from tests.wire.raw_client import RawClient, topic_data
+
+HOUR_MS = 3_600_000
+STATE = {"cleanup.policy": "compact", "min.compaction.lag.ms": "0"}
+
+Gate = Callable[..., ProxyProcess]
+
+
+def code(proxy: ProxyProcess, topic: str) -> int:
+    """Return the error of a batch two hours ahead."""
+    with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
+        data = batch([Rec(time.time_ns() // 1_000_000 + 2 * HOUR_MS)])
+        response = client.produce(9, [topic_data(topic, (0, data))])
+    assert isinstance(response, dict)
+    found: int = response["responses"][0]["partition_responses"][0]["error_code"]
+    return found
+
+
+def codes(proxy: ProxyProcess, topic: str) -> set[int]:
+    """Return the errors of such batches on enough connections to reach all workers."""
+    return {code(proxy, topic) for _ in range(8)}
+
+
+def becomes(proxies: list[ProxyProcess], topic: str, expected: int) -> None:
+    eventually(lambda: all(codes(each, topic) == {expected} for each in proxies), what=f"{expected} at all proxies")
+
+
+def options(proxy: ProxyProcess) -> tuple[str, ...]:
+    return ("--admin", proxy.admin.removeprefix("http://"), "--token-file", str(proxy.config["admin"]["token_file"]))
+
+
+def write(bootstrap: str, topic: str, key: bytes, value: bytes | None) -> None:
+    producer = Producer({"bootstrap.servers": bootstrap})
+    producer.produce(topic, value, key)
+    assert producer.flush(30) == 0
+
+
+def delete(bootstrap: str, topic: str) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.delete_topics([topic])[topic].result(30)
+
+
+def create(bootstrap: str, topic: str) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([NewTopic(topic, 1, 1, config=STATE)])[topic].result(30)
+
+
+@pytest.fixture
+def state_topic(kafka_bootstrap: str) -> str:
+    return create_topic(kafka_bootstrap, STATE, partitions=1, prefix="state")
+
+
+@pytest.fixture
+def topic(kafka_bootstrap: str) -> str:
+    return create_topic(kafka_bootstrap, UNVALIDATED)
+
+
+@pytest.fixture
+def gate(kafka_bootstrap: str, state_topic: str, tmp_path: Path) -> Iterator[Gate]:
+    """Returns a proxy that is not started, with the state topic."""
+    made: list[ProxyProcess] = []
+
+    def make(workers: int = 1, **state: Any) -> ProxyProcess:
+        folder = tmp_path / f"gate-{len(made)}"
+        folder.mkdir()
+        token = folder / "token"
+        token.write_text("sesame")
+        process = ProxyProcess(folder, kafka_bootstrap, {"defaults": {"message.timestamp.after.max.ms": HOUR_MS}})
+        process.config |= {"workers": workers, "state": {"topic": state_topic, **state}}
+        process.config["admin"]["token_file"] = str(token)
+        made.append(process)
+        return process
+
+    yield make
+    for process in made:
+        process.stop()
+
+
+def test_a_suspension_at_one_proxy_applies_to_all_and_survives_their_restarts(gate: Gate, topic: str) -> None:
+    one, two = gate().start(), gate(workers=2).start()
+    assert codes(one, topic) == codes(two, topic) == {32}
+
+    done = sluicegate("suspend", topic, "--reason", "incident 7", "--for", "1h", *options(one))
+    assert done.returncode == 0, done.stderr
+    assert "incident 7 (all proxies, by an administrator at 127.0.0.1)" in done.stdout
+    assert codes(one, topic) == {0}  # in force when the command ends
+    becomes([two], topic, 0)
+    assert f"enforcement is suspended for {topic}" in two.get("/readyz")[1]
+
+    for each in (one, two):
+        each.kill()
+    one.start()
+    two.start()
+    late = gate().start()
+    assert codes(one, topic) == codes(two, topic) == codes(late, topic) == {0}  # ready means that the state is known
+
+    resumed = sluicegate("resume", topic, *options(two))
+    assert (resumed.returncode, "no enforcement is suspended" in resumed.stdout) == (0, True), resumed.stderr
+    assert codes(two, topic) == {32}
+    becomes([one, late], topic, 32)
+
+
+def test_a_suspension_of_one_proxy_stays_there_and_ends_with_it(gate: Gate, topic: str) -> None:
+    one, two = gate().start(), gate().start()
+
+    done = sluicegate("suspend", topic, "--reason", "incident 7", "--this-proxy", *options(one))
+    assert (done.returncode, "all proxies" in done.stdout) == (0, False), done.stderr
+    assert codes(one, topic) == {0}
+    sluicegate("suspend", "--all", "--reason", "ignored", "--for", "1s", *options(two))
+    becomes([two], topic, 32)
+
+    one.kill()
+    one.start()
+    assert codes(one, topic) == {32}
+
+
+@pytest.mark.long
+def test_a_deleted_topic_changes_nothing_until_it_is_there_again(
+    kafka_bootstrap: str, gate: Gate, state_topic: str, topic: str
+) -> None:
+    one = gate().start()
+    sluicegate("suspend", topic, "--reason", "incident 7", "--for", "1h", *options(one))
+    delete(kafka_bootstrap, state_topic)
+    eventually(lambda: "state_unreadable" in one.get("/readyz")[1], what="the condition")
+    assert one.get("/readyz")[0] == 200
+    assert codes(one, topic) == {0}
+
+    refused = sluicegate("resume", topic, *options(one))
+    assert (refused.returncode, "503" in refused.stderr, "this proxy alone" in refused.stderr) == (1, True, True)
+    mine = sluicegate("suspend", "--all", "--reason", "cut off", "--this-proxy", *options(one))
+    assert mine.returncode == 0, mine.stderr
+    sluicegate("resume", "--all", "--this-proxy", *options(one))
+    assert codes(one, topic) == {0}
+
+    create(kafka_bootstrap, state_topic)
+    eventually(lambda: one.get("/readyz")[1] == "serving\n", what="the state of the new topic")
+    assert codes(one, topic) == {32}  # the new topic has no suspension
+
+
+@pytest.mark.long
+def test_a_start_without_topic_or_snapshot_is_not_ready_and_one_with_a_snapshot_is(
+    kafka_bootstrap: str, gate: Gate, state_topic: str, topic: str, tmp_path: Path
+) -> None:
+    kept = gate(snapshot_file=str(tmp_path / "state.json")).start()
+    sluicegate("suspend", topic, "--reason", "incident 7", "--for", "1h", *options(kept))
+    delete(kafka_bootstrap, state_topic)
+    eventually(lambda: "state_unreadable" in kept.get("/readyz")[1], what="the condition")
+    kept.kill()
+    kept.start()
+
+    assert "state_unreadable" in kept.get("/readyz")[1]
+    assert codes(kept, topic) == {0}
+
+    bare = gate().start(ready=False)
+    eventually(lambda: "state_unknown" in bare.get("/readyz")[1], what="the condition")
+    assert bare.get("/readyz")[0] == 503
+    create(kafka_bootstrap, state_topic)
+    eventually(lambda: bare.get("/readyz")[0] == 200, what="a known state")
+
+
+@pytest.mark.long
+def test_records_of_others_are_named_and_change_nothing(
+    kafka_bootstrap: str, gate: Gate, state_topic: str, topic: str
+) -> None:
+    one, two = gate().start(), gate().start()
+    sluicegate("suspend", topic, "--reason", "incident 7", "--for", "1h", *options(one))
+
+    for value in (b"\x00garbage", b'{"version": 2}', None, b"x" * 100_000):
+        write(kafka_bootstrap, state_topic, uuid.uuid4().bytes, value)
+    eventually(lambda: "state_record_invalid" in two.get("/readyz")[1], what="the condition")
+    assert two.get("/readyz")[0] == 200
+    assert codes(one, topic) == codes(two, topic) == {0}
+
+    assert sluicegate("resume", topic, *options(two)).returncode == 0
+    becomes([one, two], topic, 32)
