@@ -136,16 +136,18 @@ def plan_repair(
     retention: Retention = Retention.KEEP,
     assume_ms: int | None = None,
     skip_unreadable: bool = False,
+    skip_unwritable: bool = False,
 ) -> Repair:
     """Propose corrections of invalid timestamps, as `sluicegate-spark repair` does without --apply. Writes no topic.
 
     `to`: name of the clean topic; {topic} stands for the source. `keep`: damages that stay. `rewrite`: `future` or
     `implausible`, rewritten although such times may be valid. `assume_ms`: append time (ms since 1970) for partitions
     without any usable time. `skip_unreadable`: leave unreadable batches out of the clean topic; the table `unreadable`
-    keeps their bytes. `after_max_ms` and `epoch_ms`: see `profile`. Raises CannotWriteTopic for an invalid
+    keeps their bytes. `skip_unwritable`: leave out records with header names that client libraries cannot write.
+    `after_max_ms` and `epoch_ms`: see `profile`. Raises CannotWriteTopic for an invalid
     name of a clean topic, and RepairBegun if a repair was begun in `out`.
     """
-    rules = _rules(after_max_ms, keep, rewrite, epoch_ms, retention, assume_ms, skip_unreadable)
+    rules = _rules(after_max_ms, keep, rewrite, epoch_ms, retention, assume_ms, skip_unreadable, skip_unwritable)
     return _repaired(propose_repair, spark, _named(bootstrap, topics, settings), out, to, rules)
 
 
@@ -165,6 +167,7 @@ def repair(
     retention: Retention = Retention.KEEP,
     assume_ms: int | None = None,
     skip_unreadable: bool = False,
+    skip_unwritable: bool = False,
 ) -> Repair:
     """Write the clean topics exactly once, as `sluicegate-spark repair --apply` does.
 
@@ -172,7 +175,7 @@ def repair(
     resumes after its last committed transaction. Arguments: see `plan_repair`. Raises the same errors, and
     CannotWriteTopic, which names all obstacles, before anything is written.
     """
-    rules = _rules(after_max_ms, keep, rewrite, epoch_ms, retention, assume_ms, skip_unreadable)
+    rules = _rules(after_max_ms, keep, rewrite, epoch_ms, retention, assume_ms, skip_unreadable, skip_unwritable)
     return _repaired(write_repair, spark, _named(bootstrap, topics, settings), out, to, rules)
 
 
@@ -335,10 +338,10 @@ def _rules(
     epoch_ms: int | None,
     retention: Retention,
     assume_ms: int | None,
-    skip_unreadable: bool,
+    *skips: bool,
 ) -> Rules:
-    options = (frozenset(keep), assume_ms, frozenset(rewrite), epoch_ms, retention, skip_unreadable)
-    return Rules(now_in_ms(), after_max_ms, *options)
+    damages = (frozenset(keep), assume_ms, frozenset(rewrite))
+    return Rules(now_in_ms(), after_max_ms, *damages, epoch_ms, retention, *skips)
 
 
 def _kept(spark: SparkSession, where: str | Path | None, form: str) -> Tables | None:

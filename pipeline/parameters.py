@@ -188,6 +188,7 @@ CHECKS: Mapping[str, Check] = {
     "rewrite": _words(BY_NAME_ONLY),
     "retention": _word(Retention),
     "skip_unreadable": _flag,
+    "skip_unwritable": _flag,
     "fix": _word(FixTimes),
     "by": _text("module:function"),
     "headers": _word(Headers),

@@ -11,8 +11,6 @@ from sluicegate.pipeline.kafka.connection import Address, BrokerConnection, Brok
 from sluicegate.pipeline.kafka.settings import ClientSettings
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages.cluster import (
-    FIND_COORDINATOR_REQUEST,
-    FIND_COORDINATOR_RESPONSE,
     METADATA_REQUEST,
     METADATA_RESPONSE,
 )
@@ -25,8 +23,7 @@ _PAUSE_SECONDS = 0.2
 _UNKNOWN_SECONDS = 2.0
 # Errors that new metadata or time may fix.
 _RETRIABLE = frozenset({3, 5, 6, 7, 9, 13, 56, 74, 75, 76, 78, 100, 103})
-_METADATA_AT_MOST, _OFFSETS_AT_MOST, _COORDINATOR_AT_MOST = 12, 9, 2
-_NO_COORDINATOR_YET = frozenset({14, 15, 16})
+_METADATA_AT_MOST, _OFFSETS_AT_MOST = 12, 9
 _TOPIC_UNKNOWN = 3
 _NO_ID = bytes(16)
 _EARLIEST_LOCAL, _LOCAL_START_SINCE = -4, 8
@@ -175,26 +172,6 @@ class KafkaCluster:
             return self._at(self._leaders[partition], ask)
 
         return self._with_retries(at_its_leader)
-
-    def ask_coordinator(self, key: str, key_type: int, ask: Callable[[BrokerConnection], T]) -> T:
-        """Call `ask` with the coordinator of a group (0) or a transactional id (1); retries as `ask_leader` does."""
-        body = {"key": key, "key_type": key_type}
-
-        def find(broker: BrokerConnection) -> Value:
-            return broker.call(
-                ApiKey.FIND_COORDINATOR, FIND_COORDINATOR_REQUEST, FIND_COORDINATOR_RESPONSE, body, _COORDINATOR_AT_MOST
-            )
-
-        def at_its_coordinator() -> T:
-            found = self.ask_any(find)
-            code = found["error_code"]
-            if code in _NO_COORDINATOR_YET:
-                raise Retry(f"{key}: {named(code)}")
-            if code:
-                raise TopicTrouble(f"{key}: the broker returned {named(code)}")
-            return self._at((found["host"], found["port"]), ask)
-
-        return self._with_retries(at_its_coordinator)
 
     def _with_retries(self, act: Callable[[], T]) -> T:
         begun = time.monotonic()

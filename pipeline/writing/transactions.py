@@ -1,28 +1,24 @@
 """Writes the records of one partition exactly once.
 
 Each transaction has records and, as a group's committed offset, their progress in the source. A killed run leaves a
-transaction open. The next run aborts it when it creates its producer, and resumes from the committed offset. Two
-writers share the transactional id and the group: librdkafka, and an exact one for records that librdkafka cannot write.
+transaction open. The next run aborts it when it creates its producer, and resumes from the committed offset.
 """
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 
 from confluent_kafka import Consumer, KafkaError, KafkaException
 
-from sluicegate.pipeline.kafka.cluster import TopicPartition, TopicTrouble
-from sluicegate.pipeline.kafka.connection import BrokerUnreachable
-from sluicegate.pipeline.kafka.transactional_producer import ProducerFenced
+from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.writing.progress import WriteProgress, group, progress_in
-from sluicegate.pipeline.writing.record_writers import (
+from sluicegate.pipeline.writing.record_writer import (
     MOST_BYTES,
     MOST_RECORDS,
     CannotWriteTopic,
     Headers,
-    TransactionalWriter,
+    LibrdkafkaWriter,
     Writing,
-    exact_writer,
     librdkafka_writer,
 )
 
@@ -32,9 +28,6 @@ _FENCED = frozenset(
 """Raised by librdkafka after another producer started with the same transactional.id."""
 
 
-_FAILURES = (KafkaException, TopicTrouble, BrokerUnreachable)
-
-
 @contextmanager
 def transactions(of: TopicPartition, writing: Writing) -> Iterator["Transactions"]:
     """Open transactions for a partition's records. An error aborts the open transaction. Raises CannotWriteTopic."""
@@ -42,10 +35,7 @@ def transactions(of: TopicPartition, writing: Writing) -> Iterator["Transactions
     with ExitStack() as opened:
         with failures:
             consumer = opened.enter_context(group(writing.group_id, writing.topics.for_librdkafka))
-            made: AbstractContextManager[TransactionalWriter] = (
-                exact_writer(of, writing) if writing.is_exact else librdkafka_writer(of, writing, consumer)
-            )
-            writer = opened.enter_context(made)
+            writer = librdkafka_writer(of, writing, consumer)
         found = Transactions(of, writer, consumer, failures)
         try:
             yield found
@@ -65,25 +55,23 @@ class _Failures:
         pass
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, _FAILURES):
+        if isinstance(error, KafkaException):
             raise CannotWriteTopic(f"{self._of} to {self._writing.into}: {self._why(error)}") from error
 
-    def _why(self, error: Exception) -> str:
-        reason = error.args[0] if isinstance(error, KafkaException) else None
-        if isinstance(error, ProducerFenced) or (reason is not None and reason.code() in _FENCED):
+    def _why(self, error: KafkaException) -> str:
+        reason = error.args[0]
+        if reason.code() in _FENCED:
             return (
                 f"another run writes with the same transactional.id ({self._writing.group_id}.*) and has taken over; "
                 "committed records stay. Wait until that run ends, then run this command again"
             )
-        return str(error if reason is None else reason.str())
+        return str(reason.str())
 
 
 class Transactions:
     """Transactions of one writer in sequence. Every method except `add` and `abort` may raise CannotWriteTopic."""
 
-    def __init__(
-        self, of: TopicPartition, writer: TransactionalWriter, consumer: Consumer, failures: _Failures
-    ) -> None:
+    def __init__(self, of: TopicPartition, writer: LibrdkafkaWriter, consumer: Consumer, failures: _Failures) -> None:
         self._of = of
         self._writer = writer
         self._consumer = consumer
@@ -132,7 +120,7 @@ class Transactions:
         """Abort the open transaction, if any. If that fails, the broker aborts it after a timeout."""
         if self._is_open:
             self._is_open = False
-            with suppress(*_FAILURES):
+            with suppress(KafkaException):
                 self._writer.abort()
 
 

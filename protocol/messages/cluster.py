@@ -1,4 +1,4 @@
-"""Messages about the cluster: Metadata, FindCoordinator, DescribeCluster, DescribeQuorum, DescribeConfigs."""
+"""Messages about the cluster: Metadata, DescribeCluster, DescribeQuorum, DescribeConfigs."""
 
 from sluicegate.protocol.messages.schema import (
     BOOL,
@@ -79,46 +79,6 @@ METADATA_RESPONSE = MessageSchema(
     ),
     Field("cluster_authorized_operations", INT32, since=8, until=10, default=NO_OPERATIONS),
     Field("error_code", INT16, since=13, default=0),
-)
-
-
-# FindCoordinator (key 10), versions 0 to 6.
-#
-# 1: key type (group or transaction), throttle time, error message. 2: same. 3: flexible. 4: many keys in one request
-# (KIP-699): the coordinators become a list. 5: adds TRANSACTION_ABORTABLE (KIP-890). 6: share groups (KIP-932).
-_FIND_COORDINATOR_VERSIONS = range(0, 7)
-
-FIND_COORDINATOR_REQUEST = MessageSchema(
-    "FindCoordinatorRequest",
-    _FIND_COORDINATOR_VERSIONS,
-    3,
-    Field("key", STRING, until=3),
-    Field("key_type", INT8, since=1, default=0),
-    Field("coordinator_keys", ArrayOf(STRING), since=4),
-)
-
-FIND_COORDINATOR_RESPONSE = MessageSchema(
-    "FindCoordinatorResponse",
-    _FIND_COORDINATOR_VERSIONS,
-    3,
-    Field("throttle_time_ms", INT32, since=1, default=0),
-    Field("error_code", INT16, until=3),
-    Field("error_message", STRING, since=1, until=3, nullable_since=1, default=None),
-    Field("node_id", INT32, until=3),
-    Field("host", STRING, until=3),
-    Field("port", INT32, until=3),
-    Field(
-        "coordinators",
-        array(
-            Field("key", STRING),
-            Field("node_id", INT32),
-            Field("host", STRING),
-            Field("port", INT32),
-            Field("error_code", INT16),
-            Field("error_message", STRING, nullable_since=4),
-        ),
-        since=4,
-    ),
 )
 
 

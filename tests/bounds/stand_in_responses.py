@@ -12,8 +12,6 @@ from sluicegate.protocol.messages.cluster import (
     DESCRIBE_CLUSTER_RESPONSE,
     DESCRIBE_CONFIGS_REQUEST,
     DESCRIBE_CONFIGS_RESPONSE,
-    FIND_COORDINATOR_REQUEST,
-    FIND_COORDINATOR_RESPONSE,
     METADATA_REQUEST,
     METADATA_RESPONSE,
 )
@@ -24,6 +22,7 @@ from sluicegate.protocol.messages.handshake import (
 )
 from sluicegate.protocol.messages.schema import MessageSchema
 from tests.bounds.frames import int16, int32, sized_frame, uvarint
+from tests.wire.coordinator_messages import FIND_COORDINATOR_REQUEST, FIND_COORDINATOR_RESPONSE
 from tests.wire.fetch_response import FETCH_RESPONSE
 from tests.wire.share_messages import SHARE_ACKNOWLEDGE_RESPONSE, SHARE_FETCH_RESPONSE
 

@@ -16,7 +16,7 @@ from sluicegate.pipeline.kafka import cluster as cluster_module
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
-from sluicegate.pipeline.writing.record_writers import CannotWriteTopic
+from sluicegate.pipeline.writing.record_writer import CannotWriteTopic
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import DAY, HOUR, UNLIMITED
 from tests.pipeline.repairs import now_ms, profiled, repaired, times_in, verify_clean_topic

@@ -58,6 +58,7 @@ WRONG: dict[str, list[Any]] = {
     "rewrite": [None, "zero", ["future", "zero"], 7, {"future": 1}, True],
     "retention": NO_WORD,
     "skip_unreadable": [None, "no", "false", 0, 1, []],
+    "skip_unwritable": [None, "no", "false", 0, 1, []],
     "fix": NO_WORD[1:],
     "by": NO_TEXT[1:],
     "headers": NO_WORD,

@@ -21,7 +21,7 @@ from sluicegate.pipeline.jobs.repair.plan import make_plan
 from sluicegate.pipeline.jobs.repair.target import _collisions, group_of
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
-from sluicegate.pipeline.writing.record_writers import CannotWriteTopic
+from sluicegate.pipeline.writing.record_writer import CannotWriteTopic
 from tests.broker.eventually import eventually
 from tests.integration.topics import create_topic
 from tests.pipeline.commands import kill_once, run, summary

@@ -4,7 +4,7 @@ import pytest
 
 from sluicegate.pipeline.jobs.replay.progress import RemainingRanges, _remaining_of
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
-from sluicegate.pipeline.writing.record_writers import CannotWriteTopic
+from sluicegate.pipeline.writing.record_writer import CannotWriteTopic
 
 OF = TopicPartition("dead-letters", 0)
 

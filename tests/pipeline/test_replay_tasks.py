@@ -16,7 +16,7 @@ from sluicegate.pipeline.jobs.replay.writing import Headers, ReplayedPartition, 
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.topics import Topics
 from sluicegate.pipeline.writing import transactions
-from sluicegate.pipeline.writing.record_writers import CannotWriteTopic, Writing
+from sluicegate.pipeline.writing.record_writer import CannotWriteTopic, Writing
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import UNLIMITED
 from tests.pipeline.replays import read_back
@@ -53,7 +53,7 @@ class TableLocation:
         config = load(read_yaml(text, "sluicegate.yaml"), {}).config
         validation = Validation(replay_policies(config, {}, fix), {self.topic: 2}, by, self.now_ms)
         topics = Topics(self.bootstrap, (self.of.topic,))
-        writing = Writing(self._group, 1 << 20, "lz4", topics, "where they belong", plan.is_exact)
+        writing = Writing(self._group, 1 << 20, "lz4", topics, "where they belong")
         return write_back(plan, validation, Headers.OWN, letters.DeadLetterTopic(topics.options), writing)
 
 

@@ -1,4 +1,4 @@
-"""Records of a partition written in transactions, by each writer, with a broker and without Spark."""
+"""Records of a partition written in transactions, with a broker and without Spark."""
 
 import pytest
 from confluent_kafka import Producer
@@ -6,7 +6,7 @@ from confluent_kafka import Producer
 from sluicegate.pipeline.kafka.cluster import TopicPartition, TopicUnknown
 from sluicegate.pipeline.topics import Topics
 from sluicegate.pipeline.writing.progress import WriteProgress
-from sluicegate.pipeline.writing.record_writers import CannotWriteTopic, ExactWriter, Headers, LibrdkafkaWriter, Writing
+from sluicegate.pipeline.writing.record_writer import CannotWriteTopic, Headers, Writing
 from sluicegate.pipeline.writing.transactions import Transactions, transactions
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import UNLIMITED
@@ -25,9 +25,9 @@ class TransactionTopics:
         self.topic = create_topic(bootstrap, UNLIMITED, 2)
         self.to = TopicPartition(self.topic, 0)
 
-    def writing(self, is_exact: bool) -> Writing:
+    def writing(self) -> Writing:
         topics = Topics(self.bootstrap, (self.of.topic,))
-        return Writing(f"writers-{self.topic}", 1 << 20, "lz4", topics, self.topic, is_exact)
+        return Writing(f"writers-{self.topic}", 1 << 20, "lz4", topics, self.topic)
 
     def back(self) -> list[ConsumedRecord]:
         return read_back(self.bootstrap, self.topic)
@@ -47,13 +47,9 @@ def write(target: Transactions, to: TopicPartition, *values: bytes) -> None:
         target.write(to, b"k", value, MOMENT, H)
 
 
-@pytest.mark.parametrize("second", [False, True])
-@pytest.mark.parametrize("first", [False, True])
-def test_exact_and_ordinary_writers_resume_after_each_other(
-    places: TransactionTopics, first: bool, second: bool
-) -> None:
+def test_a_writer_resumes_after_the_last_committed_transaction(places: TransactionTopics) -> None:
     other = TopicPartition(places.topic, 1)
-    with pytest.raises(WritingInterrupted), transactions(places.of, places.writing(first)) as target:
+    with pytest.raises(WritingInterrupted), transactions(places.of, places.writing()) as target:
         assert target.before() is None
         target.begin()
         write(target, places.to, b"a", b"b")
@@ -64,7 +60,7 @@ def test_exact_and_ordinary_writers_resume_after_each_other(
         write(target, places.to, b"aborted", *([b"x" * 700_000] * 3))
         raise WritingInterrupted
 
-    with transactions(places.of, places.writing(second)) as target:
+    with transactions(places.of, places.writing()) as target:
         assert target.before() == WriteProgress(7, 3, "plan")
         target.begin()
         write(target, places.to, b"c")
@@ -80,12 +76,9 @@ def test_exact_and_ordinary_writers_resume_after_each_other(
     ]
 
 
-@pytest.mark.parametrize("is_exact", [False, True])
 @pytest.mark.parametrize("moment", ["before the first response", "after it", "in the middle", "before the commit"])
-def test_a_run_fails_when_another_takes_over_its_transactional_id(
-    places: TransactionTopics, moment: str, is_exact: bool
-) -> None:
-    writing = places.writing(is_exact)
+def test_a_run_fails_when_another_takes_over_its_transactional_id(places: TransactionTopics, moment: str) -> None:
+    writing = places.writing()
 
     def write_until_taken_over() -> None:
         with transactions(places.of, writing) as first:
@@ -93,7 +86,7 @@ def test_a_run_fails_when_another_takes_over_its_transactional_id(
             if moment != "before the commit":
                 write(first, places.to, b"a")
             if moment == "after it":
-                send(first, places.to)
+                first._writer._producer.flush(30)
             other = {"bootstrap.servers": places.bootstrap, "transactional.id": f"{writing.group_id}.0"}
             Producer(other).init_transactions(60)
             if moment == "in the middle":
@@ -107,37 +100,26 @@ def test_a_run_fails_when_another_takes_over_its_transactional_id(
     assert places.back() == []
 
 
-def send(target: Transactions, to: TopicPartition) -> None:
-    """Have the broker store what was written so far."""
-    writer = target._writer
-    if isinstance(writer, ExactWriter):
-        writer._send(to)
-    else:
-        assert isinstance(writer, LibrdkafkaWriter)
-        writer._producer.flush(30)
-
-
 @pytest.mark.parametrize("name", [b"\xff", b"a\0b"])
-def test_librdkafka_never_changes_a_record_silently(places: TransactionTopics, name: bytes) -> None:
+def test_a_record_that_librdkafka_would_change_is_an_error(places: TransactionTopics, name: bytes) -> None:
     def wrong(timestamp: int, headers: Headers) -> None:
-        with transactions(places.of, places.writing(is_exact=False)) as target:
+        with transactions(places.of, places.writing()) as target:
             target.begin()
             target.write(places.to, b"k", b"v", timestamp, headers)
 
     with pytest.raises(
-        CannotWriteTopic, match=f"a record for {places.to}: librdkafka cannot write a timestamp of 0, or a "
+        CannotWriteTopic, match=f"a record for {places.to}: client libraries cannot write a header name"
     ):
         wrong(MOMENT, [(name, b"1")])
-    with pytest.raises(CannotWriteTopic, match="librdkafka cannot write a timestamp of 0"):
+    with pytest.raises(CannotWriteTopic, match="client libraries cannot write a timestamp of 0"):
         wrong(0, [])
 
 
-@pytest.mark.parametrize("is_exact", [False, True])
-def test_records_that_no_broker_stores_are_not_committed(places: TransactionTopics, is_exact: bool) -> None:
+def test_records_that_no_broker_stores_are_not_committed(places: TransactionTopics) -> None:
     missing = TopicPartition(places.topic, 2)
 
     def nowhere() -> None:
-        with transactions(places.of, places.writing(is_exact)) as target:
+        with transactions(places.of, places.writing()) as target:
             target.begin()
             write(target, places.to, b"v")
             write(target, missing, b"v")
@@ -146,13 +128,12 @@ def test_records_that_no_broker_stores_are_not_committed(places: TransactionTopi
     with pytest.raises(CannotWriteTopic, match=f"{places.of} to {places.topic}: "):
         nowhere()
 
-    with transactions(places.of, places.writing(is_exact)) as target:
+    with transactions(places.of, places.writing()) as target:
         assert target.before() is None
     assert places.back() == []
 
 
-@pytest.mark.parametrize("is_exact", [False, True])
-def test_an_error_of_reading_is_not_an_error_of_writing(places: TransactionTopics, is_exact: bool) -> None:
-    with pytest.raises(TopicUnknown), transactions(places.of, places.writing(is_exact)) as target:
+def test_an_error_of_reading_is_not_an_error_of_writing(places: TransactionTopics) -> None:
+    with pytest.raises(TopicUnknown), transactions(places.of, places.writing()) as target:
         target.begin()
         raise TopicUnknown("the source is gone")

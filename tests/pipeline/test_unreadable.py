@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline import api
-from sluicegate.pipeline.writing.record_writers import CannotWriteTopic
+from sluicegate.pipeline.writing.record_writer import CannotWriteTopic
 from sluicegate.validation.verdict import Reason
 from tests.broker.fixtures import running
 from tests.broker.kafka import Kafka

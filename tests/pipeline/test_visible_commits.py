@@ -12,7 +12,7 @@ from sluicegate.pipeline.jobs.verify.job import verify
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
 from sluicegate.pipeline.writing import transactions
-from sluicegate.pipeline.writing.record_writers import CannotWriteTopic
+from sluicegate.pipeline.writing.record_writer import CannotWriteTopic
 from sluicegate.pipeline.writing.transactions import wait_until_readable
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import HOUR, UNLIMITED

@@ -17,11 +17,11 @@ from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESP
 from sluicegate.protocol.messages.fetch import LIST_OFFSETS_RESPONSE
 from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from sluicegate.protocol.messages.schema import MessageSchema, Value
-from sluicegate.protocol.messages.transactions import TXN_OFFSET_COMMIT_RESPONSE
 from sluicegate.protocol.response_walks import code_at, codes_in, topics_in
 from tests.oracle.definitions import RandomMessage, definition, versions
 from tests.oracle.kafka_java import KAFKA_NEW
 from tests.protocol.messages.test_against_kafka import release_of
+from tests.wire.coordinator_messages import TXN_OFFSET_COMMIT_RESPONSE
 from tests.wire.cost import cost
 from tests.wire.fetch_response import FETCH_RESPONSE
 

@@ -23,7 +23,7 @@ from sluicegate.pipeline.arguments import (
 from sluicegate.pipeline.jobs.repair.settings import CLEAN, Retention
 from sluicegate.pipeline.policy_file import PolicyFile, configuration_in, owners_of
 from sluicegate.pipeline.running import START_AGAIN, SparkAt, end, now_in_ms, session_for, show, show_json, topics_of
-from sluicegate.pipeline.writing.record_writers import CannotWriteTopic
+from sluicegate.pipeline.writing.record_writer import CannotWriteTopic
 
 _RESUME = (
     "committed records stay in the clean topic, and readers with isolation.level=read_committed see only them. "
@@ -54,6 +54,12 @@ def repair(
         typer.Option(metavar="MS", help="Append time for partitions without any usable time.", min=1),
     ] = None,
     skip_unreadable: SkipUnreadable = False,
+    skip_unwritable: Annotated[
+        bool,
+        typer.Option(
+            "--skip-unwritable", help="Leave out records with a header name that is not UTF-8 or has a zero byte."
+        ),
+    ] = False,
     as_json: AsJson = False,
     policies: PolicyFile = None,
     config: ConfigFile = None,
@@ -88,8 +94,8 @@ def repair(
         spark,
         results,
     ):
-        options = (frozenset(keep or ()), assume_ms, frozenset(rewrite or ()), epoch_ms, retention, skip_unreadable)
-        rules = Rules(now_ms, after_max_ms, *options)
+        damages = (frozenset(keep or ()), assume_ms, frozenset(rewrite or ()))
+        rules = Rules(now_ms, after_max_ms, *damages, epoch_ms, retention, skip_unreadable, skip_unwritable)
         found = (write_repair if apply else propose_repair)(spark, topics, results, targets, rules)
         if as_json:
             show_json(found.summary)

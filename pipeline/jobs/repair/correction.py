@@ -45,7 +45,8 @@ class Rules:
     """`now_ms`: the moment of reading, as of which kinds are determined. `keep`: damages that stay. `rewrite`: damages
     of `BY_NAME_ONLY` that are rewritten. `assume_ms`: append time for partitions without any usable time. `epoch_ms`:
     earlier times are implausible; None: ten years before `now_ms`. `retention`: retention of clean topics.
-    `skip_unreadable`: skip batches that cannot be read.
+    `skip_unreadable`: skip batches that cannot be read. `skip_unwritable`: leave out records with header names that
+    client libraries cannot write.
     """
 
     now_ms: int
@@ -56,6 +57,7 @@ class Rules:
     epoch_ms: int | None = None
     retention: Retention = Retention.KEEP
     skip_unreadable: bool = False
+    skip_unwritable: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from sluicegate.pipeline.jobs.repair import report, rights
 from sluicegate.pipeline.jobs.repair.correction import BY_NAME_ONLY, DAMAGES, Rules
 from sluicegate.pipeline.jobs.repair.listing import (
     invalid_timestamps,
-    odd_headers_in,
     timestamp_changes,
     unreadable_batches,
 )
@@ -26,6 +25,7 @@ from sluicegate.pipeline.jobs.repair.obstacles import (
     skipped_batch_warnings,
     target_time_warnings,
     unreadable_batch_obstacles,
+    unwritable_record_sentences,
 )
 from sluicegate.pipeline.jobs.repair.plan import RepairPartition, RepairPlan, make_plan, plan_from
 from sluicegate.pipeline.jobs.repair.report import reason_unchanged
@@ -38,7 +38,6 @@ from sluicegate.pipeline.jobs.repair.target import (
     target_settings,
 )
 from sluicegate.pipeline.jobs.repair.writing import RepairedPartition, write_partition
-from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.notebook import Shown
 from sluicegate.pipeline.report.wording import Conclusion
@@ -46,7 +45,7 @@ from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.source.tasks import map_in_tasks
 from sluicegate.pipeline.topic_ids import check_topic_ids, keep_topic_ids, topic_ids
 from sluicegate.pipeline.topics import Topics
-from sluicegate.pipeline.writing.record_writers import CannotWriteTopic, Writing
+from sluicegate.pipeline.writing.record_writer import CannotWriteTopic, Writing
 from sluicegate.pipeline.writing.transactions import wait_until_readable
 
 PLAN = "plan.json"
@@ -61,14 +60,14 @@ _WRITTEN = "topic string, partition bigint, records bigint, corrected bigint"
 @dataclass(frozen=True, slots=True)
 class RepairListing:
     """`changes`: rows of the before-and-after table; `reason` says why nothing changes. `obstacles`: what
-    prevents the writing. `warnings`: the clean topics' retention, and omissions. `exactly`: source partitions with
-    records that client libraries cannot write.
+    prevents the writing. `warnings`: the clean topics' retention, and omissions. `leaves_out`: clean topics get fewer
+    records than their sources have.
     """
 
     changes: list[dict[str, Any]]
     obstacles: list[str]
     warnings: list[str]
-    exactly: frozenset[TopicPartition] = frozenset()
+    leaves_out: bool = False
 
 
 class RepairBegun(PipelineError):
@@ -127,7 +126,8 @@ def kept_plan(results: Results, targets: dict[str, str], rules: Rules) -> Repair
     if plan.begun:
         raise RepairBegun(
             f"the repair in {results.path('')} was begun with other --after-max-ms, --keep, --rewrite, --epoch, "
-            "--retention, --skip-unreadable or --assume-ms: use the same again, or another --out and --to"
+            "--retention, --skip-unreadable, --skip-unwritable or --assume-ms: use the same again, or another --out "
+            "and --to"
         )
     return None
 
@@ -138,19 +138,22 @@ def list_changes(spark: SparkSession, topics: Topics, results: Results, plan: Re
     results.write_table(UNDIAGNOSED, found.where(f.col("damage").isNotNull() & ~f.col("solved")))
     changes = [row | {"reason": reason_unchanged(row, plan.rules)} for row in timestamp_changes(found)]
     sources, there = source_settings(topics), target_settings(topics, plan.targets)
+    unwritable, skips = unwritable_record_sentences(found), plan.rules.skip_unwritable
+    leaves_out = plan.leaves_out or (skips and bool(unwritable))
     obstacles = [
         *remaining_zero_obstacles(found),
         *unreadable_batch_obstacles(plan),
+        *(() if skips else (f"{each}; --skip-unwritable leaves them out" for each in unwritable)),
         *records_rejected_by_targets(plan, sources, there),
         *target_time_warnings(plan, there, _range_of(found)),
     ]
     if not plan.begun:
         obstacles += missing_offsets(plan, log_starts(plan, topics), {})
-        obstacles += target_obstacles(plan, topics) if changes or plan.leaves_out else []
+        obstacles += target_obstacles(plan, topics) if changes or leaves_out else []
     results.write_table(UNREADABLE, unreadable_batches(spark, topics, plan))
-    odd = odd_headers_in(found)
-    warnings = [*retention_warnings(plan, sources, there), *skipped_batch_warnings(plan), *map(str, odd)]
-    return RepairListing(changes, obstacles, warnings, frozenset(each.of for each in odd))
+    left_out = [f"{each}; they are left out" for each in unwritable if skips]
+    warnings = [*retention_warnings(plan, sources, there), *skipped_batch_warnings(plan), *left_out]
+    return RepairListing(changes, obstacles, warnings, leaves_out)
 
 
 def _range_of(found: DataFrame) -> dict[str, tuple[int, int]]:
@@ -180,12 +183,11 @@ def write_clean_topics(
     results.stage_text(PLAN, replace(plan, begun=True).as_json())  # a full disk fails before a topic is created
     found = prepare(plan, topics)
     results.publish(PLAN)
-    plan_id, exactly = plan.plan_id, listing.exactly
+    plan_id = plan.plan_id
 
     def write(each: RepairPartition) -> list[pa.RecordBatch]:
         to = found[each.to]
-        is_exact = each.source.of in exactly
-        writing = Writing(to.group_id, to.largest_message, each.codec, topics, each.to, is_exact)
+        writing = Writing(to.group_id, to.largest_message, each.codec, topics, each.to)
         done = write_partition(each, plan_id, writing)
         return [pa.RecordBatch.from_pylist([asdict(done)])]
 
@@ -294,7 +296,7 @@ def write_repair(
         plan = write_plan(spark, topics, results, targets, rules)
     results.forget_summary()
     listing = list_changes(spark, topics, results, plan)
-    is_needed = listing.changes or plan.begun or plan.leaves_out
+    is_needed = listing.changes or plan.begun or listing.leaves_out
     done = write_clean_topics(spark, topics, results, plan, listing) if is_needed else None
     return _finish(topics, results, plan, listing, done, rules.now_ms)
 

@@ -3,7 +3,6 @@ written.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from pyspark.sql import functions as f
 
 from sluicegate.pipeline.jobs.repair.correction import NAMES, correct
 from sluicegate.pipeline.jobs.repair.plan import RepairPartition, RepairPlan
-from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
+from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.kafka.cluster_pool import pooled_cluster
 from sluicegate.pipeline.kafka.fetching import DataLoss, stored_batches
 from sluicegate.pipeline.source.chunks import cut
@@ -29,7 +28,7 @@ _COLUMNS = "topic,partition,offset,timestamp,producer_id,headers_binary"
 _PASSES_OVER = {"failOnDataLoss": "false", "failOnUnreadable": "false"}  # both are listed as obstacles
 DDL = (
     "topic string, partition int, offset bigint, producer_id bigint, damage string, before bigint, after bigint, "
-    "solved boolean, may_be_valid boolean, odd_header boolean"
+    "solved boolean, may_be_valid boolean, unwritable boolean"
 )
 
 
@@ -37,8 +36,8 @@ def invalid_timestamps(spark: SparkSession, topics: Topics, plan: RepairPlan) ->
     """Return a row for each record with an invalid timestamp of the plan's ranges; `after` equals `before` if it was
     not `solved`.
 
-    Also return a row with a null damage for other records with an `odd_header`, whose name client libraries cannot
-    write.
+    Also return a row with a null damage for other records that are `unwritable`: client libraries cannot write the name
+    of a header.
     """
     options = source_options({**topics.options, "columns": _COLUMNS, **_PASSES_OVER})
 
@@ -55,12 +54,12 @@ def _damaged(batch: pa.RecordBatch, plan: RepairPartition) -> pa.RecordBatch:
     """Return the rows of one Arrow batch."""
     before, offsets = batch["timestamp"].to_numpy(), batch["offset"].to_numpy()
     found = correct(before, offsets, plan.clock, plan.times, plan.rules)
-    odd = have_odd_headers(batch["headers_binary"])
-    places = np.flatnonzero(found.kinds.astype(np.bool_) | odd)
+    unwritable = have_unwritable_headers(batch["headers_binary"])
+    places = np.flatnonzero(found.kinds.astype(np.bool_) | unwritable)
     kept = batch.take(pa.array(places))
     added = {
         "damage": pa.array([NAMES[kind] or None for kind in found.kinds[places]], pa.string()),
-        "odd_header": pa.array(odd[places]),
+        "unwritable": pa.array(unwritable[places]),
         "before": kept["timestamp"],
         "after": pa.array(found.after[places]),
         "solved": pa.array(found.solved[places]),
@@ -90,40 +89,14 @@ def timestamp_changes(listed: DataFrame) -> list[dict[str, Any]]:
     return [row.asDict(recursive=True) for row in rows]
 
 
-@dataclass(frozen=True, slots=True)
-class UnusualHeaders:
-    """The number of `records` of a partition with such a header, and the offset of the `first`. Client libraries cannot
-    write a header name that is not UTF-8 or contains a zero byte.
-    """
-
-    of: TopicPartition
-    records: int
-    first: int
-
-    def __str__(self) -> str:
-        return (
-            f"{self.of}: {self.records:,} records, the first at offset {self.first}, have a header name that client "
-            "libraries cannot write (not UTF-8, or with a zero byte); their partition is written byte by byte"
-        )
-
-
-def odd_headers_in(listed: DataFrame) -> list[UnusualHeaders]:
-    """Return odd headers by partition, from the rows of `invalid_timestamps`."""
-    odd = listed.where("odd_header").groupBy("topic", "partition")
-    rows = odd.agg(f.count("*").alias("records"), f.min("offset").alias("first")).orderBy("topic", "partition")
-    return [
-        UnusualHeaders(TopicPartition(row.topic, row.partition), row.records, row["first"]) for row in rows.collect()
-    ]
-
-
-def have_odd_headers(headers: pa.ListArray) -> NDArray[np.bool_]:
-    """Return which records have an odd header; names are bytes."""
-    odd = np.zeros(len(headers), np.bool_)
+def have_unwritable_headers(headers: pa.ListArray) -> NDArray[np.bool_]:
+    """Return which records have a header name that is not UTF-8 or contains a zero byte; names are bytes."""
+    found = np.zeros(len(headers), np.bool_)
     names = headers.flatten().field("key")
     if not _are_plain(names):
         parents = pc.list_parent_indices(headers).to_numpy()
-        odd[[parents[i] for i in range(len(names)) if not _are_plain(names[i : i + 1])]] = True
-    return odd
+        found[[parents[i] for i in range(len(names)) if not _are_plain(names[i : i + 1])]] = True
+    return found
 
 
 def _are_plain(names: pa.Array) -> bool:

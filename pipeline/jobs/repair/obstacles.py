@@ -8,7 +8,7 @@ from pyspark.sql import functions as f
 from sluicegate.pipeline.jobs.repair.plan import RepairPartition, RepairPlan
 from sluicegate.pipeline.jobs.repair.settings import RepairTopicSettings, Retention
 from sluicegate.pipeline.report.wording import cut
-from sluicegate.pipeline.writing.record_writers import ROOM_BYTES
+from sluicegate.pipeline.writing.record_writer import ROOM_BYTES
 from sluicegate.protocol.integers import LONG_MAX
 
 _ZERO = (
@@ -25,6 +25,19 @@ def remaining_zero_obstacles(listed: DataFrame) -> list[str]:
     rows = stay.agg(f.count("*").alias("records"), f.min("offset").alias("first")).orderBy("topic", "partition")
     return [
         f"{row.topic}-{row.partition}: {row.records:,} records, the first at offset {row.first}, {_ZERO}"
+        for row in rows.collect()
+    ]
+
+
+def unwritable_record_sentences(listed: DataFrame) -> list[str]:
+    """Return a sentence for each partition with records that client libraries cannot write, because of the name of a
+    header.
+    """
+    found = listed.where("unwritable").groupBy("topic", "partition")
+    rows = found.agg(f.count("*").alias("records"), f.min("offset").alias("first")).orderBy("topic", "partition")
+    return [
+        f"{row.topic}-{row.partition}: {row.records:,} records, the first at offset {row['first']}, have a header name "
+        "that client libraries cannot write (not UTF-8, or with a zero byte)"
         for row in rows.collect()
     ]
 

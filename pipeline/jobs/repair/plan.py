@@ -51,7 +51,7 @@ class RepairPlan:
 
     @property
     def leaves_out(self) -> bool:
-        """Return whether clean topics have fewer records than their sources."""
+        """Return whether unreadable batches are skipped."""
         return self.rules.skip_unreadable and any(each.contents.unreadable for each in self.partitions)
 
     def as_json(self) -> str:
@@ -68,6 +68,7 @@ class RepairPlan:
                 "retention": self.rules.retention,
                 "begun": self.begun,
                 **({"skip_unreadable": True} if self.rules.skip_unreadable else {}),
+                **({"skip_unwritable": True} if self.rules.skip_unwritable else {}),
                 "partitions": [
                     {
                         "topic": each.source.of.topic,
@@ -102,6 +103,7 @@ def plan_from(text: str) -> RepairPlan:
         value["epoch_ms"],
         Retention(value["retention"]),
         value.get("skip_unreadable", False),
+        value.get("skip_unwritable", False),
     )
     partitions = tuple(
         RepairPartition(

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from sluicegate.pipeline.kafka.rights import BrokerOperation, RequiredAcl, Resource, missing
 from sluicegate.pipeline.topics import Topics
-from sluicegate.pipeline.writing.record_writers import CannotWriteTopic
+from sluicegate.pipeline.writing.record_writer import CannotWriteTopic
 
 _NO_NAME = "NAME"
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, ConfigResource
 
-from sluicegate.pipeline.writing.record_writers import ROOM_BYTES
+from sluicegate.pipeline.writing.record_writer import ROOM_BYTES
 
 T = TypeVar("T")
 SECONDS = 30

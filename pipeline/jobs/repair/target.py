@@ -21,7 +21,7 @@ from sluicegate.pipeline.jobs.repair.settings import (
 )
 from sluicegate.pipeline.topics import Topics
 from sluicegate.pipeline.writing.progress import group, progress_in
-from sluicegate.pipeline.writing.record_writers import CannotWriteTopic
+from sluicegate.pipeline.writing.record_writer import CannotWriteTopic
 from sluicegate.protocol.messages.fetch import EARLIEST
 
 _PAUSE_SECONDS = 0.2

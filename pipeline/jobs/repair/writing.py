@@ -6,13 +6,14 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from sluicegate.pipeline.jobs.repair.correction import NAMES, RepairHeader, correct
+from sluicegate.pipeline.jobs.repair.listing import have_unwritable_headers
 from sluicegate.pipeline.jobs.repair.plan import RepairPartition
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import DataLoss
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.reading import read_rows
 from sluicegate.pipeline.writing.progress import WriteProgress
-from sluicegate.pipeline.writing.record_writers import MOST_RECORDS, CannotWriteTopic, Writing
+from sluicegate.pipeline.writing.record_writer import MOST_RECORDS, CannotWriteTopic, Writing
 from sluicegate.pipeline.writing.transactions import Transactions, transactions
 
 _COLUMNS = "key,value,offset,timestamp,headers_binary"
@@ -51,11 +52,11 @@ def write_partition(plan: RepairPartition, plan_id: str, writing: Writing) -> Re
             f"{loss} since the plan was made (retention?); written records stay. Make a new plan, with another "
             "--out and --to"
         ) from loss
-    return RepairedPartition(of.topic, of.partition, writer.records, writer.corrected)
+    return RepairedPartition(of.topic, of.partition, writer.records - writer.left_out, writer.corrected)
 
 
 class _Writer:
-    """Writes Arrow rows in transactions."""
+    """Writes Arrow rows in transactions. `records`: number of rows read, of which `left_out` were not written."""
 
     def __init__(self, plan: RepairPartition, target: Transactions, before: WriteProgress) -> None:
         """`before`: the progress of earlier runs."""
@@ -65,7 +66,7 @@ class _Writer:
         self._to = TopicPartition(plan.to, plan.source.of.partition)
         self._origin = f"{plan.source.of.topic}/{plan.source.of.partition}/"
         self.records = 0
-        self.corrected = 0
+        self.corrected = self.left_out = 0
 
     def write(self, batches: Iterator[pa.RecordBatch]) -> None:
         """Write all rows and commit the end of the range."""
@@ -73,7 +74,8 @@ class _Writer:
         for batch in batches:
             for start in range(0, len(batch), MOST_RECORDS // 10):
                 rows = batch.slice(start, MOST_RECORDS // 10)
-                self._produce(rows)
+                self.records += len(rows)
+                self._produce(self._writable(rows))
                 if self._target.add(len(rows), rows.nbytes):
                     self._target.commit(self._progress(rows["offset"][-1].as_py() + 1))
                     self._target.begin()
@@ -90,6 +92,13 @@ class _Writer:
 
     def _progress(self, reached: int) -> WriteProgress:
         return WriteProgress(reached, self._before.records + self.records, self._before.plan_id)
+
+    def _writable(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        if not self._plan.rules.skip_unwritable:
+            return rows
+        unwritable = have_unwritable_headers(rows["headers_binary"])
+        self.left_out += int(unwritable.sum())
+        return rows.filter(pa.array(~unwritable))
 
     def _produce(self, rows: pa.RecordBatch) -> None:
         timestamps, offsets = rows["timestamp"].to_numpy(), rows["offset"].to_numpy()
@@ -113,7 +122,6 @@ class _Writer:
             if is_corrected:
                 carried += self._repair_headers(offset, before, kind)
             self._target.write(self._to, key, value, after, carried)
-        self.records += len(rows)
         self.corrected += int(corrected.sum())
 
     def _repair_headers(self, offset: int, before: int, kind: int) -> list[tuple[bytes, bytes]]:

@@ -19,6 +19,7 @@ from sluicegate.pipeline.jobs.audit.policies import Policies
 from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, ReplayRecord, encoded
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch
+from sluicegate.pipeline.writing.record_writer import why_unwritable
 from sluicegate.protocol.records.record_batch import RecordBatch
 from sluicegate.protocol.records.writing import NewRecord, write_batch
 from sluicegate.validation.rules.custom_rule import place_of
@@ -105,6 +106,7 @@ class RemainingReason(StrEnum):
     BY_FUNCTION = "omitted_by_function"
     COPY = "copy_of_stored_record"
     SENSITIVE = "sensitive_fields"
+    UNWRITABLE = "unwritable_record"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +168,11 @@ class ReplayDecider:
                 return RemainingLetter(RemainingReason.BY_FUNCTION, f"{self._asked.by} returned None")
             record = corrected
         found = self._validated(letter, record)
-        return found if isinstance(found, RemainingLetter) else Replayed(found, found != letter.record)
+        if isinstance(found, RemainingLetter):
+            return found
+        if (reason := why_unwritable(found.timestamp, encoded(found.headers))) is not None:
+            return RemainingLetter(RemainingReason.UNWRITABLE, reason)
+        return Replayed(found, found != letter.record)
 
     def _validated(self, letter: DeadLetter, record: ReplayRecord) -> ReplayRecord | RemainingLetter:
         """Return the record as the proxy would forward it."""

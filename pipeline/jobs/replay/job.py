@@ -141,20 +141,19 @@ def list_decisions(spark: SparkSession, work: ReplayWork) -> ReplayListing:
     results = work.run.results
     wanted = [each for each in work.ranges if each.size > 0]
     rows = results.write_table(_ALL, decided(spark, work.letters, wanted, work.validation))
-    back = results.write_table(BACK, rows.where("reason IS NULL").drop("reason", "reported", "is_exact"))
-    remaining = work.run.list_remaining(rows.where("reason IS NOT NULL").drop("after", "corrected", "is_exact"))
+    back = results.write_table(BACK, rows.where("reason IS NULL").drop("reason", "reported"))
+    remaining = work.run.list_remaining(rows.where("reason IS NOT NULL").drop("after", "corrected"))
     before = work.run.remaining_before(work.ranges, work.groups)
     results.write_table(REMAINING, remaining if before is None else before.unionByName(remaining))
-    counts = rows.groupBy("topic", "partition").agg(f.count("*").alias("records"), f.bool_or("is_exact").alias("exact"))
-    found = {TopicPartition(row.topic, row.partition): (row.records, bool(row.exact)) for row in counts.collect()}
+    counts = rows.groupBy("topic", "partition").agg(f.count("*").alias("records")).collect()
+    found = {TopicPartition(row.topic, row.partition): row.records for row in counts}
     offsets: dict[TopicPartition, set[int]] = {}
     for row in remaining.select(*_PLACE).toLocalIterator():
         offsets.setdefault(TopicPartition(row.topic, row.partition), set()).add(row.offset)
     plan_id = uuid4().hex[:16]
-    plans = []
-    for each in wanted:
-        records, is_exact = found.get(each.of, (0, False))
-        plans.append(ReplayPartition(plan_id, each, records, frozenset(offsets.get(each.of, ())), is_exact))
+    plans = [
+        ReplayPartition(plan_id, each, found.get(each.of, 0), frozenset(offsets.get(each.of, ()))) for each in wanted
+    ]
     results.remove(_ALL)
     return ReplayListing(plans, back, remaining, before)
 
@@ -166,7 +165,7 @@ def write_listed(spark: SparkSession, work: ReplayWork, listing: ReplayListing) 
     topics, groups = work.topics, work.groups
 
     def write(plan: ReplayPartition) -> list[pa.RecordBatch]:
-        writing = writing_of(topics, groups, plan.source.of, size, plan.is_exact)
+        writing = writing_of(topics, groups, plan.source.of, size)
         done = write_back(plan, validation, headers, letters, writing)
         return [pa.RecordBatch.from_pylist([asdict(each) for each in done])] if done else []
 

@@ -6,19 +6,18 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, encoded
+from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter
 from sluicegate.pipeline.jobs.replay.decisions import RemainingLetter, ReplayDecider, Replayed, Validation
 from sluicegate.pipeline.jobs.replay.letters import LetterSource
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.source.tasks import map_in_tasks
-from sluicegate.pipeline.writing.record_writers import librdkafka_takes
 
 DDL = (
     "topic string, partition int, offset bigint, to_topic string, to_partition int, kept_for string, before bigint, "
-    "after bigint, corrected boolean, reason string, reported string, is_exact boolean"
+    "after bigint, corrected boolean, reason string, reported string"
 )
 """`reason` and `reported` are null for records that are written back. `before` and `after` are times in ms. `kept_for`:
-why the proxy rejected the record. `is_exact`: it is written back, and librdkafka would change it.
+why the proxy rejected the record.
 """
 _TYPES = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64(), "boolean": pa.bool_()}
 _SCHEMA = pa.schema([(name, _TYPES[kind]) for name, kind in (field.split() for field in DDL.split(", "))])
@@ -54,5 +53,4 @@ def _row(
         case RemainingLetter(reason, message):
             return place | about | {"corrected": False, "reason": str(reason), "reported": message}
         case Replayed(record, corrected):
-            is_exact = not librdkafka_takes(record.timestamp, encoded(record.headers))
-            return place | about | {"corrected": corrected, "after": record.timestamp, "is_exact": is_exact}
+            return place | about | {"corrected": corrected, "after": record.timestamp}

@@ -18,7 +18,7 @@ from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.source.tasks import map_in_tasks
 from sluicegate.pipeline.topic_ids import check_topic_ids
 from sluicegate.pipeline.topics import Topics
-from sluicegate.pipeline.writing.record_writers import CannotWriteTopic
+from sluicegate.pipeline.writing.record_writer import CannotWriteTopic
 from sluicegate.validation.cluster_settings import ClusterSettings
 
 DEAD_LETTER, FOUND_RECORD = "dead letter", "listed record"

@@ -21,7 +21,7 @@ from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
 from sluicegate.pipeline.writing.progress import WriteProgress, group, progress_in
-from sluicegate.pipeline.writing.record_writers import CannotWriteTopic, Writing
+from sluicegate.pipeline.writing.record_writer import CannotWriteTopic, Writing
 from sluicegate.pipeline.writing.transactions import transactions
 
 DEAD_LETTER_GROUP, LISTED_GROUP = "sluicegate-replay", "sluicegate-replay-found"
@@ -73,15 +73,9 @@ def settled_remainder(topics: Topics, groups: Mapping[str, str], ranges: Sequenc
     return _remaining_of(ranges, reached, is_whole=_is_whole(groups))
 
 
-def writing_of(
-    topics: Topics,
-    groups: Mapping[str, str],
-    of: TopicPartition,
-    largest_batch: int = 1 << 20,
-    is_exact: bool = False,
-) -> Writing:
+def writing_of(topics: Topics, groups: Mapping[str, str], of: TopicPartition, largest_batch: int = 1 << 20) -> Writing:
     """Return how a partition's records are written. `largest_batch`: limit of all destination topics in bytes."""
-    return Writing(groups[of.topic], largest_batch, "lz4", topics, "their topics", is_exact)
+    return Writing(groups[of.topic], largest_batch, "lz4", topics, "their topics")
 
 
 def _is_whole(groups: Mapping[str, str]) -> bool:

@@ -10,7 +10,7 @@ from sluicegate.pipeline.jobs.replay.letters import LetterBatch, LetterSource
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import DataLoss
 from sluicegate.pipeline.writing.progress import WriteProgress
-from sluicegate.pipeline.writing.record_writers import CannotWriteTopic, Writing
+from sluicegate.pipeline.writing.record_writer import CannotWriteTopic, Writing
 from sluicegate.pipeline.writing.transactions import Transactions, transactions
 
 
@@ -23,15 +23,14 @@ class Headers(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReplayPartition:
-    """The listing of a range: the number of `records`, the offsets of the `remaining` ones, and whether librdkafka
-    cannot write the others (`is_exact`). `plan_id`: id of this listing.
+    """The listing of a range: the number of `records`, and the offsets of the `remaining` ones. `plan_id`: id of this
+    listing.
     """
 
     plan_id: str
     source: OffsetRange
     records: int
     remaining: frozenset[int]
-    is_exact: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from sluicegate.pipeline.jobs.repair.job import PLAN
 from sluicegate.pipeline.jobs.repair.plan import RepairPlan, plan_from
 from sluicegate.pipeline.jobs.verify import report
 from sluicegate.pipeline.jobs.verify.records import (
+    are_writable,
     as_they_are,
     before_repair,
     content_hash,
@@ -76,6 +77,8 @@ def verify(
     planned = None if plan is None else [p.source for p in plan.partitions if p.source.of.topic == source.names[0]]
     first = records_of(spark, source, source.ranges() if planned is None else planned, source.names[0])
     second = records_of(spark, clean, clean.ranges(), source.names[0])
+    if plan is not None and plan.rules.skip_unwritable:
+        first = first.where(are_writable())
     theirs = as_they_are(first)
     left = _fingerprints(theirs, now_ms)
     if any(block["declared"] for block in left):

@@ -81,6 +81,15 @@ def before_repair(records: DataFrame) -> DataFrame:
     )
 
 
+def are_writable() -> Column:
+    """Return whether client libraries can write all header names of the records of `records_of`."""
+
+    def is_writable(header: Column) -> Column:
+        return f.is_valid_utf8(header["key"].cast("string")) & ~f.contains(header["key"], f.lit(b"\0"))
+
+    return f.forall("all", is_writable)
+
+
 def _comparable(records: DataFrame, headers: Column, original: Column, repair: Column) -> DataFrame:
     values = headers.alias("headers"), original.alias("original"), repair.alias("repair")
     return records.select(*_KEPT, *values)

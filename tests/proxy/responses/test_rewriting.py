@@ -14,8 +14,6 @@ from sluicegate.protocol.messages import schema as schema_types
 from sluicegate.protocol.messages.cluster import (
     DESCRIBE_CLUSTER_REQUEST,
     DESCRIBE_CLUSTER_RESPONSE,
-    FIND_COORDINATOR_REQUEST,
-    FIND_COORDINATOR_RESPONSE,
     METADATA_REQUEST,
     METADATA_RESPONSE,
 )
@@ -29,6 +27,7 @@ from sluicegate.proxy.responses.topic_names import TopicNames
 from tests.oracle.definitions import RandomMessage
 from tests.oracle.kafka_java import KAFKA_NEW
 from tests.protocol.messages.test_against_kafka import release_of, schemas
+from tests.wire.coordinator_messages import FIND_COORDINATOR_REQUEST, FIND_COORDINATOR_RESPONSE
 from tests.wire.share_messages import SHARE_ACKNOWLEDGE_RESPONSE, SHARE_FETCH_RESPONSE
 
 UPSTREAM_PORT = 9092

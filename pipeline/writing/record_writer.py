@@ -1,0 +1,160 @@
+"""Writes a partition's records in transactions, by librdkafka."""
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+from confluent_kafka import TopicPartition as CommittedOffset
+
+from sluicegate.pipeline.errors import PipelineError
+from sluicegate.pipeline.kafka.cluster import TopicPartition
+from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.writing.progress import SECONDS
+
+MOST_RECORDS = 100_000
+MOST_BYTES = 64 << 20
+"""Limits of a transaction, in records and bytes of the source."""
+ROOM_BYTES = 1024
+"""Overhead of a batch with one record."""
+_BATCH_BYTES = 1_000_000
+
+Headers = Sequence[tuple[bytes, bytes | None]]
+
+
+class CannotWriteTopic(PipelineError):
+    """A record or a topic cannot be written; the text gives reason and fix."""
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """How the records of a partition are written. `group_id`: group of their progress. `largest_batch`: the topics'
+    limit in bytes. `topics`: how to connect. `into`: the destination, for messages.
+    """
+
+    group_id: str
+    largest_batch: int
+    codec: str
+    topics: Topics
+    into: str
+
+    @property
+    def batch_bytes(self) -> int:
+        """Return the size at which a batch is sent, before compression, so that no batch exceeds the limit."""
+        return min(_BATCH_BYTES, self.largest_batch - ROOM_BYTES)
+
+
+def why_unwritable(timestamp: int, headers: Headers) -> str | None:
+    """Return why librdkafka would change the record, None if it would not: it treats a timestamp of 0 as none, and
+    header names as UTF-8 C strings.
+    """
+    if timestamp == 0:
+        return "client libraries cannot write a timestamp of 0"
+    if not all(_is_writable_name(name) for name, _ in headers):
+        return "client libraries cannot write a header name that is not UTF-8 or contains a zero byte"
+    return None
+
+
+def _is_writable_name(name: bytes) -> bool:
+    try:
+        return "\0" not in name.decode()
+    except UnicodeDecodeError:
+        return False
+
+
+def transactional_id(of: TopicPartition, group_id: str) -> str:
+    """Return the id of the producer of a source's partition."""
+    return f"{group_id}.{of.partition}"
+
+
+_LARGEST_RECORD_BYTES = 100_000_000
+_LINGER_MS = 50
+
+
+def librdkafka_writer(of: TopicPartition, writing: Writing, consumer: Consumer) -> "LibrdkafkaWriter":
+    """Return a writer for a partition's records. `consumer`: of the group of their progress."""
+    producer = Producer(
+        {
+            **writing.topics.for_librdkafka,
+            "transactional.id": transactional_id(of, writing.group_id),
+            "compression.type": writing.codec,
+            "linger.ms": _LINGER_MS,
+            "message.max.bytes": _LARGEST_RECORD_BYTES,
+            "batch.num.messages": MOST_RECORDS,
+            "batch.size": writing.batch_bytes,
+            # Room for a whole transaction, and for the last read that exceeds its limits.
+            "queue.buffering.max.messages": 2 * MOST_RECORDS,
+            "queue.buffering.max.kbytes": 4 * MOST_BYTES >> 10,
+        }
+    )
+    producer.init_transactions(SECONDS)
+    return LibrdkafkaWriter(producer, consumer)
+
+
+class LibrdkafkaWriter:
+    """A producer with a transactional id, that sends several batches at once.
+
+    A new one fences an earlier producer of the same id and aborts its open transaction. Every method may raise
+    KafkaException. `ends`: the last offset written to each partition.
+    """
+
+    def __init__(self, producer: Producer, consumer: Consumer) -> None:
+        self._producer = producer
+        self._group = consumer.consumer_group_metadata()
+        self._failed: list[KafkaError] = []
+        self.ends: dict[TopicPartition, int] = {}
+
+    def begin(self) -> None:
+        """Begin a transaction."""
+        self._producer.begin_transaction()
+
+    def write(
+        self, to: TopicPartition, key: bytes | None, value: bytes | None, timestamp: int, headers: Headers
+    ) -> None:
+        """Queue a record; `timestamp` is in ms. Raises CannotWriteTopic if librdkafka would change it."""
+        if (reason := why_unwritable(timestamp, headers)) is not None:
+            raise CannotWriteTopic(f"a record for {to}: {reason}")
+        carried: list[Any] = [(name.decode(), held) for name, held in headers]
+        while True:
+            try:
+                self._producer.produce(
+                    to.topic, value, key, to.partition, self._delivered, timestamp=timestamp, headers=carried
+                )
+                return
+            except BufferError:
+                _served(lambda: self._producer.poll(0.1))
+
+    def commit(self, reached: CommittedOffset) -> None:
+        """Wait until the broker has stored all records, then commit the offset and the transaction."""
+        _served(lambda: self._producer.flush(SECONDS))
+        if self._failed:
+            raise KafkaException(self._failed[0])
+        self._producer.send_offsets_to_transaction([reached], self._group, SECONDS)
+        self._producer.commit_transaction(SECONDS)
+
+    def abort(self) -> None:
+        """Abort the transaction. The writer is not used afterwards."""
+        self._producer.abort_transaction(SECONDS)
+
+    def _delivered(self, error: Any, message: Any) -> None:
+        if error is not None:
+            self._failed.append(error)
+        else:
+            self.ends[TopicPartition(message.topic(), message.partition())] = message.offset()
+
+
+def _served(call: Callable[[], object]) -> None:
+    """Process delivery reports. Raises KafkaException. The binding raises a fatal error as a KafkaError, which is not
+    an exception, or as the cause of a SystemError.
+    """
+    try:
+        call()
+    except:
+        error: object = sys.exc_info()[1]
+        fatal = error.__cause__ if isinstance(error, SystemError) else error
+        if isinstance(fatal, KafkaError):
+            raise KafkaException(fatal) from None
+        if isinstance(fatal, KafkaException):
+            raise fatal from None
+        raise

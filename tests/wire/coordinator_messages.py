@@ -1,0 +1,58 @@
+"""Messages of coordinators that the proxy walks without a schema."""
+
+from sluicegate.protocol.messages.schema import INT8, INT16, INT32, STRING, ArrayOf, Field, MessageSchema, array
+
+# FindCoordinator (key 10), versions 0 to 6.
+#
+# 1: key type (group or transaction), throttle time, error message. 2: same. 3: flexible. 4: many keys in one request
+# (KIP-699): the coordinators become a list. 5: adds TRANSACTION_ABORTABLE (KIP-890). 6: share groups (KIP-932).
+_FIND_COORDINATOR_VERSIONS = range(0, 7)
+
+FIND_COORDINATOR_REQUEST = MessageSchema(
+    "FindCoordinatorRequest",
+    _FIND_COORDINATOR_VERSIONS,
+    3,
+    Field("key", STRING, until=3),
+    Field("key_type", INT8, since=1, default=0),
+    Field("coordinator_keys", ArrayOf(STRING), since=4),
+)
+
+FIND_COORDINATOR_RESPONSE = MessageSchema(
+    "FindCoordinatorResponse",
+    _FIND_COORDINATOR_VERSIONS,
+    3,
+    Field("throttle_time_ms", INT32, since=1, default=0),
+    Field("error_code", INT16, until=3),
+    Field("error_message", STRING, since=1, until=3, nullable_since=1, default=None),
+    Field("node_id", INT32, until=3),
+    Field("host", STRING, until=3),
+    Field("port", INT32, until=3),
+    Field(
+        "coordinators",
+        array(
+            Field("key", STRING),
+            Field("node_id", INT32),
+            Field("host", STRING),
+            Field("port", INT32),
+            Field("error_code", INT16),
+            Field("error_message", STRING, nullable_since=4),
+        ),
+        since=4,
+    ),
+)
+
+
+# TxnOffsetCommit (key 28), versions 0 and 1 (KIP-98).
+TXN_OFFSET_COMMIT_RESPONSE = MessageSchema(
+    "TxnOffsetCommitResponse",
+    range(0, 2),
+    3,
+    Field("throttle_time_ms", INT32),
+    Field(
+        "topics",
+        array(
+            Field("name", STRING),
+            Field("partitions", array(Field("partition_index", INT32), Field("error_code", INT16))),
+        ),
+    ),
+)
