@@ -299,9 +299,3 @@ APIS = by_key(
         Api(92, "DeleteShareGroupOffsets", 0, 0, code=_AFTER_THROTTLE),
     )
 )
-
-
-def is_supported(key: int, version: int) -> bool:
-    """Return whether the proxy knows the API `key` in `version`."""
-    api = APIS.get(key)
-    return api is not None and 0 <= version <= api.max_version

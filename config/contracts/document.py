@@ -10,14 +10,12 @@ from functools import cache
 from importlib import import_module
 from importlib.resources import files
 from itertools import islice
-from pathlib import Path as FilePath
 from typing import Any, Final
 
 import yaml
 
 from sluicegate.config.extras import RULES_EXTRA
 from sluicegate.config.files.yaml_nodes import BadNode, check_tag
-from sluicegate.config.files.yaml_source import read_file
 from sluicegate.config.source import Path, Problem, Source, dotted
 
 _EXTRA = f"contracts need libraries: {RULES_EXTRA}"
@@ -28,11 +26,6 @@ _KINDS: Final = ("bool", "int", "float", "null")
 _TAGS: Final = frozenset({"!", *(_STANDARD + kind for kind in (*_KINDS, "str", "timestamp"))})
 _RESOLVER: Final[Any] = yaml.resolver.Resolver()
 _CONSTRUCTOR: Final[Any] = yaml.constructor.SafeConstructor()
-
-
-def read_contract(path: FilePath) -> Source:
-    """Read a contract; `problems` has what the standard does not allow, each with its key and line."""
-    return checked_contract(read_file(path, value_of))
 
 
 def checked_contract(source: Source) -> Source:

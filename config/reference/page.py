@@ -75,13 +75,6 @@ def page() -> str:
     return "\n".join(parts).rstrip() + "\n"
 
 
-def documented_keys() -> Iterator[str]:
-    """Yield the dotted name of every key that is not a section."""
-    for section in sections():
-        for key in _own(section.model):
-            yield _dotted(section.name, key.name)
-
-
 @dataclass(frozen=True, slots=True)
 class DocumentedSection:
     """A section: its dotted name (`[]` follows a list), its model and its description."""

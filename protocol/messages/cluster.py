@@ -1,4 +1,4 @@
-"""Messages about the cluster: Metadata, DescribeCluster, DescribeQuorum, DescribeConfigs."""
+"""Messages about the cluster: Metadata, DescribeQuorum, DescribeConfigs."""
 
 from sluicegate.protocol.messages.schema import (
     BOOL,
@@ -79,44 +79,6 @@ METADATA_RESPONSE = MessageSchema(
     ),
     Field("cluster_authorized_operations", INT32, since=8, until=10, default=NO_OPERATIONS),
     Field("error_code", INT16, since=13, default=0),
-)
-
-
-# DescribeCluster (key 60), versions 0 to 2; flexible from the start (KIP-700).
-#
-# 1: endpoint type, brokers or controllers (KIP-919). 2: fenced brokers can be included (KIP-1073).
-_DESCRIBE_CLUSTER_VERSIONS = range(0, 3)
-
-DESCRIBE_CLUSTER_REQUEST = MessageSchema(
-    "DescribeClusterRequest",
-    _DESCRIBE_CLUSTER_VERSIONS,
-    0,
-    Field("include_cluster_authorized_operations", BOOL),
-    Field("endpoint_type", INT8, since=1, default=1),
-    Field("include_fenced_brokers", BOOL, since=2, default=False),
-)
-
-DESCRIBE_CLUSTER_RESPONSE = MessageSchema(
-    "DescribeClusterResponse",
-    _DESCRIBE_CLUSTER_VERSIONS,
-    0,
-    Field("throttle_time_ms", INT32),
-    Field("error_code", INT16),
-    Field("error_message", STRING, nullable_since=0, default=None),
-    Field("endpoint_type", INT8, since=1, default=1),
-    Field("cluster_id", STRING),
-    Field("controller_id", INT32, default=-1),
-    Field(
-        "brokers",
-        array(
-            Field("broker_id", INT32),
-            Field("host", STRING),
-            Field("port", INT32),
-            Field("rack", STRING, nullable_since=0, default=None),
-            Field("is_fenced", BOOL, since=2, default=False),
-        ),
-    ),
-    Field("cluster_authorized_operations", INT32, default=-2147483648),
 )
 
 

@@ -15,19 +15,11 @@ from sluicegate.protocol.messages.schema import (
 
 # ApiVersions (key 18), versions 0 to 4.
 #
-# 1: throttle time. 2: same. 3: flexible; the request names the client's software, the response adds tagged features
-# (KIP-511, KIP-584). 4: same layout, features may have a minimum of 0 (KAFKA-17011).
+# 1: throttle time. 2: same. 3: flexible, tagged features (KIP-584). 4: same layout, features may have a minimum of 0
+# (KAFKA-17011).
 # The response's header is always version 0. A broker that does not know the requested version responds in version 0
 # with UNSUPPORTED_VERSION and its range for this one key.
 _API_VERSIONS_VERSIONS = range(0, 5)
-
-API_VERSIONS_REQUEST = MessageSchema(
-    "ApiVersionsRequest",
-    _API_VERSIONS_VERSIONS,
-    3,
-    Field("client_software_name", STRING, since=3),
-    Field("client_software_version", STRING, since=3),
-)
 
 API_VERSIONS_RESPONSE = MessageSchema(
     "ApiVersionsResponse",

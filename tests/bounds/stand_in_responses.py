@@ -9,7 +9,6 @@ from sluicegate.protocol.api import APIS
 from sluicegate.protocol.headers import parse_request_header
 from sluicegate.protocol.integers import read_unsigned_varint
 from sluicegate.protocol.messages.cluster import (
-    DESCRIBE_CLUSTER_RESPONSE,
     DESCRIBE_CONFIGS_REQUEST,
     DESCRIBE_CONFIGS_RESPONSE,
     METADATA_REQUEST,
@@ -22,9 +21,9 @@ from sluicegate.protocol.messages.handshake import (
 )
 from sluicegate.protocol.messages.schema import MessageSchema
 from tests.bounds.frames import int16, int32, sized_frame, uvarint
-from tests.wire.coordinator_messages import FIND_COORDINATOR_REQUEST, FIND_COORDINATOR_RESPONSE
 from tests.wire.fetch_response import FETCH_RESPONSE
 from tests.wire.share_messages import SHARE_ACKNOWLEDGE_RESPONSE, SHARE_FETCH_RESPONSE
+from tests.wire.unparsed_messages import DESCRIBE_CLUSTER_RESPONSE, FIND_COORDINATOR_REQUEST, FIND_COORDINATOR_RESPONSE
 
 PRODUCE, FETCH, METADATA, FIND_COORDINATOR, SASL_HANDSHAKE = 0, 1, 3, 10, 17
 API_VERSIONS, INIT_PRODUCER_ID, DESCRIBE_CONFIGS, SASL_AUTHENTICATE, DESCRIBE_CLUSTER = 18, 22, 32, 36, 60

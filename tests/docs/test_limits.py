@@ -1,15 +1,16 @@
 """Every limit has a counter that is shown, a test that stands at its edge, and a row in docs/limits.md."""
 
 import ast
+from dataclasses import fields
 
 import pytest
 
-from sluicegate.config.reference.page import documented_keys
+from sluicegate.config.limits import Limits
 from sluicegate.proxy.reporting.metrics.families import FAMILIES
 from sluicegate.proxy.reporting.metrics.limits_reference import AT_LIMIT, page
 from tests.oracle.kafka_java import ROOT
 
-KEYS = [key for key in documented_keys() if key.startswith("limits.")]
+KEYS = [f"limits.{field.name}" for field in fields(Limits)]
 _MET = "tests/proxy/session/test_limit_names.py"
 _RULES = "tests/proxy/rules_process/test_rules_process.py"
 _DEADLINES = "tests/proxy/session/test_deadlines.py"

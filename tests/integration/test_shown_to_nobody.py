@@ -21,13 +21,13 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from sluicegate.protocol.messages.handshake import API_VERSIONS_REQUEST
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import COMMAND, ProxyProcess
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.registry.stand_in import StandIn, http_response
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import API_VERSIONS, PRODUCE, RawClient, produce_body, topic_data
+from tests.wire.unparsed_messages import API_VERSIONS_REQUEST
 
 SECRETS = {
     "a login at brokers": "hunter2-upstream",

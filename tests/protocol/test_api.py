@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sluicegate.protocol.api import APIS, NOT_FLEXIBLE, Api, ApiHandling, ApiKey, by_key, is_supported, rewritten
+from sluicegate.protocol.api import APIS, NOT_FLEXIBLE, Api, ApiHandling, ApiKey, by_key, rewritten
 from sluicegate.protocol.layout import ADDRESS, ERROR, INT32, STRING, UUID, LayoutField, array, nodes
 from sluicegate.protocol.records.scan import is_compiled
 from tests.oracle.definitions import definition, definitions, versions
@@ -114,10 +114,3 @@ def test_header_versions_follow_the_flexible_versions_of_an_api() -> None:
     assert (api.request_header_version(2), api.request_header_version(3)) == (1, 2)
     assert {api.response_header_version(v) for v in range(5)} == {0}
     assert APIS[ApiKey.PRODUCE].response_header_version(9) == 1
-
-
-def test_an_unknown_key_or_version_is_unsupported() -> None:
-    assert is_supported(0, 13)
-    assert not is_supported(0, 14)
-    assert not is_supported(0, -1)
-    assert not is_supported(4, 0)

@@ -8,12 +8,12 @@ from sluicegate.protocol.before_login import login_response_in, mechanism_in, so
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.integers import unsigned_varint
 from sluicegate.protocol.messages.handshake import (
-    API_VERSIONS_REQUEST,
     SASL_AUTHENTICATE_REQUEST,
     SASL_AUTHENTICATE_RESPONSE,
     SASL_HANDSHAKE_REQUEST,
 )
 from tests.wire.cost import cost
+from tests.wire.unparsed_messages import API_VERSIONS_REQUEST
 
 TEXT = st.text("abc.é日", max_size=300)
 BEFORE = b"the header"

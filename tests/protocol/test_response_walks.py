@@ -21,9 +21,9 @@ from sluicegate.protocol.response_walks import code_at, codes_in, topics_in
 from tests.oracle.definitions import RandomMessage, definition, versions
 from tests.oracle.kafka_java import KAFKA_NEW
 from tests.protocol.messages.test_against_kafka import release_of
-from tests.wire.coordinator_messages import TXN_OFFSET_COMMIT_RESPONSE
 from tests.wire.cost import cost
 from tests.wire.fetch_response import FETCH_RESPONSE
+from tests.wire.unparsed_messages import TXN_OFFSET_COMMIT_RESPONSE
 
 NO_ID = bytes(16)
 

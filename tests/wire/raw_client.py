@@ -9,10 +9,11 @@ from sluicegate.protocol.api import APIS
 from sluicegate.protocol.headers import build_request_header, response_body_at
 from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESPONSE
 from sluicegate.protocol.messages.fetch import FETCH_REQUEST
-from sluicegate.protocol.messages.handshake import API_VERSIONS_REQUEST, API_VERSIONS_RESPONSE
+from sluicegate.protocol.messages.handshake import API_VERSIONS_RESPONSE
 from sluicegate.protocol.messages.produce import PRODUCE_REQUEST, PRODUCE_RESPONSE
 from sluicegate.protocol.messages.schema import MessageSchema, Value
 from tests.wire.fetch_response import FETCH_RESPONSE
+from tests.wire.unparsed_messages import API_VERSIONS_REQUEST
 
 CLOSED = "closed"
 SILENCE = "silence"

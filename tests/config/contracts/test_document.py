@@ -6,7 +6,8 @@ import pytest
 import yaml
 from open_data_contract_standard.model import OpenDataContractStandard
 
-from sluicegate.config.contracts.document import read_contract
+from sluicegate.config.contracts.document import checked_contract, value_of
+from sluicegate.config.files.yaml_source import read_file
 from tests.config.contracts.written import ORDERS, of_fields
 
 
@@ -15,7 +16,7 @@ def test_contract_values_equal_those_of_the_standards_package(tmp_path: Path) ->
     text = of_fields(f"[{{name: a, examples: {scalars}}}]")
     (tmp_path / "c.yaml").write_text(text)
 
-    held = read_contract(tmp_path / "c.yaml")
+    held = checked_contract(read_file(tmp_path / "c.yaml", value_of))
 
     assert not held.problems
     assert held.data == yaml.safe_load(text)
@@ -46,7 +47,7 @@ def test_an_error_in_a_contract_has_its_key_and_line(was: str, becomes: str, wro
     file = tmp_path / "c.yaml"
     file.write_text(ORDERS.replace(was, becomes, 1))
 
-    (problem, *_) = (str(each).replace(str(file), "F") for each in read_contract(file).problems)
+    (problem, *_) = (str(each).replace(str(file), "F") for each in checked_contract(read_file(file, value_of)).problems)
 
     assert problem.startswith(wrong)
 
@@ -58,5 +59,5 @@ def test_a_file_that_is_too_large_or_nested_too_deeply_is_an_error(tmp_path: Pat
         (of_fields("[{name: a, examples: " + "[" * 2000 + "]" * 2000 + "}]"), "nested too deeply"),
     ):
         file.write_text(text)
-        (problem,) = read_contract(file).problems
+        (problem,) = checked_contract(read_file(file, value_of)).problems
         assert wrong in str(problem)

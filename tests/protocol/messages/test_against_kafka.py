@@ -12,9 +12,9 @@ from sluicegate.protocol.messages.schema import MessageSchema
 from tests.oracle.definitions import RandomMessage, definition, versions
 from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD
 from tests.oracle.kafka_messages import ask_kafka
-from tests.wire import coordinator_messages, fetch_response, share_messages
+from tests.wire import fetch_response, share_messages, unparsed_messages
 
-MODULES = (cluster, fetch, handshake, produce, transactions, coordinator_messages, fetch_response, share_messages)
+MODULES = (cluster, fetch, handshake, produce, transactions, unparsed_messages, fetch_response, share_messages)
 SEEDS = range(12)
 
 

@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.integers import unsigned_varint
 from sluicegate.protocol.messages.cluster import DESCRIBE_CONFIGS_RESPONSE, METADATA_RESPONSE
-from sluicegate.protocol.messages.handshake import API_VERSIONS_REQUEST, API_VERSIONS_RESPONSE, SASL_HANDSHAKE_REQUEST
+from sluicegate.protocol.messages.handshake import API_VERSIONS_RESPONSE, SASL_HANDSHAKE_REQUEST
 from sluicegate.protocol.messages.produce import PRODUCE_REQUEST
 from sluicegate.protocol.messages.schema import DEFAULT_MAX_ELEMENTS, MessageSchema
 from tests.oracle.definitions import RandomMessage
 from tests.protocol.messages.test_against_kafka import release_of, schemas
 from tests.wire.cost import cost
 from tests.wire.fetch_response import FETCH_RESPONSE
+from tests.wire.unparsed_messages import API_VERSIONS_REQUEST
 
 
 @pytest.mark.parametrize("digits", [100, 10_000, 400_000])

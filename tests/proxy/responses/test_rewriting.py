@@ -11,13 +11,8 @@ from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.headers import build_response_header, response_body_at
 from sluicegate.protocol.layout import ADDRESS, INT16, INT32, STRING, nodes, since
 from sluicegate.protocol.messages import schema as schema_types
-from sluicegate.protocol.messages.cluster import (
-    DESCRIBE_CLUSTER_REQUEST,
-    DESCRIBE_CLUSTER_RESPONSE,
-    METADATA_REQUEST,
-    METADATA_RESPONSE,
-)
-from sluicegate.protocol.messages.handshake import API_VERSIONS_REQUEST, API_VERSIONS_RESPONSE
+from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESPONSE
+from sluicegate.protocol.messages.handshake import API_VERSIONS_RESPONSE
 from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from sluicegate.protocol.messages.schema import NODE_ENDPOINTS, Field, MessageSchema, Value
 from sluicegate.protocol.produce_response import walk_produce_response
@@ -27,8 +22,14 @@ from sluicegate.proxy.responses.topic_names import TopicNames
 from tests.oracle.definitions import RandomMessage
 from tests.oracle.kafka_java import KAFKA_NEW
 from tests.protocol.messages.test_against_kafka import release_of, schemas
-from tests.wire.coordinator_messages import FIND_COORDINATOR_REQUEST, FIND_COORDINATOR_RESPONSE
 from tests.wire.share_messages import SHARE_ACKNOWLEDGE_RESPONSE, SHARE_FETCH_RESPONSE
+from tests.wire.unparsed_messages import (
+    API_VERSIONS_REQUEST,
+    DESCRIBE_CLUSTER_REQUEST,
+    DESCRIBE_CLUSTER_RESPONSE,
+    FIND_COORDINATOR_REQUEST,
+    FIND_COORDINATOR_RESPONSE,
+)
 
 UPSTREAM_PORT = 9092
 OURS = {1: HostPort("proxy", 19101), 2: HostPort("proxy", 19102)}
