@@ -1,4 +1,4 @@
-"""Parts of an HTTP client: a socket with limits on time and bytes for a request as a whole, and failure messages.
+"""The HTTP client of proxy and pipeline: limits on time and bytes for a request as a whole, and failure messages.
 
 The system's socket timeout restarts with each byte, so a peer that sends one byte at a time could delay a reader for
 ever. And http.client does not limit status line, headers, chunk sizes and trailers together.
@@ -7,11 +7,13 @@ ever. And http.client does not limit status line, headers, chunk sizes and trail
 import io
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from http.client import (
     BadStatusLine,
     HTTPConnection,
     HTTPException,
+    HTTPResponse,
     HTTPSConnection,
     IncompleteRead,
     RemoteDisconnected,
@@ -97,7 +99,27 @@ class _Incoming(io.RawIOBase):
         super().close()
 
 
-def connect(host: str, port: int, bounds: LookUpLimits) -> socket.socket:
+@contextmanager
+def response_to(
+    method: str,
+    url: str,
+    bounds: LookUpLimits,
+    headers: Mapping[str, str],
+    body: bytes | None = None,
+    tls: ssl.SSLContext | None = None,
+) -> Iterator[HTTPResponse]:
+    """Send a request over a new connection and return the response; `tls` is needed for https. Redirects are not
+    followed. Raises OSError and HTTPException.
+    """
+    parts = urlsplit(url)
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    with closing(open_connection(url, bounds, tls)) as connection:
+        connection.request(method, target, body, headers)
+        with connection.getresponse() as response:
+            yield response
+
+
+def _connect(host: str, port: int, bounds: LookUpLimits) -> socket.socket:
     """Connect to the first address of `host` that accepts a connection. Raises OSError."""
     failure: OSError | None = None
     for family, address in _addresses(host, port):
@@ -118,7 +140,7 @@ def open_connection(url: str, bounds: LookUpLimits, tls: ssl.SSLContext | None) 
     """Connect to the server of a URL; `tls` is needed for https. Raises OSError."""
     parts = urlsplit(url)
     host, port = parts.hostname or "", parts.port or (443 if tls is not None else 80)
-    made = connect(host, port, bounds)
+    made = _connect(host, port, bounds)
     if tls is None:
         connection = HTTPConnection(host, port)
     else:

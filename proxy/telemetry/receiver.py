@@ -7,10 +7,10 @@ a failure. A reason has no text from the collector, so responses cannot write in
 """
 
 import logging
+import ssl
 from collections.abc import Callable, Mapping
-from contextlib import closing
 from functools import cache
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from http.client import HTTPException, HTTPResponse
 from io import BytesIO
 from socket import gethostname
 from time import monotonic
@@ -31,14 +31,13 @@ from requests.adapters import BaseAdapter
 from sluicegate.config.model import Config
 from sluicegate.config.otel import Otel
 from sluicegate.config.tls import ServerTls
-from sluicegate.config.values.http import headers_in
+from sluicegate.config.values.http import headers_in, is_https
 from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.proxy.network.http_client import (
-    BoundedSocket,
     HttpResponseTooLarge,
     LookUpLimits,
-    connect,
     http_failure_message,
+    response_to,
 )
 from sluicegate.proxy.network.tls.contexts import BadTlsFiles, context_for_server
 from sluicegate.proxy.reporting.build_info import VERSION
@@ -122,10 +121,7 @@ class _BoundedAdapter(BaseAdapter):
 
     def __init__(self, keys: Otel) -> None:
         super().__init__()
-        parts = urlsplit(keys.endpoint)
-        self._host = parts.hostname or ""
-        self._is_https = parts.scheme == "https"
-        self._port = parts.port or (443 if self._is_https else 80)
+        self._is_https = is_https(keys.endpoint)
         self._headers = keys.current_headers
         self._seconds = keys.timeout_seconds
         # Files are read at the first connection, and again at each one.
@@ -147,11 +143,9 @@ class _BoundedAdapter(BaseAdapter):
         assert isinstance(body, bytes)
         bounds = LookUpLimits(monotonic() + given, _MOST_RESPONSE_BYTES)
         try:
-            headers = self._all_headers()
-            with closing(self._connected(bounds)) as connection:
-                connection.request("POST", request.path_url, body, headers)
-                with connection.getresponse() as response:
-                    content = response.read()
+            tls = self._context() if self._is_https else None
+            with response_to("POST", str(request.url), bounds, self._all_headers(), body, tls) as response:
+                content = response.read()
         except (PasswordUnreadable, BadTlsFiles) as error:
             self.reason = str(error)
             raise RequestException(self.reason) from error
@@ -175,23 +169,9 @@ class _BoundedAdapter(BaseAdapter):
         except ValueError as error:
             raise PasswordUnreadable(self._headers.key, str(error)) from None
 
-    def _connected(self, bounds: LookUpLimits) -> HTTPConnection:
-        made = connect(self._host, self._port, bounds)
-        connection: HTTPConnection
-        try:
-            if self._is_https:
-                self._tls().follow()
-                context = self._tls().current()
-                connection = HTTPSConnection(self._host, self._port, context=context)
-                made.settimeout(bounds.seconds_left())
-                made = context.wrap_socket(made, server_hostname=self._host)
-            else:
-                connection = HTTPConnection(self._host, self._port)
-        except BaseException:
-            made.close()
-            raise
-        connection.sock = BoundedSocket(made, bounds)
-        return connection
+    def _context(self) -> ssl.SSLContext:
+        self._tls().follow()
+        return self._tls().current()
 
 
 def _reason_of(response: HTTPResponse, path: str) -> str | None:

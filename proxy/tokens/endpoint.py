@@ -9,13 +9,12 @@ import re
 import ssl
 import time
 from base64 import b64encode
-from contextlib import closing
 from dataclasses import dataclass
 from email.utils import mktime_tz, parsedate_tz
 from functools import cache
 from http.client import HTTPException
 from time import monotonic
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 from sluicegate.config.oauth import OauthClient
 from sluicegate.config.tls import ServerTls
@@ -25,7 +24,7 @@ from sluicegate.proxy.network.http_client import (
     HttpResponseTooLarge,
     LookUpLimits,
     http_failure_message,
-    open_connection,
+    response_to,
 )
 from sluicegate.proxy.network.tls.contexts import BadTlsFiles, TlsContext, context_for_server
 from sluicegate.proxy.tokens.cache import TOKEN_SECONDS, GrantedToken, TokenMissing
@@ -127,12 +126,8 @@ class TokenEndpoint:
             "Content-Type": "application/x-www-form-urlencoded",
         }
         tls = self._context() if is_https(client.token_url) else None
-        parts = urlsplit(client.token_url)
-        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")  # RFC 6749, 3.2
-        with closing(open_connection(client.token_url, bounds, tls)) as connection:
-            connection.request("POST", target, urlencode(form), headers)
-            with connection.getresponse() as response:
-                return response.status, response.getheader("Retry-After"), response.read()
+        with response_to("POST", client.token_url, bounds, headers, urlencode(form).encode(), tls) as response:
+            return response.status, response.getheader("Retry-After"), response.read()
 
     def _context(self) -> ssl.SSLContext:
         made: TlsContext = self._tls()

@@ -2,19 +2,19 @@
 the configuration.
 """
 
-import http.client
 import json
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from http.client import OK, HTTPException
 from typing import Any, cast
 from urllib.parse import urlencode
 
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.live.live_state import LiveState, TrafficHistory
 from sluicegate.proxy.live.traffic import sum_of_histories
-from sluicegate.proxy.network.http_client import BoundedSocket, LookUpLimits, connect, http_failure_message
+from sluicegate.proxy.network.http_client import LookUpLimits, http_failure_message, response_to
 from sluicegate.proxy.reporting.bounded_text import cut, printable
 
 SECONDS = 5.0
@@ -174,20 +174,15 @@ def _json_from(
 ) -> Any:
     """Return what the proxy responds within `seconds`; None if it is not JSON. Raises StateUnavailable."""
     bounds = LookUpLimits(time.monotonic() + seconds, most_bytes)
-    connection = http.client.HTTPConnection(address.host, address.port)
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     try:
-        connection.sock = BoundedSocket(connect(address.host, address.port, bounds), bounds)
-        connection.request(method, target, headers=headers)
-        response = connection.getresponse()
-        if response.status != http.client.OK:
-            reason = response.read(_REASON_BYTES).decode(errors="replace").strip()
-            raise StateUnavailable(f"{response.status} {printable(cut(reason, _REASON_CHARACTERS))}")
-        content = response.read()
-    except (OSError, http.client.HTTPException) as error:
+        with response_to(method, f"http://{address}{target}", bounds, headers) as response:
+            if response.status != OK:
+                reason = response.read(_REASON_BYTES).decode(errors="replace").strip()
+                raise StateUnavailable(f"{response.status} {printable(cut(reason, _REASON_CHARACTERS))}")
+            content = response.read()
+    except (OSError, HTTPException) as error:
         raise StateUnavailable(printable(http_failure_message(error, seconds))) from error
-    finally:
-        connection.close()
     try:
         return json.loads(content)
     except (ValueError, RecursionError):
