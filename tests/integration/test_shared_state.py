@@ -1,5 +1,6 @@
 """Several proxies of one cluster that agree by a topic of that cluster."""
 
+import json
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -190,3 +192,22 @@ def test_records_of_others_are_named_and_change_nothing(
 
     assert sluicegate("resume", topic, *options(two)).returncode == 0
     becomes([one, two], topic, 32)
+
+
+@pytest.mark.long
+def test_doctor_examines_the_topic_and_says_that_this_broker_lets_everybody_write(gate: Gate) -> None:
+    one = gate().start()
+
+    done = sluicegate("doctor", "--config", str(one.folder / "sluicegate.yaml"), "--json")
+    found = {each["about"]: each for each in json.loads(done.stdout)["findings"]}
+    assert found["state.topic"]["level"] == "warning"  # one broker
+    assert found["state.topic: who may write"]["level"] == "warning"
+    assert "without an authorizer everybody may" in found["state.topic: who may write"]["found"]
+
+    one.config["state"]["topic"] = "no-such-topic"
+    file = one.folder / "other.yaml"
+    file.write_text(yaml.safe_dump(one.config))
+    done = sluicegate("doctor", "--config", str(file), "--json")
+    found = {each["about"]: each for each in json.loads(done.stdout)["findings"]}
+    assert found["state.topic"]["level"] == "failure"
+    assert "create no-such-topic with --partitions 1" in found["state.topic"]["advice"]
