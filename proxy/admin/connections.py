@@ -1,4 +1,5 @@
-"""The admin endpoint's connections: limited in number and duration, and accepted even when no descriptor is left.
+"""The admin endpoint's connections, asyncio's streams: limited in number and duration, and accepted even when no
+descriptor is left.
 
 Each connection ends within ten seconds, except for the web UI's few streams. When there are too many connections, the
 oldest one without a request is closed for a new one. A few descriptors are kept in reserve: when the process has used
@@ -10,6 +11,7 @@ import asyncio
 import errno
 import os
 import socket
+import ssl
 import struct
 import time
 from collections.abc import Awaitable, Callable
@@ -21,6 +23,7 @@ MAX_SLOW = 16
 DEADLINE_SECONDS = 10.0
 _SPENT_DEADLINE_SECONDS = 0.25
 _BACK_OFF_SECONDS = 0.05
+_BUFFERED_BYTES = 4096
 _RESERVE = 4  # more than one: another thread may take a descriptor between its release and its use
 _SPENT = frozenset({errno.EMFILE, errno.ENFILE})
 _CLOSE_AT_ONCE = struct.pack("ii", 1, 0)  # SO_LINGER: discard unsent data
@@ -33,23 +36,43 @@ class AdminConnection:
     """
 
     socket: socket.socket
+    reader: asyncio.StreamReader
     since: float
     deadline: float
+    writer: asyncio.StreamWriter | None = None
     task: "asyncio.Task[None] | None" = None
     timeout: asyncio.Timeout | None = None
     has_requested: bool = False
     slow: bool = False
 
 
-Serve = Callable[[AdminConnection], Awaitable[None]]
+Serve = Callable[[AdminConnection, asyncio.StreamWriter], Awaitable[None]]
+
+
+class _ReturningSocket(socket.socket):
+    """A socket that gives its descriptor to `give_back` when it is closed."""
+
+    def __init__(self, accepted: socket.socket, give_back: Callable[[int], None]) -> None:
+        super().__init__(fileno=accepted.detach())
+        self._give_back = give_back
+
+    def close(self) -> None:
+        descriptor = self.detach()
+        if descriptor >= 0:
+            self._give_back(descriptor)
 
 
 class AdminConnections:
     """Accepts connections on `listening` and serves each with `serve`. Belongs to one event loop."""
 
-    def __init__(self, listening: socket.socket, serve: Serve) -> None:
+    def __init__(
+        self, listening: socket.socket, serve: Serve, tls: "Callable[[], ssl.SSLContext] | None" = None
+    ) -> None:
+        """`tls` returns the context for a new connection; None: plain HTTP."""
         self._listening = listening
         self._serve = serve
+        self._tls = tls
+        self._is_closed = False
         self._loop = asyncio.get_running_loop()
         self._open: dict[AdminConnection, None] = {}  # oldest first
         self._null = os.open(os.devnull, os.O_RDONLY)
@@ -93,6 +116,7 @@ class AdminConnections:
         for connection in list(self._open):
             self._end(connection)
         self._open.clear()
+        self._is_closed = True
         for fd in (self._null, *self._reserve):
             os.close(fd)
         self._reserve.clear()
@@ -100,7 +124,8 @@ class AdminConnections:
     def _take(self, accepted: socket.socket, seconds: float) -> AdminConnection:
         accepted.setblocking(False)
         now = time.monotonic()
-        connection = AdminConnection(accepted, now, now + seconds)
+        reader = asyncio.StreamReader(_BUFFERED_BYTES)
+        connection = AdminConnection(_ReturningSocket(accepted, self._take_back), reader, now, now + seconds)
         self._open[connection] = None
         connection.task = self._loop.create_task(self._serve_within(connection, seconds))
         return connection
@@ -109,9 +134,18 @@ class AdminConnections:
         try:
             with suppress(OSError, TimeoutError):
                 async with asyncio.timeout(seconds) as connection.timeout:
-                    await self._serve(connection)
+                    connection.writer = await self._writer_of(connection)
+                    await self._serve(connection, connection.writer)
         finally:
             self._forget(connection)
+
+    async def _writer_of(self, connection: AdminConnection) -> asyncio.StreamWriter:
+        """Connect the streams, after a TLS handshake if there is TLS. The transport owns the socket from here on."""
+        protocol = asyncio.StreamReaderProtocol(connection.reader)
+        tls = None if self._tls is None else self._tls()
+        transport, _ = await self._loop.connect_accepted_socket(lambda: protocol, connection.socket, ssl=tls)
+        transport.set_write_buffer_limits(high=1, low=0)  # `drain` waits until all is sent; at 0, TLS waits for ever
+        return asyncio.StreamWriter(transport, protocol, connection.reader, self._loop)
 
     async def _accept_with_the_reserve(self) -> None:
         """Accept the next connection with a reserved descriptor, and wait until the descriptor is back."""
@@ -165,9 +199,13 @@ class AdminConnections:
             with suppress(OSError):
                 if not connection.has_requested or time.monotonic() >= connection.deadline:
                     connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _CLOSE_AT_ONCE)
-            self._loop.remove_reader(connection.socket.fileno())
-            self._loop.remove_writer(connection.socket.fileno())
-            if len(self._reserve) < _RESERVE:
-                self._reserve.append(os.dup2(self._null, connection.socket.detach(), inheritable=False))
-            else:
+            if connection.writer is not None:
+                connection.writer.transport.abort()
+            elif connection.timeout is None:  # the task has not begun
                 connection.socket.close()
+
+    def _take_back(self, descriptor: int) -> None:
+        if len(self._reserve) < _RESERVE and not self._is_closed:
+            self._reserve.append(os.dup2(self._null, descriptor, inheritable=False))
+        else:
+            os.close(descriptor)

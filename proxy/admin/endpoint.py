@@ -20,7 +20,6 @@ from sluicegate.config.loading import Loaded
 from sluicegate.config.model import Config
 from sluicegate.config.source import Source
 from sluicegate.config.values.address import HostPort
-from sluicegate.proxy.admin.channels import PlainChannel, TlsChannel
 from sluicegate.proxy.admin.connections import AdminConnection, AdminConnections
 from sluicegate.proxy.admin.http_exchange import HttpExchange, Request, rejection_of
 from sluicegate.proxy.admin.responses import AdminPages, all_metrics
@@ -130,7 +129,7 @@ class AdminServer:
             self._serving.cancel()
 
     async def _serve_until_stopped(self) -> None:
-        self._connections = AdminConnections(self._listening, self._serve)
+        self._connections = AdminConnections(self._listening, self._serve, self._tls)
         try:
             await self._connections.accept_for_ever()
         finally:
@@ -139,9 +138,8 @@ class AdminServer:
                 await self._web_ui.end()
             await self._connections.close()
 
-    async def _serve(self, connection: AdminConnection) -> None:
-        channel = PlainChannel(connection.socket) if self._tls is None else TlsChannel(connection.socket, self._tls())
-        exchange = HttpExchange(channel)
+    async def _serve(self, connection: AdminConnection, writer: asyncio.StreamWriter) -> None:
+        exchange = HttpExchange(connection.reader, writer)
         without_body = False
         try:
             request = await exchange.request()

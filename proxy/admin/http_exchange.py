@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import h11
 
-from sluicegate.proxy.admin.channels import Channel
 from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.webui.responses import HttpResponse, text_response
 
@@ -29,8 +28,9 @@ class Request(NamedTuple):
 class HttpExchange:
     """Belongs to one event loop. The creator limits the time and closes the connection."""
 
-    def __init__(self, channel: Channel) -> None:
-        self._channel = channel
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
         self._loop = asyncio.get_running_loop()
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_MAX_HEAD_BYTES)
 
@@ -45,8 +45,7 @@ class HttpExchange:
                 return Request(event.method.decode("latin-1"), event.target.decode("latin-1"), headers)
             if event is not h11.NEED_DATA:
                 return None
-            data = await self._channel.receive(_READ_BYTES)
-            self._http.receive_data(data)
+            self._http.receive_data(await self._reader.read(_READ_BYTES))
 
     async def respond(self, response: HttpResponse, without_body: bool) -> None:
         """Send the response and wait briefly until the client has read it: an early close would truncate it."""
@@ -55,16 +54,24 @@ class HttpExchange:
         # Not written by h11, which sends nothing after a protocol error or to another HTTP version.
         lines = [f"HTTP/1.1 {response.status} {reason}", *(f"{name}: {value}" for name, value in headers), "", ""]
         head = "\r\n".join(lines).encode("latin-1")
-        await self._channel.send(head if without_body else head + response.body)
-        await self._channel.end()
+        await self._send(head if without_body else head + response.body)
         async with asyncio.timeout(_LINGER_SECONDS):
-            while await self._channel.receive(_READ_BYTES):
-                pass
+            if self._writer.can_write_eof():
+                self._writer.write_eof()
+                while await self._reader.read(_READ_BYTES):
+                    pass
+            else:  # TLS
+                self._writer.close()
+                await self._writer.wait_closed()
+
+    async def _send(self, data: bytes) -> None:
+        self._writer.write(data)
+        await self._writer.drain()
 
     async def stream(self, headers: tuple[tuple[str, str], ...], messages: AsyncIterator[bytes]) -> None:
         """Send `messages` as they arrive, until the client disconnects or takes more than ten seconds to read one."""
         lines = ["HTTP/1.1 200 OK", *(f"{name}: {value}" for name, value in headers), "Connection: close", "", ""]
-        await self._channel.send("\r\n".join(lines).encode("latin-1"))
+        await self._send("\r\n".join(lines).encode("latin-1"))
         sending = self._loop.create_task(self._send_each(messages))
         leaving = self._loop.create_task(self._has_left())
         try:
@@ -78,11 +85,11 @@ class HttpExchange:
         with suppress(OSError, TimeoutError):
             async for message in messages:
                 async with asyncio.timeout(_MESSAGE_SECONDS):
-                    await self._channel.send(message)
+                    await self._send(message)
 
     async def _has_left(self) -> None:
         with suppress(OSError):
-            while await self._channel.receive(_READ_BYTES):
+            while await self._reader.read(_READ_BYTES):
                 pass
 
 
