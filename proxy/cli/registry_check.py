@@ -12,6 +12,8 @@ def end_if_unusable(config: Config) -> None:
     problems: list[str] = []
     for surveyed in Surveys(config).look():
         print_line(f"registry {surveyed.registry}: the newest schemas of {surveyed.usable} subjects can be used")
+        for words in surveyed.passed_over:
+            print_line(f"registry {surveyed.registry}: {words}")
         problems += _problems_of(surveyed)
     for problem in problems:
         print_line(problem, err=True)

@@ -28,6 +28,8 @@ def _findings_of(surveyed: SurveyResult) -> Iterator[CheckResult]:
         )
     for words in surveyed.missing_tags:
         yield CheckResult(about, Level.WARNING, words, "correct the tag in sensitive, or register a version with it")
+    for words in surveyed.passed_over[:_MOST_LISTED]:
+        yield CheckResult(about, Level.NOTE, words)
     if surveyed.failure:
         yield CheckResult(about, Level.FAILURE, surveyed.failure, "start the registry, or correct its section")
     elif surveyed.unchecked:

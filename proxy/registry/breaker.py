@@ -31,6 +31,9 @@ class RegistryEvents(Protocol):
     def changed(self, registry: str, schema_id: str, *, is_absent: bool) -> None:
         """Called when a registry has another schema, or none, under an id that it had before."""
 
+    def passed_over(self, registry: str, part: str) -> None:
+        """Called for each record whose value is encrypted: `whole`, or `fields`."""
+
     def fault(self, registry: str, error: Exception) -> None:
         """Called when a request has failed by a fault of our own."""
 
@@ -48,6 +51,9 @@ class NoRegistryEvents:
         return
 
     def changed(self, registry: str, schema_id: str, *, is_absent: bool) -> None:
+        return
+
+    def passed_over(self, registry: str, part: str) -> None:
         return
 
     def fault(self, registry: str, error: Exception) -> None:

@@ -10,8 +10,8 @@ from uuid import UUID
 from sluicegate.proxy.registry.http import JsonResponse, RegistryFailed, ResponseTooLarge, TextResponse
 from sluicegate.proxy.registry.met_subjects import SubjectMatcher
 from sluicegate.validation.rules.protobuf.message_names import MessageNaming
-from sluicegate.validation.rules.schemas.conditions import SchemaCondition, conditions_in
 from sluicegate.validation.rules.schemas.content import SchemaLanguage
+from sluicegate.validation.rules.schemas.rule_sets import NO_RULES, WriteRules, write_rules_in
 from sluicegate.validation.rules.schemas.wire_format import SchemaId
 
 _NOT_FOUND = 404
@@ -35,7 +35,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class SchemaText:
-    """A schema and its references, each after the schemas that it references itself, and the registry's conditions.
+    """A schema and its references, each after the schemas that it references itself, and the registry's rules.
 
     `naming`: how serializers name a message of a Protobuf schema.
     """
@@ -43,7 +43,7 @@ class SchemaText:
     language: SchemaLanguage
     text: str
     references: tuple[Reference, ...]
-    conditions: tuple[SchemaCondition, ...] = ()
+    rules: WriteRules = NO_RULES
     naming: MessageNaming = MessageNaming.CONFLUENT
 
     @property
@@ -184,10 +184,10 @@ class ConfluentApi:
         references: dict[tuple[str, int], Reference] = {}
         self._collect(http, body, references, set())
         try:
-            conditions = conditions_in(body.get("ruleSet"), body.get("metadata"))
+            rules = write_rules_in(body.get("ruleSet"), body.get("metadata"))
         except ValueError as error:
             raise _BadSchema(str(error)) from None
-        return SchemaText(language, text, tuple(references.values()), conditions)
+        return SchemaText(language, text, tuple(references.values()), rules)
 
     def _collect(
         self,

@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from sluicegate.config.files.regular_file import read_file
 from sluicegate.proxy.registry.confluent_api import SchemaText
 from sluicegate.proxy.rules_process.evaluation_thread import TooCostly
 from sluicegate.proxy.rules_process.evaluator import made
-from sluicegate.proxy.rules_process.messages import NAMING, EvaluationResponse, EvaluatorKind, Specification
+from sluicegate.proxy.rules_process.messages import ENCRYPTED, NAMING, EvaluationResponse, EvaluatorKind, Specification
 from sluicegate.proxy.rules_process.protoc import DESCRIPTOR_SET, OWN_NAME, descriptor_set_of
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.rules_process.stoppable import StoppableContent
@@ -92,12 +92,16 @@ class RulesProcessCompiler:
 
 
 def _of_descriptor_set(descriptor_set: bytes, text: SchemaText) -> Specification:
-    return Specification(EvaluatorKind.PROTOBUF, descriptor_set, options={NAMING: text.naming})
+    return Specification(EvaluatorKind.PROTOBUF, descriptor_set, options={NAMING: text.naming, **_options(text)})
 
 
 def _specification(kind: EvaluatorKind, text: SchemaText, name: str = "") -> Specification:
     references = tuple((each.name, each.text.encode(errors="surrogatepass")) for each in text.references)
-    return Specification(kind, text.text.encode(errors="surrogatepass"), references, name)
+    return Specification(kind, text.text.encode(errors="surrogatepass"), references, name, _options(text))
+
+
+def _options(text: SchemaText) -> dict[str, Any]:
+    return {ENCRYPTED: text.rules.encrypted} if text.rules.encrypted else {}
 
 
 def _is_cheap(took: EvaluationResponse) -> bool:

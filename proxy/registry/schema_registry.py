@@ -29,7 +29,12 @@ from sluicegate.validation.rules.custom_rule import place_of
 from sluicegate.validation.rules.rule import Outage, SchemaError
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 from sluicegate.validation.rules.schemas.framing import ConfluentFraming, SchemaFraming
-from sluicegate.validation.rules.schemas.registered_schema import RegisteredSchema, RegistryOutage, UnknownSchema
+from sluicegate.validation.rules.schemas.registered_schema import (
+    EncryptedPart,
+    RegisteredSchema,
+    RegistryOutage,
+    UnknownSchema,
+)
 from sluicegate.validation.rules.schemas.wire_format import SchemaId
 
 _MOST_SCHEMAS = 1000
@@ -119,6 +124,10 @@ class SchemaRegistry:
         except Exception as error:
             raise self._outage_of_ours(error) from error
 
+    def passed_over(self, part: EncryptedPart) -> None:
+        """Count a record that is encrypted, and so not validated, in whole or in part."""
+        self._reports.passed_over(self.name, part.value)
+
     def close(self) -> None:
         """Close the connection and end the thread. A rulebook still in force may use the registry afterwards."""
         with suppress(TooManyFetches):
@@ -201,7 +210,7 @@ class SchemaRegistry:
             self._reports.fault(self.name, error)
             reason = _our_fault(error)
         else:
-            found = RegisteredSchema(text.language, made.content, text.conditions)
+            found = RegisteredSchema(text.language, made.content, text.rules)
             self._keep(schema_id, text, found, made.size)
             return found
         self._keep(schema_id, text, reason, _REASON_BYTES)

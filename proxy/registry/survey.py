@@ -4,7 +4,7 @@ A survey is bounded: subjects, seconds, and for each schema the limits of the ru
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from uuid import UUID
 
@@ -29,6 +29,7 @@ from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 from sluicegate.validation.rules.rule import Outage, RuleUnusable, SchemaError
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, HasConstraints, SchemaUnusable
 from sluicegate.validation.rules.schemas.registry_conditions import condition_on
+from sluicegate.validation.rules.schemas.rule_sets import passed_over_by
 
 _MOST_SUBJECTS = 2_000
 _MOST_SECONDS = 120.0
@@ -54,8 +55,9 @@ class SurveyResult:
     """The result for one registry.
 
     `unchecked`: subjects beyond a limit. `failure`: why the survey ended early; `unreachable`: the registry's part in
-    it, empty if it has none. `missing_tags`: sentences about tags of
-    sensitive fields that no schema has.
+    it, empty if it has none. `missing_tags`: sentences about tags of sensitive fields that no schema has.
+    `passed_over`: sentences about what of the subjects' records is not validated, because their schemas have rules
+    that change records.
     """
 
     registry: str
@@ -65,6 +67,7 @@ class SurveyResult:
     failure: str = ""
     unreachable: str = ""
     missing_tags: tuple[str, ...] = ()
+    passed_over: tuple[str, ...] = ()
 
     @property
     def is_complete(self) -> bool:
@@ -78,10 +81,13 @@ _Key = tuple[str, int, int | UUID, int]
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """Why a schema cannot be used, in one line, empty if it can; and the tags of sensitive fields that it has."""
+    """Why a schema cannot be used, in one line, empty if it can; the tags of sensitive fields that it has; and what of
+    its records is not validated.
+    """
 
     reason: str = ""
     tags: frozenset[str] = frozenset()
+    passed_over: tuple[str, ...] = ()
 
 
 class RegistrySurvey:
@@ -144,6 +150,11 @@ class RegistrySurvey:
             failure,
             unreachable,
             tuple(self._missing_tags(results)) if is_complete else (),
+            tuple(
+                f"subject {printable(cut(key[0]))}: {words}"
+                for key, found in results.items()
+                for words in found.passed_over
+            ),
         )
 
     def _found_in(self, newest: NewestSchema, subject: str, compiler: SchemaCompiler) -> "_Found":
@@ -155,7 +166,7 @@ class RegistrySurvey:
             if isinstance(content, HasConstraints) and self._api.is_met(subject, self._constrained):
                 content.constraints()
             if self._api.is_met(subject, self._conditioned):
-                for condition in newest.text.conditions:
+                for condition in newest.text.rules.conditions:
                     expression = condition_on(content, condition)
                     if isinstance(expression, str):
                         return _Found(_one_line(f"its condition {condition.name} {expression}"))
@@ -163,7 +174,8 @@ class RegistrySurvey:
             for rule, met in self._compiled_for:
                 if self._api.is_met(subject, met):
                     _compile_rule(rule, content)
-            return self._with_tags(content, subject)
+            passed_over = tuple(map(_one_line, passed_over_by(newest.text.rules)))
+            return replace(self._with_tags(content, subject), passed_over=passed_over)
         except (SchemaUnusable, SchemaError) as error:
             return _Found(_one_line(str(error)))
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sluicegate.proxy.rules_process.messages import (
+    ENCRYPTED,
     NAMING,
     EvaluationRequest,
     EvaluationResponse,
@@ -132,7 +133,7 @@ def _schema_or_rule(given: Specification) -> Content | RecordRule | None:
     if given.kind is EvaluatorKind.JSON:
         from sluicegate.validation.rules.json.schema import json_schema_content  # noqa: PLC0415
 
-        return json_schema_content(given.text.decode(), named)
+        return json_schema_content(given.text.decode(), named, given.options.get(ENCRYPTED, ()))
     if given.kind in (EvaluatorKind.AVRO, EvaluatorKind.SERIALIZED_AVRO):
         from sluicegate.validation.rules.avro import schema as avro_schema  # noqa: PLC0415
 
@@ -146,7 +147,7 @@ def _schema_or_rule(given: Specification) -> Content | RecordRule | None:
         if given.name:
             return schema.protobuf_content(given.text, given.name)
         naming = given.options.get(NAMING, MessageNaming.CONFLUENT)
-        return indexed_schema.indexed_protobuf_content(given.text, naming)
+        return indexed_schema.indexed_protobuf_content(given.text, naming, given.options.get(ENCRYPTED, ()))
     if given.kind is EvaluatorKind.CONTENT_RULE:
         from sluicegate.validation.rules.content_rules import content_rule  # noqa: PLC0415
 

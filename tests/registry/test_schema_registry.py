@@ -106,7 +106,7 @@ def test_a_condition_or_reference_that_changes_under_an_id_applies(
     rules = {"domainRules": [{"name": "c", "kind": "CONDITION", "mode": "WRITE", "type": "CEL", "expr": "true"}]}
     http.answers["/subjects/b/versions/1"] = JsonResponse(200, {"schema": '"int"'})
     http.answers["/schemas/ids/7"] = JsonResponse(200, {"schema": '"long"', "references": named, "ruleSet": rules})
-    assert [each.name for each in registry.schema(7).conditions] == ["c"]
+    assert [each.name for each in registry.schema(7).rules.conditions] == ["c"]
 
     http.answers["/schemas/ids/7"] = answer
     clock.now += 121
@@ -115,7 +115,7 @@ def test_a_condition_or_reference_that_changes_under_an_id_applies(
             registry.schema(7)
         http.answers["/schemas/ids/7"] = LONG
         clock.now += 1.1
-    assert registry.schema(7).conditions == ()
+    assert registry.schema(7).rules.conditions == ()
 
 
 def test_the_last_schema_applies_while_the_registry_does_not_respond(

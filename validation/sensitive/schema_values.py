@@ -57,7 +57,7 @@ class SchemaValues:
             return None
         found = self._schemas.content(record)
         if found is None:
-            raise Unmaskable("the value names no schema that is known, so its fields cannot be found")
+            raise Unmaskable("the value names no schema that is known, or is encrypted, so its fields cannot be found")
         content, data, name = found
         more = len(value) - len(data)
         try:

@@ -61,6 +61,10 @@ class RegistryReports:
             advice=_ABSENT_ADVICE if is_absent else _CHANGED_ADVICE,
         )
 
+    def passed_over(self, registry: str, part: str) -> None:
+        """Count a record whose value is encrypted in whole or in part."""
+        self._counters.encrypted_records[registry, part] += 1
+
     def fault(self, registry: str, error: Exception) -> None:
         """Count and log an internal error during a request to the registry."""
         self._counters.internal_errors["outage"] += 1

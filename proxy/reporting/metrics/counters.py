@@ -152,6 +152,7 @@ class Counters:
     topic_batches: Counter[tuple[str, str]] = field(default_factory=Counter)
     internal_errors: Counter[str] = field(default_factory=Counter)
     registry_failures: Counter[str] = field(default_factory=Counter)
+    encrypted_records: Counter[tuple[str, str]] = field(default_factory=Counter)
     registry_backoffs: Counter[str] = field(default_factory=Counter)
     rule_evaluations: Counter[str] = field(default_factory=Counter)
     proxy_seconds: DurationsBy = field(default_factory=DurationsBy)

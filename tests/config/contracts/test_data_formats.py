@@ -123,6 +123,9 @@ class OneSchema:
     def is_registered_under(self, _schema_id: object, _subject: str) -> bool:
         return True
 
+    def passed_over(self, _part: object) -> None:
+        return
+
 
 def encode_json(order: dict[str, Any]) -> bytes:
     return json.dumps(order | {"at": "2027-01-15T08:00:00.250Z"}).encode()

@@ -1,6 +1,6 @@
 """Checks content against an Avro schema."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from sluicegate.validation.rules.avro.cel_values import AvroFields, AvroValues, BytesValues, NoFields
@@ -13,8 +13,9 @@ from sluicegate.validation.rules.cel.rule import IsTrue
 from sluicegate.validation.rules.cel.runtime import Dialect
 from sluicegate.validation.rules.native.questions import AvroQuestion, BytesQuestion
 from sluicegate.validation.rules.rule import CONSTANT_STEPS
-from sluicegate.validation.rules.schemas.conditions import SchemaCondition
+from sluicegate.validation.rules.schemas.conditions import Field, NotEvaluated, SchemaCondition, reads_changed
 from sluicegate.validation.rules.schemas.content import ExpressionOfSchema, SchemaUnusable
+from sluicegate.validation.rules.schemas.field_tags import inline_tags
 from sluicegate.validation.rules.schemas.follows_as_json import FollowsAsJson
 
 _WHAT: Final = {
@@ -84,6 +85,8 @@ class AvroContent:
 
     def condition(self, condition: SchemaCondition) -> ExpressionOfSchema:
         """Return a registry's condition on the datum. Raises ExpressionUnusable."""
+        if condition.changes and reads_changed(condition, fields_of(self.plan)):
+            return NotEvaluated()
         if condition.is_about_fields:
             return TrueOfFields(condition, AvroFields(self.plan))
         return IsTrue(condition.expression, AvroValues(self.plan, Dialect.CONDITION))
@@ -101,6 +104,13 @@ class AvroContent:
     def description(self, _data: bytes) -> str | None:
         """Return None: there are no more details."""
         return None
+
+
+def fields_of(plan: DatumPlan) -> Iterator[Field]:
+    """Yield the fields of all records of a schema."""
+    for at, schema in plan.declared.items():
+        for field in schema.get("fields", ()) if isinstance(schema, dict) else ():
+            yield f"{plan.full_names[at]}.{field['name']}", field["name"], inline_tags(field)
 
 
 class AnyBytes:

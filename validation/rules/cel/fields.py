@@ -17,7 +17,7 @@ from sluicegate.validation.rules.cel.steps import EVALUATION, STEP
 from sluicegate.validation.rules.cel.variables import NotOfSchema, ValueUnreadable, whole
 from sluicegate.validation.rules.rule import CONSTANT_STEPS, INLINE_STEPS, UNBOUNDED, Outage, RuledRecord, SchemaError
 from sluicegate.validation.rules.schemas.conditions import SchemaCondition
-from sluicegate.validation.rules.schemas.field_tags import FieldTags
+from sluicegate.validation.rules.schemas.field_tags import FieldChange, FieldTags
 from sluicegate.validation.rules.simple_rule import SimpleRule
 
 _MOST_VISITED: Final = 100_000  # fields and items; about 0.2 s without the expression
@@ -46,12 +46,20 @@ Evaluate = Callable[[SchemaField, str, Any, Callable[[], Any]], object]
 
 
 class FieldVisit:
-    """The visit of one value. `wanted`: the tags of the fields that the condition is about; empty: all fields."""
+    """The visit of one value. `wanted`: the tags of the fields that the condition is about; empty: all fields.
+    `changes`: rules that have changed fields, about which the condition is not.
+    """
 
     def __init__(
-        self, wanted: frozenset[str], tags: FieldTags, places: dict[str, SchemaField], evaluate: Evaluate
+        self,
+        wanted: frozenset[str],
+        tags: FieldTags,
+        places: dict[str, SchemaField],
+        evaluate: Evaluate,
+        changes: tuple[FieldChange, ...] = (),
     ) -> None:
         self._wanted = wanted
+        self._changes = changes
         self._tags = tags
         self._places = places
         self._evaluate = evaluate
@@ -82,14 +90,14 @@ class FieldVisit:
     def value(self, field: SchemaField | None, type_name: str, value: Any, message: Callable[[], Any]) -> object:
         """Return what the expression gives of a value of a primitive type, or the value if it does not apply."""
         self.step()
-        if field is None or not self.applies_to(field):
+        if field is None or not self.applies_to(field) or self._is_changed(field):
             return value
         self.evaluations += 1
         return self._evaluate(field, type_name, value, message)
 
     def check(self, field: SchemaField, found: object) -> None:
         """Raise NotMet if a field, or what the expression gives of it, is false."""
-        if found is not False:
+        if found is not False or self._is_changed(field):
             return
         if self.applies_to(field):
             raise ConditionNotMet(f"not true of the field {field.full_name}")
@@ -97,6 +105,10 @@ class FieldVisit:
             f"the field {field.full_name} is false, and Confluent's serializers also reject false fields that the "
             "condition is not about"
         )
+
+    def _is_changed(self, field: SchemaField) -> bool:
+        """Return whether a later rule has changed the field."""
+        return any(not change.tags or not change.tags.isdisjoint(field.tags) for change in self._changes)
 
 
 class FieldValues(Protocol):
@@ -124,6 +136,7 @@ class TrueOfFields(SimpleRule):
         self._wanted = condition.tags
         self._tags = FieldTags(condition.tags_by_pattern)
         self._places: dict[str, SchemaField] = {}
+        self._changes = condition.changes
         self._shown = shown_of(condition.text)
 
     def cost(self, record: RuledRecord) -> int:
@@ -170,7 +183,7 @@ class TrueOfFields(SimpleRule):
         return None
 
     def _visit(self, evaluate: Evaluate) -> FieldVisit:
-        return FieldVisit(self._wanted, self._tags, self._places, evaluate)
+        return FieldVisit(self._wanted, self._tags, self._places, evaluate, self._changes)
 
     def _evaluated(self, field: SchemaField, type_name: str, value: Any, message: Callable[[], Any]) -> object:
         """Return what the expression gives of a value. Raises NotMet if that is an error."""

@@ -1,9 +1,10 @@
 """Checks content against a JSON Schema: drafts 4 to 2020-12, with formats. References are never fetched."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
+from itertools import chain
 from typing import Any, Final
 
 from sluicegate.config.extras import RULES_EXTRA
@@ -15,11 +16,13 @@ from sluicegate.validation.rules.json.cost import JsonSchemaCost
 from sluicegate.validation.rules.json.dialects import SeparatePatterns, translated
 from sluicegate.validation.rules.json.exact import exact_number, exact_value, without_surrogate_halves
 from sluicegate.validation.rules.json.plan import check_of_plan, has_short_hash_runs, json_schema_plan
+from sluicegate.validation.rules.json.property_places import accepting_encrypted, properties_of
 from sluicegate.validation.rules.json.text import WELL_FORMED, fault_in, is_unusual, words_for
 from sluicegate.validation.rules.native.questions import BytesQuestion, JsonSchemaQuestion
 from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED
-from sluicegate.validation.rules.schemas.conditions import SchemaCondition
+from sluicegate.validation.rules.schemas.conditions import NotEvaluated, SchemaCondition, reads_changed
 from sluicegate.validation.rules.schemas.content import ExpressionOfSchema, SchemaUnusable
+from sluicegate.validation.rules.schemas.field_tags import FieldChange
 from sluicegate.validation.rules.schemas.follows_as_json import FollowsAsJson, UnchangedJsonForm
 
 MAX_DEPTH = 255
@@ -109,6 +112,10 @@ class JsonSchemaContent:
 
     def condition(self, condition: SchemaCondition) -> ExpressionOfSchema:
         """Return a registry's condition on the JSON. Raises RuleUnusable."""
+        if condition.changes:
+            documents = (self.schema, *self.references.values())
+            if reads_changed(condition, chain.from_iterable(map(properties_of, documents))):
+                return NotEvaluated()
         if condition.is_about_fields:
             schema, references = self._used
             return TrueOfFields(condition, JsonFields(schema, references, self._validator_for))
@@ -170,10 +177,17 @@ _WITH_VALUE: Final = frozenset(
 )
 
 
-def json_schema_content(text: str, references: Mapping[str, str] | None = None) -> JsonSchemaContent:
-    """Compile a schema. `references`: referenced schemas by their name in the schema. Raises SchemaUnusable."""
-    others = {name: _read(other) for name, other in (references or {}).items()}
-    return JsonSchemaContent(_read(text), others)
+def json_schema_content(
+    text: str, references: Mapping[str, str] | None = None, encrypted: Sequence[FieldChange] = ()
+) -> JsonSchemaContent:
+    """Compile a schema. `references`: referenced schemas by their name in the schema; `encrypted`: rules that encrypt
+    fields. Raises SchemaUnusable.
+    """
+    schema, others = _read(text), {name: _read(other) for name, other in (references or {}).items()}
+    if encrypted:
+        schema = accepting_encrypted(schema, encrypted)
+        others = {name: accepting_encrypted(other, encrypted) for name, other in others.items()}
+    return JsonSchemaContent(schema, others)
 
 
 def _compiled(

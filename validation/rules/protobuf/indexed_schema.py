@@ -1,6 +1,6 @@
 """Checks content whose first bytes name a message type of a Protobuf file, as a registry's serializers write it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sluicegate.validation.rules.cel.rule import record_with
@@ -12,6 +12,7 @@ from sluicegate.validation.rules.protobuf.schema import ProtobufContent, class_o
 from sluicegate.validation.rules.rule import CONSTANT_STEPS, RuledRecord, RuleUnusable, SchemaError
 from sluicegate.validation.rules.schemas.conditions import SchemaCondition
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, SchemaUnusable
+from sluicegate.validation.rules.schemas.field_tags import FieldChange
 
 _MOST_EXPRESSIONS = 20  # compiled, for a schema; each takes up to 200 kB
 
@@ -219,12 +220,14 @@ class _IndexedJson:
         return form
 
 
-def indexed_protobuf_content(descriptor_set: bytes, naming: MessageNaming = MessageNaming.CONFLUENT) -> Content:
+def indexed_protobuf_content(
+    descriptor_set: bytes, naming: MessageNaming = MessageNaming.CONFLUENT, encrypted: Sequence[FieldChange] = ()
+) -> Content:
     """Return the content for all messages of the last file of the set; the earlier files are its imports.
 
-    Raises SchemaUnusable.
+    `encrypted`: rules that encrypt fields. Raises SchemaUnusable.
     """
-    pool, files = pool_of(descriptor_set)
+    pool, files = pool_of(descriptor_set, encrypted)
     if not files:
         raise SchemaUnusable("it has no messages")
     return IndexedProtobufContent(named_messages(naming, messages_of(files[-1], pool)))

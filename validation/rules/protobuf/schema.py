@@ -1,7 +1,7 @@
 """Checks content against a Protobuf schema, given as a FileDescriptorSet (protoc --descriptor_set_out)."""
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -12,11 +12,13 @@ from sluicegate.validation.rules.cel.runtime import Dialect
 from sluicegate.validation.rules.protobuf.cel_values import ProtobufFields, ProtobufValues
 from sluicegate.validation.rules.protobuf.constraints import Constraints, MeetsMessageConstraints
 from sluicegate.validation.rules.protobuf.cost import ProtobufCost, is_required
+from sluicegate.validation.rules.protobuf.encrypted_fields import fields_of, remove_constraints
 from sluicegate.validation.rules.protobuf.json_form import ProtobufJson
 from sluicegate.validation.rules.protobuf.message_names import FoundMessage
 from sluicegate.validation.rules.protobuf.registry_text import all_messages
-from sluicegate.validation.rules.schemas.conditions import SchemaCondition
+from sluicegate.validation.rules.schemas.conditions import NotEvaluated, SchemaCondition, reads_changed
 from sluicegate.validation.rules.schemas.content import ExpressionOfSchema, SchemaUnusable
+from sluicegate.validation.rules.schemas.field_tags import FieldChange
 from sluicegate.validation.rules.schemas.follows_as_json import FollowsAsJson
 
 _MOST_LOOKS = 2_000  # about 2 ms
@@ -106,6 +108,8 @@ class ProtobufContent:
 
     def condition(self, condition: SchemaCondition) -> ExpressionOfSchema:
         """Return a registry's condition on the message. Raises ExpressionUnusable."""
+        if condition.changes and reads_changed(condition, fields_of([self.descriptor])):
+            return NotEvaluated()
         if condition.is_about_fields:
             return TrueOfFields(condition, ProtobufFields(self._new, self.cost, self.fault))
         values = ProtobufValues(self._new.DESCRIPTOR, self.cost, self.fault, Dialect.CONDITION)
@@ -152,8 +156,8 @@ def protobuf_content(descriptor_set: bytes, message: str) -> ProtobufContent:
         raise SchemaUnusable(f"it has no message {message[:200]}; it has {some or 'none'}") from None
 
 
-def pool_of(descriptor_set: bytes) -> tuple[Any, list[Any]]:
-    """Return the pool of a set, and its files. Raises SchemaUnusable."""
+def pool_of(descriptor_set: bytes, encrypted: Sequence[FieldChange] = ()) -> tuple[Any, list[Any]]:
+    """Return the pool of a set, and its files, without constraints of encrypted fields. Raises SchemaUnusable."""
     try:
         descriptor_pb2 = import_module("google.protobuf.descriptor_pb2")
         pool = import_module("google.protobuf.descriptor_pool").DescriptorPool()
@@ -162,6 +166,7 @@ def pool_of(descriptor_set: bytes) -> tuple[Any, list[Any]]:
     files = descriptor_pb2.FileDescriptorSet()
     try:
         files.ParseFromString(descriptor_set)
+        remove_constraints(files, encrypted)
         for file in files.file:
             _add(pool, file)
         found = [pool.FindFileByName(file.name) for file in files.file]

@@ -1,21 +1,21 @@
-"""The conditions that a registry keeps with a schema: `ruleSet.domainRules` of kind CONDITION (data contracts).
+"""The conditions that a registry keeps with a schema: `ruleSet.domainRules` of kind CONDITION (rule_sets.py).
 
 Confluent's serializers evaluate them before they write, unless a client switches that off. A rule applies here if its
 mode is WRITE or WRITEREAD, and if it is neither disabled nor has `onFailure: NONE`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final
+from typing import Final
 
-from sluicegate.validation.rules.schemas.field_tags import TagsByPattern
+from sluicegate.validation.rules.rule import CONSTANT_STEPS, RuledRecord
+from sluicegate.validation.rules.schemas.field_tags import FieldChange, TagsByPattern
+from sluicegate.validation.rules.simple_rule import SimpleRule
 
-_MODES: Final = frozenset({"WRITE", "WRITEREAD"})
-_EVERYWHERE: Final = frozenset({"ALL", "CLIENT"})
-_MOST_RULES = 100
-_MOST_CHARACTERS = 10_000  # more than an expression may have
-_MOST_TAGS = 1_000
+Field = tuple[str, str, frozenset[str]]
+"""A field of a schema: its full name, its name and its inline tags."""
 
 
 class ConditionLanguage(Enum):
@@ -30,7 +30,8 @@ class SchemaCondition:
     """A condition on written records. `language`: a ConditionLanguage, or another one, which is not evaluated here.
 
     `tags`: those of the fields that a CEL_FIELD condition is about; empty: all fields. `tags_by_pattern`: tags that
-    fields have by the schema's metadata.
+    fields have by the schema's metadata. `changes`: rules after it that change fields, about which it cannot be
+    evaluated any more.
     """
 
     name: str
@@ -38,6 +39,7 @@ class SchemaCondition:
     text: str
     tags: frozenset[str] = frozenset()
     tags_by_pattern: TagsByPattern = ()
+    changes: tuple[FieldChange, ...] = ()
 
     @property
     def expression(self) -> str:
@@ -53,50 +55,29 @@ class SchemaCondition:
         return self.language == ConditionLanguage.CEL_FIELD.value
 
 
-def conditions_in(rule_set: object, metadata: object = None) -> tuple[SchemaCondition, ...]:
-    """Return the conditions of a registry's `ruleSet`. `metadata`: what the registry has beside it.
+class NotEvaluated(SimpleRule):
+    """A condition about fields that a later rule has changed (`ExpressionOfSchema`)."""
 
-    Raises ValueError if it cannot be read.
-    """
-    if rule_set is None:
-        return ()
-    if not isinstance(rule_set, Mapping):
-        raise ValueError("its ruleSet cannot be read")
-    rules = rule_set.get("domainRules") or ()
-    if not isinstance(rules, Sequence) or not all(isinstance(rule, Mapping) for rule in rules):
-        raise ValueError("the domainRules of its ruleSet cannot be read")
-    if len(rules) > _MOST_RULES:
-        raise ValueError(f"its ruleSet has more than {_MOST_RULES} domainRules")
-    if str(rule_set.get("enableAt") or "ALL") not in _EVERYWHERE:
-        return ()
-    return tuple(_applying(rules, metadata))
+    def cost(self, _record: RuledRecord) -> int:
+        return CONSTANT_STEPS
+
+    def fault(self, _record: RuledRecord) -> str | None:
+        """Return None: the values that it was about are not stored."""
+        return None
 
 
-def _applying(rules: Sequence[Mapping[str, Any]], metadata: object) -> Iterator[SchemaCondition]:
-    for rule in rules:
-        is_condition = rule.get("kind") == "CONDITION" and rule.get("mode") in _MODES
-        if is_condition and not rule.get("disabled") and str(rule.get("onFailure")).partition(",")[0] != "NONE":
-            name = str(rule.get("name"))[:100]
-            language = str(rule.get("type")).upper()[:100]
-            text = str(rule.get("expr") or "")[:_MOST_CHARACTERS]
-            if language == ConditionLanguage.CEL_FIELD.value:
-                tags = _texts(rule.get("tags"), f"the tags of its rule {name}")
-                yield SchemaCondition(name, language, text, tags, _tags_by_pattern(metadata))
-            else:
-                yield SchemaCondition(name, language, text)
+# A use of the whole message: anything but a named field or a constant key, and a macro over its fields.
+_WHOLE: Final = re.compile(
+    r"\bmessage\b(?!\s*\.\s*\w|\s*\[\s*['\"])|\bmessage\s*\.\s*(all|exists|exists_one|filter|map)\s*\("
+)
+_WORDS: Final = re.compile(r"\w+")
 
 
-def _tags_by_pattern(metadata: object) -> TagsByPattern:
-    """Return the tags of a schema's metadata. Raises ValueError."""
-    tags = (metadata.get("tags") or {}) if isinstance(metadata, Mapping) else {}
-    if not isinstance(tags, Mapping) or len(tags) > _MOST_TAGS:
-        raise ValueError("the tags of its metadata cannot be read")
-    return tuple((str(name)[:_MOST_TAGS], _texts(of, "the tags of its metadata")) for name, of in tags.items())
-
-
-def _texts(found: object, where: str) -> frozenset[str]:
-    if found is None:
-        return frozenset()
-    if not isinstance(found, list | tuple) or len(found) > _MOST_TAGS:
-        raise ValueError(f"{where} cannot be read")
-    return frozenset(map(str, found))
+def reads_changed(condition: SchemaCondition, fields: Iterable[Field]) -> bool:
+    """Return whether a condition may read `message` where a later rule changes it. True if that is not clear."""
+    text = condition.text
+    if condition.is_about_fields and "message" not in _WORDS.findall(text):
+        return False  # it skips the fields that are changed
+    appliers = [each.applies_to() for each in condition.changes]
+    changed = {name for full_name, name, tags in fields if any(applies(full_name, tags) for applies in appliers)}
+    return bool(changed) and (_WHOLE.search(text) is not None or not changed.isdisjoint(_WORDS.findall(text)))

@@ -4,7 +4,8 @@ Inline tags are `confluent:tags` in Avro and JSON Schema, and `(confluent.field_
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Final
 
@@ -23,8 +24,8 @@ def inline_tags(schema: Any) -> frozenset[str]:
 
 
 def protobuf_tags(field: Any) -> frozenset[str]:
-    """Return the tags of a field's descriptor."""
-    options = field.GetOptions().SerializeToString()
+    """Return the tags of a field by its descriptor, or by the message that describes it."""
+    options = (field.GetOptions() if hasattr(field, "GetOptions") else field.options).SerializeToString()
     tags = (tag for meta in _with_number(options, _FIELD_META) for tag in _with_number(meta, _META_TAGS))
     return frozenset(tag.decode(errors="replace") for tag in tags)
 
@@ -60,6 +61,24 @@ class FieldTags:
             matching = (tags for matches, tags in self._by_pattern if matches.fullmatch(full_name))
             found = self._known[full_name] = frozenset[str]().union(*matching)
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChange:
+    """A rule that changes the fields with one of `tags` when a record is written; no tags: all fields."""
+
+    name: str
+    tags: frozenset[str]
+    tags_by_pattern: TagsByPattern = ()
+
+    def applies_to(self) -> Callable[[str, frozenset[str]], bool]:
+        """Return a function of a field's full name and inline tags: whether the rule changes the field."""
+        by_pattern = FieldTags(self.tags_by_pattern)
+
+        def applies(full_name: str, inline: frozenset[str]) -> bool:
+            return not self.tags or not self.tags.isdisjoint(inline | by_pattern.of(full_name))
+
+        return applies
 
 
 def _matcher(pattern: str) -> Any:

@@ -10,17 +10,21 @@ from sluicegate.validation.rules.rule import (
     CONSTANT_STEPS,
     LIBRARY_FAULTS,
     UNBOUNDED,
+    Header,
     Outage,
     Part,
     RuledRecord,
     SchemaError,
     Side,
 )
-from sluicegate.validation.rules.schemas.conditions import SchemaCondition
 from sluicegate.validation.rules.schemas.content import Content, SchemaLanguage
 from sluicegate.validation.rules.schemas.framing import SchemaFraming
 from sluicegate.validation.rules.schemas.looking_ahead import look_ahead
-from sluicegate.validation.rules.schemas.wire_format import SchemaId
+from sluicegate.validation.rules.schemas.rule_sets import NO_RULES, WriteRules
+from sluicegate.validation.rules.schemas.wire_format import SchemaId, last_of
+
+# A serializer does not apply the rule that this header of a record from its dead-letter topic names.
+_SKIPPED_RULE = b"__rule.name"
 
 
 class SubjectName(Enum):
@@ -30,6 +34,13 @@ class SubjectName(Enum):
     RECORD = "record"  # com.example.Order
     TOPIC_RECORD = "topic-record"  # orders-com.example.Order
     ANY = "any"
+
+
+class EncryptedPart(Enum):
+    """The part of a value that its serializer has encrypted."""
+
+    WHOLE = "whole"
+    FIELDS = "fields"
 
 
 class RegistryOutage(Outage):
@@ -46,11 +57,18 @@ class UnknownSchema(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RegisteredSchema:
-    """A schema from a registry, and the conditions that the registry keeps with it."""
+    """A schema from a registry, and the rules that the registry keeps with it."""
 
     language: SchemaLanguage
     content: Content
-    conditions: tuple[SchemaCondition, ...] = ()
+    rules: WriteRules = NO_RULES
+
+    def is_encrypted(self, headers: tuple[Header, ...]) -> bool:
+        """Return whether the data of a record are not those of the schema, but what a rule has made of their bytes."""
+        if not self.rules.payload:
+            return False
+        skipped = last_of(headers, _SKIPPED_RULE) if headers else None
+        return any(name.encode(errors="replace") != skipped for name in self.rules.payload)
 
 
 class Schemas(Protocol):
@@ -72,6 +90,9 @@ class Schemas(Protocol):
 
     def is_registered_under(self, schema_id: SchemaId, subject: str) -> bool:
         """Return whether it is registered under a subject."""
+
+    def passed_over(self, part: EncryptedPart) -> None:
+        """Count a record that is encrypted, and so not validated, in whole or in part."""
 
 
 _MOST_FRAMING_STEPS = 50_000  # 5 ms
@@ -117,7 +138,9 @@ class HasRegisteredSchema:
             return CONSTANT_STEPS
         schema_id, data = found
         schema = self._schemas.known(schema_id)
-        return UNBOUNDED if schema is None else schema.content.cost(data)
+        if schema is None:
+            return UNBOUNDED
+        return CONSTANT_STEPS if schema.is_encrypted(record.headers) else schema.content.cost(data)
 
     def fault(self, record: RuledRecord) -> str | None:
         return self._words(record, _fault)
@@ -144,11 +167,11 @@ class HasRegisteredSchema:
         if found is None or isinstance(found, str):
             return None
         schema = self._schemas.known(found[0])
-        return None if schema is None else (schema, found[1])
+        return None if schema is None or schema.is_encrypted(record.headers) else (schema, found[1])
 
     def content(self, record: RuledRecord) -> tuple[Content, bytes, str] | None:
         """Return the schema of a record, its data, and the schema's name in messages; None if it names no schema that
-        the registry has. Raises Outage and SchemaError.
+        the registry has, or if the data are encrypted. Raises Outage and SchemaError.
         """
         found = self.schema(record)
         return None if found is None else (found[0].content, *found[1:])
@@ -163,6 +186,8 @@ class HasRegisteredSchema:
             schema = self._schemas.schema(schema_id)
         except UnknownSchema:
             return None
+        if schema.is_encrypted(record.headers):
+            return None
         return schema, data, f"schema {schema_id} of registry {self._schemas.name}"
 
     def _words(self, record: RuledRecord, of: _Check) -> str | None:
@@ -172,7 +197,7 @@ class HasRegisteredSchema:
             return found
         schema_id, data = found
         try:
-            return self._words_by_schema(schema_id, data, record.topic, of)
+            return self._words_by_schema(schema_id, data, record, of)
         except LIBRARY_FAULTS as error:
             which = f"schema {schema_id} of registry {self._schemas.name}"
             fault = f"{type(error).__name__} at {place_of(error)}"
@@ -192,13 +217,13 @@ class HasRegisteredSchema:
         data = self._read(record)
         return None if data is None else self._schemas.framing.named_by(self._side, record.headers, data)
 
-    def _words_by_schema(self, schema_id: SchemaId, data: bytes, topic: str, of: _Check) -> str | None:
+    def _words_by_schema(self, schema_id: SchemaId, data: bytes, record: RuledRecord, of: _Check) -> str | None:
         schema = self._schemas.schema(schema_id)
         which = f"schema {schema_id} of registry {self._schemas.name}"
         if self._language is not None and schema.language is not self._language:
             return f"{which} is {schema.language.value}, and this topic takes {self._language.value}"
         try:
-            subject = self._subject_of(schema.content, data, topic)
+            subject = self._subject_of(schema.content, data, record.topic)
         except SchemaError as error:
             raise SchemaError(f"{which} cannot be used: {error}") from error
         if subject is not None and not self._schemas.is_registered_under(schema_id, subject):
@@ -206,6 +231,11 @@ class HasRegisteredSchema:
                 f"the {self._name} was written with {which}, which is not registered under subject {subject}; the "
                 f"subject's name comes from the serializer's {self._name}.subject.name.strategy"
             )
+        is_encrypted = schema.is_encrypted(record.headers)
+        if of is _fault and (is_encrypted or schema.rules.encrypted):
+            self._schemas.passed_over(EncryptedPart.WHOLE if is_encrypted else EncryptedPart.FIELDS)
+        if is_encrypted:
+            return None
         try:
             fault = of(schema.content, data)
         except SchemaError as error:

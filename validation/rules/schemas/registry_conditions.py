@@ -55,7 +55,7 @@ class MeetsConditions(SimpleRule):
     def fault(self, record: RuledRecord) -> str | None:
         """Return the first condition that is not met. Raises Outage, and SchemaError if one cannot be evaluated."""
         found = None if self._read(record) is None else self._schemas.schema(record)
-        if found is None or not found[0].conditions:
+        if found is None or not found[0].rules.conditions:
             return None
         schema, data, name = found
         bare = record_with(record, data)
@@ -81,7 +81,7 @@ class MeetsConditions(SimpleRule):
     def _compiled(self, schema: RegisteredSchema) -> _Compiled:
         if len(self._by_content) >= _MOST_KEPT:
             self._by_content.clear()
-        found = tuple((each, condition_on(schema.content, each)) for each in schema.conditions)
+        found = tuple((each, condition_on(schema.content, each)) for each in schema.rules.conditions)
         self._by_content[schema.content] = found
         return found
 

@@ -68,6 +68,14 @@ UPSTREAM: tuple[Family, ...] = (
         ("registry",),
     ),
     counter(
+        "sluicegate_encrypted_records",
+        "Records whose key or value was encrypted by its serializer, as the rules of their schema say, by registry and "
+        "part: `whole` (nothing of it was validated) or `fields` (all but these fields was validated).",
+        "How much is stored that cannot be validated.",
+        lambda s: s.counters.encrypted_records,
+        ("registry", "part"),
+    ),
+    counter(
         "sluicegate_registry_backoffs",
         "Times that requests to a schema registry began to back off, after three failures in a row.",
         "As above. It is retried at least every 15 s.",

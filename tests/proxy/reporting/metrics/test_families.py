@@ -41,6 +41,7 @@ _BOUNDED = {
     "client_id": "client_labels",
     "rule": "rule_labels, violation_labels",
     "mode": "Mode",
+    "part": "EncryptedPart",
     "outcome": "OUTCOMES",
     "error": "ERROR_NAMES",
     "bound": "the configuration",

@@ -10,9 +10,9 @@ import pytest
 from sluicegate.proxy.registry.http import JsonResponse
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 from sluicegate.validation.rules.rule import SchemaError, Side
-from sluicegate.validation.rules.schemas.conditions import conditions_in
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, SubjectName
 from sluicegate.validation.rules.schemas.registry_conditions import MeetsConditions
+from sluicegate.validation.rules.schemas.rule_sets import write_rules_in
 from tests.registry.test_schema_registry import ScriptedRegistry
 from tests.validation.rules.records import record
 
@@ -132,7 +132,7 @@ def test_rules_that_no_serializer_enforces_do_not_apply(more: dict[str, Any], ap
     rule = _condition("false", **more)
 
     assert _serialized("JSON", rule, ORDERS[0])[1] is (not applies) or rule.kind is RuleKind.TRANSFORM
-    assert bool(conditions_in(_rule_set(rule).to_dict())) is applies
+    assert bool(write_rules_in(_rule_set(rule).to_dict()).conditions) is applies
 
 
 def test_a_condition_that_cannot_be_evaluated_is_no_verdict_on_the_record() -> None:

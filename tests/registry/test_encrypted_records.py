@@ -1,0 +1,238 @@
+"""Records that Confluent's client has encrypted with its local key service are validated as far as they can be read."""
+
+import json
+import re
+from base64 import b64encode
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from sluicegate.proxy.registry.http import JsonResponse
+from sluicegate.proxy.registry.schema_registry import SchemaRegistry
+from sluicegate.proxy.reporting.logs.service_reports import RegistryReports
+from sluicegate.proxy.reporting.metrics.counters import Counters
+from sluicegate.validation.rules.rule import RecordRule, RuledRecord, Side
+from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema
+from sluicegate.validation.rules.schemas.registry_conditions import MeetsConditions
+from sluicegate.validation.rules.schemas.rule_sets import passed_over_by, write_rules_in
+from sluicegate.validation.rules.schemas.schema_constraints import MeetsConstraints
+from sluicegate.validation.rules.schemas.schema_expression import TrueOfSchema
+from tests.registry.test_protobuf_serializers import classes_of, file_of
+from tests.registry.test_schema_registry import ScriptedRegistry
+from tests.validation.rules.records import record
+
+pytest.importorskip("celpy", reason="cel-python is not installed: pip install 'confluent-kafka[rules]'")
+pytest.importorskip("tink", reason="tink is not installed: pip install 'confluent-kafka[rules]'")
+
+from confluent_kafka.schema_registry import Metadata, MetadataTags, RuleSet, Schema, SchemaRegistryClient
+from confluent_kafka.schema_registry.avro import AvroSerializer
+from confluent_kafka.schema_registry.json_schema import JSONSerializer
+from confluent_kafka.schema_registry.protobuf import ProtobufSerializer
+from confluent_kafka.schema_registry.rules.cel.cel_executor import CelExecutor
+from confluent_kafka.schema_registry.rules.cel.cel_field_executor import CelFieldExecutor
+from confluent_kafka.schema_registry.rules.encryption.encrypt_executor import (
+    EncryptionExecutor,
+    FieldEncryptionExecutor,
+)
+from confluent_kafka.schema_registry.rules.encryption.localkms.local_driver import LocalKmsDriver
+from confluent_kafka.serialization import MessageField, SerializationContext
+
+for each in (CelExecutor, CelFieldExecutor, EncryptionExecutor, FieldEncryptionExecutor, LocalKmsDriver):
+    each.register()
+
+TEXT = {"type": "string", "minLength": 3, "maxLength": 30}
+JSON = json.dumps(
+    {
+        "type": "object",
+        "properties": {
+            "id": TEXT,
+            "amount": {"type": "number", "minimum": 0},
+            "email": {"type": "string", "format": "email", "pattern": "^[^@]+@[^@]+$", "confluent:tags": ["PII"]},
+            "phones": {"type": "array", "items": TEXT, "maxItems": 2, "confluent:tags": ["PII"]},
+            "note": {"oneOf": [{"type": "null"}, TEXT], "confluent:tags": ["PII"]},
+            "card": {"$ref": "#/definitions/card", "confluent:tags": ["PII"]},
+            "home": {"type": "object", "properties": {"city": TEXT, "street": TEXT}},
+        },
+        "required": ["id", "email"],
+        "definitions": {"card": {"type": "string", "pattern": "^[a-z]{4}$"}},
+    }
+)
+AVRO = json.dumps(
+    {
+        "type": "record",
+        "name": "Order",
+        "fields": [
+            {"name": "id", "type": "string"},
+            {"name": "amount", "type": "double"},
+            {"name": "email", "type": ["null", "string"], "confluent:tags": ["PII"]},
+            {"name": "phones", "type": {"type": "array", "items": "string"}, "confluent:tags": ["PII"]},
+        ],
+    }
+)
+PROTOBUF = """syntax = "proto3"; package shop; import "confluent/meta.proto"; import "buf/validate/validate.proto";
+message Order {
+  option (buf.validate.message).cel = {id: "c", message: "m", expression: "this.email.size() < 20"};
+  string id = 1 [(buf.validate.field).string.min_len = 3];
+  double amount = 2;
+  string email = 3 [(confluent.field_meta).tags = "PII", (buf.validate.field).string.email = true];
+  repeated string phones = 4 [(confluent.field_meta).tags = "PII"];
+}"""
+# The client has no file of the constraints; what it writes is the same without them.
+WITHOUT_CONSTRAINTS = re.sub(r'import "buf.*?;|option .buf.*?;|,? *.buf.validate.field.*?(?=])', "", PROTOBUF).replace(
+    " []", ""
+)
+ORDER: dict[str, Any] = {"id": "o-1", "amount": 5.5, "email": "a@example.org", "phones": ["+49 89", "+49 30"]}
+WITH_MORE = {**ORDER, "note": "ring twice", "card": "visa", "home": {"city": "Bonn", "street": "Am Markt 1"}}
+CONTEXT = SerializationContext("orders", MessageField.VALUE)
+KEYS = {"encrypt.kek.name": "k", "encrypt.kms.type": "local-kms", "encrypt.kms.key.id": "mykey"}
+
+
+def rule(name: str, kind: str, type_: str, expression: str = "", **more: Any) -> dict[str, Any]:
+    params = {"params": KEYS} if type_.startswith("ENCRYPT") else {}
+    mode = "WRITEREAD" if kind == "TRANSFORM" else "WRITE"
+    return {"name": name, "kind": kind, "mode": mode, "type": type_, "expr": expression, **params, **more}
+
+
+FIELDS = {"domainRules": [rule("pii", "TRANSFORM", "ENCRYPT", tags=["PII"])]}
+PAYLOAD = {"encodingRules": [rule("all", "TRANSFORM", "ENCRYPT_PAYLOAD")]}
+
+
+class Written:
+    """One schema with its rules at a stand-in of a registry, and Confluent's serializer for it."""
+
+    def __init__(self, language: str, rule_set: dict[str, Any], tags: dict[str, list[str]] | None = None) -> None:
+        self.language = language
+        text = {"JSON": JSON, "AVRO": AVRO, "PROTOBUF": PROTOBUF}[language]
+        self.counters = Counters()
+        http = ScriptedRegistry()
+        metadata = {"tags": tags} if tags else None
+        body = {"schemaType": language, "schema": text, "ruleSet": rule_set, "metadata": metadata}
+        http.answers["/schemas/ids/1"] = JsonResponse(200, body)
+        http.answers["/schemas/ids/1/versions"] = JsonResponse(200, [{"subject": "orders-value", "version": 1}])
+        self.schemas = SchemaRegistry("main", http, 60, 30, reports=RegistryReports(self.counters))
+        self.rule = HasRegisteredSchema(Side.VALUE, self.schemas)
+        client = SchemaRegistryClient.new_client({"url": "mock://"})
+        of_metadata = None if tags is None else Metadata(MetadataTags(tags), None, None)
+        if language == "PROTOBUF":
+            text = b64encode(file_of(WITHOUT_CONSTRAINTS).SerializeToString()).decode()
+        given = Schema(text, language, [], of_metadata, RuleSet.from_dict(rule_set))
+        client.register_schema("orders-value", given)
+        conf: dict[str, Any] = {"auto.register.schemas": False, "use.latest.version": True}
+        keys = {"secret": "s"}
+        if language == "AVRO":
+            self._serialize: Callable[..., bytes] = AvroSerializer(client, text, conf=conf, rule_conf=keys)
+        elif language == "JSON":
+            self._serialize = JSONSerializer(text, client, conf=conf | {"validate": False}, rule_conf=keys)
+        else:
+            self.new = classes_of(WITHOUT_CONSTRAINTS)("shop.Order")
+            conf |= {"use.deprecated.format": False}
+            self._serialize = ProtobufSerializer(self.new, client, conf, rule_conf=keys)
+
+    def record(self, value: dict[str, Any], headers: tuple[tuple[bytes, bytes | None], ...] = ()) -> RuledRecord:
+        given = self.new(**value) if self.language == "PROTOBUF" else deepcopy(value)
+        data = self._serialize(given, CONTEXT)
+        return record(b"\0\0\0\0\1" + data[5:], topic="orders", headers=headers)
+
+
+@pytest.mark.parametrize("language", ["JSON", "AVRO", "PROTOBUF"])
+def test_an_encrypted_payload_is_passed_over_and_counted(language: str) -> None:
+    written = Written(language, PAYLOAD)
+    good = written.record(ORDER)
+    rules: tuple[RecordRule, ...] = (
+        written.rule,
+        MeetsConditions(written.rule, Side.VALUE),
+        MeetsConstraints(written.rule, Side.VALUE),
+        TrueOfSchema("value.id == 'x'", written.rule),
+    )
+
+    assert [each.fault(good) for each in rules] == [None] * 4
+    assert written.counters.encrypted_records == {("main", "whole"): 1}
+    assert written.rule.cost(good) <= 10
+    # The schema's id and its subject are still validated, and a record that the serializer did not encrypt.
+    assert "not registered under subject others-value" in str(written.rule.fault(record(good.value, topic="others")))
+    replayed = record(b"\0\0\0\0\1\xff", topic="orders", headers=((b"__rule.name", b"all"),))
+    assert written.rule.fault(replayed) is not None
+
+
+@pytest.mark.parametrize("language", ["JSON", "AVRO", "PROTOBUF"])
+def test_all_but_the_encrypted_fields_is_validated(language: str) -> None:
+    written = Written(language, FIELDS)
+    good = written.record(WITH_MORE if language == "JSON" else ORDER)
+    assert b"example.org" not in (good.value or b"")
+    constraints = MeetsConstraints(written.rule, Side.VALUE)
+
+    assert (written.rule.fault(good), constraints.fault(good)) == (None, None)
+    assert written.counters.encrypted_records == {("main", "fields"): 1}
+    if language != "AVRO":  # which has no limits of a text
+        bad = written.record({**ORDER, "id": "o"})
+        assert [written.rule.fault(bad), constraints.fault(bad)] != [None, None]
+    assert written.rule.fault(record((good.value or b"") + b"\x02", topic="orders")) is not None
+
+
+@pytest.mark.parametrize(
+    ("pattern", "bad"), [("$.home.street", {"city": "B", "street": "Am Markt 1"}), ("**.street", {"city": "B"})]
+)
+def test_fields_that_the_metadata_tags_are_passed_over_and_their_neighbours_are_not(
+    pattern: str, bad: dict[str, str]
+) -> None:
+    written = Written("JSON", FIELDS, {pattern: ["PII"]})
+    long = {"city": "Bonn", "street": "Am Markt 1, Seiteneingang"}
+
+    assert written.rule.fault(written.record({**WITH_MORE, "home": long})) is None
+    assert written.rule.fault(written.record({**WITH_MORE, "home": bad})) is not None
+
+
+_OF_MAPS = ("size(message) > 2", "message['amount'] > 10.0")  # messages have neither sizes nor keys
+CONDITIONS = [
+    ("CEL", "message.email.endsWith('.org')", False),
+    ("CEL", "size(message) > 2", False),
+    ("CEL", "message.amount > 10.0", True),
+    ("CEL", "message['amount'] > 10.0", True),
+    ("CEL_FIELD", "typeName == 'STRING' ; value.size() < 20", False),
+    ("CEL_FIELD", "name == 'id' ; value == 'x'", True),
+    ("CEL_FIELD", "name == 'id' ; message.email == 'x'", False),
+]
+
+
+@pytest.mark.parametrize(
+    ("language", "type_", "expression", "is_evaluated"),
+    [
+        (language, *each)
+        for language in ("JSON", "AVRO", "PROTOBUF")
+        for each in CONDITIONS
+        if language != "PROTOBUF" or each[1] not in _OF_MAPS
+    ],
+)
+def test_a_condition_before_encryption_is_about_the_fields_that_can_be_read(
+    language: str, type_: str, expression: str, is_evaluated: bool
+) -> None:
+    plain = Written(language, FIELDS)
+    order = plain.record(ORDER)
+    condition = rule("c", "CONDITION", type_, expression, onFailure="ERROR")
+    given = Written(language, {"domainRules": [condition, *FIELDS["domainRules"]]})
+
+    words = MeetsConditions(given.rule, Side.VALUE).fault(order)
+
+    assert (words is not None) is is_evaluated, words
+
+
+def test_what_is_passed_over_is_described() -> None:
+    conditions = [rule("c", "CONDITION", "CEL", "true"), rule("w", "TRANSFORM", "JSONATA", "$")]
+    rule_set = {
+        "domainRules": [*conditions, *FIELDS["domainRules"]],
+        "encodingRules": [rule("b", "CONDITION", "CEL", "true"), *PAYLOAD["encodingRules"]],
+    }
+
+    found = write_rules_in(rule_set)
+
+    assert found.conditions == ()
+    assert list(passed_over_by(found)) == [
+        "values are not validated, because its rule all changes the serialized bytes (encodingRules)",
+        "fields with the tags PII are validated by their type only, because its rule pii encrypts them: formats, "
+        "constraints, and conditions that read them do not apply",
+        "its condition c is about values that w changes later",
+        "its condition b is about serialized bytes (encodingRules)",
+    ]
+    assert write_rules_in(rule_set | {"enableAt": "SERVER"}) == write_rules_in(None)

@@ -1,0 +1,88 @@
+"""The properties of a JSON Schema with their full names, and a schema that accepts any text in encrypted ones."""
+
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from typing import Any, Final
+
+from sluicegate.validation.rules.schemas.field_tags import FieldChange, inline_tags
+
+_LISTS: Final = ("allOf", "anyOf", "oneOf", "prefixItems")
+_ONE: Final = ("items", "not", "if", "then", "else", "contains", "additionalProperties", "additionalItems")
+_BY_NAME: Final = ("$defs", "definitions", "dependentSchemas", "patternProperties")
+_ROOT: Final = "$"
+# What an encrypted text keeps no more than its type.
+_ABOUT_TEXT: Final = ("format", "pattern", "minLength", "maxLength", "enum", "const", "contentEncoding")
+_MORE_OF_TEXT: Final = ("contentMediaType", "contentSchema", "not", "if", "then", "else")
+_MOST_VISITED = 100_000
+_Property = tuple[str | None, str, dict[str, Any]]
+
+
+def properties_of(schema: Any) -> Iterator[tuple[str, str, frozenset[str]]]:
+    """Yield the full name, the name and the inline tags of each property. In a definition, which several properties may
+    refer to, the full name is that of a property of the root.
+    """
+    for full_name, name, inner in _properties(schema):
+        yield full_name or f"{_ROOT}.{name}", name, inline_tags(inner)
+
+
+def _properties(schema: Any) -> Iterator[_Property]:
+    waiting: list[tuple[Any, str | None]] = [(schema, _ROOT)]
+    for _ in range(_MOST_VISITED):
+        if not waiting:
+            return
+        part, path = waiting.pop()
+        if not isinstance(part, dict):
+            continue
+        for name, inner in _dict(part.get("properties")).items():
+            full_name = None if path is None else f"{path}.{name}"
+            if isinstance(inner, dict):
+                yield full_name, name, inner
+            waiting.append((inner, full_name))
+        waiting += [(each, path) for keyword in _LISTS for each in _list(part.get(keyword))]
+        waiting += [(part[keyword], path) for keyword in _ONE if keyword in part]
+        waiting += [(each, None) for keyword in _BY_NAME for each in _dict(part.get(keyword)).values()]
+
+
+def accepting_encrypted(schema: Any, changes: Sequence[FieldChange]) -> Any:
+    """Return a schema that asks of encrypted properties nothing but their type."""
+    found = deepcopy(schema)
+    appliers = [each.applies_to() for each in changes]
+    for full_name, name, inner in list(_properties(found)):
+        if any(applies(full_name or f"{_ROOT}.{name}", inline_tags(inner)) for applies in appliers):
+            _relax(inner, found)
+    return found
+
+
+def _relax(part: Any, document: Any) -> None:
+    """Remove what a schema asks of a text, also of a text in an array; properties within it are fields of their own."""
+    if not isinstance(part, dict):
+        return
+    for keyword in (*_ABOUT_TEXT, *_MORE_OF_TEXT):
+        part.pop(keyword, None)
+    if isinstance(part.get("$ref"), str) and not _is_object(part["$ref"], document):
+        del part["$ref"]
+    if "oneOf" in part:  # without their texts' formats, several branches may apply
+        branches = _list(part.pop("oneOf"))
+        part["allOf"] = [*_list(part.get("allOf")), {"anyOf": branches}]
+    for each in (*_list(part.get("anyOf")), *_list(part.get("allOf")), *_list(part.get("prefixItems"))):
+        _relax(each, document)
+    for each in _list(part.get("items")) or [part.get("items")]:
+        _relax(each, document)
+
+
+def _is_object(reference: str, document: Any) -> bool:
+    """Return whether a reference within a document leads to a schema of objects."""
+    found = document
+    if not reference.startswith("#/"):
+        return False
+    for step in reference[2:].split("/"):
+        found = _dict(found).get(step)
+    return "properties" in _dict(found)
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
