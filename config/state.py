@@ -14,8 +14,18 @@ class State:
     topic: TopicName = described(
         "compacted topic with one partition. Suspensions are written to it, and apply to all proxies that name it"
     )
+    history_topic: TopicName | None = described(
+        "topic with a retention, for the history of changes: who, when, and which proxies took them. Default: the name "
+        "of `topic` with `-history`",
+        default=None,
+    )
     snapshot_file: WrittenFileName | None = described(
         "file that keeps the last known state, for a start while the topic cannot be read. Default: such a start is "
         "not ready until the topic can be read",
         default=None,
     )
+
+    @property
+    def history(self) -> str:
+        """The name of the history topic."""
+        return self.history_topic if self.history_topic is not None else f"{self.topic}-history"

@@ -5,9 +5,11 @@ end. The response has the result, or that the reload is under way.
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
+from urllib.parse import parse_qsl
 
 from sluicegate.config.model import Config
 from sluicegate.proxy.admin.enforcement_api import EnforcementApi
@@ -18,12 +20,15 @@ from sluicegate.proxy.reload.known_topics import KnownTopics
 from sluicegate.proxy.reload.reload_request import ReloadResult
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery
 from sluicegate.proxy.reporting.proxy_name import proxy_name
-from sluicegate.proxy.state.state_topic import StateTopic
+from sluicegate.proxy.state.history_topic import HistoryTopic, HistoryUnreadable
+from sluicegate.proxy.state.shared_state import SharedState
 from sluicegate.proxy.webui.responses import HttpResponse, json_response, text_response
 from sluicegate.proxy.webui.site import NoStateAvailable, ReadState
 
 # A request to the admin endpoint ends within 10 s, and `sluicegate reload` waits for 5 s.
 _RELOAD_SECONDS = 4.0
+_MOST_DAYS = 365
+_DAY_MS = 86_400_000
 _USAGE = "expected /api/reload or /api/reload?accept_removed=true"
 
 Reload = Callable[[bool], Coroutine[Any, Any, ReloadResult]]
@@ -31,12 +36,21 @@ Reload = Callable[[bool], Coroutine[Any, Any, ReloadResult]]
 
 
 class ProxyChanges:
-    """Thread-safe. `reload` is called in `loop`; None: there is no configuration file."""
+    """Thread-safe. `reload` is called in `loop`; None: there is no configuration file. `history`: None without
+    `state.topic`.
+    """
 
-    def __init__(self, enforcement: EnforcementApi, reload: Reload | None, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        enforcement: EnforcementApi,
+        reload: Reload | None,
+        loop: asyncio.AbstractEventLoop,
+        history: HistoryTopic | None = None,
+    ) -> None:
         self._enforcement = enforcement
         self._reload = reload
         self._loop = loop
+        self._history = history
 
     def lines_about(self, topic: str) -> list[str]:
         """Return a line for each suspension that applies to `topic`."""
@@ -45,6 +59,24 @@ class ProxyChanges:
     def change(self, path: str, query: str, address: str) -> HttpResponse:
         """Make a change for a client at this address, and return its result. Blocks for seconds."""
         return self._reloaded(query) if path == "/api/reload" else self._enforcement.change(path, query, address)
+
+    def history(self, query: str) -> HttpResponse:
+        """Return who changed what in the last days, in all proxies with the same state topic. Blocks for seconds."""
+        try:
+            given = dict(parse_qsl(query, keep_blank_values=True, strict_parsing=True)) if query else {}
+            days = float(given.pop("days", "7"))
+            if given or not 0 < days <= _MOST_DAYS:
+                raise ValueError(query)
+        except ValueError:
+            return text_response(400, f"expected /api/changes?days=NUMBER, at most {_MOST_DAYS}")
+        if self._history is None:
+            return text_response(409, "the history needs state.topic in the configuration")
+        try:
+            found = self._history.read(time.time_ns() // 10**6 - round(days * _DAY_MS))
+        except HistoryUnreadable as error:
+            return text_response(503, f"the history cannot be read: {error}")
+        changes = [entry.as_json() for entry in found.entries]
+        return json_response({"since_ms": found.since_ms, "is_complete": found.is_complete, "changes": changes})
 
     def _reloaded(self, query: str) -> HttpResponse:
         if query not in ("", "accept_removed=true"):
@@ -65,7 +97,7 @@ def changes_of(
     config: Config,
     query: PolicyQuery,
     enforcement: Enforcement,
-    state_topic: StateTopic | None,
+    shared: SharedState | None,
     read_state: ReadState,
     reload: Reload | None,
 ) -> ProxyChanges:
@@ -80,5 +112,5 @@ def changes_of(
 
     loop = asyncio.get_running_loop()
     topics = KnownTopics(lambda: query.loaded, with_traffic, partial(list_names_now, config.upstream))
-    commit = None if state_topic is None else state_topic.commit
-    return ProxyChanges(EnforcementApi(enforcement, topics, loop, commit, proxy_name(config)), reload, loop)
+    commit, history = (None, None) if shared is None else (shared.commit, shared.history)
+    return ProxyChanges(EnforcementApi(enforcement, topics, loop, commit, proxy_name(config)), reload, loop, history)

@@ -1,4 +1,4 @@
-"""The commands that show running proxies: `top` and `who`. Each imports its own dependencies."""
+"""The commands that show running proxies: `top`, `who` and `history`. Each imports its own dependencies."""
 
 import json
 import sys
@@ -103,6 +103,31 @@ def who(
         typer.echo(json.dumps(violation_groups))
     else:
         print_lines(lines_about(topic, violation_groups))
+
+
+@commands.command(context_settings=HELP)
+def history(
+    days: Annotated[float, typer.Option("--days", metavar="NUMBER", help="How far back, in days.")] = 7,
+    admin: Admin = None,
+    as_json: _AsJson = False,
+    token_file: TokenFile = None,
+) -> None:
+    """List who changed policies or suspended enforcement, when, and which proxies took it.
+
+    One proxy with state.topic shows all proxies of its cluster.
+    """
+    from sluicegate.proxy.watching.admin_client import StateUnavailable, read_changes
+    from sluicegate.proxy.watching.change_history import lines_of
+
+    address = addresses_of(admin)[0]
+    try:
+        found = read_changes(address, token_in(token_file), days)
+    except StateUnavailable as error:
+        end([f"sluicegate history: {address}: {error}"])
+    if as_json:
+        typer.echo(json.dumps(found))
+    else:
+        print_lines(lines_of(found))
 
 
 def _state_of_all(admin: list[str] | None, token_file: Path | None) -> "LiveState":

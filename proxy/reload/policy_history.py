@@ -1,7 +1,7 @@
 """The last changes of policies while the proxy runs, for the web UI (`/api/policy-changes`)."""
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,14 +37,16 @@ class PolicyReload:
 
 
 class PolicyHistory:
-    """The last reloads that changed policies, at most `MOST_KEPT`. Thread-safe."""
+    """The last reloads that changed policies, at most `MOST_KEPT`. Thread-safe. `on_added` gets each one, too."""
 
     def __init__(self) -> None:
         self._kept: deque[PolicyReload] = deque(maxlen=MOST_KEPT)
+        self.on_added: Callable[[PolicyReload], None] = lambda _: None
 
     def add(self, reload: PolicyReload) -> None:
         """Add the newest reload; the oldest one is dropped."""
         self._kept.append(reload)
+        self.on_added(reload)
 
     def as_json(self) -> list[dict[str, Any]]:
         """Return all reloads, the newest first."""

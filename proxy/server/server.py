@@ -46,7 +46,7 @@ from sluicegate.proxy.server.schema_watch import SchemaWatch
 from sluicegate.proxy.server.server_state import ServerState
 from sluicegate.proxy.server.startup import CannotStart, Outputs, open_state, open_violations
 from sluicegate.proxy.session.opening.loop_detection import LoopDetection, new_mark
-from sluicegate.proxy.state.state_topic import StateTopic
+from sluicegate.proxy.state.shared_state import SharedState
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status, Successes
 from sluicegate.validation.from_keys import file_policies_of
@@ -104,7 +104,7 @@ class Server:
         self.reload: Reload | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._admin: AdminServer | None = None
-        self._state_topic: StateTopic | None = None
+        self._shared_state: SharedState | None = None
         self._frontend = Frontend(config, bind, self.counters)
         self._listeners, self._book = self._frontend.listeners, self._frontend.book
         self._started: _Started | None = None
@@ -209,13 +209,14 @@ class Server:
         enforcement = Enforcement(self.status, self.suspend)
         try:
             self._listeners.open_bootstrap()
-            self._state_topic = open_state(config, enforcement, self.status)
+            query = self._query_of_policies()
+            self._shared_state = open_state(config, enforcement, query.history, self.status, outputs.reports)
             if config.admin.listen is not None:
                 from sluicegate.proxy.admin.changes import changes_of  # noqa: PLC0415  # workers have none
                 from sluicegate.proxy.admin.endpoint import serve  # noqa: PLC0415  # workers have none
 
-                listen, query = config.admin.listen, self._query_of_policies()
-                changes = changes_of(config, query, enforcement, self._state_topic, state.live_state, self.reload)
+                listen = config.admin.listen
+                changes = changes_of(config, query, enforcement, self._shared_state, state.live_state, self.reload)
                 self._admin = serve(config, listen, state.snapshot, self.status, state.live_state, query, changes)
         except CannotListen as error:
             raise CannotStart(f"cannot listen on {error}; {error.advice}") from error
@@ -310,8 +311,8 @@ class Server:
         parts.log.flush()
         await asyncio.to_thread(parts.observer.close)
         await outputs.end_pushes()
-        if self._state_topic is not None:
-            await asyncio.to_thread(self._state_topic.close)
+        if self._shared_state is not None:
+            await asyncio.to_thread(self._shared_state.close)
         if self._admin is not None:
             await asyncio.to_thread(self._admin.close)
 

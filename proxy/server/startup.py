@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from sluicegate.config.model import Config, Violations
 from sluicegate.proxy.reload.enforcement import Enforcement
+from sluicegate.proxy.reload.policy_history import PolicyHistory, PolicyReload
 from sluicegate.proxy.reporting.events.encoding import ENCODINGS, Encode
 from sluicegate.proxy.reporting.events.violation_writer import SeveralSinks, ViolationFile, ViolationSink
 from sluicegate.proxy.reporting.metrics.counters import Counters, Snapshot
+from sluicegate.proxy.reporting.proxy_name import proxy_name
 from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.state.agreed_state import AgreedState
-from sluicegate.proxy.state.state_topic import StateTopic
+from sluicegate.proxy.state.shared_state import SharedState
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
 from sluicegate.proxy.telemetry import ExtraMissing, check_extra
@@ -92,10 +94,12 @@ def open_violations(config: Config, counters: Counters, health: WriteHealth) -> 
     return SeveralSinks(sinks) if len(sinks) > 1 else next(iter(sinks), None)
 
 
-def open_state(config: Config, enforcement: Enforcement, status: Status) -> StateTopic | None:
+def open_state(
+    config: Config, enforcement: Enforcement, policies: PolicyHistory, status: Status, health: WriteHealth
+) -> SharedState | None:
     """Begin to read `state.topic`; what it says is put in force on this event loop. None: there is none configured.
 
-    Raises CannotStart.
+    Changes of the state and of `policies` are written to the history. Raises CannotStart.
     """
     if config.state is None:
         return None
@@ -106,9 +110,13 @@ def open_state(config: Config, enforcement: Enforcement, status: Status) -> Stat
         with suppress(RuntimeError):  # the loop is closed
             loop.call_soon_threadsafe(enforcement.adopt, state.suspensions)
 
-    topic = StateTopic(config.state, config.upstream, adopt, status)
-    topic.start()
-    return topic
+    def write_down(reload: PolicyReload) -> None:
+        shared.add_reload(reload.time_ms, list(reload.files), dict(reload.changes or {}))
+
+    shared = SharedState(config.state, config.upstream, proxy_name(config), adopt, status, health)
+    policies.on_added = write_down
+    shared.start()
+    return shared
 
 
 def check_may_write(key: str) -> None:

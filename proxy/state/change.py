@@ -92,10 +92,25 @@ def encode(change: Change) -> bytes:
 
 def decode(value: bytes | None) -> Change:
     """Return the change in a record's value. Raises UnreadableChange."""
+    content = content_of(value, MAX_RECORD_BYTES)
+    try:
+        return Change(
+            text_of(content, "id"),
+            time_of(content, "time_ms"),
+            actor_of(content),
+            text_of(content, "proxy"),
+            _operation(content),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise UnreadableChange(f"not a change: {type(error).__name__} {cut(printable(str(error)), 100)}") from None
+
+
+def content_of(value: bytes | None, most_bytes: int) -> Mapping[str, Any]:
+    """Return the JSON object of this version in a record's value. Raises UnreadableChange."""
     if value is None:
         raise UnreadableChange("no value")
-    if len(value) > MAX_RECORD_BYTES:
-        raise UnreadableChange(f"{len(value)} bytes, and {MAX_RECORD_BYTES} are allowed")
+    if len(value) > most_bytes:
+        raise UnreadableChange(f"{len(value)} bytes, and {most_bytes} are allowed")
     try:
         content = json.loads(value)
     except (ValueError, RecursionError):
@@ -107,24 +122,15 @@ def decode(value: bytes | None) -> Change:
         raise UnreadableChange(
             f"version {cut(printable(str(version)), 20)}, and this proxy reads {VERSION}: it may need an upgrade"
         )
-    try:
-        return _change(content)
-    except (KeyError, TypeError, ValueError) as error:
-        raise UnreadableChange(f"not a change: {type(error).__name__} {cut(printable(str(error)), 100)}") from None
+    return content
 
 
-def _change(content: Mapping[str, Any]) -> Change:
-    """Raises KeyError and ValueError."""
+def actor_of(content: Mapping[str, Any]) -> Actor:
+    """Return who made a change. Raises KeyError and ValueError."""
     actor = content["actor"]
     if not isinstance(actor, dict):
         raise ValueError("actor")
-    return Change(
-        text_of(content, "id"),
-        time_of(content, "time_ms"),
-        Actor(text_of(actor, "name"), text_of(actor, "address")),
-        text_of(content, "proxy"),
-        _operation(content),
-    )
+    return Actor(text_of(actor, "name"), text_of(actor, "address"))
 
 
 def _operation(content: Mapping[str, Any]) -> Operation:

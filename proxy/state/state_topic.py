@@ -61,7 +61,8 @@ class _Unreadable(Exception):
 class StateTopic:
     """The state topic of one proxy.
 
-    `on_state` receives each state, in the reading thread. `status` has the conditions about the topic.
+    `on_state` receives each state, and `on_change` each change that is new since the last known state, with that state;
+    both in the reading thread. `status` has the conditions about the topic.
     """
 
     def __init__(
@@ -69,12 +70,14 @@ class StateTopic:
         keys: State,
         upstream: Upstream,
         on_state: Callable[[AgreedState], None],
+        on_change: Callable[[Change, AgreedState], None],
         status: Status,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 10**6,
     ) -> None:
         self._topic = keys.topic
         self._upstream = upstream
         self._on_state = on_state
+        self._on_change = on_change
         self._status = status
         self._now_ms = now_ms
         self._file = None if keys.snapshot_file is None else SnapshotFile(keys.snapshot_file, keys.topic)
@@ -231,11 +234,15 @@ class StateTopic:
         """Return the state after a record, and the id of its change."""
         try:
             change = decode(value)
-            return state.after(change, offset), change.id
+            after = state.after(change, offset)
         except UnreadableChange as error:
             why = str(error)
         except TooManySuspensions:
             why = f"more than {MAX_SUSPENSIONS} suspensions"
+        else:
+            if self._known is not None:
+                self._on_change(change, state)
+            return after, change.id
         self._status.begin(
             Condition.STATE_RECORD_INVALID,
             f"state.topic {self._topic}, offset {offset}: {why}; the record has no effect",

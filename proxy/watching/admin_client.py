@@ -82,6 +82,14 @@ def read_policy_changes(address: HostPort, token: str | None) -> list[dict[str, 
     return changes
 
 
+def read_changes(address: HostPort, token: str | None, days: float) -> dict[str, Any]:
+    """Return who changed what in the last days, as the API has it (docs/web-ui.md). Raises StateUnavailable."""
+    found = _json_from(address, token, "GET", f"/api/changes?days={days:g}", seconds=_CHANGE_SECONDS)
+    if not isinstance(found, dict) or not isinstance(found.get("changes"), list):
+        raise StateUnavailable("not a sluicegate with the web UI, or another version")
+    return found
+
+
 def read_states(
     addresses: Sequence[HostPort], token: str | None, read: Callable[[HostPort, str | None], LiveState] = read_state
 ) -> list[ProxyState]:

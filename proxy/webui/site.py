@@ -25,7 +25,7 @@ Explain = Callable[[str], dict[str, Any]]
 ReadReloads = Callable[[], list[dict[str, Any]]]
 """Returns the last changes of policies as the API does, the newest first."""
 _JSON = "application/json"
-_DATA = frozenset({"/api/live", "/api/stream", "/api/history", "/api/policy", "/api/policy-changes"})
+_DATA = frozenset({"/api/live", "/api/stream", "/api/history", "/api/policy", "/api/policy-changes", "/api/changes"})
 _CHANGES = ("/api/suspend", "/api/resume", "/api/reload")
 _MOST_TOPIC_CHARACTERS = 300
 _MOST_CLIENT_CHARACTERS = 1000
@@ -40,6 +40,10 @@ class Changes(Protocol):
 
     def change(self, path: str, query: str, address: str, /) -> HttpResponse:
         """Make a change for a client at this address. Blocks."""
+        ...
+
+    def history(self, query: str, /) -> HttpResponse:
+        """Return who changed what. Blocks."""
         ...
 
 
@@ -86,6 +90,9 @@ class Site:
             return StreamRequested()
         if path == "/api/policy-changes":
             return lambda: _json({"changes": self._read_reloads()})
+        if path == "/api/changes":
+            history = None if self._changes is None else self._changes.history
+            return text_response(404, "nothing is changed here") if history is None else lambda: history(query)
         if path == "/api/history":
             return lambda: self._history(query)
         return self._live if path == "/api/live" else lambda: self._policy(query)

@@ -28,7 +28,7 @@ from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.server.housekeeping import report_failing
 from sluicegate.proxy.server.startup import CannotStart, check_telemetry, metric_push, open_state
 from sluicegate.proxy.session.opening.loop_detection import new_mark
-from sluicegate.proxy.state.state_topic import StateTopic
+from sluicegate.proxy.state.shared_state import SharedState
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
 from sluicegate.proxy.workers.messages import (
@@ -94,7 +94,7 @@ class Supervisor:
         self.reload: Reload | None = None
         self._enforcement = Enforcement(self.status, self._suspend, all_in_force=self._all_suspended)
         self._suspensions = 0
-        self._state_topic: StateTopic | None = None
+        self._shared_state: SharedState | None = None
         self.counters = Counters()
         self._reports = WorkerReports(self._workers, self.status, self.counters)
         self._pushes = WriteHealth()
@@ -112,14 +112,16 @@ class Supervisor:
         choose_socket_folder()
         try:
             self._reserved = self._inherited.at(shared) or reserve_shared(shared)
-            self._state_topic = open_state(self._config, self._enforcement, self.status)
+            self._shared_state = open_state(
+                self._config, self._enforcement, self._query.history, self.status, self._pushes
+            )
             if self._config.admin.listen is not None:
                 from sluicegate.proxy.admin.changes import changes_of  # noqa: PLC0415  # workers have none
                 from sluicegate.proxy.admin.endpoint import serve  # noqa: PLC0415  # workers have none
 
                 listen, query = self._config.admin.listen, self._query
                 changes = changes_of(
-                    self._config, query, self._enforcement, self._state_topic, self._reports.live_state, self.reload
+                    self._config, query, self._enforcement, self._shared_state, self._reports.live_state, self.reload
                 )
                 self._admin = serve(
                     self._config,
@@ -281,8 +283,8 @@ class Supervisor:
             await asyncio.to_thread(worker.close)
         self._workers.clear()
         self._reserved.close()
-        if self._state_topic is not None:
-            await asyncio.to_thread(self._state_topic.close)
+        if self._shared_state is not None:
+            await asyncio.to_thread(self._shared_state.close)
         if self._metric_push is not None:
             await asyncio.to_thread(self._metric_push.close)
         if self._admin is not None:

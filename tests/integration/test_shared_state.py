@@ -211,3 +211,34 @@ def test_doctor_examines_the_topic_and_says_that_this_broker_lets_everybody_writ
     found = {each["about"]: each for each in json.loads(done.stdout)["findings"]}
     assert found["state.topic"]["level"] == "failure"
     assert "create no-such-topic with --partitions 1" in found["state.topic"]["advice"]
+
+
+def test_the_history_of_all_proxies_says_who_changed_what_and_which_took_it(
+    kafka_bootstrap: str, gate: Gate, state_topic: str, topic: str
+) -> None:
+    admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
+    history = f"{state_topic}-history"
+    admin.create_topics([NewTopic(history, 3, 1)])[history].result(30)
+    one, two = gate().start(), gate(workers=2).start()
+
+    sluicegate("suspend", topic, "--reason", "incident 7", "--for", "1h", *options(one))
+    sluicegate("resume", "--all", *options(two))
+    two.config["defaults"]["message.timestamp.after.max.ms"] = 3 * HOUR_MS
+    (two.folder / "sluicegate.yaml").write_text(yaml.safe_dump(two.config))
+
+    def changes() -> list[dict[str, Any]]:
+        done = sluicegate("history", "--json", *options(one))
+        assert done.returncode == 0, done.stderr
+        found: list[dict[str, Any]] = json.loads(done.stdout)["changes"]
+        return found
+
+    names = {each.bootstrap.rpartition(":")[2] for each in (one, two)}
+    eventually(lambda: [each["what"] for each in changes()] == ["policies", "resume all topics", f"suspend {topic}"])
+    eventually(lambda: [len(each["taken"]) for each in changes()] == [1, 2, 2])
+    policies, resumed, suspended = changes()
+    assert {each["proxy"].rpartition(":")[2] for each in suspended["taken"]} == names
+    assert suspended["actor"] == {"name": "an administrator", "address": "127.0.0.1"}
+    assert suspended["changes"][0]["text"].endswith("incident 7")
+    assert "incident 7" in resumed["changes"][1]["text"]  # what was before
+    assert policies["actor"] == {"name": "policy files", "address": str(two.folder / "sluicegate.yaml")}
+    assert [each["effect"] for each in policies["changes"]] == ["looser"]

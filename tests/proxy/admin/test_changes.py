@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from sluicegate.proxy.admin.changes import ProxyChanges, Reload
 from sluicegate.proxy.admin.enforcement_api import EnforcementApi
 from sluicegate.proxy.reload.enforcement import Enforcement
 from sluicegate.proxy.reload.reload_request import MissingFile, ReloadResult
+from sluicegate.proxy.state.history_topic import History, HistoryUnreadable
 from sluicegate.proxy.status.status import Status
 from tests.proxy.admin.test_enforcement_api import TOPICS
 
@@ -62,3 +64,45 @@ async def test_a_long_reload_is_reported_as_under_way(monkeypatch: pytest.Monkey
     status, found = await change_response(reload, "")
     released.set()
     assert (status, found["outcome"]) == (200, "under way")
+
+
+class _History:
+    def __init__(self, fault: str | None) -> None:
+        self.fault = fault
+        self.asked: list[int] = []
+
+    def read(self, since_ms: int) -> History:
+        if self.fault is not None:
+            raise HistoryUnreadable(self.fault)
+        self.asked.append(since_ms)
+        return History(since_ms, (), True)
+
+
+def _changes_with(history: _History | None) -> ProxyChanges:
+    loop = asyncio.get_running_loop()
+    enforcement = EnforcementApi(Enforcement(Status(), lambda _: None), TOPICS, loop)
+    return ProxyChanges(enforcement, None, loop, history)
+
+
+async def test_the_history_of_some_days_says_since_when_it_is() -> None:
+    history = _History(None)
+    response = _changes_with(history).history("days=0.5")
+
+    (since_ms,) = history.asked
+    assert abs(since_ms - (time.time() - 43_200) * 1000) < 60_000
+    assert json.loads(response.body) == {"since_ms": since_ms, "is_complete": True, "changes": []}
+
+
+@pytest.mark.parametrize("query", ["days=0", "days=-1", "days=nan", "days=366", "days=", "hours=1", "days=1&days=2&a"])
+async def test_other_parameters_of_the_history_are_rejected(query: str) -> None:
+    assert _changes_with(_History(None)).history(query).status == 400
+
+
+async def test_a_history_that_cannot_be_read_is_a_retriable_error() -> None:
+    response = _changes_with(_History("gate-state-history: Unknown topic")).history("")
+
+    assert (response.status, response.body) == (
+        503,
+        b"the history cannot be read: gate-state-history: Unknown topic\n",
+    )
+    assert _changes_with(None).history("").status == 409

@@ -1,0 +1,173 @@
+"""Writes and reads the history topic, with the proxy's own login.
+
+Entries are written from a thread with a bounded queue, and read when somebody asks, within bounds of time and records.
+"""
+
+import contextvars
+import threading
+import time
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from sluicegate.config.upstream import Upstream
+from sluicegate.config.values.password import PasswordUnreadable
+from sluicegate.proxy.network.tls.contexts import MemoryFiles
+from sluicegate.proxy.reporting.bounded_queue import BoundedQueue
+from sluicegate.proxy.reporting.write_health import WriteHealth
+from sluicegate.proxy.state.change import UnreadableChange
+from sluicegate.proxy.state.history_entry import Entry, decode, encode, merged
+from sluicegate.proxy.writing.topic_writer import RecordNotAccepted, TopicWriter, client_settings
+
+_SECONDS = 5.0
+_POLL_SECONDS = 0.1
+_MOST_READ = 20_000
+_MOST_QUEUED, _MOST_QUEUED_BYTES = 1000, 4 << 20
+_AT_THE_END_SECONDS = 2.0
+_WRITER: dict[str, str | int | bool] = {
+    "acks": "all",
+    "enable.idempotence": True,
+    "compression.type": "lz4",
+    "message.timeout.ms": 30_000,
+}
+_READER: dict[str, str | int | bool] = {
+    "group.id": "sluicegate-history",  # librdkafka asks for one; partitions are assigned, and nothing is committed
+    "enable.auto.commit": False,
+    "auto.offset.reset": "earliest",
+    "enable.partition.eof": True,
+    "allow.auto.create.topics": False,
+}
+
+
+class HistoryUnreadable(Exception):
+    """The history cannot be read now; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The changes since `since_ms` (Unix time, ms), the newest first. `is_complete`: whether all were read in time."""
+
+    since_ms: int
+    entries: tuple[Entry, ...]
+    is_complete: bool
+
+
+class HistoryTopic:
+    """The history topic of one proxy. `health`: where the results of writes are noted."""
+
+    def __init__(self, topic: str, upstream: Upstream, health: WriteHealth) -> None:
+        self._topic = topic
+        self._destination = f"state.history_topic {topic}"
+        self._upstream = upstream
+        self._health = health
+        self._log = structlog.get_logger("sluicegate.state")
+        self._queue: BoundedQueue[Entry] = BoundedQueue(_MOST_QUEUED, _MOST_QUEUED_BYTES)
+        self._writer = TopicWriter(upstream, _WRITER)
+        self._under_way = 0
+        self._is_there = False
+        context = contextvars.copy_context()
+        self._thread = threading.Thread(target=context.run, args=(self._run,), name="history topic", daemon=True)
+        self._thread.start()
+
+    def add(self, entry: Entry) -> None:
+        """Queue an entry; never waits."""
+        if not self._queue.put(entry, 1000):
+            self._health.failed(self._destination, "the queue of entries is full")
+
+    def close(self) -> None:
+        """Write the queued entries for at most 2 s."""
+        self._queue.close()
+        self._thread.join(_AT_THE_END_SECONDS)
+
+    def read(self, since_ms: int) -> History:
+        """Return the changes since then. Blocks for at most some seconds. Raises HistoryUnreadable."""
+        import confluent_kafka  # noqa: PLC0415  # the extra `topic`
+
+        try:
+            with MemoryFiles() as copies:
+                consumer = confluent_kafka.Consumer({**client_settings(self._upstream, copies), **_READER})
+        except (PasswordUnreadable, OSError, ValueError) as error:
+            raise HistoryUnreadable(str(error)) from None
+        try:
+            return self._read(consumer, since_ms, time.monotonic() + _SECONDS)
+        except confluent_kafka.KafkaException as error:
+            raise HistoryUnreadable(f"{self._topic}: {error.args[0].str()}") from None
+        finally:
+            with suppress(Exception):  # what matters is being raised already
+                consumer.close()
+
+    def _read(self, consumer: Any, since_ms: int, deadline: float) -> History:
+        import confluent_kafka  # noqa: PLC0415  # the extra `topic`
+
+        known = consumer.list_topics(self._topic, timeout=_SECONDS).topics[self._topic]
+        if known.error is not None:
+            raise HistoryUnreadable(f"{self._topic}: {known.error.str()}")
+        from_then = [confluent_kafka.TopicPartition(self._topic, each, since_ms) for each in known.partitions]
+        consumer.assign(consumer.offsets_for_times(from_then, timeout=_SECONDS))
+        left = set(known.partitions)
+        entries: deque[Entry] = deque(maxlen=_MOST_READ)
+        read = 0
+        while left and time.monotonic() < deadline:
+            message = consumer.poll(_POLL_SECONDS)
+            if message is None:
+                continue
+            error = message.error()
+            if error is None:
+                read += 1
+                with suppress(UnreadableChange):  # somebody else's record
+                    entries.append(decode(message.value()))
+            elif error.code() == confluent_kafka.KafkaError._PARTITION_EOF:
+                left.discard(message.partition())
+            else:
+                raise HistoryUnreadable(f"{self._topic}: {error.str()}")
+        return History(since_ms, tuple(merged(entries)), not left and read <= _MOST_READ)
+
+    def _run(self) -> None:
+        while not self._queue.ended:
+            entry = self._queue.take(_POLL_SECONDS if self._under_way else None)
+            if entry is not None:
+                self._send(entry)
+            self._writer.serve(0)
+        deadline = time.monotonic() + _AT_THE_END_SECONDS
+        while self._under_way and time.monotonic() < deadline:
+            self._writer.serve(_POLL_SECONDS)
+
+    def _send(self, entry: Entry) -> None:
+        why_missing = None if self._is_there else self._why_missing()
+        if why_missing is not None:
+            self._health.failed(self._destination, why_missing)
+            return
+        self._is_there = True
+        try:
+            self._writer.write(self._topic, entry.id.encode(), encode(entry), [], self._delivered)
+        except RecordNotAccepted as error:
+            self._health.failed(self._destination, str(error))
+        else:
+            self._under_way += 1
+
+    def _why_missing(self) -> str | None:
+        """Return why the topic cannot be described; None if it is there. A producer could create it by its request."""
+        import confluent_kafka  # noqa: PLC0415  # the extra `topic`
+        from confluent_kafka import admin  # noqa: PLC0415  # the extra `topic`
+
+        try:
+            with MemoryFiles() as copies:
+                client = admin.AdminClient(client_settings(self._upstream, copies))
+            asked = client.describe_topics(confluent_kafka.TopicCollection([self._topic]), request_timeout=_SECONDS)
+            asked[self._topic].result(_SECONDS + 1)
+        except confluent_kafka.KafkaException as error:
+            return str(error.args[0].str())
+        except (PasswordUnreadable, OSError, ValueError, TimeoutError) as error:
+            return str(error) or f"no broker responded within {_SECONDS:.0f} s"
+        return None
+
+    def _delivered(self, reason: str | None) -> None:
+        self._under_way -= 1
+        if reason is None:
+            self._health.succeeded(self._destination)
+        else:
+            self._health.failed(self._destination, reason)
+            self._log.warning("history entry lost", topic=self._topic, reason=reason)

@@ -1,0 +1,54 @@
+"""The two topics of one proxy: what the proxies of a cluster agree on, and the history of who changed what."""
+
+import time
+from collections.abc import Callable
+from uuid import uuid4
+
+from sluicegate.config.state import State
+from sluicegate.config.upstream import Upstream
+from sluicegate.proxy.reporting.write_health import WriteHealth
+from sluicegate.proxy.state.agreed_state import AgreedState
+from sluicegate.proxy.state.change import Actor, Change
+from sluicegate.proxy.state.history_entry import Taken, entry_of, entry_of_reload
+from sluicegate.proxy.state.history_topic import HistoryTopic
+from sluicegate.proxy.state.state_topic import StateTopic
+from sluicegate.proxy.status.status import Status
+
+_MOST_FILES = 3
+
+
+class SharedState:
+    """Reads the state topic from `start` on, and writes an entry of the history for each change that is taken.
+
+    `proxy`: the name of this proxy. `on_state` receives each state, in the reading thread. `health`: where the results
+    of writing the history are noted.
+    """
+
+    def __init__(
+        self,
+        keys: State,
+        upstream: Upstream,
+        proxy: str,
+        on_state: Callable[[AgreedState], None],
+        status: Status,
+        health: WriteHealth,
+    ) -> None:
+        self._proxy = proxy
+        self.history = HistoryTopic(keys.history, upstream, health)
+        self.topic = StateTopic(keys, upstream, on_state, self._add_change, status)
+        self.start, self.commit = self.topic.start, self.topic.commit
+
+    def add_reload(self, time_ms: int, files: list[str], changes: dict[str, list[str]]) -> None:
+        """Add policies that were reloaded from these files; `changes`: lines by their effect."""
+        more = len(files) - _MOST_FILES
+        actor = Actor("policy files", ", ".join(files[:_MOST_FILES]) + (f" and {more} more" if more > 0 else ""))
+        self.history.add(entry_of_reload(uuid4().hex, time_ms, actor, changes, self._proxy))
+
+    def close(self) -> None:
+        """Stop reading, and write what is queued. Blocks for seconds at most."""
+        self.topic.close()
+        self.history.close()
+
+    def _add_change(self, change: Change, before: AgreedState) -> None:
+        taken = Taken(self._proxy, time.time_ns() // 10**6)
+        self.history.add(entry_of(change, before.suspensions, taken))

@@ -1,0 +1,90 @@
+"""Entries of the history: what they say, their records, and one entry from the records of several proxies."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from sluicegate.proxy.state.agreed_state import AgreedState
+from sluicegate.proxy.state.change import Actor, Change, Resume, Suspend, UnreadableChange
+from sluicegate.proxy.state.history_entry import Effect, Entry, Taken, decode, encode, entry_of, entry_of_reload, merged
+from sluicegate.proxy.watching.change_history import lines_of
+
+NOON_MS = 1_795_780_800_000  # 2026-11-27T12:00:00Z
+ADMIN = Actor("an administrator", "10.1.2.3")
+SUSPENDED = Change("a1", NOON_MS, ADMIN, "gate-1:19092", Suspend("orders", "incident 7", NOON_MS + 3_600_000))
+RESUMED = Change("a2", NOON_MS + 60_000, ADMIN, "gate-2:19092", Resume("orders"))
+
+
+def taken(proxy: str, seconds: float) -> Taken:
+    return Taken(proxy, NOON_MS + round(seconds * 1000))
+
+
+def entry(proxy: str = "gate-1:19092", seconds: float = 0.1) -> Entry:
+    return entry_of(SUSPENDED, (), taken(proxy, seconds))
+
+
+def test_an_entry_says_what_was_before_and_what_is_looser() -> None:
+    before = AgreedState().after(SUSPENDED, 0).suspensions
+
+    assert entry().lines == (
+        (Effect.LOOSER, "enforcement of orders is suspended until 2026-11-27T13:00:00Z: incident 7"),
+        (Effect.LOOSER, "before: not suspended"),
+    )
+    resumed = entry_of(RESUMED, before, taken("gate-1:19092", 60.1))
+    assert resumed.what == "resume orders"
+    assert resumed.lines[0] == (Effect.STRICTER, "enforcement of orders is resumed")
+    assert resumed.lines[1][1].startswith("before: enforcement is suspended for orders until")
+
+
+def test_the_records_of_all_proxies_become_one_entry_in_the_order_in_which_they_took_it() -> None:
+    later = entry_of(RESUMED, (), taken("gate-1:19092", 60.2))
+    records = [entry("gate-2:19092", 0.3), later, entry("gate-1:19092", 0.1), entry("gate-2:19092", 9.0)]
+
+    found = merged(decode(encode(each)) for each in records)
+
+    assert [each.id for each in found] == ["a2", "a1"]
+    assert found[1].taken == (taken("gate-1:19092", 0.1), taken("gate-2:19092", 0.3))
+
+
+def test_a_reload_has_its_files_and_a_bounded_number_of_lines() -> None:
+    actor = Actor("policy files", "/etc/sluicegate/orders.yaml")
+    changes = {"stricter": ["orders: mode: observe -> reject"], "looser": [f"t{i}: x" for i in range(100)]}
+    found = entry_of_reload("b1", NOON_MS, actor, changes, "gate-1:19092")
+
+    assert found.lines[0] == (Effect.STRICTER, "orders: mode: observe -> reject")
+    assert len(found.lines) == 21
+    assert found.lines[-1] == (Effect.CHANGED, "and 81 more")
+    assert decode(encode(found)) == found
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        b"garbage",
+        b"{}",
+        b'{"version": 2}',
+        b" " * 100_000,
+        json.dumps({**json.loads(encode(entry())), "taken": []}).encode(),
+        json.dumps({**json.loads(encode(entry())), "changes": [{"effect": "worse", "text": "a"}]}).encode(),
+        json.dumps({**json.loads(encode(entry())), "changes": 7}).encode(),
+    ],
+)
+def test_records_of_others_are_not_entries(value: bytes | None) -> None:
+    with pytest.raises(UnreadableChange):
+        decode(value)
+
+
+def test_the_history_is_shown_with_its_beginning_and_without_control_characters() -> None:
+    strange = replace(entry(), actor=Actor("\x1b[31mroot", "10.1.2.3"))
+    (one,) = merged([strange, entry("b", 2.1)])
+
+    assert list(lines_of({"since_ms": NOON_MS, "is_complete": False, "changes": [one.as_json()]})) == [
+        "1 changes since 2026-11-27T12:00:00Z; not all could be read in time: ask for fewer days",
+        "",
+        "2026-11-27T12:00:00Z suspend orders, by \\x1b[31mroot (10.1.2.3)",
+        "  looser: enforcement of orders is suspended until 2026-11-27T13:00:00Z: incident 7",
+        "  looser: before: not suspended",
+        "  taken by gate-1:19092 (+0.1 s), b (+2.1 s)",
+    ]
