@@ -76,11 +76,12 @@ lanes conformance clients kafkas bounds load faults verifiable soak peers-suites
 	scripts/another-spark $*
 
 # Measurements; each writes bench/results. A line for each part: make ends a command with itself, but not below a shell.
-bench: setup kafka .bench/kroxylicious/.complete ## the proxy against a broker, a relay and Kroxylicious
-	$(BIN)/python -m bench
-	$(BIN)/python -m bench.live_instructions
-	$(BIN)/python -m bench.live_rules
-	$(BIN)/python -m bench.encrypted
+bench: setup kafka .bench/kroxylicious/.complete ## the proxy against a broker, a relay and Kroxylicious; what has a result of this commit is left out
+	$(BIN)/python -m bench.resumed
+	$(BIN)/python -m bench.resumed bench
+	$(BIN)/python -m bench.resumed bench.live_instructions
+	$(BIN)/python -m bench.resumed bench.live_rules
+	$(BIN)/python -m bench.resumed bench.encrypted
 bench-scan bench-rules bench-instructions: setup kafka # against Kafka's validator; of one value; against bench/baseline.json
 	$(BIN)/python -m bench.$(@:bench-%=%)
 bench-pipeline: $(VENV)/.spark kafka .spark/.complete ## the pipeline against Spark's own source; writes docs/pipeline.md

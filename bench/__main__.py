@@ -1,4 +1,5 @@
-"""`make bench`: everything through everything, in interleaved rounds of one run; writes bench/results.
+"""`make bench`: everything through everything, in interleaved rounds of one run; writes bench/results. If it is
+interrupted, the next one of the same code measures only the loads that are left.
 
 Run: python -m bench [--short]. Needs the brokers (make kafka) and, but for --short, Kroxylicious (.bench/kroxylicious).
 """
@@ -11,6 +12,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from confluent_kafka.admin import AdminClient
@@ -18,8 +20,10 @@ from confluent_kafka.admin import AdminClient
 from bench import idle_connections, machine, memory, small_requests, streams, summary
 from bench.ending import end_on_sigterm
 from bench.figures import RESULTS
+from bench.resumed import commit_of_code
 from bench.streams import Run, Stream
 from bench.targets import BOUNDS, Target, broker, kroxylicious, relay, sluicegate
+from bench.unfinished import UnfinishedRun
 
 STREAMS = (
     Stream("1 KiB lz4", 1024, "lz4", 65_536, 400),
@@ -50,27 +54,33 @@ _SHORT = Extent(1, 0.05, with_peers=False, streams=STREAMS[:1], clients=(50,), i
 class Bench:
     """One run of all loads against one broker."""
 
-    def __init__(self, extent: Extent, targets: list[Target], broker_address: str) -> None:
+    def __init__(self, extent: Extent, targets: list[Target], broker_address: str, kept: UnfinishedRun) -> None:
         self._extent = extent
+        self._kept = kept
+        self._started, self._before = time.monotonic(), kept.seconds
         self._targets = targets
         self._admin = AdminClient({"bootstrap.servers": broker_address})
         self._broker = broker_address
-        self.runs: list[dict[str, object]] = []
+
+    @property
+    def seconds(self) -> float:
+        """Return the duration so far, interrupted runs included."""
+        return self._before + time.monotonic() - self._started
 
     def streams(self) -> None:
         """Producers as fast as they can."""
         for stream in self._extent.streams:
             sized = replace(stream, megabytes=max(5, int(stream.megabytes * self._extent.share)))
-            self._rounds(stream.name, lambda t, topic, s=sized: streams.java_producer(t, topic, s))
+            self._rounds(stream.name, partial(streams.java_producer, stream=sized))
         sized = replace(STREAMS[0], megabytes=max(5, int(STREAMS[0].megabytes * self._extent.share)))
-        self._rounds("1 KiB lz4, librdkafka", lambda t, topic: streams.librdkafka_producer(t, topic, sized))
+        self._rounds("1 KiB lz4, librdkafka", partial(streams.librdkafka_producer, stream=sized))
 
     def requests(self) -> None:
         """One record a request."""
         for connections in self._extent.clients:
             count = max(1000, int((10_000 if connections == 1 else 30_000) * self._extent.share))
             name = f"one record a request, {connections} connection{'s' * (connections > 1)}"
-            self._rounds(name, lambda t, topic, c=connections, n=count: small_requests.closed_loop(t, topic, c, n))
+            self._rounds(name, partial(small_requests.closed_loop, connections=connections, requests=count))
 
     def fixed_rates(self) -> None:
         """Open loops, for latency."""
@@ -80,6 +90,8 @@ class Bench:
 
     def consumers(self) -> None:
         """One topic of 1 GB, read through everything."""
+        if self._kept.has("consumers"):
+            return
         megabytes = max(20, int(1000 * self._extent.share))
         topic = self._topic({"retention.bytes": "-1"})
         streams.java_producer(self._targets[0], topic, replace(STREAMS[0], megabytes=megabytes + 20))
@@ -102,6 +114,10 @@ class Bench:
                 self._drop(topic)
 
     def _rounds(self, load: str, run: Callable[[Target, str], Run]) -> None:
+        if self._kept.has(load):
+            print(f"{load}: measured before the interruption", file=sys.stderr)
+            return
+        runs: list[dict[str, object]] = []
         for number in range(self._extent.rounds):
             shift = number % len(self._targets)  # each round starts with another target
             for target in self._targets[shift:] + self._targets[:shift]:
@@ -114,9 +130,10 @@ class Bench:
                 if not measured.resident_bytes:
                     measured.cpu_seconds = usage.cpu_seconds - before
                     measured.resident_bytes = usage.resident_bytes
-                self.runs.append({"load": load, "round": number, "target": target.name, **asdict(measured)})
+                runs.append({"load": load, "round": number, "target": target.name, **asdict(measured)})
                 self._drop(topic)
                 print(f"{load}, round {number + 1}: {target.name}: {summary.line_of(measured)}", file=sys.stderr)
+        self._kept.add(runs, self.seconds)
 
     def _topic(self, settings: dict[str, str] | None = None) -> str:
         return streams.new_topic(self._broker, settings or {})
@@ -135,6 +152,7 @@ def main() -> None:
     arguments = parser.parse_args()
     extent = _SHORT if arguments.short else _WHOLE
     started = time.time()
+    kept = UnfinishedRun(arguments.out, commit_of_code())
     with tempfile.TemporaryDirectory(prefix="sluicegate-bench-") as name, ExitStack() as running:
         folder = Path(name)
         address, behind_relay, relay_port = running.enter_context(broker(folder))
@@ -151,7 +169,7 @@ def main() -> None:
             for label in ("kroxylicious", "kroxylicious validating"):
                 targets.append(running.enter_context(kroxylicious(folder, label, address)))
         idle = {target.name: target.usage().resident_bytes for target in targets}
-        bench = Bench(extent, targets, address)
+        bench = Bench(extent, targets, address, kept)
         if extent.with_peers:
             bench.warm_up()
         bench.streams()
@@ -165,15 +183,16 @@ def main() -> None:
         "kroxylicious": "0.12.0" if extent.with_peers else None,
         "day": time.strftime("%Y-%m-%d", time.gmtime(started)),
         "rounds": extent.rounds,
-        "seconds": round(time.time() - started),
+        "seconds": round(bench.seconds),
         "idle_resident_bytes": idle,
         "idle_connections": idle_ones,
         "memory": asdict(memory.measure()),
-        "runs": bench.runs,
+        "runs": kept.runs,
     }
     arguments.out.mkdir(parents=True, exist_ok=True)
     (arguments.out / "raw.json").write_text(json.dumps(raw, indent=1) + "\n")
     print(summary.write_all(arguments.out))
+    kept.end()
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import statistics
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def draw(folder: Path, raw: dict[str, Any]) -> None:
     _bars(folder / "requests.svg", raw, requests, "CPU of the proxy, us per request (less is better)", _cpu_per_request)
     for percentile in ("p50", "p99", "p99.9"):
         title = f"{percentile} of latency at a fixed rate, ms (less is better)"
-        _bars(folder / f"latency-{percentile}.svg", raw, rates, title, lambda run, p=percentile: run["latencies"][p])
+        _bars(folder / f"latency-{percentile}.svg", raw, rates, title, partial(_latency, percentile))
 
 
 Value = Callable[[dict[str, Any]], float]
@@ -51,6 +52,10 @@ def _mb_per_second(run: dict[str, Any]) -> float:
 
 def _cpu_per_request(run: dict[str, Any]) -> float:
     return float(run["cpu_seconds"] * 1e6 / run["requests"])
+
+
+def _latency(percentile: str, run: dict[str, Any]) -> float:
+    return float(run["latencies"][percentile])
 
 
 def _bars(file: Path, raw: dict[str, Any], loads: list[str], title: str, value: Value) -> None:
