@@ -8,10 +8,9 @@ in produce_request.pxd if a C compiler is installed.
 from collections.abc import Mapping
 from struct import Struct
 
-from sluicegate.protocol.errors import MalformedMessage, RequestTooLarge, TooManyRecords
+from sluicegate.protocol.errors import MalformedMessage, RequestTooLarge
 from sluicegate.protocol.integers import unsigned_varint
 from sluicegate.protocol.produce_versions import FLEXIBLE_SINCE, ONE_BATCH_SINCE, TOPIC_ID_SINCE
-from sluicegate.protocol.records.record_batch import stated_record_count
 from sluicegate.protocol.walk import MAX_TAGGED_FIELDS, Walk
 
 _INT32 = Struct(">i")
@@ -99,26 +98,6 @@ def walk_produce_request(frame: bytearray, version: int, body_at: int, max_parti
             f"Produce v{version}: {error} limits.max_request_partitions ({max_partitions}) allows for one request:"
             " raise it, or let the producer send less at once"
         ) from error
-
-
-def check_record_count(request: ProduceRequest, most: int | None) -> None:
-    """Raise TooManyRecords if the batches of a request state more than `most` records in all; None: no limit.
-
-    Only headers are read. A batch with another number of records than it states is rejected when it is validated.
-    """
-    if most is None:
-        return
-    left = most
-    for t, topic in enumerate(request.topics):
-        for p in range(len(topic.partitions)):
-            records = request.records(t, p)
-            if records is not None:
-                left -= stated_record_count(records)
-            if left < 0:
-                raise TooManyRecords(
-                    f"Produce v{request.version}: more records than limits.max_request_records ({most}) allows for one "
-                    "request: raise it, or let the producer send less at once"
-                )
 
 
 class _OverBound(Exception):

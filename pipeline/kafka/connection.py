@@ -12,9 +12,15 @@ from sluicegate.protocol.fetch_response import VERSION as FETCH_VERSION
 from sluicegate.protocol.fetch_response import FetchedPartition, fetched_partition
 from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header, response_body_at
-from sluicegate.protocol.login import LoginExchange, LoginRequest, PasswordLogin, SaslAuthenticationFailed, TokenLogin
 from sluicegate.protocol.messages.fetch import FETCH_REQUEST
 from sluicegate.protocol.messages.handshake import API_VERSIONS_RESPONSE
+from sluicegate.protocol.messages.login import (
+    LoginExchange,
+    LoginRequest,
+    PasswordLogin,
+    SaslAuthenticationFailed,
+    TokenLogin,
+)
 from sluicegate.protocol.messages.schema import MessageSchema, Value
 
 _CLIENT_ID = "sluicegate-spark"

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.kafka.tokens import Bearer, for_librdkafka
-from sluicegate.protocol.login import PasswordLogin
+from sluicegate.protocol.messages.login import PasswordLogin
 
 _REFERENCE = re.compile(r"\$\{(env|file|directory):([^}]*)\}")
 _MOST_BYTES = 64 * 1024

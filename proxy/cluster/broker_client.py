@@ -14,8 +14,8 @@ from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header, read_correlation_id, response_body_at
-from sluicegate.protocol.login import LoginNotOffered, SaslAuthenticationFailed
 from sluicegate.protocol.messages.handshake import API_VERSIONS_RESPONSE
+from sluicegate.protocol.messages.login import LoginNotOffered, SaslAuthenticationFailed
 from sluicegate.protocol.messages.schema import MessageSchema, Value
 from sluicegate.proxy.cluster.broker_login import LoginNotTried, log_in
 from sluicegate.proxy.cluster.response_bodies import BrokerResponse, read_response

@@ -7,7 +7,7 @@ from functools import partial
 from sluicegate.config.upstream import Sasl
 from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.protocol.api import ApiKey
-from sluicegate.protocol.login import (
+from sluicegate.protocol.messages.login import (
     LoginExchange,
     PasswordLogin,
     SaslAuthenticationFailed,

@@ -7,13 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.protocol.errors import MalformedMessage, RequestTooLarge, TooManyRecords
+from sluicegate.protocol.errors import MalformedMessage, RequestTooLarge
 from sluicegate.protocol.messages.produce import PRODUCE_REQUEST
 from sluicegate.protocol.messages.schema import Value
-from sluicegate.protocol.produce_request import ProduceRequest, check_record_count, walk_produce_request
-from tests.wire.batches import CODECS, Rec, batch, message, wrapper
+from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_request
 from tests.wire.cost import cost
-from tests.wire.raw_client import produce_body, topic_data
 
 HEADER = b"the header"
 MANY = 10_000
@@ -158,52 +156,3 @@ def test_tagged_fields_are_bounded_for_the_whole_request() -> None:
 
     with pytest.raises(MalformedMessage, match="5001 more tagged fields than the 4999"):
         walk_produce_request(bytearray(PRODUCE_REQUEST.build(value, 9)), 9, 0, MANY)
-
-
-NOW = 1_800_000_000_000
-FIVE = [Rec(NOW)] * 5
-
-
-def counted(*records: bytes, version: int = 9) -> int:
-    """The fewest that are allowed."""
-    body = bytearray(produce_body(version, [topic_data("t", *enumerate(records))]))
-    request = walk_produce_request(body, version, 0, 100)
-    for most in range(100):
-        try:
-            check_record_count(request, most)
-        except TooManyRecords:
-            continue
-        return most
-    raise AssertionError("more than a hundred")
-
-
-@pytest.mark.parametrize("codec", CODECS.values(), ids=CODECS)
-def test_records_of_compressed_batches_are_counted(codec: int) -> None:
-    assert counted(batch(FIVE, codec)) == 5
-
-
-def test_records_are_counted_over_all_batches_and_partitions() -> None:
-    assert counted(batch(FIVE) * 3, batch(FIVE), b"") == 20
-
-
-def test_an_old_message_or_wrapper_counts_as_one_record() -> None:
-    one = message(1, b"", key=None, timestamp=NOW)
-
-    assert counted(one * 4, wrapper(1, [one * 3], CODECS["gzip"], offset=2, timestamp=NOW), version=2) == 5
-
-
-@pytest.mark.parametrize(
-    "damaged",
-    [b"", b"\0" * 12, b"\0" * 61, batch(FIVE)[:-1], b"\xff" * 200, b"\0" * 8 + b"\x7f\xff\xff\xff" + b"\0" * 80],
-    ids=["nothing", "a length", "zeros", "cut", "ones", "a length without an end"],
-)
-def test_a_damaged_batch_counts_its_readable_records(damaged: bytes) -> None:
-    assert counted(damaged) == 0
-    assert counted(batch(FIVE) + damaged) == 5
-
-
-def test_a_negative_record_count_subtracts_nothing() -> None:
-    lying = bytearray(batch(FIVE))
-    lying[57:61] = b"\xff\xff\xff\xff"
-
-    assert counted(batch(FIVE), bytes(lying)) == 5

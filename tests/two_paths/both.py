@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Mapping
 
 from sluicegate.protocol.errors import SenderError
-from sluicegate.protocol.produce_request import check_record_count, walk_produce_request
+from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
+from sluicegate.protocol.records.record_limit import check_record_count
 from sluicegate.proxy.fastpath.paths import make_ordinary_requests
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import TopicPolicy, ValidationLimits

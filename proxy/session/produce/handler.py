@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
 from sluicegate.protocol.errors import SenderError
-from sluicegate.protocol.produce_request import ProduceRequest, check_record_count, walk_produce_request
+from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_request
 from sluicegate.protocol.produce_versions import TOPIC_ID_SINCE
+from sluicegate.protocol.records.record_limit import check_record_count
 from sluicegate.proxy.responses.dispatch import Dispatch
 from sluicegate.proxy.session.client.client_details import client_details
 from sluicegate.proxy.session.client.identity import ClientIdentity

@@ -10,7 +10,13 @@ import scramp
 
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.errors import MalformedMessage
-from sluicegate.protocol.login import (
+from sluicegate.protocol.messages.handshake import (
+    SASL_AUTHENTICATE_REQUEST,
+    SASL_AUTHENTICATE_RESPONSE,
+    SASL_HANDSHAKE_REQUEST,
+    SASL_HANDSHAKE_RESPONSE,
+)
+from sluicegate.protocol.messages.login import (
     LoginExchange,
     LoginNotOffered,
     LoginRequest,
@@ -18,12 +24,6 @@ from sluicegate.protocol.login import (
     SaslAuthenticationFailed,
     TokenLogin,
     TokenNotAccepted,
-)
-from sluicegate.protocol.messages.handshake import (
-    SASL_AUTHENTICATE_REQUEST,
-    SASL_AUTHENTICATE_RESPONSE,
-    SASL_HANDSHAKE_REQUEST,
-    SASL_HANDSHAKE_RESPONSE,
 )
 
 
