@@ -24,7 +24,6 @@ from sluicegate.proxy.reporting.metrics.broker_errors import BrokerErrorCounts
 from sluicegate.proxy.reporting.metrics.counters import Counters, RequestTimes
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels, exact_names, topics_of_one
 from sluicegate.proxy.reporting.metrics.validation_counts import ValidationCounts
-from sluicegate.proxy.reporting.observer import Observer
 from sluicegate.proxy.reporting.proxy_name import proxy_name
 from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.responses.broker_addresses import AddressBook
@@ -36,6 +35,7 @@ from sluicegate.proxy.scheduling.extraction import QuarantineMemory
 from sluicegate.proxy.scheduling.scheduler import Scheduler
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 from sluicegate.proxy.server.clock import now_ms
+from sluicegate.proxy.server.observer import Observer
 from sluicegate.proxy.server.open_sessions import OpenSessions
 from sluicegate.proxy.session.client.claimed_principal import principal_sources_of
 from sluicegate.proxy.session.dependencies import (

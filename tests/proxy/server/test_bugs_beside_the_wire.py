@@ -64,7 +64,7 @@ BUGS = {
         "validation not reported",
     ),
     "the page's figures": InjectedBug("sluicegate.proxy.live.live_view:LiveView.tick", _PERIODIC),
-    "sweeping": InjectedBug("sluicegate.proxy.reporting.observer:Observer.sweep", _PERIODIC),
+    "sweeping": InjectedBug("sluicegate.proxy.server.observer:Observer.sweep", _PERIODIC),
     "looking at sessions": InjectedBug("sluicegate.proxy.server.open_sessions:ConnectionStats.end_round", _PERIODIC),
     "looking at the cluster": InjectedBug("sluicegate.proxy.server.cluster_watch:ClusterWatch.probe_again", _PERIODIC),
 }

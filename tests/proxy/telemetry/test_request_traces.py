@@ -13,7 +13,7 @@ from sluicegate.proxy.telemetry.request_traces import RequestSummary, RequestTra
 from sluicegate.proxy.telemetry.span_push import span_of
 from sluicegate.validation.validated_request import ValidatedRequest
 from sluicegate.validation.verdict import Accepted
-from tests.proxy.reporting.test_observer import HELD_TO, NOW, rejection, request_of
+from tests.proxy.server.test_observer import HELD_TO, NOW, rejection, request_of
 from tests.proxy.session.outcomes import settled
 
 RESOURCE = Resource({})

@@ -17,9 +17,9 @@ from sluicegate.proxy.reporting.logs.session_log import SessionLog
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
 from sluicegate.proxy.reporting.metrics.validation_counts import ValidationCounts
-from sluicegate.proxy.reporting.observer import Observer
 from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.responses.produce_responses import ClientError, PartitionKey
+from sluicegate.proxy.server.observer import Observer
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.produce.batch_outcome import RequestOutcome
 from sluicegate.proxy.telemetry.request_traces import RequestSummary, RequestTraces
@@ -31,7 +31,7 @@ from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.sensitive.masking import MaskedBatch
 from sluicegate.validation.validated_request import ValidatedRequest, ValidationBasis
 from sluicegate.validation.verdict import Accepted
-from tests.proxy.reporting.test_observer import NOW, RecordingSink, rejection, request_of
+from tests.proxy.server.test_observer import NOW, RecordingSink, rejection, request_of
 from tests.proxy.session.outcomes import settled
 
 PLACE = (0, 0)

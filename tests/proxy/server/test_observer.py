@@ -17,9 +17,9 @@ from sluicegate.proxy.reporting.logs.session_log import SessionLog
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
 from sluicegate.proxy.reporting.metrics.validation_counts import ValidationCounts
-from sluicegate.proxy.reporting.observer import BatchSink, Observer, RequestSink
 from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.responses.topic_names import TopicNames
+from sluicegate.proxy.server.observer import BatchSink, Observer, RequestSink
 from sluicegate.proxy.session.client.client_text import client_text
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.policy import TopicPolicy
