@@ -21,10 +21,10 @@ from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.scheduling import scheduler as validating
 from sluicegate.proxy.server.assembly import Runtime, assembled
 from sluicegate.proxy.session.connection import Connection
-from sluicegate.proxy.session.opening.arrival import Route
+from sluicegate.proxy.session.handlers.arrival import Route
+from sluicegate.proxy.session.handlers.session import Session
 from sluicegate.proxy.session.opening.loop_detection import LoopDetection
 from sluicegate.proxy.session.outlets import PeerInfo
-from sluicegate.proxy.session.session import Session
 from sluicegate.validation.from_keys import rulebook_of
 from tests.wire.batches import Rec, batch
 

@@ -3,7 +3,7 @@
 It takes complete frames in the read buffer: requests that are not parsed, valid Produce requests
 (`sluicegate.validation.ordinary`), and responses that pass unchanged. The session's in-flight queue matches responses
 with requests. It rejects nothing and creates no response: at any other frame, or after an internal error, it stops, and
-the slow path (`sluicegate.proxy.session.request_handler`, `sluicegate.proxy.session.response_handler`) takes that frame.
+the slow path (`request_handler.py` and `response_handler.py` in `sluicegate.proxy.session.handlers`) takes that frame.
 It keeps the beginning of a partial Produce request and reads the rest into the same buffer.
 """
 

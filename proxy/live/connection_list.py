@@ -8,9 +8,9 @@ from sluicegate.proxy.live.live_state import Connections, ConnectionState
 from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.events.violation_event import owner_shown
 from sluicegate.proxy.scheduling.short_turns import ShortTurns
+from sluicegate.proxy.session.handlers.session import Session
 from sluicegate.proxy.session.lifecycle import Stage
 from sluicegate.proxy.session.pause_reason import PauseReason
-from sluicegate.proxy.session.session import Session
 from sluicegate.validation.requests.name_pattern import OwnedClients, owner_among
 
 MAX_LISTED = 500

@@ -17,7 +17,7 @@ from sluicegate.proxy.reporting.build_info import VERSION
 from sluicegate.proxy.reporting.events.violation_event import event_of
 from sluicegate.proxy.reporting.metrics.broker_errors import BrokerErrorCounts
 from sluicegate.proxy.scheduling.short_turns import ShortTurns
-from sluicegate.proxy.session.session import Session
+from sluicegate.proxy.session.handlers.session import Session
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import ActiveCondition
 from sluicegate.validation.in_force import RulesInForce

@@ -38,14 +38,7 @@ from sluicegate.proxy.server.clock import now_ms
 from sluicegate.proxy.server.observer import Observer
 from sluicegate.proxy.server.open_sessions import OpenSessions
 from sluicegate.proxy.session.client.claimed_principal import principal_sources_of
-from sluicegate.proxy.session.dependencies import (
-    DeadLetterSink,
-    Dial,
-    OnInternalError,
-    ProduceDependencies,
-    RequestDependencies,
-    SessionDependencies,
-)
+from sluicegate.proxy.session.handlers.dependencies import Dial, RequestDependencies, SessionDependencies
 from sluicegate.proxy.session.in_flight_limit import InFlightLimit
 from sluicegate.proxy.session.memory import GatherBudget, new_read_buffer
 from sluicegate.proxy.session.opening.admission import Admission, AllowedNames
@@ -53,6 +46,7 @@ from sluicegate.proxy.session.opening.loop_detection import LoopDetection
 from sluicegate.proxy.session.outlets import DescribePeer, LoopCalls, Timer
 from sluicegate.proxy.session.pacing import LoopLateness, Pacer
 from sluicegate.proxy.session.pass_through import ClusterLogin
+from sluicegate.proxy.session.produce.dependencies import DeadLetterSink, OnInternalError, ProduceDependencies
 from sluicegate.proxy.session.quotas.shares import Quotas
 from sluicegate.proxy.session.request_clock import RequestClock
 from sluicegate.proxy.telemetry.request_traces import RequestSummary, RequestTraces

@@ -15,8 +15,8 @@ from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.server.assembly import ProxyParts
 from sluicegate.proxy.session.connection import Connection
-from sluicegate.proxy.session.opening.arrival import RotatingAddresses, Route
-from sluicegate.proxy.session.session import Session
+from sluicegate.proxy.session.handlers.arrival import RotatingAddresses, Route
+from sluicegate.proxy.session.handlers.session import Session
 
 if TYPE_CHECKING:
     from sluicegate.proxy.network.plain_socket import PlainSockets

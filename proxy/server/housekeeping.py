@@ -14,8 +14,8 @@ from sluicegate.proxy.server.assembly import ProxyParts
 from sluicegate.proxy.server.clock import now_ms
 from sluicegate.proxy.server.open_sessions import ConnectionStats
 from sluicegate.proxy.server.unverified_clients import UnverifiedClients
+from sluicegate.proxy.session.handlers.session import Session
 from sluicegate.proxy.session.lifecycle import Stage
-from sluicegate.proxy.session.session import Session
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from sluicegate.proxy.reporting.metrics.counters import Counters, Gauges
 from sluicegate.proxy.scheduling.extraction import QuarantineMemory
 from sluicegate.proxy.server.process_resources import resident_bytes
+from sluicegate.proxy.session.handlers.session import Session
 from sluicegate.proxy.session.memory import GatherBudget, MemoryShare
-from sluicegate.proxy.session.session import Session
 
 if TYPE_CHECKING:
     from sluicegate.proxy.fastpath.fast_path import FastPathBuffer

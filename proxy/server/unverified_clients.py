@@ -3,7 +3,7 @@
 from collections import Counter
 
 from sluicegate.proxy.session.client.claimed_principal import UnverifiedReason
-from sluicegate.proxy.session.session import Session
+from sluicegate.proxy.session.handlers.session import Session
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
 from sluicegate.validation.in_force import RulesInForce

@@ -1,15 +1,12 @@
-"""Protocols for reports of a session: counters, log lines, validations and traces (`sluicegate.proxy.reporting`)."""
+"""Protocols for reports of a session: counters, log lines and traces (`sluicegate.proxy.reporting`)."""
 
 from collections import Counter
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from sluicegate.protocol.errors import SenderError
-from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.session.client.claimed_principal import UnverifiedReason
 from sluicegate.proxy.session.client.identity import ClientIdentity, LoginFailure
-from sluicegate.proxy.session.produce.batch_outcome import RequestOutcome
-from sluicegate.validation.outcome import Outcome
 
 
 class Counts(Protocol):
@@ -75,19 +72,6 @@ class BrokerErrorSink(Protocol):
 
     def broker_error(self, identity: ClientIdentity, api_key: int, code: int, /) -> None:
         """A response of this API has the error `code`."""
-
-
-class Validations(Protocol):
-    """Receives what became of every batch. Never waits, and never fails."""
-
-    def settled(self, request: RequestOutcome, /) -> None:
-        """The outcome of a Produce request of the slow path is known."""
-
-    def not_accepted(self, client_id: str | None, holder: str, topic: str | None, outcome: Outcome, /) -> None:
-        """The broker has rejected a valid batch of the fast path. `holder` as in ClientDetails."""
-
-    def not_quarantined(self, identity: ClientIdentity, letters: DeadLetters, reason: str, /) -> None:
-        """The bad records of a batch were not stored; its client was asked to retry."""
 
 
 S_contra = TypeVar("S_contra", contravariant=True)

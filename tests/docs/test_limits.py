@@ -38,7 +38,7 @@ AT_THE_EDGE = {
         f"{_MET}::test_with_as_many_in_flight_of_all_connections_as_allowed_clients_wait_in_their_order"
     ),
     "limits.max_connections": (
-        "tests/proxy/session/test_session.py::test_a_connection_above_the_limit_is_aborted_and_counted"
+        "tests/proxy/session/handlers/test_session.py::test_a_connection_above_the_limit_is_aborted_and_counted"
     ),
     "limits.max_connections_per_address": (
         "tests/proxy/session/opening/test_admission.py::test_one_address_cannot_use_the_slots_of_others"

@@ -1,1 +1,1 @@
-"""The start of a session: admission, and the connection to a broker."""
+"""The start of a session: admission, and the detection of a proxy that connects to itself."""

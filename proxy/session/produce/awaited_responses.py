@@ -17,10 +17,10 @@ from sluicegate.proxy.responses.produce_responses import (
     most_entries,
 )
 from sluicegate.proxy.session.client.identity import ClientIdentity
-from sluicegate.proxy.session.dependencies import ProduceDependencies
 from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.session.pause_reason import Pausable, PauseReason
 from sluicegate.proxy.session.produce.awaited_batches import AwaitedBatches
+from sluicegate.proxy.session.produce.dependencies import ProduceDependencies
 from sluicegate.proxy.session.produce.quarantining import ProvenPartitions
 from sluicegate.proxy.session.produce.stored_times import ExpectedTimes, StoredTimes
 

@@ -11,12 +11,12 @@ from sluicegate.proxy.responses.topic_names import metadata_request, names_in
 from sluicegate.proxy.scheduling.fair_sharing import Account
 from sluicegate.proxy.scheduling.validation_thread import Job, Validation
 from sluicegate.proxy.session.client.identity import ClientIdentity
-from sluicegate.proxy.session.dependencies import ProduceDependencies
 from sluicegate.proxy.session.effect import Effect
 from sluicegate.proxy.session.forwarding import Forwarding
 from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.produce.awaited_responses import AwaitedResponses
+from sluicegate.proxy.session.produce.dependencies import ProduceDependencies
 from sluicegate.proxy.session.produce.effects import (
     AskBroker,
     ChargeRequest,

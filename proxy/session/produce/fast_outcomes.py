@@ -10,7 +10,8 @@ from sluicegate.protocol.produce_response import produce_body_at, walk_produce_r
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.session.produce.batch_outcome import outcome_of
-from sluicegate.proxy.session.reports import BrokerErrorSink, Validations
+from sluicegate.proxy.session.produce.dependencies import Validations
+from sluicegate.proxy.session.reports import BrokerErrorSink
 from sluicegate.validation.outcome import Outcome
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from sluicegate.protocol.records.record_limit import check_record_count
 from sluicegate.proxy.responses.dispatch import Dispatch
 from sluicegate.proxy.session.client.client_details import client_details
 from sluicegate.proxy.session.client.identity import ClientIdentity
-from sluicegate.proxy.session.dependencies import OnInternalError, ProduceDependencies
 from sluicegate.proxy.session.effect import Steps
 from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.session.produce.awaited_batches import AwaitedBatches
+from sluicegate.proxy.session.produce.dependencies import OnInternalError, ProduceDependencies
 from sluicegate.proxy.session.produce.effects import (
     ChargeRequest,
     ChargeTopics,

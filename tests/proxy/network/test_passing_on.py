@@ -13,9 +13,9 @@ from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.network.native_sockets import native_sockets
 from sluicegate.proxy.network.upstream import Dialler
 from sluicegate.proxy.server.assembly import Runtime
-from sluicegate.proxy.session.opening.arrival import Route
+from sluicegate.proxy.session.handlers.arrival import Route
+from sluicegate.proxy.session.handlers.session import Session
 from sluicegate.proxy.session.outlets import PeerInfo
-from sluicegate.proxy.session.session import Session
 from tests.proxy.session.playbook import proxy_in
 
 LIST_GROUPS = 16

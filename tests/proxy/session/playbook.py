@@ -21,11 +21,12 @@ from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.server.assembly import ProxyParts, Runtime, assembled
 from sluicegate.proxy.session.connection import Connection
-from sluicegate.proxy.session.dependencies import ProduceDependencies, SessionDependencies
-from sluicegate.proxy.session.opening.arrival import Route
+from sluicegate.proxy.session.handlers.arrival import Route
+from sluicegate.proxy.session.handlers.dependencies import SessionDependencies
+from sluicegate.proxy.session.handlers.session import Session
 from sluicegate.proxy.session.opening.loop_detection import LoopDetection
 from sluicegate.proxy.session.outlets import PeerInfo
-from sluicegate.proxy.session.session import Session
+from sluicegate.proxy.session.produce.dependencies import ProduceDependencies
 from sluicegate.validation.from_keys import rulebook_of
 
 NOW = 1_800_000_000_000

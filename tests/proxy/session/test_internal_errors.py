@@ -10,7 +10,7 @@ from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH, make_ordinary_requests
 from sluicegate.proxy.responses.dispatch import Dispatch
 from sluicegate.proxy.scheduling.scheduler import Scheduler
-from sluicegate.proxy.session.dependencies import SessionDependencies
+from sluicegate.proxy.session.handlers.dependencies import SessionDependencies
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimes
 from tests.bounds.frames import good_batch, produce, request

@@ -5,9 +5,9 @@ from structlog.testing import capture_logs
 
 from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header
-from sluicegate.proxy.session.session import Session
+from sluicegate.proxy.session.handlers.session import Session
+from tests.proxy.session.handlers.test_session import api_versions_frame, produce_frame
 from tests.proxy.session.playbook import NOW, Outlet, Playbook, deliver_from_peer
-from tests.proxy.session.test_session import api_versions_frame, produce_frame
 from tests.wire.batches import GZIP, LZ4, NONE, SNAPPY, Rec, alike, batch, record
 from tests.wire.raw_client import produce_body, topic_data
 

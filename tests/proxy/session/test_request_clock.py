@@ -6,7 +6,7 @@ import pytest
 
 from sluicegate.protocol.api import ApiKey
 from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH, make_path_counts
-from sluicegate.proxy.session.dependencies import SessionDependencies
+from sluicegate.proxy.session.handlers.dependencies import SessionDependencies
 from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.session.request_clock import RequestClock
 from tests.bounds.frames import good_batch, int32, produce, request, sized_frame

@@ -12,8 +12,8 @@ from sluicegate.protocol.errors import MalformedMessage, SenderError
 from sluicegate.protocol.framing import Parts, frame_of
 from sluicegate.protocol.messages.cluster import METADATA_RESPONSE
 from sluicegate.proxy.scheduling.scheduler import Scheduler
-from sluicegate.proxy.session.dependencies import SessionDependencies
 from sluicegate.proxy.session.effect import Steps
+from sluicegate.proxy.session.handlers.dependencies import SessionDependencies
 from sluicegate.proxy.session.in_flight import Finish
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.request_runner import AwaitedResponse, RequestRunner, Resume, Wait

@@ -7,7 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from sluicegate.config.tls import ListenTls
-from sluicegate.proxy.session.dependencies import SessionDependencies
+from sluicegate.proxy.session.handlers.dependencies import SessionDependencies
 from sluicegate.proxy.session.opening.admission import Admission, AllowedNames
 from sluicegate.proxy.session.outlets import PeerInfo
 from tests.proxy.session.playbook import Playbook

@@ -14,11 +14,11 @@ from sluicegate.protocol.headers import build_response_header
 from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from sluicegate.protocol.records.stand_in import stand_in
 from sluicegate.proxy.responses.dispatch import DeadLetters, Dispatch
-from sluicegate.proxy.session.dependencies import OnInternalError
 from sluicegate.proxy.session.effect import Effect, Steps
 from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.session.produce.awaited_responses import AwaitedResponses
 from sluicegate.proxy.session.produce.batch_outcome import RequestOutcome
+from sluicegate.proxy.session.produce.dependencies import OnInternalError
 from sluicegate.proxy.session.produce.effects import (
     AskBroker,
     ChargeRequest,

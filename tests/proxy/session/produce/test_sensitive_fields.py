@@ -8,7 +8,7 @@ from sluicegate.config.files.yaml_source import read_yaml
 from sluicegate.config.loading import load
 from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header
-from sluicegate.proxy.session.dependencies import OnInternalError
+from sluicegate.proxy.session.produce.dependencies import OnInternalError
 from sluicegate.validation.from_keys import file_policies_of
 from sluicegate.validation.previous_times import PreviousTimes
 from tests.proxy.session.playbook import NOW, Playbook, with_produce

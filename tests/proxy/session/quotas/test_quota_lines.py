@@ -11,7 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from sluicegate.proxy.session.connection import Connection
-from sluicegate.proxy.session.dependencies import SessionDependencies
+from sluicegate.proxy.session.handlers.dependencies import SessionDependencies
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.quotas import shares as shares_of_quotas
 from sluicegate.proxy.session.quotas.metering import QuotaDecision

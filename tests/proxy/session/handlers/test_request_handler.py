@@ -10,7 +10,7 @@ from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
 from sluicegate.proxy.session.client.client_text import MAX_CHARACTERS
 from sluicegate.proxy.session.client.identity import ClientIdentity, may_be_request
-from sluicegate.proxy.session.request_handler import RequestHandler
+from sluicegate.proxy.session.handlers.request_handler import RequestHandler
 from tests.bounds.frames import request
 from tests.proxy.session.playbook import Playbook
 

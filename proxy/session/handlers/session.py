@@ -4,8 +4,8 @@ Responses leave in the order of the requests, by the in-flight queue. SASL, quot
 unchanged, because a client's bytes never share a connection with another client's.
 
 A session opens no socket, reads no clock and starts no thread: these are injected. Its parts refer to each other in one
-direction, and never to the session (`sluicegate.proxy.session.session_parts`). Until it ends, only its two connections
-call it.
+direction, and never to the session (`sluicegate.proxy.session.handlers.session_parts`). Until it ends, only its two
+connections call it.
 """
 
 from functools import partial
@@ -13,13 +13,13 @@ from functools import partial
 from sluicegate.protocol.errors import SenderError, UnknownApi
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.deadlines import ConnectionAge, Deadlines, snapshot_of
-from sluicegate.proxy.session.dependencies import SessionDependencies
+from sluicegate.proxy.session.handlers.arrival import RouteFor
+from sluicegate.proxy.session.handlers.dependencies import SessionDependencies
+from sluicegate.proxy.session.handlers.session_parts import make_parts
 from sluicegate.proxy.session.in_flight_limit import must_keep_reading
 from sluicegate.proxy.session.lifecycle import Lifecycle, LifecycleEvent, Stage
 from sluicegate.proxy.session.limit_names import CONNECTION_AGE, IN_FLIGHT, limit_of
-from sluicegate.proxy.session.opening.arrival import RouteFor
 from sluicegate.proxy.session.pause_reason import PauseReason
-from sluicegate.proxy.session.session_parts import make_parts
 
 # After a larger read, a connection lets others go first if the loop is late.
 _MUCH_BYTES = 16 * 1024

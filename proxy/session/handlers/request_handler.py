@@ -14,11 +14,11 @@ from sluicegate.protocol.headers import (
 from sluicegate.proxy.session.broker_errors import BrokerErrors, expect_code
 from sluicegate.proxy.session.client.identity import ClientIdentity, SaslStage, SaslTracker, may_be_request
 from sluicegate.proxy.session.connection import Connection
-from sluicegate.proxy.session.dependencies import RequestDependencies
 from sluicegate.proxy.session.forwarding import Forwarding
+from sluicegate.proxy.session.handlers.dependencies import RequestDependencies
+from sluicegate.proxy.session.handlers.login_handler import LoginHandler
 from sluicegate.proxy.session.in_flight import Finish, InFlightRequest
 from sluicegate.proxy.session.limit_names import GATHERED_BYTES
-from sluicegate.proxy.session.login_handler import LoginHandler
 from sluicegate.proxy.session.memory import Gathering
 from sluicegate.proxy.session.pacing import SessionTurns
 from sluicegate.proxy.session.pass_through import PassThrough

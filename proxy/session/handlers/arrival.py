@@ -13,7 +13,7 @@ from sluicegate.proxy.session.client.claimed_principal import KIND, principal_of
 from sluicegate.proxy.session.client.client_text import client_text
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.connection import Connection
-from sluicegate.proxy.session.dependencies import SessionDependencies
+from sluicegate.proxy.session.handlers.dependencies import SessionDependencies
 from sluicegate.proxy.session.limit_names import ALLOWED_NAMES, MAPPING_RULES
 from sluicegate.proxy.session.outlets import Timer, UpstreamUnreachable
 from sluicegate.proxy.session.pause_reason import PauseReason

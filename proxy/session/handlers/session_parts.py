@@ -11,16 +11,19 @@ from sluicegate.proxy.fastpath.paths import NO_FAST_PATHS, FastPaths, make_fast_
 from sluicegate.proxy.scheduling.fair_sharing import Account
 from sluicegate.proxy.session.broker_errors import BrokerErrors
 from sluicegate.proxy.session.client.identity import ClientIdentity, SaslTracker
-from sluicegate.proxy.session.closing import SessionCloser
 from sluicegate.proxy.session.connection import Connection, ConnectionOwner
 from sluicegate.proxy.session.delivery import Delivery
-from sluicegate.proxy.session.dependencies import SessionDependencies
 from sluicegate.proxy.session.forwarding import Forwarding
+from sluicegate.proxy.session.handlers.arrival import SessionOpening
+from sluicegate.proxy.session.handlers.closing import SessionCloser
+from sluicegate.proxy.session.handlers.dependencies import SessionDependencies
+from sluicegate.proxy.session.handlers.login_handler import LoginHandler
+from sluicegate.proxy.session.handlers.request_handler import RequestHandler
+from sluicegate.proxy.session.handlers.response_handler import ResponseHandler
+from sluicegate.proxy.session.handlers.traced_handlers import TracedRequests, TracedResponses, trace_pause
 from sluicegate.proxy.session.in_flight import InFlightQueue
 from sluicegate.proxy.session.lifecycle import Lifecycle
-from sluicegate.proxy.session.login_handler import LoginHandler
 from sluicegate.proxy.session.memory import first_requests_part, frames_part, responses_part
-from sluicegate.proxy.session.opening.arrival import SessionOpening
 from sluicegate.proxy.session.pacing import SessionTurns
 from sluicegate.proxy.session.pass_through import PassThrough
 from sluicegate.proxy.session.produce.awaited_responses import AwaitedResponses
@@ -32,10 +35,7 @@ from sluicegate.proxy.session.produce.quarantining import ProvenPartitions
 from sluicegate.proxy.session.produce.stored_times import StoredTimes
 from sluicegate.proxy.session.quotas.metering import Metering
 from sluicegate.proxy.session.reports import SessionTrace
-from sluicegate.proxy.session.request_handler import RequestHandler
 from sluicegate.proxy.session.request_runner import RequestRunner
-from sluicegate.proxy.session.response_handler import ResponseHandler
-from sluicegate.proxy.session.traced_handlers import TracedRequests, TracedResponses, trace_pause
 
 
 @dataclass(frozen=True, slots=True)
