@@ -28,6 +28,7 @@ from bench.machine import confine, describe
 from bench.pipeline_speed import in_order
 from bench.targets import broker
 from sluicegate.config.loading import load_file
+from sluicegate.pipeline.commands.spark import session
 from sluicegate.pipeline.jobs.audit.job import audit
 from sluicegate.pipeline.jobs.audit.policies import policies_of
 from sluicegate.pipeline.jobs.profile.cells import cells_of
@@ -36,11 +37,10 @@ from sluicegate.pipeline.jobs.profile.reading import Reading, count_timestamps
 from sluicegate.pipeline.jobs.repair.correction import Rules
 from sluicegate.pipeline.jobs.repair.job import write_plan
 from sluicegate.pipeline.jobs.verify.job import verify
-from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source.chunks import Chunk, cut
 from sluicegate.pipeline.source.options import source_options
-from sluicegate.pipeline.spark import session
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.source.topics import Topics
 from tests.broker.child_processes import ending_with_tests
 
 _HOUR_MS = 3_600_000

@@ -31,10 +31,10 @@ from sluicegate.pipeline.jobs.verify.job import verify
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.kafka.cluster_pool import pooled_cluster
 from sluicegate.pipeline.kafka.fetching import stored_batches
-from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source.chunks import cut
 from sluicegate.pipeline.source.options import source_options
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.source.topics import Topics
 from tests.pipeline.session import LONG_LIVED, spark_session
 
 _HOUR_MS = 3_600_000

@@ -32,8 +32,8 @@ from sluicegate.pipeline.jobs.profile.report import write_report as write_profil
 from sluicegate.pipeline.jobs.repair.correction import Rules
 from sluicegate.pipeline.jobs.repair.job import list_changes, summary_of, write_plan
 from sluicegate.pipeline.jobs.repair.report import write_report as write_repair
-from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.runs.results import Results
+from sluicegate.pipeline.source.topics import Topics
 from tests.integration.topics import create_topic
 from tests.pipeline.session import LONG_LIVED, spark_session
 

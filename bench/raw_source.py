@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from sluicegate.pipeline.jobs.extract.built_in import BuiltInExtractor
 from sluicegate.pipeline.jobs.extract.job import run
 from sluicegate.pipeline.jobs.profile.job import cells, profile
-from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.runs.results import Results
+from sluicegate.pipeline.source.topics import Topics
 
 _HOUR_MS = 3_600_000
 _NUMBERS = "min({0}) AS first, max({0}) AS last, count(*) AS records"

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sluicegate.pipeline.api import audit, plan_repair, plan_replay, profile, repair, replay, verify, watch
-    from sluicegate.pipeline.argument_checks import BadParameter
-    from sluicegate.pipeline.errors import PipelineError
     from sluicegate.pipeline.functions import diagnose, in_bounds, register_functions, unit_of
     from sluicegate.pipeline.jobs.audit.job import Audit
     from sluicegate.pipeline.jobs.extract import with_event_time
@@ -34,6 +32,8 @@ if TYPE_CHECKING:
     from sluicegate.pipeline.jobs.watch.outcome import Watched
     from sluicegate.pipeline.kafka.cluster import TopicTrouble
     from sluicegate.pipeline.kafka.connection import BrokerUnreachable, ClusterLoginRejected
+    from sluicegate.pipeline.runs.argument_checks import BadParameter
+    from sluicegate.pipeline.runs.errors import PipelineError
     from sluicegate.pipeline.source.datasource import TopicSource
 
 __all__ = [
@@ -76,7 +76,7 @@ __all__ = [
 ]
 _MODULES = {
     "Audit": "jobs.audit.job",
-    "BadParameter": "argument_checks",
+    "BadParameter": "runs.argument_checks",
     "BrokerUnreachable": "kafka.connection",
     "DeadLetter": "jobs.replay.dead_letter",
     "FailOnInvalidTimestamp": "jobs.extract.extractors",
@@ -84,7 +84,7 @@ _MODULES = {
     "InvalidTimestamp": "jobs.extract.extractors",
     "LogAndSkipOnInvalidTimestamp": "jobs.extract.extractors",
     "ClusterLoginRejected": "kafka.connection",
-    "PipelineError": "errors",
+    "PipelineError": "runs.errors",
     "Profile": "jobs.profile.job",
     "ReplayRecord": "jobs.replay.dead_letter",
     "Repair": "jobs.repair.job",

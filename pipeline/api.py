@@ -28,10 +28,12 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from sluicegate.config.loading import load_file
-from sluicegate.pipeline.argument_checks import BadParameter
-from sluicegate.pipeline.arguments import AFTER_MAX_MS
-from sluicegate.pipeline.folder_lock import lock_folder
+from sluicegate.pipeline.commands.arguments import AFTER_MAX_MS
+from sluicegate.pipeline.commands.policy_file import owners_of
+from sluicegate.pipeline.commands.running import now_in_ms
+from sluicegate.pipeline.commands.spark import check_driver
 from sluicegate.pipeline.jobs.audit.job import Audit, run_audit
+from sluicegate.pipeline.jobs.parameters import checked
 from sluicegate.pipeline.jobs.profile.job import Profile, run_profile
 from sluicegate.pipeline.jobs.repair import job as repairing
 from sluicegate.pipeline.jobs.repair.correction import Rules
@@ -47,15 +49,13 @@ from sluicegate.pipeline.jobs.watch.job import OFFSETS_A_BATCH, Watching
 from sluicegate.pipeline.jobs.watch.outcome import Watched, policies_for, watch_in, watched
 from sluicegate.pipeline.jobs.watch.reading import WatchBounds
 from sluicegate.pipeline.jobs.watch.webhook import webhook_at
-from sluicegate.pipeline.parameters import checked
-from sluicegate.pipeline.policy_file import owners_of
-from sluicegate.pipeline.progress_line import shown_in_notebook
-from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.running import now_in_ms
+from sluicegate.pipeline.runs.argument_checks import BadParameter
+from sluicegate.pipeline.runs.folder_lock import lock_folder
+from sluicegate.pipeline.runs.results import Results
+from sluicegate.pipeline.runs.tables import Tables, format_named, table_location, tables_in
 from sluicegate.pipeline.source.datasource import TopicSource
-from sluicegate.pipeline.spark import check_driver
-from sluicegate.pipeline.tables import Tables, format_named, table_location, tables_in
-from sluicegate.pipeline.topics import Topics, left_out_warnings, only_names
+from sluicegate.pipeline.source.progress_line import shown_in_notebook
+from sluicegate.pipeline.source.topics import Topics, left_out_warnings, only_names
 
 _HOUR_MS = 3_600_000
 

@@ -4,7 +4,7 @@ import logging
 import sys
 import warnings
 
-from sluicegate.pipeline.interruption import Interrupted, raise_on_signals
+from sluicegate.pipeline.runs.interruption import Interrupted, raise_on_signals
 
 _EXTRA = frozenset(
     {"confluent_kafka", "google", "jinja2", "matplotlib", "numpy", "pandas", "py4j", "pyarrow", "pyspark", "rich"}

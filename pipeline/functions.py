@@ -15,7 +15,7 @@ from typing import Any
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as f
 
-from sluicegate.pipeline.argument_checks import Check, Unfit, checked_by, is_integer, spark_session
+from sluicegate.pipeline.runs.argument_checks import Check, Unfit, checked_by, is_integer, spark_session
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.protocol.records.record_batch import NO_TIMESTAMP
 from sluicegate.validation import units

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.kafka.connection import Address, BrokerConnection, BrokerUnreachable
 from sluicegate.pipeline.kafka.settings import ClientSettings
+from sluicegate.pipeline.runs.errors import PipelineError
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages.cluster import (
     METADATA_REQUEST,

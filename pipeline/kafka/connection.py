@@ -3,9 +3,9 @@
 import socket
 import ssl
 
-from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.kafka.settings import PROTOCOLS, ClientSettings
 from sluicegate.pipeline.kafka.tokens import Bearer, forget_token, token_of
+from sluicegate.pipeline.runs.errors import PipelineError
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.fetch_response import VERSION as FETCH_VERSION

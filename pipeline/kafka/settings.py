@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.kafka.tokens import Bearer, for_librdkafka
+from sluicegate.pipeline.runs.errors import PipelineError
 from sluicegate.protocol.messages.login import PasswordLogin
 
 _REFERENCE = re.compile(r"\$\{(env|file|directory):([^}]*)\}")

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.kafka.cluster import KafkaCluster, TopicPartition
+from sluicegate.pipeline.runs.errors import PipelineError
 from sluicegate.protocol.messages.fetch import EARLIEST, LATEST, NOT_FOUND
 
 _WORDS = {"earliest": EARLIEST, "latest": LATEST}

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.kafka.cluster import KafkaCluster, OffsetRange, TopicPartition, TopicUnknown
+from sluicegate.pipeline.runs.errors import PipelineError
 from sluicegate.pipeline.source.subscription import Subscription
 from sluicegate.protocol.messages.fetch import EARLIEST, LATEST
 

@@ -27,8 +27,8 @@ from zipimport import zipimporter
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from sluicegate.pipeline import progress_line
 from sluicegate.pipeline.kafka import read_offsets
+from sluicegate.pipeline.source import progress_line
 
 WITHOUT_PANDAS = "SLUICEGATE_WITHOUT_PANDAS"
 """Environment variable that allows workers to skip pandas."""

@@ -8,9 +8,9 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka import TopicPartition as CommittedOffset
 
-from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.kafka.cluster import TopicPartition
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.runs.errors import PipelineError
+from sluicegate.pipeline.source.topics import Topics
 from sluicegate.pipeline.writing.progress import SECONDS
 
 MOST_RECORDS = 100_000

@@ -72,7 +72,7 @@ def test_a_wheel_without_compiled_modules_has_a_universal_tag(wheel: Path) -> No
     assert wheel.name.endswith("-py3-none-any.whl")
     names = zipfile.ZipFile(wheel).namelist()
     assert not [name for name in names if name.endswith((".c", ".so"))]
-    needed = ("py.typed", "protocol/framing.pxd", "proxy/fastpath/fast_path.pyi", "pipeline/log4j2.properties")
+    needed = ("py.typed", "protocol/framing.pxd", "proxy/fastpath/fast_path.pyi", "pipeline/commands/log4j2.properties")
     assert {f"sluicegate/{name}" for name in needed} <= set(names)
     assets = {f"sluicegate/{file.relative_to(ROOT)}" for file in (ROOT / "proxy" / "webui" / "assets").rglob("*.*")}
     assert len(assets) > 5

@@ -13,7 +13,7 @@ from py4j import java_gateway
 from py4j.clientserver import ClientServerConnection
 from pyspark.sql import SparkSession
 
-from sluicegate.pipeline.results import java_of
+from sluicegate.pipeline.runs.results import java_of
 
 
 class Moment(Enum):

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyspark
 
-from sluicegate.pipeline.tables import TableFormat, minor_of, package_of, table_location
+from sluicegate.pipeline.runs.tables import TableFormat, minor_of, package_of, table_location
 from tests.broker.child_processes import ending_with_tests
 from tests.pipeline.commands import ENVIRONMENT, RepeatedCommand
 

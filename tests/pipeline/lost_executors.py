@@ -21,6 +21,7 @@ from sluicegate.config.files.yaml_source import read_file
 from sluicegate.config.loading import load
 from sluicegate.pipeline import audit as validated
 from sluicegate.pipeline import replay
+from sluicegate.pipeline.commands.spark import session
 from sluicegate.pipeline.jobs.audit.findings import RowKind
 from sluicegate.pipeline.jobs.audit.job import audit
 from sluicegate.pipeline.jobs.audit.policies import policies_of
@@ -36,9 +37,8 @@ from sluicegate.pipeline.jobs.violations import job as adding_up
 from sluicegate.pipeline.jobs.violations.batches import ViolationTotals
 from sluicegate.pipeline.jobs.violations.events import from_files
 from sluicegate.pipeline.kafka.cluster import TopicTrouble
-from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.spark import session
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.runs.results import Results
+from sluicegate.pipeline.source.topics import Topics
 from sluicegate.protocol.messages.fetch import LATEST
 from tests.broker.eventually import eventually
 from tests.pipeline.disturbed import (

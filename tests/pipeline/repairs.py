@@ -10,8 +10,8 @@ from sluicegate.pipeline.jobs.profile.job import profile
 from sluicegate.pipeline.jobs.repair import job
 from sluicegate.pipeline.jobs.repair.correction import Rules
 from sluicegate.pipeline.jobs.verify.job import verify
-from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.runs.results import Results
+from sluicegate.pipeline.source.topics import Topics
 from tests.pipeline.polluted import HOUR
 
 

@@ -15,7 +15,7 @@ import click
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline.cli import app
-from sluicegate.pipeline.spark import session
+from sluicegate.pipeline.commands.spark import session
 
 MASTER = "local[2]"
 

@@ -19,8 +19,8 @@ from sluicegate.config.topics import Fix
 from sluicegate.pipeline.jobs.replay import job
 from sluicegate.pipeline.jobs.replay.request import ReplayRequest
 from sluicegate.pipeline.jobs.replay.writing import Headers
-from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.runs.results import Results
+from sluicegate.pipeline.source.topics import Topics
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import HOUR, UNLIMITED

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from pyspark.sql import SparkSession
 
-from sluicegate.pipeline.results import java_of
+from sluicegate.pipeline.runs.results import java_of
 from sluicegate.pipeline.source.datasource import TopicSource
 from tests.pipeline.java_options import SHORT_LIVED
 from tests.pipeline.spark_home import HOME, JARS

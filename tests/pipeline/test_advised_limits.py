@@ -9,8 +9,8 @@ import yaml
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline.jobs.advise.job import advice_of, make_profile
-from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.runs.results import Results
+from sluicegate.pipeline.source.topics import Topics
 from sluicegate.protocol.integers import LONG_MAX
 from tests.broker.proxy_process import COMMAND as SLUICEGATE
 from tests.broker.proxy_process import ProxyProcess

@@ -13,8 +13,8 @@ from sluicegate.pipeline import api
 from sluicegate.pipeline.jobs.advise.job import advice_of, summary_of
 from sluicegate.pipeline.jobs.repair.report import future_sentences
 from sluicegate.pipeline.jobs.watch import reading
-from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.runs.results import Results
+from sluicegate.pipeline.source.topics import Topics
 from tests.integration.topics import create_topic
 from tests.pipeline.appended import BATCH, HOUR, KINDS, Stamped, stamped
 from tests.pipeline.polluted import UNLIMITED

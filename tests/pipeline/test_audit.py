@@ -18,8 +18,8 @@ from sluicegate.config.loading import load
 from sluicegate.pipeline.jobs.audit import job, report
 from sluicegate.pipeline.jobs.audit.job import clients_of
 from sluicegate.pipeline.jobs.audit.policies import policies_of
-from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.runs.results import Results
+from sluicegate.pipeline.source.topics import Topics
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.topics import create_topic
 from tests.pipeline.commands import run

@@ -120,8 +120,8 @@ import json, sys, time, urllib.request
 from pathlib import Path
 from pyspark.sql import SparkSession
 from sluicegate.pipeline import TopicSource, plan_repair, profile, verify
-from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.runs.results import Results
+from sluicegate.pipeline.source.topics import Topics
 from sluicegate.pipeline.jobs.violations import job
 from sluicegate.pipeline.jobs.violations.events import from_topic
 

@@ -11,7 +11,7 @@ from sluicegate.pipeline.kafka import fetching
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.kafka.fetching import stored_batches
 from sluicegate.pipeline.source.decoding import BatchDecoder
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.source.topics import Topics
 from tests.broker.fixtures import running
 from tests.broker.kafka import Kafka
 from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD

@@ -10,15 +10,16 @@ from confluent_kafka import Producer
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from sluicegate.pipeline import cli, running
+from sluicegate.pipeline import cli
+from sluicegate.pipeline.commands import running
 from sluicegate.pipeline.jobs.advise.job import NoProfile, profiled
 from sluicegate.pipeline.jobs.extract.parquet_files import OutputFolderError
 from sluicegate.pipeline.jobs.profile import report
 from sluicegate.pipeline.kafka.cluster import TopicTrouble
 from sluicegate.pipeline.report.wording import dated
-from sluicegate.pipeline.results import BadFolder, Results
+from sluicegate.pipeline.runs.results import BadFolder, Results
 from sluicegate.pipeline.source.tasks import map_in_tasks
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.source.topics import Topics
 from tests.broker.ports import free_ports
 from tests.integration.secure_brokers import TOPIC, GuardedBroker, login
 from tests.integration.topics import create_topic
@@ -134,7 +135,8 @@ def test_rejects_an_invalid_master_in_one_line(kafka_bootstrap: str, tmp_path: P
 def test_the_master_that_spark_submit_was_given_is_taken(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(
-        "from sluicegate.pipeline.spark import session\nprint('runs on', session('none', None).sparkContext.master)\n"
+        "from sluicegate.pipeline.commands.spark import session\n"
+        "print('runs on', session('none', None).sparkContext.master)\n"
     )
     submit = Path(sys.executable).with_name("spark-submit")
     command = [submit, "--master", "local[1]", "--conf", "spark.ui.enabled=false", program]

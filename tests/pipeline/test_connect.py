@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sluicegate.pipeline.spark import NoSession, session
+from sluicegate.pipeline.commands.spark import NoSession, session
 from tests.integration.topics import create_topic
 from tests.pipeline.commands import ENVIRONMENT
 from tests.wire.batches import Rec, batch
@@ -24,7 +24,7 @@ import json, sys
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 from sluicegate.pipeline import TopicSource, diagnose, in_bounds, profile, unit_of
-from sluicegate.pipeline.spark import NoSession
+from sluicegate.pipeline.commands.spark import NoSession
 
 bootstrap, topic, out = sys.argv[1:]
 spark = SparkSession.builder.remote("local[1]").config("spark.ui.enabled", "false").getOrCreate()

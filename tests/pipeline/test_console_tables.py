@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from sluicegate.pipeline.commands.policy_file import owners_of
 from sluicegate.pipeline.jobs.audit import report as audit_report
 from sluicegate.pipeline.jobs.extract import report as extract_report
 from sluicegate.pipeline.jobs.profile import report as profile_report
@@ -16,7 +17,6 @@ from sluicegate.pipeline.jobs.repair import report as repair_report
 from sluicegate.pipeline.jobs.replay import report as replay_report
 from sluicegate.pipeline.jobs.verify import report as verify_report
 from sluicegate.pipeline.jobs.violations import report as violations_report
-from sluicegate.pipeline.policy_file import owners_of
 from sluicegate.pipeline.report.console import ConsoleTable
 from tests.config.reading import SMALLEST, loaded
 

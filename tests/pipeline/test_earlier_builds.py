@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from sluicegate.pipeline.errors import EarlierBuild
 from sluicegate.pipeline.jobs.extract import progress as extracting
 from sluicegate.pipeline.jobs.replay.progress import Run
 from sluicegate.pipeline.jobs.watch import progress as watching
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
-from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.runs.errors import EarlierBuild
+from sluicegate.pipeline.runs.results import Results
 
 PLACE = TopicPartition("t", 0)
 

@@ -22,8 +22,8 @@ from sluicegate.pipeline.jobs.extract import (
     with_event_time,
 )
 from sluicegate.pipeline.jobs.extract.built_in import BuiltInExtractor
-from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.runs.results import Results
+from sluicegate.pipeline.source.topics import Topics
 from sluicegate.validation.units import in_milliseconds, unit_of
 from tests.integration.topics import create_topic
 from tests.oracle.java_program import java_command

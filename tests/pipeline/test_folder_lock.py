@@ -14,8 +14,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline import profile
-from sluicegate.pipeline.folder_lock import FolderInUse, lock_folder
-from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.runs.folder_lock import FolderInUse, lock_folder
+from sluicegate.pipeline.runs.results import Results
 from tests.integration.topics import create_topic
 from tests.pipeline.commands import run
 from tests.pipeline.polluted import UNLIMITED

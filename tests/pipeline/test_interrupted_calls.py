@@ -13,8 +13,8 @@ from py4j.protocol import Py4JNetworkError
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline import command
-from sluicegate.pipeline.interruption import Interrupted, raise_on_signals
-from sluicegate.pipeline.running import SparkAt, session_for
+from sluicegate.pipeline.commands.running import SparkAt, session_for
+from sluicegate.pipeline.runs.interruption import Interrupted, raise_on_signals
 from tests.integration.topics import create_topic
 from tests.pipeline.events import shipped
 from tests.pipeline.interrupted_calls import Moment, activate, interrupted_finalizer, java_calls, restored_process_state

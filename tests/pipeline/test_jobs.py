@@ -13,8 +13,8 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as f
 
 from sluicegate.pipeline import Audit, Profile, Repair, Verification, audit, plan_repair, profile, repair, verify
-from sluicegate.pipeline.argument_checks import BadParameter
 from sluicegate.pipeline.kafka.cluster import TopicTrouble
+from sluicegate.pipeline.runs.argument_checks import BadParameter
 from tests.integration.topics import create_topic
 from tests.pipeline.commands import run, summary
 from tests.pipeline.polluted import DAY, HOUR, RECORDS, UNLIMITED, Polluted, Polluter

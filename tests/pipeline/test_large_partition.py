@@ -21,11 +21,11 @@ from sluicegate.pipeline.jobs.repair import listing, survey
 from sluicegate.pipeline.jobs.repair.correction import Rules
 from sluicegate.pipeline.jobs.verify import job as verifying
 from sluicegate.pipeline.jobs.verify import records as verified_records
-from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source import chunks
 from sluicegate.pipeline.source.chunks import cut
 from sluicegate.pipeline.source.tasks import tasks_at_most
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.source.topics import Topics
 from tests.integration.topics import create_topic
 from tests.pipeline.large_partition import large_partition
 from tests.pipeline.polluted import HOUR, UNLIMITED

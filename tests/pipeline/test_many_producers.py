@@ -8,7 +8,7 @@ import pytest
 from sluicegate.pipeline.jobs.profile import job as profile_job
 from sluicegate.pipeline.jobs.profile import report as profile_report
 from sluicegate.pipeline.jobs.repair import report as repair_report
-from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.runs.results import Results
 
 PRODUCERS = 20_000
 pytestmark = pytest.mark.timeout(60)  # what takes a second; with each looking through all it were hours

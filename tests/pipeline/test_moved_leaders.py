@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 from sluicegate.pipeline.jobs.profile.cells import HOURS
 from sluicegate.pipeline.jobs.profile.job import profile
 from sluicegate.pipeline.jobs.verify.job import verify
-from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.runs.results import Results
+from sluicegate.pipeline.source.topics import Topics
 from tests.broker.eventually import eventually
 from tests.broker.fixtures import running
 from tests.broker.kafka import Kafka, Node

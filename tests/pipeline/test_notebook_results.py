@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 import sluicegate
-from sluicegate.pipeline import progress_line
 from sluicegate.pipeline.jobs.verify.job import Verification
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.notebook import Shown
 from sluicegate.pipeline.report.wording import Conclusion
+from sluicegate.pipeline.source import progress_line
 from sluicegate.proxy.reporting.build_info import VERSION
 
 

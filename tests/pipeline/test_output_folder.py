@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from sluicegate.pipeline.jobs.extract.parquet_files import OutputFolder, file_name, output_folder
 from sluicegate.pipeline.kafka.cluster import TopicPartition
-from sluicegate.pipeline.results import BadFolder, Results
+from sluicegate.pipeline.runs.results import BadFolder, Results
 
 OWN_STORE = {
     "fs.s3a.endpoint": "http://127.0.0.1:9000",

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from sluicegate import pipeline
-from sluicegate.pipeline.argument_checks import BadParameter
 from sluicegate.pipeline.jobs import extract
 from sluicegate.pipeline.jobs.extract.extractors import TooLate
+from sluicegate.pipeline.jobs.parameters import checked, checked_value
 from sluicegate.pipeline.jobs.repair.settings import Retention
 from sluicegate.pipeline.jobs.replay.writing import Headers
-from sluicegate.pipeline.parameters import checked, checked_value
-from sluicegate.pipeline.tables import TableFormat
+from sluicegate.pipeline.runs.argument_checks import BadParameter
+from sluicegate.pipeline.runs.tables import TableFormat
 
 FUNCTIONS = {name: each for name in pipeline.__all__ if inspect.isfunction(each := getattr(pipeline, name))}
 FUNCTIONS["extracted"] = extract.extracted

@@ -11,7 +11,7 @@ from sluicegate.pipeline.jobs.extract.built_in import BuiltInExtractor
 from sluicegate.pipeline.jobs.extract.parquet_files import COLUMNS, ExtractChunk, OutputFolder, file_name, write_chunk
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.source.options import source_options
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.source.topics import Topics
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import UNLIMITED
 from tests.wire.batches import Rec, batch

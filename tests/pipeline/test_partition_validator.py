@@ -18,8 +18,8 @@ from sluicegate.pipeline.jobs.audit.policies import policies_of
 from sluicegate.pipeline.jobs.profile.append_times import AppendTimes
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch, stored_batches
-from sluicegate.pipeline.moments import BadMoment, moment_from
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.runs.moments import BadMoment, moment_from
+from sluicegate.pipeline.source.topics import Topics
 from sluicegate.protocol.records.record_batch import RecordBatch
 from sluicegate.validation.policy import TimeFix, TimestampType, TopicPolicy, ValidationLimits
 from sluicegate.validation.rulebook import FilePolicies, Rulebook

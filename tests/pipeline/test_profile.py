@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 
 from sluicegate.pipeline.jobs.profile import report
 from sluicegate.pipeline.jobs.profile.job import profile
-from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.runs.results import Results
+from sluicegate.pipeline.source.topics import Topics
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import DAY, HOUR, PRODUCERS, UNLIMITED, Polluted, Polluter
 from tests.wire.batches import LZ4, Rec, batch

@@ -19,8 +19,8 @@ from sluicegate.pipeline.jobs.repair import job
 from sluicegate.pipeline.jobs.repair.correction import Rules
 from sluicegate.pipeline.jobs.repair.plan import make_plan
 from sluicegate.pipeline.jobs.repair.target import _collisions, group_of
-from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.runs.results import Results
+from sluicegate.pipeline.source.topics import Topics
 from sluicegate.pipeline.writing.record_writer import CannotWriteTopic
 from tests.broker.eventually import eventually
 from tests.integration.topics import create_topic

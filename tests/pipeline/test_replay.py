@@ -18,8 +18,8 @@ from sluicegate.pipeline.jobs.replay import job
 from sluicegate.pipeline.jobs.replay.progress import groups_of
 from sluicegate.pipeline.jobs.replay.writing import Headers
 from sluicegate.pipeline.report.wording import dated
-from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.runs.results import Results
+from sluicegate.pipeline.source.topics import Topics
 from tests.pipeline.commands import kill_once, run, summary
 from tests.pipeline.polluted import DAY
 from tests.pipeline.replays import ConsumedRecord, Quarantine, asked, keeping, progress, read_back, replayed

@@ -17,8 +17,8 @@ from pyspark.sql import SparkSession
 from sluicegate.pipeline import Replay, audit, plan_replay, replay
 from sluicegate.pipeline.jobs.replay.listed_records import NoFindings
 from sluicegate.pipeline.jobs.replay.progress import LISTED_GROUP, groups_of
-from sluicegate.pipeline.topic_ids import TopicRecreated
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.source.topic_ids import TopicRecreated
+from sluicegate.pipeline.source.topics import Topics
 from tests.broker.eventually import eventually
 from tests.integration.topics import create_topic
 from tests.pipeline.commands import kill_once, run, summary

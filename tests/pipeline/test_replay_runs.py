@@ -4,7 +4,7 @@ import pytest
 
 from sluicegate.pipeline.jobs.replay.progress import next_run
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
-from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.runs.results import Results
 
 GROUPS = {"dead": "replay.dead.1"}
 

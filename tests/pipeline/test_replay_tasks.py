@@ -14,7 +14,7 @@ from sluicegate.pipeline.jobs.replay.decisions import FunctionFails, Validation
 from sluicegate.pipeline.jobs.replay.request import replay_policies
 from sluicegate.pipeline.jobs.replay.writing import Headers, ReplayedPartition, ReplayPartition, write_back
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.source.topics import Topics
 from sluicegate.pipeline.writing import transactions
 from sluicegate.pipeline.writing.record_writer import CannotWriteTopic, Writing
 from tests.integration.topics import create_topic

@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 from sluicegate.pipeline import plan_replay, replay
 from sluicegate.pipeline.jobs.repair import rights
 from sluicegate.pipeline.kafka.rights import BrokerOperation, RequiredAcl, Resource, missing
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.source.topics import Topics
 from sluicegate.pipeline.writing.record_writer import CannotWriteTopic
 from tests.broker.eventually import eventually
 from tests.integration.secure_brokers import GuardedBroker, login

@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from sluicegate.pipeline.kafka.cluster import ClusterTopic
-from sluicegate.pipeline.topics import BadSelection, Selection, only_names, selection
+from sluicegate.pipeline.source.topics import BadSelection, Selection, only_names, selection
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.integration.topics import create_topic

@@ -15,9 +15,9 @@ from pyspark.sql import SparkSession
 from sluicegate.pipeline.jobs.extract import job as extraction
 from sluicegate.pipeline.jobs.extract.built_in import BuiltInExtractor
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
-from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source.losses import LogStates, LostOffsets, Position, report_losses, surviving_ranges
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.source.topics import Topics
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import UNLIMITED
 from tests.pipeline.test_topics_that_go import delete, recreate, write

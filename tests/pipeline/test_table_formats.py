@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from sluicegate.pipeline.tables import TableFormat, package_of
+from sluicegate.pipeline.runs.tables import TableFormat, package_of
 
 MAVEN = "{http://maven.apache.org/POM/4.0.0}"
 POM = Path(__file__).parent.parent.parent / "pipeline" / "jars" / "tables" / "pom.xml"

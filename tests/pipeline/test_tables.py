@@ -10,7 +10,7 @@ import yaml
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline import profile
-from sluicegate.pipeline.tables import TableFormat, package_of
+from sluicegate.pipeline.runs.tables import TableFormat, package_of
 from tests.integration.topics import create_topic
 from tests.pipeline.events import event
 from tests.pipeline.lake import read_back, run_in_lake

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sluicegate.pipeline.progress_line import ReadOffsets
+from sluicegate.pipeline.source.progress_line import ReadOffsets
 from tests.broker.child_processes import ending_with_tests
 from tests.integration.topics import create_topic
 from tests.pipeline.commands import COMMAND, ENVIRONMENT, run_in_new_process

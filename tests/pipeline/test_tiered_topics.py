@@ -12,8 +12,8 @@ from sluicegate.pipeline.jobs.verify.job import plan_in, verify
 from sluicegate.pipeline.kafka import fetching
 from sluicegate.pipeline.kafka.cluster import KafkaCluster, OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import DataLoss, EmptyResponses, RemoteRecordsMissing
-from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.runs.results import Results
+from sluicegate.pipeline.source.topics import Topics
 from tests.broker.kafka import Kafka
 from tests.pipeline.polluted import DAY, HOUR
 from tests.pipeline.repairs import now_ms, profiled, repaired

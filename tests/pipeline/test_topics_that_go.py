@@ -11,15 +11,15 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline import audit, plan_repair, plan_replay, profile, repair, verify, watch
+from sluicegate.pipeline.commands.running import reason
 from sluicegate.pipeline.jobs.watch.job import OFFSETS_A_BATCH, Watch, Watching
 from sluicegate.pipeline.jobs.watch.outcome import watch_in
 from sluicegate.pipeline.jobs.watch.reading import WatchBounds
 from sluicegate.pipeline.kafka.cluster import OffsetRange
-from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.running import reason
-from sluicegate.pipeline.tables import format_named, table_location
-from sluicegate.pipeline.topic_ids import TopicRecreated
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.runs.results import Results
+from sluicegate.pipeline.runs.tables import format_named, table_location
+from sluicegate.pipeline.source.topic_ids import TopicRecreated
+from sluicegate.pipeline.source.topics import Topics
 from sluicegate.protocol.errors import ErrorCode
 from tests.broker.eventually import eventually
 from tests.integration.topics import create_topic

@@ -4,7 +4,7 @@ import pytest
 from confluent_kafka import Producer
 
 from sluicegate.pipeline.kafka.cluster import TopicPartition, TopicUnknown
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.source.topics import Topics
 from sluicegate.pipeline.writing.progress import WriteProgress
 from sluicegate.pipeline.writing.record_writer import CannotWriteTopic, Headers, Writing
 from sluicegate.pipeline.writing.transactions import Transactions, transactions

@@ -12,8 +12,8 @@ from sluicegate.pipeline.jobs.profile.clock import Clock
 from sluicegate.pipeline.jobs.verify.job import DIFFERENCES, PlanMismatch, plan_in, verify
 from sluicegate.pipeline.jobs.verify.repairs import out_of_bounds
 from sluicegate.pipeline.kafka.cluster import OffsetRange
-from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.runs.results import Results
+from sluicegate.pipeline.source.topics import Topics
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import DAY, UNLIMITED
 from tests.pipeline.repairs import now_ms, repaired, verify_clean_topic

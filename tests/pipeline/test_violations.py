@@ -14,7 +14,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 from sluicegate.pipeline.jobs.violations import job
 from sluicegate.pipeline.jobs.violations.events import from_files
-from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.runs.results import Results
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.test_produce import bad_batch_now

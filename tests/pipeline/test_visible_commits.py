@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 from sluicegate.pipeline.jobs.repair import job
 from sluicegate.pipeline.jobs.repair.correction import Rules
 from sluicegate.pipeline.jobs.verify.job import verify
-from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.runs.results import Results
+from sluicegate.pipeline.source.topics import Topics
 from sluicegate.pipeline.writing import transactions
 from sluicegate.pipeline.writing.record_writer import CannotWriteTopic
 from sluicegate.pipeline.writing.transactions import wait_until_readable

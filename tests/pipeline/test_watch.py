@@ -16,7 +16,7 @@ from pyspark.sql import functions as f
 
 from sluicegate.pipeline import Watched, audit, watch
 from sluicegate.pipeline.jobs.watch.progress import DifferentWatch, WatchProgress
-from sluicegate.pipeline.tables import TableFormat, minor_of, package_of
+from sluicegate.pipeline.runs.tables import TableFormat, minor_of, package_of
 from tests.broker.child_processes import ending_with_tests
 from tests.broker.eventually import eventually
 from tests.integration.topics import create_topic

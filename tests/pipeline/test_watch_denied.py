@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from sluicegate.pipeline import TopicTrouble, watch
 from sluicegate.pipeline.kafka.rights import BrokerOperation, RequiredAcl, Resource, missing
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.source.topics import Topics
 from tests.broker.eventually import eventually
 from tests.integration.secure_brokers import GuardedBroker, login
 from tests.pipeline.repairs import now_ms

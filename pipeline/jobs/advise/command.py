@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sluicegate.pipeline.arguments import (
+from sluicegate.pipeline.commands.arguments import (
     AFTER_MAX_MS,
     AllTopics,
     AsJson,
@@ -16,8 +16,8 @@ from sluicegate.pipeline.arguments import (
     SparkLog,
     TopicPatterns,
 )
-from sluicegate.pipeline.policy_file import PolicyFile, configuration_in, owners_of
-from sluicegate.pipeline.running import SparkAt, now_in_ms, selected_topics, session_for, show, show_json
+from sluicegate.pipeline.commands.policy_file import PolicyFile, configuration_in, owners_of
+from sluicegate.pipeline.commands.running import SparkAt, now_in_ms, selected_topics, session_for, show, show_json
 
 
 def advise(

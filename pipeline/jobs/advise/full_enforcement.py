@@ -14,8 +14,8 @@ from sluicegate.pipeline.jobs.audit.job import cluster_settings
 from sluicegate.pipeline.jobs.audit.policies import Policies, policies_of
 from sluicegate.pipeline.report.page import ReportSection, Table
 from sluicegate.pipeline.report.wording import cut, duration, printable
-from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.runs.results import Results
+from sluicegate.pipeline.source.topics import Topics
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.validation.policy import TimestampType, TopicPolicy
 from sluicegate.validation.rules.rule import Mode

@@ -13,14 +13,14 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
-from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.jobs.profile.cells import KAFKA_4_AFTER_MAX_MS
 from sluicegate.pipeline.jobs.profile.damage import Damage
 from sluicegate.pipeline.jobs.profile.job import profile
 from sluicegate.pipeline.jobs.repair.settings import settings_of
 from sluicegate.pipeline.report.wording import duration
-from sluicegate.pipeline.results import SUMMARY, Results
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.runs.errors import PipelineError
+from sluicegate.pipeline.runs.results import SUMMARY, Results
+from sluicegate.pipeline.source.topics import Topics
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.validation.rules.rule import Mode
 

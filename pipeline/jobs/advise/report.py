@@ -9,7 +9,7 @@ from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.page import ReportSection, Table, page
 from sluicegate.pipeline.report.plots import share_beyond
 from sluicegate.pipeline.report.wording import WORST, Conclusion, between, counted, cut, duration, owner_in_words, share
-from sluicegate.pipeline.results import REPORT, Results
+from sluicegate.pipeline.runs.results import REPORT, Results
 from sluicegate.protocol.integers import LONG_MAX
 
 _MOST_NAMED = 5

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from sluicegate.pipeline.arguments import (
+from sluicegate.pipeline.commands.arguments import (
     AllTopics,
     AsJson,
     Bootstrap,
@@ -19,8 +19,8 @@ from sluicegate.pipeline.arguments import (
     TopicPatterns,
     table_location_option,
 )
-from sluicegate.pipeline.moments import APPEND, BadMoment, moment_from
-from sluicegate.pipeline.running import SparkAt, end, now_in_ms, selected_topics, session_for, show, show_json
+from sluicegate.pipeline.commands.running import SparkAt, end, now_in_ms, selected_topics, session_for, show, show_json
+from sluicegate.pipeline.runs.moments import APPEND, BadMoment, moment_from
 
 
 def audit(
@@ -51,12 +51,12 @@ def audit(
 ) -> None:
     """Show which stored records the proxy would have rejected, fixed, quarantined or reported."""
     from sluicegate.config.loading import ConfigError, load_file
-    from sluicegate.pipeline.argument_checks import Unfit
     from sluicegate.pipeline.jobs.audit import report
     from sluicegate.pipeline.jobs.audit.job import run_audit
     from sluicegate.pipeline.jobs.audit.policies import policies_of
-    from sluicegate.pipeline.parameters import samples_from
-    from sluicegate.pipeline.tables import tables_in
+    from sluicegate.pipeline.jobs.parameters import samples_from
+    from sluicegate.pipeline.runs.argument_checks import Unfit
+    from sluicegate.pipeline.runs.tables import tables_in
     from sluicegate.validation.rules.rule import RuleUnusable
 
     now_ms = now_in_ms()

@@ -14,7 +14,7 @@ from pyspark.sql import functions as f
 from sluicegate.config.contracts.contract import Metric, StoredCheck, TopicContract
 from sluicegate.pipeline.jobs.audit.policies import Policies
 from sluicegate.pipeline.jobs.audit.values_as_json import as_json
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.source.topics import Topics
 
 _ROWS = "rows"
 _NEWEST = "newest"

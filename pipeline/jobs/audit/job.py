@@ -16,6 +16,7 @@ from pyspark.sql import functions as f
 
 from sluicegate.config.contracts.contract import TopicContract
 from sluicegate.config.model import Config
+from sluicegate.pipeline.commands.policy_file import owners_of
 from sluicegate.pipeline.jobs.audit import report
 from sluicegate.pipeline.jobs.audit.contract_checks import check_contracts
 from sluicegate.pipeline.jobs.audit.findings import RowKind
@@ -23,17 +24,16 @@ from sluicegate.pipeline.jobs.audit.partitions import validated_rows
 from sluicegate.pipeline.jobs.audit.policies import Policies, left_out, policies_of
 from sluicegate.pipeline.jobs.audit.summary import topic_summary
 from sluicegate.pipeline.jobs.repair.settings import settings_of
-from sluicegate.pipeline.policy_file import owners_of
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.notebook import Shown
 from sluicegate.pipeline.report.wording import Conclusion
-from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.runs.results import Results
+from sluicegate.pipeline.runs.tables import Tables, day_of
+from sluicegate.pipeline.runs.violation_events import event_of_line, is_of_this_version
 from sluicegate.pipeline.source.chunks import joined
 from sluicegate.pipeline.source.options import source_options
-from sluicegate.pipeline.tables import Tables, day_of
-from sluicegate.pipeline.topic_ids import keep_topic_ids, topic_ids
-from sluicegate.pipeline.topics import Topics
-from sluicegate.pipeline.violation_events import event_of_line, is_of_this_version
+from sluicegate.pipeline.source.topic_ids import keep_topic_ids, topic_ids
+from sluicegate.pipeline.source.topics import Topics
 from sluicegate.validation.cluster_settings import KEYS, ClusterSettings, settings_from
 from sluicegate.validation.outcome import Outcome
 

@@ -12,9 +12,9 @@ from zlib import crc32
 
 from crc32c import crc32c
 
-from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch
+from sluicegate.pipeline.runs.errors import PipelineError
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.protocol.produce_request import PartitionData, ProduceRequest, TopicData
 from sluicegate.protocol.records.codecs.decompression import Decompressor

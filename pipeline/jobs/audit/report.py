@@ -19,8 +19,8 @@ from sluicegate.pipeline.report.wording import (
     printable,
     worst_and_others,
 )
-from sluicegate.pipeline.results import REPORT, Results
-from sluicegate.pipeline.topics import left_out_warnings
+from sluicegate.pipeline.runs.results import REPORT, Results
+from sluicegate.pipeline.source.topics import left_out_warnings
 
 _SUMS = ("batches", "records", "bad_records")
 _COUNTS = ("batches", "records", "bad records")

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sluicegate.pipeline.arguments import (
+from sluicegate.pipeline.commands.arguments import (
     AllTopics,
     AsJson,
     Bootstrap,
@@ -16,8 +16,8 @@ from sluicegate.pipeline.arguments import (
     SparkLog,
     TopicPatterns,
 )
+from sluicegate.pipeline.commands.running import SparkAt, end, now_in_ms, selected_topics, session_for, show, show_json
 from sluicegate.pipeline.jobs.extract.extractors import TooLate
-from sluicegate.pipeline.running import SparkAt, end, now_in_ms, selected_topics, session_for, show, show_json
 
 _OFFSETS_A_BATCH = 4_000_000
 _RESUME = "complete batches stay. Give the same command again to continue after them"

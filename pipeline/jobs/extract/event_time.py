@@ -16,7 +16,6 @@ from pyspark.sql import functions as f
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import LongType, StructField, StructType
 
-from sluicegate.pipeline.argument_checks import BadParameter
 from sluicegate.pipeline.jobs.extract.extractors import (
     NO_TIME,
     FailOnInvalidTimestamp,
@@ -24,6 +23,7 @@ from sluicegate.pipeline.jobs.extract.extractors import (
     TimestampExtractor,
     TooLate,
 )
+from sluicegate.pipeline.runs.argument_checks import BadParameter
 from sluicegate.validation.units import diagnose
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _with_times(frame: DataFrame, extractor: TimestampExtractor | None, too_late
     """Add the event time in ms: negative for skipped records, null for records kept without a time. One row of each
     partition in a micro-batch has the number of its skipped records.
     """
-    from sluicegate.pipeline.parameters import checked_value  # noqa: PLC0415  # executors need none of it
+    from sluicegate.pipeline.jobs.parameters import checked_value  # noqa: PLC0415  # executors need none of it
 
     frame = checked_value("frame", frame, is_optional=False)
     extractor = checked_value("extractor", extractor, is_optional=True)

@@ -6,7 +6,6 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.jobs.extract.built_in import BuiltInExtractor
 from sluicegate.pipeline.jobs.extract.extractors import TooLate
 from sluicegate.pipeline.jobs.extract.parquet_files import (
@@ -19,12 +18,13 @@ from sluicegate.pipeline.jobs.extract.parquet_files import (
 )
 from sluicegate.pipeline.jobs.extract.progress import ExtractProgress, PartitionProgress, progress_in
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
-from sluicegate.pipeline.results import BadFolder, Results
+from sluicegate.pipeline.runs.errors import PipelineError
+from sluicegate.pipeline.runs.results import BadFolder, Results
 from sluicegate.pipeline.source.losses import log_states
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.subscription import Subscription
 from sluicegate.pipeline.source.tasks import map_in_tasks
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.source.topics import Topics
 
 RECORDS, SKIPPED = "records", "skipped"
 _BEGUN = "extract.json"

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass, field, replace
 from typing import Any
 
-from sluicegate.pipeline.errors import EarlierBuild
 from sluicegate.pipeline.jobs.extract.extractors import NO_TIME
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
-from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.runs.errors import EarlierBuild
+from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source.losses import LogStates, Position, surviving_ranges
 
 _FOLDER = "progress"

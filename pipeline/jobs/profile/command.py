@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sluicegate.pipeline.arguments import (
+from sluicegate.pipeline.commands.arguments import (
     AFTER_MAX_MS,
     EPOCH,
     AfterMax,
@@ -23,8 +23,8 @@ from sluicegate.pipeline.arguments import (
     epoch_ms_of,
     table_location_option,
 )
-from sluicegate.pipeline.policy_file import PolicyFile, configuration_in, owners_of
-from sluicegate.pipeline.running import SparkAt, now_in_ms, selected_topics, session_for, show, show_json
+from sluicegate.pipeline.commands.policy_file import PolicyFile, configuration_in, owners_of
+from sluicegate.pipeline.commands.running import SparkAt, now_in_ms, selected_topics, session_for, show, show_json
 
 
 def profile(
@@ -49,7 +49,7 @@ def profile(
     from sluicegate.pipeline.jobs.profile import report
     from sluicegate.pipeline.jobs.profile.job import run_profile
     from sluicegate.pipeline.jobs.profile.report import conclusion
-    from sluicegate.pipeline.tables import tables_in
+    from sluicegate.pipeline.runs.tables import tables_in
 
     now_ms = now_in_ms()
     kept = table_location_option(tables, form)

@@ -20,12 +20,12 @@ from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.notebook import Shown
 from sluicegate.pipeline.report.wording import Conclusion
-from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.runs.results import Results
+from sluicegate.pipeline.runs.tables import Tables, day_of
 from sluicegate.pipeline.source.chunks import Chunk, cut, map_partitions
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.tasks import tasks_at_most
-from sluicegate.pipeline.tables import Tables, day_of
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.source.topics import Topics
 from sluicegate.validation.units import plausible_range
 
 _MOST_PRODUCERS = 5_000

@@ -25,8 +25,8 @@ from sluicegate.pipeline.report.wording import (
     share,
     worst_and_others,
 )
-from sluicegate.pipeline.results import REPORT, Results
-from sluicegate.pipeline.topics import left_out_warnings
+from sluicegate.pipeline.runs.results import REPORT, Results
+from sluicegate.pipeline.source.topics import left_out_warnings
 
 _REPAIRED = frozenset(damage.value for damage in Damage if damage != Damage.PAST)
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sluicegate.pipeline.arguments import (
+from sluicegate.pipeline.commands.arguments import (
     AFTER_MAX_MS,
     EPOCH,
     AfterMax,
@@ -20,9 +20,18 @@ from sluicegate.pipeline.arguments import (
     Topic,
     epoch_ms_of,
 )
+from sluicegate.pipeline.commands.policy_file import PolicyFile, configuration_in, owners_of
+from sluicegate.pipeline.commands.running import (
+    START_AGAIN,
+    SparkAt,
+    end,
+    now_in_ms,
+    session_for,
+    show,
+    show_json,
+    topics_of,
+)
 from sluicegate.pipeline.jobs.repair.settings import CLEAN, Retention
-from sluicegate.pipeline.policy_file import PolicyFile, configuration_in, owners_of
-from sluicegate.pipeline.running import START_AGAIN, SparkAt, end, now_in_ms, session_for, show, show_json, topics_of
 from sluicegate.pipeline.writing.record_writer import CannotWriteTopic
 
 _RESUME = (

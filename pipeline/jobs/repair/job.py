@@ -9,7 +9,6 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.jobs.repair import report, rights
 from sluicegate.pipeline.jobs.repair.correction import BY_NAME_ONLY, DAMAGES, Rules
 from sluicegate.pipeline.jobs.repair.listing import (
@@ -41,10 +40,11 @@ from sluicegate.pipeline.jobs.repair.writing import RepairedPartition, write_par
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.notebook import Shown
 from sluicegate.pipeline.report.wording import Conclusion
-from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.runs.errors import PipelineError
+from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source.tasks import map_in_tasks
-from sluicegate.pipeline.topic_ids import check_topic_ids, keep_topic_ids, topic_ids
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.source.topic_ids import check_topic_ids, keep_topic_ids, topic_ids
+from sluicegate.pipeline.source.topics import Topics
 from sluicegate.pipeline.writing.record_writer import CannotWriteTopic, Writing
 from sluicegate.pipeline.writing.transactions import wait_until_readable
 

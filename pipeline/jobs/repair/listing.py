@@ -22,7 +22,7 @@ from sluicegate.pipeline.source.decoding import BatchDecoder, BrokenRecords
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.reading import read_rows
 from sluicegate.pipeline.source.tasks import map_in_tasks, tasks_at_most
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.source.topics import Topics
 
 _COLUMNS = "topic,partition,offset,timestamp,producer_id,headers_binary"
 _PASSES_OVER = {"failOnDataLoss": "false", "failOnUnreadable": "false"}  # both are listed as obstacles

@@ -6,13 +6,13 @@ from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from typing import Any
 
-from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.jobs.profile.append_times import AppendTimes, append_times_from
 from sluicegate.pipeline.jobs.profile.clock import Clock
 from sluicegate.pipeline.jobs.repair.correction import Rules, clock_as_plan, clock_from
 from sluicegate.pipeline.jobs.repair.settings import Retention
 from sluicegate.pipeline.jobs.repair.survey import PartitionContents, PartitionSurvey
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
+from sluicegate.pipeline.runs.errors import PipelineError
 from sluicegate.pipeline.source.decoding import Unreadable
 
 

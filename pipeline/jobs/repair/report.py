@@ -21,7 +21,7 @@ from sluicegate.pipeline.report.wording import (
     share,
     worst_and_others,
 )
-from sluicegate.pipeline.results import REPORT, Results
+from sluicegate.pipeline.runs.results import REPORT, Results
 from sluicegate.validation.units import likely_unit
 
 

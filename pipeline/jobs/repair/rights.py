@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 
 from sluicegate.pipeline.kafka.rights import BrokerOperation, RequiredAcl, Resource, missing
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.source.topics import Topics
 from sluicegate.pipeline.writing.record_writer import CannotWriteTopic
 
 _NO_NAME = "NAME"

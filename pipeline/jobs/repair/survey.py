@@ -23,7 +23,7 @@ from sluicegate.pipeline.source.chunks import Chunk, cut, map_partitions
 from sluicegate.pipeline.source.decoding import Unreadable
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.tasks import tasks_at_most
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.source.topics import Topics
 
 _DDL = (
     "topic string, partition int, codec string, records bigint, null_keys bigint, largest bigint, outdated bigint, "

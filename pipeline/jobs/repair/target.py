@@ -19,7 +19,7 @@ from sluicegate.pipeline.jobs.repair.settings import (
     settings_of,
     topic_id_of,
 )
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.source.topics import Topics
 from sluicegate.pipeline.writing.progress import group, progress_in
 from sluicegate.pipeline.writing.record_writer import CannotWriteTopic
 from sluicegate.protocol.messages.fetch import EARLIEST

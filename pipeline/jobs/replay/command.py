@@ -6,10 +6,28 @@ from typing import Annotated
 
 import typer
 
-from sluicegate.pipeline.arguments import AsJson, Bootstrap, ConfigFile, Master, Out, SkipUnreadable, SparkLog, Topic
+from sluicegate.pipeline.commands.arguments import (
+    AsJson,
+    Bootstrap,
+    ConfigFile,
+    Master,
+    Out,
+    SkipUnreadable,
+    SparkLog,
+    Topic,
+)
+from sluicegate.pipeline.commands.running import (
+    START_AGAIN,
+    SparkAt,
+    end,
+    now_in_ms,
+    session_for,
+    show,
+    show_json,
+    topics_of,
+)
 from sluicegate.pipeline.jobs.replay.request import FixTimes
 from sluicegate.pipeline.jobs.replay.writing import Headers
-from sluicegate.pipeline.running import START_AGAIN, SparkAt, end, now_in_ms, session_for, show, show_json, topics_of
 
 _RESUME = (
     "committed records stay, and readers with isolation.level=read_committed see only them. Give the same command "

@@ -35,9 +35,9 @@ from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.notebook import Shown
 from sluicegate.pipeline.report.wording import Conclusion
-from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source.tasks import map_in_tasks
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.source.topics import Topics
 from sluicegate.pipeline.writing.transactions import wait_until_readable
 from sluicegate.protocol.messages.fetch import LATEST
 

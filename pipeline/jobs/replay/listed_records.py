@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from pyspark import Broadcast
 from pyspark.sql import functions as f
 
-from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.jobs.audit.findings import RowKind
 from sluicegate.pipeline.jobs.repair.correction import RepairHeader
 from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, Header, ReplayRecord, decoded, raw_headers
@@ -18,7 +17,8 @@ from sluicegate.pipeline.jobs.replay.decisions import RemainingLetter, Remaining
 from sluicegate.pipeline.jobs.replay.letters import LetterBatch
 from sluicegate.pipeline.jobs.replay.progress import LISTED_GROUP
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
-from sluicegate.pipeline.results import SUMMARY, Results
+from sluicegate.pipeline.runs.errors import PipelineError
+from sluicegate.pipeline.runs.results import SUMMARY, Results
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.reading import read_rows
 from sluicegate.validation.dispositions.quarantine import DeadLetterHeader

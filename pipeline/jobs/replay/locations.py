@@ -14,10 +14,10 @@ from sluicegate.pipeline.jobs.replay.decisions import RemainingLetter
 from sluicegate.pipeline.jobs.replay.letters import DeadLetterTopic, LetterSource
 from sluicegate.pipeline.jobs.replay.listed_records import ListedRecords, listed_in, ranges_of, skipped_record_sentences
 from sluicegate.pipeline.kafka.cluster import OffsetRange
-from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source.tasks import map_in_tasks
-from sluicegate.pipeline.topic_ids import check_topic_ids
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.source.topic_ids import check_topic_ids
+from sluicegate.pipeline.source.topics import Topics
 from sluicegate.pipeline.writing.record_writer import CannotWriteTopic
 from sluicegate.validation.cluster_settings import ClusterSettings
 

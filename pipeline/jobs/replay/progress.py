@@ -15,11 +15,11 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import DataFrame
 
-from sluicegate.pipeline.errors import EarlierBuild
 from sluicegate.pipeline.jobs.repair.settings import topic_id_of
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
-from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.runs.errors import EarlierBuild
+from sluicegate.pipeline.runs.results import Results
+from sluicegate.pipeline.source.topics import Topics
 from sluicegate.pipeline.writing.progress import WriteProgress, group, progress_in
 from sluicegate.pipeline.writing.record_writer import CannotWriteTopic, Writing
 from sluicegate.pipeline.writing.transactions import transactions

@@ -7,7 +7,7 @@ from typing import Any
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.page import ReportSection, Table, page
 from sluicegate.pipeline.report.wording import Conclusion, counted, cut, dated, printable, share
-from sluicegate.pipeline.results import REPORT, Results
+from sluicegate.pipeline.runs.results import REPORT, Results
 
 
 def conclusion(summary: Mapping[str, Any]) -> Conclusion:

@@ -4,10 +4,10 @@ from typing import Annotated
 
 import typer
 
-from sluicegate.pipeline.arguments import AsJson, Bootstrap, ConfigFile, Master, Out, SkipUnreadable, SparkLog
-from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.running import SparkAt, end, now_in_ms, session_for, show, show_json, topics_of
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.commands.arguments import AsJson, Bootstrap, ConfigFile, Master, Out, SkipUnreadable, SparkLog
+from sluicegate.pipeline.commands.running import SparkAt, end, now_in_ms, session_for, show, show_json, topics_of
+from sluicegate.pipeline.runs.results import Results
+from sluicegate.pipeline.source.topics import Topics
 
 
 def verify(

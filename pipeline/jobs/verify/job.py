@@ -12,7 +12,6 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 
-from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.jobs.repair.job import PLAN
 from sluicegate.pipeline.jobs.repair.plan import RepairPlan, plan_from
 from sluicegate.pipeline.jobs.verify import report
@@ -35,8 +34,9 @@ from sluicegate.pipeline.jobs.verify.repairs import (
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.notebook import Shown
 from sluicegate.pipeline.report.wording import Conclusion
-from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.runs.errors import PipelineError
+from sluicegate.pipeline.runs.results import Results
+from sluicegate.pipeline.source.topics import Topics
 
 DIFFERENCES = "differences"
 _BLOCK_BITS = 16

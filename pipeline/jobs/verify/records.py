@@ -15,7 +15,7 @@ from sluicegate.pipeline.source.chunks import Chunk, cut
 from sluicegate.pipeline.source.options import SourceOptions, source_options
 from sluicegate.pipeline.source.reading import count_rows, read_rows
 from sluicegate.pipeline.source.tasks import map_in_tasks, tasks_at_most
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.source.topics import Topics
 
 _COLUMNS = "key,value,partition,offset,timestamp,headers_binary"
 _ORDINAL = "ordinal"

@@ -6,7 +6,7 @@ from typing import Any
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.page import ReportSection, Table, page
 from sluicegate.pipeline.report.wording import Conclusion, counts_in_words
-from sluicegate.pipeline.results import REPORT, Results
+from sluicegate.pipeline.runs.results import REPORT, Results
 
 _WRONGLY = "repaired wrongly"
 

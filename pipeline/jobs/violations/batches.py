@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.runs.results import Results
 
 EVENTS, WINDOWS, BAD_LINES = "events", "windows", "bad_lines"
 _OF_WINDOW = ("window_start", "client_id", "topic", "reason")

@@ -4,7 +4,7 @@ from typing import Annotated, cast
 
 import typer
 
-from sluicegate.pipeline.arguments import (
+from sluicegate.pipeline.commands.arguments import (
     AsJson,
     ConfigFile,
     Format,
@@ -14,8 +14,8 @@ from sluicegate.pipeline.arguments import (
     TablesAt,
     table_location_option,
 )
-from sluicegate.pipeline.running import SparkAt, end, now_in_ms, session_for, show, show_json, topics_of
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.commands.running import SparkAt, end, now_in_ms, session_for, show, show_json, topics_of
+from sluicegate.pipeline.source.topics import Topics
 
 _FILES_A_BATCH, _OFFSETS_A_BATCH = 100, 200_000
 _RESUME = "complete batches stay. Give the same command again to continue after them"
@@ -50,7 +50,7 @@ def violations(
         from_topic,
     )
     from sluicegate.pipeline.jobs.violations.report import conclusion
-    from sluicegate.pipeline.tables import tables_in
+    from sluicegate.pipeline.runs.tables import tables_in
 
     if (events is None) == (bootstrap is None or not topic):
         end("no events: use --events PATH, or --bootstrap and --topic")

@@ -5,10 +5,10 @@ import json
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from sluicegate.pipeline.results import Results, java_of
+from sluicegate.pipeline.runs.results import Results, java_of
+from sluicegate.pipeline.runs.violation_events import event_of_line, is_of_this_version
 from sluicegate.pipeline.source.options import Trigger
-from sluicegate.pipeline.topics import Topics
-from sluicegate.pipeline.violation_events import event_of_line, is_of_this_version
+from sluicegate.pipeline.source.topics import Topics
 from sluicegate.validation.outcome import Outcome
 
 

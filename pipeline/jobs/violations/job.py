@@ -9,10 +9,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.streaming import StreamingQuery
 
-from sluicegate.pipeline.interruption import Interrupted, stop_request
 from sluicegate.pipeline.jobs.violations.batches import ViolationTotals, windows_of, write_batch
-from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.tables import Tables, batch_name
+from sluicegate.pipeline.runs.interruption import Interrupted, stop_request
+from sluicegate.pipeline.runs.results import Results
+from sluicegate.pipeline.runs.tables import Tables, batch_name
 
 CHECKPOINT = "checkpoint"
 _LOOK_SECONDS = 1  # check for a signal, which does not end Spark's own wait

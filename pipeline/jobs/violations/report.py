@@ -20,7 +20,7 @@ from sluicegate.pipeline.report.wording import (
     shortened,
     worst_and_others,
 )
-from sluicegate.pipeline.results import REPORT, Results
+from sluicegate.pipeline.runs.results import REPORT, Results
 
 
 def client_name(client_id: str | None) -> str:

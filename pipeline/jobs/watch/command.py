@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sluicegate.pipeline.arguments import (
+from sluicegate.pipeline.commands.arguments import (
     AFTER_MAX_MS,
     EPOCH,
     AfterMax,
@@ -27,8 +27,8 @@ from sluicegate.pipeline.arguments import (
     epoch_ms_of,
     table_location_or,
 )
-from sluicegate.pipeline.policy_file import owners_of
-from sluicegate.pipeline.running import SparkAt, end, now_in_ms, selected_topics, session_for, show_json
+from sluicegate.pipeline.commands.policy_file import owners_of
+from sluicegate.pipeline.commands.running import SparkAt, end, now_in_ms, selected_topics, session_for, show_json
 
 if TYPE_CHECKING:
     from sluicegate.pipeline.jobs.watch.job import Watch
@@ -83,13 +83,13 @@ def watch(
     change.
     """
     from sluicegate.config.loading import ConfigError, load_file
-    from sluicegate.pipeline.errors import PipelineError
     from sluicegate.pipeline.jobs.audit.policies import policies_of
     from sluicegate.pipeline.jobs.watch.denied import DeniedTopics
     from sluicegate.pipeline.jobs.watch.job import Watching
     from sluicegate.pipeline.jobs.watch.outcome import policies_for, watch_in
     from sluicegate.pipeline.jobs.watch.reading import WatchBounds
     from sluicegate.pipeline.jobs.watch.webhook import BadWebhook, webhook_at
+    from sluicegate.pipeline.runs.errors import PipelineError
     from sluicegate.validation.rules.rule import RuleUnusable
 
     bounds = WatchBounds(after_max_ms, before_max_ms, epoch_ms_of(epoch, now_in_ms()))
@@ -133,9 +133,9 @@ def _until_stopped(watch: "Watch", every_seconds: int, emit: Emit) -> None:
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
-    from sluicegate.pipeline.interruption import Interrupted
+    from sluicegate.pipeline.commands.running import reason
     from sluicegate.pipeline.kafka.connection import BrokerUnreachable
-    from sluicegate.pipeline.running import reason
+    from sluicegate.pipeline.runs.interruption import Interrupted
 
     failures = 0
     while True:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from sluicegate.pipeline.jobs.repair.rights import acl_sentence
 from sluicegate.pipeline.kafka.cluster import TopicTrouble, TopicUnknown
 from sluicegate.pipeline.kafka.rights import BrokerOperation, RequiredAcl, Resource, missing
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.source.topics import Topics
 
 
 class DeniedTopics:

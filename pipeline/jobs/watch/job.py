@@ -39,11 +39,11 @@ from sluicegate.pipeline.jobs.watch.reading import (
 from sluicegate.pipeline.jobs.watch.report import write_report
 from sluicegate.pipeline.jobs.watch.webhook import Webhook
 from sluicegate.pipeline.kafka.cluster import TopicTrouble, TopicUnknown
-from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.runs.results import Results
+from sluicegate.pipeline.runs.tables import Tables, batch_name, day_of
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.tasks import map_in_tasks
-from sluicegate.pipeline.tables import Tables, batch_name, day_of
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.source.topics import Topics
 
 FINDINGS = "findings"
 OFFSETS_A_BATCH = 20_000_000

@@ -15,9 +15,9 @@ from sluicegate.pipeline.jobs.watch.reading import COLUMNS, DDL, HOURS, MISSING,
 from sluicegate.pipeline.jobs.watch.webhook import Webhook
 from sluicegate.pipeline.report.notebook import Shown
 from sluicegate.pipeline.report.wording import Conclusion
-from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.tables import TableLocation, Tables, tables_in
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.runs.results import Results
+from sluicegate.pipeline.runs.tables import TableLocation, Tables, tables_in
+from sluicegate.pipeline.source.topics import Topics
 
 
 @dataclass(frozen=True, slots=True, repr=False)

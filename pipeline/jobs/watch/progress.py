@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from secrets import token_hex
 from typing import Any
 
-from sluicegate.pipeline.errors import EarlierBuild, PipelineError
 from sluicegate.pipeline.jobs.watch.reading import WatchedOffset
 from sluicegate.pipeline.kafka.cluster import TopicPartition
-from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.runs.errors import EarlierBuild, PipelineError
+from sluicegate.pipeline.runs.results import Results
 
 _FOLDER, _BEGUN, _SENT = "progress", "watch.json", "sent.json"
 _KEPT = 3

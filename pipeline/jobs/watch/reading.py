@@ -13,7 +13,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.jobs.audit.findings import MASK, PERHAPS, AuditFindings, RowKind
 from sluicegate.pipeline.jobs.audit.partition_validator import PartitionValidator
 from sluicegate.pipeline.jobs.audit.partitions import add_validated, append_time_lookup
@@ -24,10 +23,11 @@ from sluicegate.pipeline.jobs.profile.damage import assess
 from sluicegate.pipeline.jobs.profile.reading import Reading, count_timestamps, reader_again
 from sluicegate.pipeline.kafka.cluster import KafkaCluster, OffsetRange, TopicPartition, TopicUnknown
 from sluicegate.pipeline.kafka.fetching import StoredBatch
+from sluicegate.pipeline.runs.errors import PipelineError
 from sluicegate.pipeline.source.chunks import Chunk, read_chunk
 from sluicegate.pipeline.source.decoding import Unreadable
 from sluicegate.pipeline.source.options import SourceOptions
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.source.topics import Topics
 from sluicegate.protocol.messages.fetch import EARLIEST, LATEST
 
 _ATTEMPTS = 3

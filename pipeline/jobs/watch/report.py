@@ -8,7 +8,7 @@ from sluicegate.pipeline.jobs.watch.findings import description, finding_line, h
 from sluicegate.pipeline.report.page import ReportSection, Table, page
 from sluicegate.pipeline.report.plots import bars
 from sluicegate.pipeline.report.wording import WORST, Conclusion, counted, counts_in_words, cut, printable, share
-from sluicegate.pipeline.results import REPORT, Results
+from sluicegate.pipeline.runs.results import REPORT, Results
 
 
 def conclusion(summary: Mapping[str, Any]) -> Conclusion:

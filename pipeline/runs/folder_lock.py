@@ -17,9 +17,9 @@ from typing import Any, Final
 
 from py4j.protocol import Py4JError
 
-from sluicegate.pipeline.errors import PipelineError
-from sluicegate.pipeline.interruption import Interrupted
-from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.runs.errors import PipelineError
+from sluicegate.pipeline.runs.interruption import Interrupted
+from sluicegate.pipeline.runs.results import Results
 
 _FOLDER = ".running"
 _CLAIM, _ALIVE = ".claim", ".alive"

@@ -16,7 +16,7 @@ from pyspark.errors import PySparkAttributeError, PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from sluicegate.pipeline.errors import PipelineError
+from sluicegate.pipeline.runs.errors import PipelineError
 from sluicegate.pipeline.source.datasource import TopicSource
 from sluicegate.pipeline.source.tasks import WITHOUT_PANDAS
 

@@ -16,22 +16,22 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from rich.console import Console
 
-from sluicegate.pipeline.errors import PipelineError
-from sluicegate.pipeline.folder_lock import lock_folder
-from sluicegate.pipeline.interruption import Interrupted, kept_handlers
+from sluicegate.pipeline.commands.spark import session
 from sluicegate.pipeline.kafka.settings import read_settings
-from sluicegate.pipeline.progress_line import shown
-from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.spark import session
-from sluicegate.pipeline.tables import TableLocation
-from sluicegate.pipeline.topics import ALL, Topics, left_out_warnings, only_names
+from sluicegate.pipeline.runs.errors import PipelineError
+from sluicegate.pipeline.runs.folder_lock import lock_folder
+from sluicegate.pipeline.runs.interruption import Interrupted, kept_handlers
+from sluicegate.pipeline.runs.results import Results
+from sluicegate.pipeline.runs.tables import TableLocation
+from sluicegate.pipeline.source.progress_line import shown
+from sluicegate.pipeline.source.topics import ALL, Topics, left_out_warnings, only_names
 
 _WIDE = 240
 START_AGAIN = "no topic was written, and results are whole only where summary.json is. Give the same command again"
 """Message after an interruption of a job that writes only to its folder."""
 
 
-_ROOM = f"{__name__.rpartition('.')[0]}."
+_PIPELINE = "sluicegate.pipeline."
 """Prefix of our own exceptions in Spark's report of a failed task."""
 _RAISED = re.compile(r"\[USER_RAISED_EXCEPTION\] (.*?)(?: SQLSTATE: \w+)?$", re.MULTILINE)
 """Matches a message that one of our own SQL expressions raised."""
@@ -116,7 +116,7 @@ def reason(text: str) -> str:
     raised = _RAISED.search(text)
     if raised is not None:
         return raised[1]
-    ours = [line for line in text.splitlines() if line.startswith(_ROOM) and ": " in line]
+    ours = [line for line in text.splitlines() if line.startswith(_PIPELINE) and ": " in line]
     return ours[-1].split(": ", 1)[1] if ours else text
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sluicegate.pipeline.running import end
+from sluicegate.pipeline.commands.running import end
 
 if TYPE_CHECKING:
     from sluicegate.config.model import Config

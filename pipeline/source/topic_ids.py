@@ -6,9 +6,9 @@ So a later run or job does not apply them to a topic of the same name that was c
 import json
 from collections.abc import Mapping
 
-from sluicegate.pipeline.errors import PipelineError
-from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.runs.errors import PipelineError
+from sluicegate.pipeline.runs.results import Results
+from sluicegate.pipeline.source.topics import Topics
 
 _FILE = "topic_ids.json"
 

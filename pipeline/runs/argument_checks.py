@@ -10,7 +10,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from sluicegate.pipeline.errors import PipelineError
+from sluicegate.pipeline.runs.errors import PipelineError
 
 Check = Callable[[Any], Any]
 """Returns the value that the function gets. Raises Unfit."""

@@ -10,10 +10,10 @@ import re2
 from pyspark.sql import DataFrame, SparkSession
 
 from sluicegate.config.values.topic_pattern import exact_name_of, options, regular_expression_of
-from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.kafka.cluster import ClusterTopic, KafkaCluster, OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.connection import Address
 from sluicegate.pipeline.kafka.settings import ClientSettings, settings_for_librdkafka
+from sluicegate.pipeline.runs.errors import PipelineError
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.ranges import planned_ranges
 from sluicegate.protocol.messages.fetch import LATEST

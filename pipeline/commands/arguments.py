@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from sluicegate.pipeline.moments import DEFAULT_EPOCH, BadEpoch, epoch_ms_from
-from sluicegate.pipeline.running import end
-from sluicegate.pipeline.tables import (
+from sluicegate.pipeline.commands.running import end
+from sluicegate.pipeline.runs.moments import DEFAULT_EPOCH, BadEpoch, epoch_ms_from
+from sluicegate.pipeline.runs.tables import (
     BadTables,
     TableFormat,
     TableLocation,

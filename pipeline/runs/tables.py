@@ -17,8 +17,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from sluicegate.pipeline.errors import PipelineError
-from sluicegate.pipeline.results import BadFolder, Results, java_of
+from sluicegate.pipeline.runs.errors import PipelineError
+from sluicegate.pipeline.runs.results import BadFolder, Results, java_of
 
 _CATALOG = "catalog:"
 _ICEBERG = "org.apache.iceberg.spark.SparkCatalog"

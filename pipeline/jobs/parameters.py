@@ -6,16 +6,23 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from sluicegate.pipeline.argument_checks import Check, Unfit, checked_by, is_integer, spark_session, value_checked_by
+from sluicegate.pipeline.commands.running import now_in_ms
 from sluicegate.pipeline.jobs.extract.extractors import TimestampExtractor, TooLate
 from sluicegate.pipeline.jobs.repair.correction import BY_NAME_ONLY, DAMAGES
 from sluicegate.pipeline.jobs.repair.settings import Retention
 from sluicegate.pipeline.jobs.replay.request import FixTimes
 from sluicegate.pipeline.jobs.replay.writing import Headers
 from sluicegate.pipeline.kafka.addresses import parse_addresses
-from sluicegate.pipeline.moments import APPEND, BadEpoch, BadMoment, epoch_ms_from, is_epoch, moment_from
-from sluicegate.pipeline.running import now_in_ms
-from sluicegate.pipeline.tables import TableFormat
+from sluicegate.pipeline.runs.argument_checks import (
+    Check,
+    Unfit,
+    checked_by,
+    is_integer,
+    spark_session,
+    value_checked_by,
+)
+from sluicegate.pipeline.runs.moments import APPEND, BadEpoch, BadMoment, epoch_ms_from, is_epoch, moment_from
+from sluicegate.pipeline.runs.tables import TableFormat
 from sluicegate.protocol.integers import LONG_MAX
 
 P = ParamSpec("P")

@@ -1,7 +1,7 @@
 """The folder of a job's results, on any file system that Spark can write to.
 
 A file appears whole or not at all. `summary.json` is written last, so if it exists, all results do. One run at a time
-owns the folder (`sluicegate.pipeline.folder_lock`).
+owns the folder (`sluicegate.pipeline.runs.folder_lock`).
 """
 
 import json
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
-from sluicegate.pipeline.errors import PipelineError
+from sluicegate.pipeline.runs.errors import PipelineError
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JVMView

@@ -1,0 +1,1 @@
+"""How a command runs a job: its options, its Spark session, and its errors as one line."""
