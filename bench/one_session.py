@@ -8,8 +8,8 @@ from functools import cache
 from typing import Any
 from unittest.mock import patch
 
+from sluicegate.config.files.source import Source
 from sluicegate.config.loading import load
-from sluicegate.config.source import Source
 from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
+from sluicegate.config.files.source import Path, Source
 from sluicegate.config.model import Config
-from sluicegate.config.source import Path, Source
 
 _KEYS = ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms", "message.timestamp.difference.max.ms")
 # Ten minutes to 366 days in seconds. A number of whole minutes that is no multiple of half a second in milliseconds is

@@ -13,6 +13,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from sluicegate.config.files.source import Path
 from sluicegate.config.keys import (
     Key,
     annotation_at,
@@ -24,7 +25,6 @@ from sluicegate.config.keys import (
     section_of,
     unwrapped,
 )
-from sluicegate.config.source import Path
 from sluicegate.config.values.kinds import LEAVE_OUT
 
 _YES, _NO = frozenset({"true", "yes", "on"}), frozenset({"false", "no", "off", "none"})

@@ -11,11 +11,11 @@ from typing import Any
 
 import yaml
 
+from sluicegate.config.files.source import Path, Problem, Source
 from sluicegate.config.files.yaml_nodes import BadNode, Reader
 from sluicegate.config.files.yaml_source import compose
 from sluicegate.config.keys import annotation_at, is_list, item_of, keys_of, renamed, section_of
 from sluicegate.config.model import Config
-from sluicegate.config.source import Path, Problem, Source
 from sluicegate.config.values.near_names import nearest
 
 PREFIX = "SLUICEGATE__"

@@ -5,8 +5,8 @@ from dataclasses import MISSING, dataclass, field, fields
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from sluicegate.config.files.source import Path
 from sluicegate.config.section import default_of, is_section
-from sluicegate.config.source import Path
 from sluicegate.config.values.password import SecretText
 from sluicegate.config.values.quantity import Quantity
 

@@ -10,14 +10,14 @@ from pydantic import AfterValidator, TypeAdapter, ValidationError
 
 from sluicegate.config.contracts.include import include_contracts
 from sluicegate.config.environment import apply_environment, override
+from sluicegate.config.files.source import Path, Problem, Source
 from sluicegate.config.files.topic_files import include_topics
 from sluicegate.config.files.yaml_source import read_file
 from sluicegate.config.keys import annotation_at, each_key_of, is_optional, item_of, keys_of, section_of, takes_none
 from sluicegate.config.model import Config
-from sluicegate.config.reference.json_schema_kinds import Schema
 from sluicegate.config.remarks import hints_of, warnings_of
-from sluicegate.config.source import Path, Problem, Source
 from sluicegate.config.validation_words import problems_of
+from sluicegate.config.values.json_schema_kinds import Schema
 from sluicegate.config.values.kinds import FILE_VERSION, NamesFile
 from sluicegate.config.values.quantity import is_none
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from sluicegate.config.source import Path
+from sluicegate.config.files.source import Path
 
 Mistake = tuple[Path, str]
 """The path from the section that is checked, and the message."""

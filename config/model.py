@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator
 
+from sluicegate.config.files.source import Path
 from sluicegate.config.limits import Limits
 from sluicegate.config.listen import Listen
 from sluicegate.config.mistakes import Mistake, raise_all
@@ -18,7 +19,6 @@ from sluicegate.config.quotas import Quota, check_quota_names
 from sluicegate.config.registries import Registry
 from sluicegate.config.requests import Exempt, RequestRule, check_request_names
 from sluicegate.config.section import described, section
-from sluicegate.config.source import Path
 from sluicegate.config.state import State
 from sluicegate.config.teams import ClientOwner, ContractFiles, Floor, TopicFiles
 from sluicegate.config.topics import Topic, TopicKeys, check_dead_letters

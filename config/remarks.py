@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from sluicegate.config.bounds_in_seconds import probable_seconds
+from sluicegate.config.files.source import Path, Source, printable
 from sluicegate.config.keys import each_key_of
 from sluicegate.config.model import Config
-from sluicegate.config.source import Path, Source, printable
 from sluicegate.config.teams import Floor
 from sluicegate.config.topics import STRICTNESS_OF_FRAMING, STRICTNESS_OF_MODE, Topic, TopicKeys
 from sluicegate.config.values.glob_cover import beginning, covers, is_within, misses_dashes

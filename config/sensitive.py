@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator
 
 from sluicegate.config.content_keys import Schema
-from sluicegate.config.reference import json_schema_kinds as schema
 from sluicegate.config.section import described, section
+from sluicegate.config.values import json_schema_kinds as schema
 from sluicegate.config.values.kinds import AnyText, FileName, Text
 from sluicegate.config.values.password import Password
 

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator
 
-from sluicegate.config.reference import json_schema_kinds as schema
 from sluicegate.config.rules import Rule, check_names
 from sluicegate.config.section import described, section
+from sluicegate.config.values import json_schema_kinds as schema
 from sluicegate.config.values.kinds import (
     MODES,
     Pattern,

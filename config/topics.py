@@ -9,11 +9,11 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator
 
 from sluicegate.config.mistakes import raise_all
-from sluicegate.config.reference import json_schema_kinds as schema
 from sluicegate.config.rules import Rule, check_names
 from sluicegate.config.section import described, section
 from sluicegate.config.sensitive import SensitiveFields, check_names_of_fields
 from sluicegate.config.teams import Owner
+from sluicegate.config.values import json_schema_kinds as schema
 from sluicegate.config.values.kinds import (
     LEAVE_OUT,
     MODES,

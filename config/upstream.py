@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator
 
 from sluicegate.config.oauth import OauthClient
-from sluicegate.config.reference.json_schema_kinds import Takes
 from sluicegate.config.section import described, section
 from sluicegate.config.tls import UpstreamTls
+from sluicegate.config.values.json_schema_kinds import Takes
 from sluicegate.config.values.kinds import Addresses, BrokerAddress, FileName, Flag, NodeId, Seconds, Secret, Text
 from sluicegate.config.values.password import Password, check_one_source
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from sluicegate.config.corrections import correction_of, misnomer_of
+from sluicegate.config.files.source import Path, Problem, Source
 from sluicegate.config.keys import annotation_at, each_key_of, holds_secret, item_of, keys_of, renamed, section_of
 from sluicegate.config.mistakes import SectionMistakes
-from sluicegate.config.source import Path, Problem, Source
 from sluicegate.config.values.near_names import nearest
 from sluicegate.config.values.quantity import shown
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sluicegate.config.source import Path
+from sluicegate.config.files.source import Path
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.validation.cluster_settings import (
     AFTER_MAX,

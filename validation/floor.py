@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from sluicegate.config.source import Path
+from sluicegate.config.files.source import Path
 from sluicegate.config.teams import Floor as FloorKeys
 from sluicegate.config.topics import STRICTNESS_OF_FRAMING, STRICTNESS_OF_MODE, TopicKeys
 from sluicegate.config.values.glob_cover import is_within

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from sluicegate.config.files.source import Path, Source
 from sluicegate.config.keys import each_key_of
 from sluicegate.config.model import Config
 from sluicegate.config.quotas import Quota as QuotaKeys
 from sluicegate.config.requests import Exempt
 from sluicegate.config.requests import RequestRule as RequestKeys
 from sluicegate.config.sensitive import SensitiveFields as SensitiveKeys
-from sluicegate.config.source import Path, Source
 from sluicegate.config.teams import ClientOwner
 from sluicegate.config.teams import Floor as FloorKeys
 from sluicegate.config.topics import Enforce, Rehearse, Topic, TopicKeys

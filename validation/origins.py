@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
+from sluicegate.config.files.source import Path, Source
 from sluicegate.config.rules import Rule
-from sluicegate.config.source import Path, Source
 
 NOWHERE = Source("configuration")
 """The source of a configuration that was not read from a file."""

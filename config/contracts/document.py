@@ -14,9 +14,9 @@ from typing import Any, Final
 
 import yaml
 
-from sluicegate.config.extras import RULES_EXTRA
+from sluicegate.config.files.source import Path, Problem, Source, dotted
 from sluicegate.config.files.yaml_nodes import BadNode, check_tag
-from sluicegate.config.source import Path, Problem, Source, dotted
+from sluicegate.config.values.extras import RULES_EXTRA
 
 _EXTRA = f"contracts need libraries: {RULES_EXTRA}"
 _VERSION = "apiVersion"

@@ -10,14 +10,14 @@ from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any
 
-from sluicegate.config.contracts.contract import TopicContract
 from sluicegate.config.contracts.document import checked_contract, value_of
 from sluicegate.config.contracts.topics import topics_of
 from sluicegate.config.files.included_files import forget, read_included
 from sluicegate.config.files.patterns import CONTRACTS, MOST_FILES, bound
 from sluicegate.config.files.scopes import Scope, item_at, problem_at, scopes_of
+from sluicegate.config.files.source import Path, Problem, Source, printable
 from sluicegate.config.files.topic_files import files_of
-from sluicegate.config.source import Path, Problem, Source, printable
+from sluicegate.config.values.contract import TopicContract
 from sluicegate.config.values.glob_cover import is_within
 from sluicegate.config.values.topic_pattern import compiled, regular_expression_of
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from sluicegate.config.source import Path
+from sluicegate.config.files.source import Path
 
 Note = Callable[[Path, str, str], None]
 """Takes the path of a statement that no schema expresses, the statement, and the reason."""

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sluicegate.config.contracts.contract import Metric, StoredCheck
 from sluicegate.config.contracts.json_schema import DIALECT
+from sluicegate.config.values.contract import Metric, StoredCheck
 
 _OPERATORS: Final = (
     "mustBe",

@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path as FilePath
 from typing import Any, Final
 
-from sluicegate.config.contracts.contract import ContractRule, Metric, StoredCheck, TopicContract, Unchecked
 from sluicegate.config.contracts.json_schema import (
     Translation,
     field_of,
@@ -15,7 +14,8 @@ from sluicegate.config.contracts.json_schema import (
     time_of_a_type,
 )
 from sluicegate.config.contracts.quality import NotTranslated, Quality, schema_for_one_record
-from sluicegate.config.source import Path, Problem, Source
+from sluicegate.config.files.source import Path, Problem, Source
+from sluicegate.config.values.contract import ContractRule, Metric, StoredCheck, TopicContract, Unchecked
 from sluicegate.protocol.topic_name import is_legal_topic_name
 
 _RULE = "contract"

@@ -12,12 +12,12 @@ from typing import Any
 
 import yaml
 
+from sluicegate.config.disk.regular_file import is_gone
 from sluicegate.config.files.patterns import has_wildcards
-from sluicegate.config.files.regular_file import is_gone
 from sluicegate.config.files.scopes import TOPICS
+from sluicegate.config.files.source import Source, digest_of
 from sluicegate.config.files.yaml_nodes import text_of
 from sluicegate.config.files.yaml_source import read_content, read_file
-from sluicegate.config.source import Source, digest_of
 
 _IDENTITY: Mapping[str, str] = {TOPICS: "match", "quotas": "name"}
 """The key that identifies an item of a list; items of other lists are compared as a whole."""

@@ -4,7 +4,7 @@ import os
 from itertools import islice
 from pathlib import Path
 
-from sluicegate.config.files.deadline import within_deadline
+from sluicegate.config.disk.deadline import within_deadline
 from sluicegate.config.values.near_names import did_you_mean
 
 _MOST_COMPARED = 20_000

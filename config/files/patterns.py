@@ -6,8 +6,8 @@ from itertools import chain, islice
 from pathlib import Path as FilePath
 from typing import Any
 
-from sluicegate.config.files.regular_file import stat_now
-from sluicegate.config.source import Path
+from sluicegate.config.disk.regular_file import stat_now
+from sluicegate.config.files.source import Path
 
 KEY = "topic_files"
 CONTRACTS = "contracts"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sluicegate.config.files.patterns import KEY, items_in
-from sluicegate.config.source import Path, Problem, Source
+from sluicegate.config.files.source import Path, Problem, Source
 from sluicegate.config.values.glob_cover import beginning, is_within
 from sluicegate.config.values.kinds import topic_pattern
 

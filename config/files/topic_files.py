@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path as FilePath
 from typing import Any
 
-from sluicegate.config.files.deadline import FileUnreadable, within_deadline
+from sluicegate.config.disk.deadline import FileUnreadable, within_deadline
+from sluicegate.config.disk.regular_file import stat_now
 from sluicegate.config.files.included_files import (
     NO_ITEMS,
     ItemIdentities,
@@ -30,7 +31,6 @@ from sluicegate.config.files.patterns import (
     items_in,
     topic_files,
 )
-from sluicegate.config.files.regular_file import stat_now
 from sluicegate.config.files.scopes import (
     GRANTED,
     MOST_GRANTED,
@@ -43,7 +43,7 @@ from sluicegate.config.files.scopes import (
     scopes_of,
     without_topics,
 )
-from sluicegate.config.source import Path, Source, printable
+from sluicegate.config.files.source import Path, Source, printable
 
 _OWNER = "owner"
 

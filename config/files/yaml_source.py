@@ -10,11 +10,11 @@ from typing import Any
 
 import yaml
 
+from sluicegate.config.disk.regular_file import read_file as read_regular
 from sluicegate.config.files.near_files import near_files
-from sluicegate.config.files.regular_file import read_file as read_regular
+from sluicegate.config.files.source import MAX_BYTES, Problem, Source, digest_of, dotted
 from sluicegate.config.files.yaml_errors import line_of, tab_before, words_of
 from sluicegate.config.files.yaml_nodes import BadNode, Reader, text_of
-from sluicegate.config.source import MAX_BYTES, Problem, Source, digest_of, dotted
 
 _BYTE_ORDER_MARKS = ((b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16"))
 

@@ -10,8 +10,8 @@ from sluicegate.config.files.scopes import GRANTED, TOPICS
 from sluicegate.config.keys import each_key_of, is_optional, section_of, takes_none
 from sluicegate.config.loading import json_schema_of
 from sluicegate.config.model import Config
-from sluicegate.config.reference.json_schema_kinds import Schema
 from sluicegate.config.reference.page import DocumentedSection, sections, words_of
+from sluicegate.config.values.json_schema_kinds import Schema
 from sluicegate.config.values.quantity import NONE_SCHEMA
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"

@@ -10,8 +10,8 @@ from typing import Any, get_args, get_origin
 
 from sluicegate.config.keys import Key, each_key_of, is_list, is_optional, item_of, note_of, section_of, unwrapped
 from sluicegate.config.model import Config
-from sluicegate.config.reference.json_schema_kinds import Takes
 from sluicegate.config.values.address import HostPort
+from sluicegate.config.values.json_schema_kinds import Takes
 from sluicegate.config.values.kinds import Text
 from sluicegate.config.values.quantity import MILLISECONDS, SECONDS, Quantity
 

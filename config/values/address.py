@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator
 
-from sluicegate.config.reference import json_schema_kinds as schema
+from sluicegate.config.values import json_schema_kinds as schema
 from sluicegate.config.values.quantity import shown
 
 _MAX_PORT = 65535

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sluicegate.config.files.regular_file import read_file
+from sluicegate.config.disk.regular_file import read_file
 
 _MAX_BYTES = 64 << 10
 

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import h11
 import structlog
 
+from sluicegate.config.files.source import Source
 from sluicegate.config.loading import Loaded
 from sluicegate.config.model import Config
-from sluicegate.config.source import Source
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.admin.connections import AdminConnection, AdminConnections
 from sluicegate.proxy.admin.http_exchange import HttpExchange, Request, rejection_of

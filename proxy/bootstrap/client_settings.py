@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from sluicegate.config.files.regular_file import read_file
+from sluicegate.config.disk.regular_file import read_file
 from sluicegate.config.values.http import is_https, url_like
 from sluicegate.proxy.bootstrap.jaas import MalformedJaas, options_in
 from sluicegate.proxy.bootstrap.java_properties import MalformedProperty, properties_in

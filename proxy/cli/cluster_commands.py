@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
+from sluicegate.config.files.source import Source
 from sluicegate.config.loading import load
 from sluicegate.config.model import Config
-from sluicegate.config.source import Source
 from sluicegate.proxy.cli.console import HELP, end, print_line, print_lines, read, read_file
 
 _NOT_CHECKED = 2

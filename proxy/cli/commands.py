@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from sluicegate.config.files.source import Source
 from sluicegate.config.loading import ConfigError, Option, load
-from sluicegate.config.source import Source
 from sluicegate.proxy.cli import change_commands, cluster_commands, fleet_command, policy_commands, watch_commands
 from sluicegate.proxy.cli.console import HELP, end, print_line, print_lines, read, read_file
 from sluicegate.proxy.cli.contracts import contracts

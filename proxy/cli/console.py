@@ -8,8 +8,8 @@ from typing import NoReturn
 
 import typer
 
+from sluicegate.config.files.source import printable
 from sluicegate.config.loading import ConfigError, Loaded, load_file
-from sluicegate.config.source import printable
 
 HELP = {"help_option_names": ["-h", "--help"]}
 _MAX_PROBLEMS = 50

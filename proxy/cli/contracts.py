@@ -7,8 +7,8 @@ import typer
 import yaml
 
 from sluicegate.config.files.patterns import CONTRACTS
+from sluicegate.config.files.source import Source
 from sluicegate.config.loading import Loaded, load
-from sluicegate.config.source import Source
 from sluicegate.proxy.cli.console import HELP, print_lines, read
 
 _USAGE = 2

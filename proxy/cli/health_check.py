@@ -5,10 +5,10 @@ from http.client import OK, HTTPException
 from pathlib import Path
 from time import monotonic
 
+from sluicegate.config.files.source import Source
 from sluicegate.config.files.yaml_source import read_file
 from sluicegate.config.loading import ConfigError, load
 from sluicegate.config.model import Admin
-from sluicegate.config.source import Source
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.network.http_client import LookUpLimits, http_failure_message, response_to
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from xml.etree import ElementTree as Xml  # written here, never parsed
 
-from sluicegate.config.source import printable
+from sluicegate.config.files.source import printable
 from sluicegate.proxy.cli.policy_tests import FileResults, Result
 
 _WIDTH = 80

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 
+from sluicegate.config.files.source import Problem, Source
 from sluicegate.config.files.yaml_source import read_file
 from sluicegate.config.loading import ConfigError, InvalidSection, Loaded, read_section
-from sluicegate.config.source import Problem, Source
 from sluicegate.config.validation_words import problems_of
 from sluicegate.protocol.errors import error_name
 from sluicegate.protocol.records.codecs.codec import Codec

@@ -7,7 +7,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from sluicegate.config.source import printable
+from sluicegate.config.files.source import printable
 from sluicegate.proxy.demo.results import REJECTIONS_KEPT, DemoResults, Rejection
 from sluicegate.proxy.reporting.metrics.counters import Counters
 

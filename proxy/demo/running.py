@@ -14,9 +14,9 @@ import uvloop
 from confluent_kafka import Producer
 from rich.console import Console
 
+from sluicegate.config.files.source import Source
 from sluicegate.config.loading import Loaded, load
 from sluicegate.config.model import Config
-from sluicegate.config.source import Source
 from sluicegate.proxy.demo.display import display_on
 from sluicegate.proxy.demo.results import DemoResults
 from sluicegate.proxy.demo.sample_stream import SampleStream

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from pkgutil import iter_modules
 
+from sluicegate.config.files.source import Source
 from sluicegate.config.model import Config
-from sluicegate.config.source import Source
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy import doctor
 from sluicegate.proxy.doctor.finding import CheckResult

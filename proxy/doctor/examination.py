@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from sluicegate.config.files.source import Source
 from sluicegate.config.model import Config
-from sluicegate.config.source import Source
 from sluicegate.proxy.doctor import advertised, brokers, certificate_names, files, names, ports
 from sluicegate.proxy.doctor.checks import CheckedCluster, cluster_checks, machine_checks
 from sluicegate.proxy.doctor.finding import CheckResult, Level

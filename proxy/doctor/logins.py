@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from sluicegate.config.files.source import dotted
 from sluicegate.config.model import Config
 from sluicegate.config.remarks import DECLARE, UNDECLARED, named_principal
-from sluicegate.config.source import dotted
 from sluicegate.proxy.doctor.checks import MachineCheck
 from sluicegate.proxy.doctor.finding import CheckResult, Level
 

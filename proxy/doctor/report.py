@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 
-from sluicegate.config.source import printable
+from sluicegate.config.files.source import printable
 from sluicegate.proxy.doctor.examination import Examination
 from sluicegate.proxy.doctor.finding import CheckResult, Level
 

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 
+from sluicegate.config.files.source import Path, Source
 from sluicegate.config.model import Config
-from sluicegate.config.source import Path, Source
 from sluicegate.config.teams import Floor, Owner
 from sluicegate.config.topics import Topic
 from sluicegate.config.values.quantity import duration_text

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Final
 from uuid import UUID
 
-from sluicegate.config.files.deadline import within_deadline
-from sluicegate.config.files.regular_file import read_file
+from sluicegate.config.disk.deadline import within_deadline
+from sluicegate.config.disk.regular_file import read_file
 from sluicegate.proxy.registry.confluent_api import NewestSchema, RegistryClient, SchemaText
 from sluicegate.proxy.registry.http import MAX_RESPONSE_BYTES, RegistryFailed
 from sluicegate.proxy.registry.met_subjects import SubjectMatcher

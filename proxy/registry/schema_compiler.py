@@ -5,7 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, Protocol
 
-from sluicegate.config.files.regular_file import read_file
+from sluicegate.config.disk.regular_file import read_file
 from sluicegate.proxy.registry.confluent_api import SchemaText
 from sluicegate.proxy.rules_process.evaluation_thread import TooCostly
 from sluicegate.proxy.rules_process.evaluator import made

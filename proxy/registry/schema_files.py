@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+from sluicegate.config.disk.regular_file import read_file
 from sluicegate.config.files.near_files import near_files
-from sluicegate.config.files.regular_file import read_file
+from sluicegate.config.files.source import SchemaFile, Source
 from sluicegate.config.model import Config
-from sluicegate.config.source import SchemaFile, Source
 from sluicegate.config.values.password import Password, PasswordUnreadable
 from sluicegate.proxy.rules_process.protoc import descriptor_set_of_file, sources_of
 from sluicegate.validation.rules.schemas.content import SchemaUnusable

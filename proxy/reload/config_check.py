@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 
+from sluicegate.config.files.source import Problem, Source
 from sluicegate.config.loading import ConfigError, Loaded, load_file
 from sluicegate.config.model import Config
 from sluicegate.config.otel import Otel
-from sluicegate.config.source import Problem, Source
 from sluicegate.config.values.http import headers_in
 from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.proxy.network.tls.certificates import Flaw, files_for_server, flaws_of, tls_files

@@ -6,15 +6,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from sluicegate.config.files.deadline import within_deadline
+from sluicegate.config.disk.deadline import within_deadline
+from sluicegate.config.disk.regular_file import is_gone, stat_now
 from sluicegate.config.files.patterns import MOST_BYTES, TooManyFiles, patterns_in, topic_files
-from sluicegate.config.files.regular_file import is_gone, stat_now
+from sluicegate.config.files.source import MAX_BYTES, Problem, SchemaFile, Source, digest_of_file
 from sluicegate.config.files.yaml_source import read_file
 from sluicegate.config.keys import each_key_of
 from sluicegate.config.loading import ConfigError, Loaded, Option, load
 from sluicegate.config.model import POLICIES, Config
 from sluicegate.config.section import is_section
-from sluicegate.config.source import MAX_BYTES, Problem, SchemaFile, Source, digest_of_file
 
 NOTHING = Source("nothing")
 _MOST_NAMED = 10

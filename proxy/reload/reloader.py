@@ -13,10 +13,10 @@ from functools import partial
 
 import structlog
 
-from sluicegate.config.files.deadline import FileUnreadable, within_deadline
-from sluicegate.config.files.regular_file import is_gone
+from sluicegate.config.disk.deadline import FileUnreadable, within_deadline
+from sluicegate.config.disk.regular_file import is_gone
+from sluicegate.config.files.source import Source
 from sluicegate.config.loading import ConfigError, Loaded
-from sluicegate.config.source import Source
 from sluicegate.proxy.network.daemon_thread import in_daemon_thread
 from sluicegate.proxy.registry.schema_files import missing_schemas
 from sluicegate.proxy.reload.config_file import NOTHING, ConfigFile, keys_needing_restart

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+from sluicegate.config.files.source import SchemaFile
 from sluicegate.config.limits import Limits
 from sluicegate.config.loading import Loaded
 from sluicegate.config.registries import Registry
-from sluicegate.config.source import SchemaFile
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_compiler import REGISTRY_KINDS, RulesProcessCompiler
 from sluicegate.proxy.registry.schema_files import SchemaFiles

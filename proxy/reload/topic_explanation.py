@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from sluicegate.config.content_keys import Schema
+from sluicegate.config.files.source import Path
 from sluicegate.config.keys import each_key_of
 from sluicegate.config.loading import Loaded
 from sluicegate.config.section import is_section
-from sluicegate.config.source import Path
 from sluicegate.config.topics import Topic
 from sluicegate.config.values.glob_cover import misses_dashes
 from sluicegate.config.values.password import Password, SecretText

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory, TemporaryFile
 
-from sluicegate.config.extras import RULES_EXTRA
+from sluicegate.config.values.extras import RULES_EXTRA
 from sluicegate.validation.rules.protobuf.registry_text import encoded_file, with_map_entries, with_marked_map_entries
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 

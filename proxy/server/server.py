@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from sluicegate.config.files.source import Source
 from sluicegate.config.loading import Loaded
 from sluicegate.config.model import Config
-from sluicegate.config.source import Source
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.cluster.topic_settings import TopicSettingsReader
 from sluicegate.proxy.cluster.topics import SettingsRead, read_settings_now

@@ -9,8 +9,8 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any
 
+from sluicegate.config.files.source import Source
 from sluicegate.config.model import Config
-from sluicegate.config.source import Source
 from sluicegate.proxy.live.live_snapshot import LiveQuery
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.reporting.metrics.counters import Snapshot

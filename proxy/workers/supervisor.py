@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, assert_never
 
 import structlog
 
+from sluicegate.config.files.source import Problem, Source
 from sluicegate.config.loading import ConfigError, Loaded
 from sluicegate.config.model import POLICIES, Config
-from sluicegate.config.source import Problem, Source
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.cluster.topics import read_settings_now
 from sluicegate.proxy.network.inherited_sockets import NOTHING_INHERITED, InheritedSockets

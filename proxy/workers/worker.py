@@ -13,8 +13,8 @@ from typing import assert_never
 import structlog
 import uvloop
 
+from sluicegate.config.files.source import Source
 from sluicegate.config.model import Config
-from sluicegate.config.source import Source
 from sluicegate.proxy.network.inherited_sockets import InheritedSockets
 from sluicegate.proxy.network.listeners import bind_shared
 from sluicegate.proxy.reporting.logs.setup import queued_logging

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from sluicegate.config.extras import OR_IMAGE
 from sluicegate.config.tls import UpstreamTls
 from sluicegate.config.upstream import Sasl, Upstream
+from sluicegate.config.values.extras import OR_IMAGE
 from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.proxy.network.tls.contexts import MemoryFiles
 from sluicegate.proxy.tokens.cache import TokenMissing

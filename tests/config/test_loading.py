@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from sluicegate.config.files.source import Source
 from sluicegate.config.loading import ConfigError, Option, load, load_file
-from sluicegate.config.source import Source
 from sluicegate.config.values.address import HostPort, parse_host_port
 from sluicegate.protocol.integers import LONG_MAX
 from tests.config.reading import SMALLEST, loaded, problems

@@ -1,4 +1,4 @@
-"""The serving side reads files only through `config/files/regular_file.py`, which waits for no FIFO or disk."""
+"""The serving side reads files only through `config/disk/regular_file.py`, which waits for no FIFO or disk."""
 
 import ast
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ ROOMS = ("config", "validation", "protocol", "proxy")
 _OWN = "of the system or of ourselves, named by no configuration"
 _COMMAND = "of a command, which serves no clients"
 ALLOWED = {
-    "config/files/regular_file.py": "the one way",
+    "config/disk/regular_file.py": "the one way",
     "config/files/patterns.py": "lists folders, with a deadline of its callers",
     "config/files/near_files.py": "lists a folder within a deadline",
     "config/contracts/document.py": _OWN,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sluicegate.config.source import Path
+from sluicegate.config.files.source import Path
 from tests.config.reading import SMALLEST, loaded, problems
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from sluicegate.config.files.source import Source
 from sluicegate.config.loading import load, read_section
-from sluicegate.config.source import Source
 from sluicegate.config.topics import Topic, TopicKeys
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.validation.cluster_settings import ClusterSettings

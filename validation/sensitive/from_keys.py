@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from sluicegate.config.files.source import Path
 from sluicegate.config.sensitive import SensitiveFields as Keys
-from sluicegate.config.source import Path
 from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.validation.rules.from_keys import RuleMaker
 from sluicegate.validation.rules.rule import NamedRule, RuleUnusable, Side

@@ -11,7 +11,7 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from sluicegate.config.contracts.contract import Metric, StoredCheck, TopicContract
+from sluicegate.config.values.contract import Metric, StoredCheck, TopicContract
 from sluicegate.pipeline.jobs.audit.policies import Policies
 from sluicegate.pipeline.jobs.audit.values_as_json import as_json
 from sluicegate.pipeline.source.topics import Topics

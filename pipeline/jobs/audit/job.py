@@ -14,8 +14,8 @@ from confluent_kafka.admin import AdminClient
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 
-from sluicegate.config.contracts.contract import TopicContract
 from sluicegate.config.model import Config
+from sluicegate.config.values.contract import TopicContract
 from sluicegate.pipeline.commands.policy_file import owners_of
 from sluicegate.pipeline.jobs.audit import report
 from sluicegate.pipeline.jobs.audit.contract_checks import check_contracts

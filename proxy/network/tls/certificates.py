@@ -10,7 +10,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sluicegate.config.files.regular_file import read_file
+from sluicegate.config.disk.regular_file import read_file
 from sluicegate.config.model import Config
 from sluicegate.config.tls import ListenTls, ServerTls, UpstreamTls
 from sluicegate.config.values.password import Password, PasswordUnreadable

@@ -12,8 +12,8 @@ from weakref import WeakKeyDictionary
 
 import structlog
 
-from sluicegate.config.files.deadline import FileUnreadable, within_deadline
-from sluicegate.config.files.regular_file import read_file, stat_now
+from sluicegate.config.disk.deadline import FileUnreadable, within_deadline
+from sluicegate.config.disk.regular_file import read_file, stat_now
 from sluicegate.config.tls import ListenTls, ServerTls, UpstreamTls
 from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.proxy.network.tls.certificates import (

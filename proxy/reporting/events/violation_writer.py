@@ -20,7 +20,7 @@ from typing import Protocol
 
 import structlog
 
-from sluicegate.config.files.deadline import within_deadline
+from sluicegate.config.disk.deadline import within_deadline
 from sluicegate.proxy.reporting.bounded_queue import BoundedQueue
 from sluicegate.proxy.reporting.events.encoding import Encode, encode_json
 from sluicegate.proxy.reporting.events.violation_event import Event

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from sluicegate.config.files.deadline import FileUnreadable
+from sluicegate.config.disk.deadline import FileUnreadable
 from sluicegate.config.loading import Loaded
 from sluicegate.proxy.reload import reloader as module
 from sluicegate.proxy.reload.config_check import check_policies

@@ -7,7 +7,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple, Protocol
 
-from sluicegate.config.extras import RULES_EXTRA
+from sluicegate.config.values.extras import RULES_EXTRA
 from sluicegate.config.values.topic_pattern import options
 from sluicegate.validation.rules.cel.tree import (
     Call,

@@ -7,7 +7,7 @@ from importlib import import_module
 from itertools import chain
 from typing import Any, Final
 
-from sluicegate.config.extras import RULES_EXTRA
+from sluicegate.config.values.extras import RULES_EXTRA
 from sluicegate.validation.rules.cel.fields import TrueOfFields
 from sluicegate.validation.rules.cel.json_messages import JsonMessages
 from sluicegate.validation.rules.cel.rule import IsTrue

@@ -2,8 +2,8 @@
 
 from collections import Counter
 
+from sluicegate.config.files.source import Source
 from sluicegate.config.loading import load
-from sluicegate.config.source import Source
 from sluicegate.proxy.reporting.metrics.batch_events import BatchCounts, BatchEvent
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters, total_of
 from sluicegate.proxy.reporting.metrics.topic_labels import (

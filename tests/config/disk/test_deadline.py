@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sluicegate.config.files import deadline as file_deadline
-from sluicegate.config.files.deadline import MOST_HANGING, FileUnreadable, note_file, within_deadline
+from sluicegate.config.disk import deadline as file_deadline
+from sluicegate.config.disk.deadline import MOST_HANGING, FileUnreadable, note_file, within_deadline
 
 SOON = 0.05
 LONG = 60.0

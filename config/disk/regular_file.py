@@ -1,6 +1,6 @@
 """Reads the files that a configuration names: regular ones only, opened without waiting for a peer, up to a bound.
 
-A file system may still hang here. `config/files/deadline.py` bounds the time, and `read_file` is both.
+A file system may still hang here. `config/disk/deadline.py` bounds the time, and `read_file` is both.
 """
 
 import errno
@@ -8,7 +8,7 @@ import os
 import stat
 from pathlib import Path
 
-from sluicegate.config.files.deadline import FileUnreadable, note_file, within_deadline
+from sluicegate.config.disk.deadline import FileUnreadable, note_file, within_deadline
 
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _CHUNK_BYTES = 1 << 20

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any
 
-from sluicegate.config.contracts.contract import TopicContract
-from sluicegate.config.files.regular_file import is_gone, read_now
+from sluicegate.config.disk.regular_file import is_gone, read_now
+from sluicegate.config.values.contract import TopicContract
 
 Path = tuple[str | int, ...]
 MAX_BYTES = 16 << 20

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sluicegate.config.files.deadline import FileUnreadable
-from sluicegate.config.files.regular_file import read_file
+from sluicegate.config.disk.deadline import FileUnreadable
+from sluicegate.config.disk.regular_file import read_file
 from sluicegate.config.values.password import Password, PasswordUnreadable
 from tests.config.reading import SMALLEST, loaded
 
