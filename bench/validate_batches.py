@@ -11,7 +11,7 @@ from sluicegate.proxy.fastpath.paths import GOOD, make_ordinary_requests
 from sluicegate.validation.from_keys import compile_policies
 from sluicegate.validation.in_force import PolicyMemo, RulesInForce
 from sluicegate.validation.policy import ValidationLimits
-from sluicegate.validation.produce import validate_request
+from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.rulebook import Rulebook
 from tests.bounds.frames import header, produce
 from tests.wire.batches import CODECS, NONE, Rec, batch

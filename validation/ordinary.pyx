@@ -1,10 +1,10 @@
 """The validation of the fast path: accepts plainly good Produce requests, and falls back for all others.
 
 Native code on the bytes as they came, without an object for a request, partition or record. It rejects nothing and
-writes no texts. All other requests go to `sluicegate.validation.produce`, which alone decides: versions before 3, topics
-that the fast path does not know, tagged fields, an unusual batch header, a bad record, a time so far ahead that it is
-logged, a payload with a decoder error. A request that is good here is good there at the same moment; `make lanes`
-compares the two.
+writes no texts. All other requests go to `sluicegate.validation.produce.request`, which alone decides: versions before
+3, topics that the fast path does not know, tagged fields, an unusual batch header, a bad record, a time so far ahead
+that it is logged, a payload with a decoder error. A request that is good here is good there at the same moment;
+`make lanes` compares the two.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize

@@ -1,16 +1,14 @@
 """The verdicts on a Produce request, by partition, with what each was based on and what replaces its batch."""
 
 from collections.abc import Mapping, Set
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from sluicegate.validation.dispositions.fixes import FixedBatch
-from sluicegate.validation.dispositions.marks import MarkedBatch
 from sluicegate.validation.outcome import Waiver
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.previous_times import Partition
 from sluicegate.validation.rules.rule import Mode
-from sluicegate.validation.sensitive.masking import MaskedBatch
 from sluicegate.validation.verdict import Accepted, Rejected, Verdict
 
 Place = tuple[int, int]
@@ -27,6 +25,41 @@ class ValidationBasis(NamedTuple):
 
     policy: TopicPolicy
     now_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class FixedBatch:
+    """A fixed batch: `records` replaces the original.
+
+    `rejected`: the avoided rejection, with the new times of its records.
+    """
+
+    records: bytes
+    rejected: Rejected
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedBatch:
+    """A batch with marks: `records` replaces the original. `found`: the avoided rejections; none if only headers of
+    the producer were renamed.
+    """
+
+    records: bytes
+    found: tuple[Rejected, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MaskedBatch:
+    """A batch without sensitive values: `records` replaces the original, of which `count` records were changed.
+
+    `count` is 0 if the batch was only compressed again.
+
+    `rules`: the policies by name, and how many records each of them changed.
+    """
+
+    records: bytes
+    count: int
+    rules: tuple[tuple[str, int], ...]
 
 
 class ValidatedRequest:

@@ -15,7 +15,7 @@ from sluicegate.protocol.records.codecs.decompression_budget import Decompressio
 from sluicegate.proxy.reporting.events.violation_event import shown_beginning
 from sluicegate.validation.from_keys import limits_of, rulebook_of
 from sluicegate.validation.policy import ValidationLimits
-from sluicegate.validation.produce import validate_request
+from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.rulebook import Rulebook
 from sluicegate.validation.rules.rule import Client
 from sluicegate.validation.validated_request import ValidatedRequest

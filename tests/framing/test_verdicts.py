@@ -11,7 +11,7 @@ from sluicegate.protocol.records.codecs.decompression_budget import Decompressio
 from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
 from sluicegate.validation.outcome import Waiver
 from sluicegate.validation.policy import Framing, Rehearsed, TimeFix, TopicPolicy, ValidationLimits
-from sluicegate.validation.produce import validate_request
+from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.rules.json.syntax import JsonSyntax
 from sluicegate.validation.rules.rule import Mode, NamedRule, Side
 from sluicegate.validation.rules.rule_set import RuleSet

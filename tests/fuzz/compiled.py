@@ -18,7 +18,7 @@ from sluicegate.proxy.fastpath.paths import make_ordinary_requests
 from sluicegate.validation.from_keys import compile_policies
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import ValidationLimits
-from sluicegate.validation.produce import validate_request
+from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.rulebook import Rulebook
 from sluicegate.validation.rules.avro.schema import avro_content
 from sluicegate.validation.rules.built_in import Utf8

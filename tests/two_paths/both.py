@@ -11,7 +11,7 @@ from sluicegate.protocol.records.record_limit import check_record_count
 from sluicegate.proxy.fastpath.paths import make_ordinary_requests
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import TopicPolicy, ValidationLimits
-from sluicegate.validation.produce import validate_request
+from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.rulebook import FilePolicies, Rulebook
 from sluicegate.validation.timestamps import FAR_AHEAD_MS
 

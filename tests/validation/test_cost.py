@@ -12,7 +12,7 @@ from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Abandoned, DecompressionBudget
 from sluicegate.validation.policy import TopicPolicy, ValidationLimits
-from sluicegate.validation.produce import validate_request
+from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.validated_request import ValidatedRequest
 from sluicegate.validation.validator import Submission, validate_partition
 from sluicegate.validation.verdict import Accepted, Reason, Rejected, Verdict

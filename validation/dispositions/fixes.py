@@ -3,7 +3,7 @@
 A fixed batch is validated again, so every forwarded batch follows the topic's rules.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sluicegate.protocol.records.batch_output import BatchTooLarge
 from sluicegate.protocol.records.codecs.decompression import Decompressor
@@ -15,6 +15,7 @@ from sluicegate.validation.policy import Framing, TimeFix, TopicPolicy, Validati
 from sluicegate.validation.previous_times import PreviousTimes, PreviousTimesInOrder
 from sluicegate.validation.timestamps import TimeWindow, window_of
 from sluicegate.validation.units import in_milliseconds, unit_of
+from sluicegate.validation.validated_request import FixedBatch
 from sluicegate.validation.verdict import TIMED, Reason, Rejected
 
 # A broker validates later, and by its own clock, so a clamped time keeps this distance from the bound, or half the
@@ -25,17 +26,6 @@ _MOST_LISTED = 100
 
 
 Previous = PreviousTimes | PreviousTimesInOrder
-
-
-@dataclass(frozen=True, slots=True)
-class FixedBatch:
-    """A fixed batch: `records` replaces the original.
-
-    `rejected`: the avoided rejection, with the new times of its records.
-    """
-
-    records: bytes
-    rejected: Rejected
 
 
 def fix_times(

@@ -7,7 +7,6 @@ further. Only batches of magic 2 have headers.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from sluicegate.protocol.errors import ErrorCode
@@ -19,9 +18,10 @@ from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME, RecordBatc
 from sluicegate.protocol.records.rewriting import CannotRewrite, Header, RecordChange, RecordReader, encoded
 from sluicegate.validation.dispositions.bad_records import BadByBounds
 from sluicegate.validation.dispositions.rewritten import Rewriting
+from sluicegate.validation.findings import MOST_BROKEN
 from sluicegate.validation.policy import TopicPolicy, ValidationLimits
-from sluicegate.validation.rules.findings import MOST_BROKEN
 from sluicegate.validation.timestamps import window_of
+from sluicegate.validation.validated_request import MarkedBatch
 from sluicegate.validation.verdict import Reason, Rejected
 
 RENAMED: Final = b"renamed."
@@ -40,16 +40,6 @@ _MOST_KNOWN = 1000
 
 WhyBad = Callable[[int, int, int], Reason | None]
 """From a record's position, its time (ms) and its key's size (-1: null) to the bound that it breaks."""
-
-
-@dataclass(frozen=True, slots=True)
-class MarkedBatch:
-    """A batch with marks: `records` replaces the original. `found`: the avoided rejections; none if only headers of
-    the producer were renamed.
-    """
-
-    records: bytes
-    found: tuple[Rejected, ...]
 
 
 def mark(

@@ -23,7 +23,7 @@ from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME, RecordBatc
 from sluicegate.validation.dispositions.marks import without_marks
 from sluicegate.validation.policy import Framing, TimeFix, TopicPolicy, ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimes
-from sluicegate.validation.produce import validate_request
+from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.rulebook import Rulebook
 from sluicegate.validation.rules.built_in import MonotonicTime
 from sluicegate.validation.rules.rule import Mode

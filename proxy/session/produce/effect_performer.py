@@ -43,7 +43,7 @@ from sluicegate.proxy.session.produce.effects import (
 from sluicegate.proxy.session.produce.stored_times import StoredTimes
 from sluicegate.proxy.session.quotas.shares import TopicShares, Wake
 from sluicegate.proxy.session.request_runner import Resume, Wait
-from sluicegate.validation.produce import VALID_ACKS
+from sluicegate.validation.produce.request import VALID_ACKS
 
 _OUR_CORRELATION_ID = -1
 _PRODUCE = ApiKey.PRODUCE.value

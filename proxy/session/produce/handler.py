@@ -45,7 +45,7 @@ from sluicegate.proxy.session.quotas.shares import TopicShares
 from sluicegate.validation.outcome import Waiver
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.previous_times import PreviousTimeInFlight
-from sluicegate.validation.produce import waived_request
+from sluicegate.validation.produce.request import waived_request
 from sluicegate.validation.rules.rule import Client
 
 NO_QUOTA = "a quota has no room for the client; the log says which"

@@ -24,12 +24,15 @@ from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.produce.batch_outcome import RequestOutcome
 from sluicegate.proxy.telemetry.request_traces import RequestSummary, RequestTraces
 from sluicegate.proxy.telemetry.span_push import span_of
-from sluicegate.validation.dispositions.fixes import FixedBatch
-from sluicegate.validation.dispositions.marks import MarkedBatch
 from sluicegate.validation.outcome import Outcome
 from sluicegate.validation.policy import TopicPolicy
-from sluicegate.validation.sensitive.masking import MaskedBatch
-from sluicegate.validation.validated_request import ValidatedRequest, ValidationBasis
+from sluicegate.validation.validated_request import (
+    FixedBatch,
+    MarkedBatch,
+    MaskedBatch,
+    ValidatedRequest,
+    ValidationBasis,
+)
 from sluicegate.validation.verdict import Accepted
 from tests.proxy.server.test_observer import NOW, RecordingSink, rejection, request_of
 from tests.proxy.session.outcomes import settled

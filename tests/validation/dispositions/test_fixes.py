@@ -10,7 +10,7 @@ from sluicegate.protocol.records.codecs.decompression_budget import Decompressio
 from sluicegate.validation.dispositions.fixes import Previous
 from sluicegate.validation.policy import Rehearsed, TimeFix, TopicPolicy, ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimeInFlight, PreviousTimes, PreviousTimesInOrder
-from sluicegate.validation.produce import validate_request
+from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.validated_request import ValidatedRequest
 from sluicegate.validation.verdict import Reason

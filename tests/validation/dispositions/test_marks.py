@@ -14,7 +14,7 @@ from sluicegate.protocol.records.codecs.decompression_budget import Decompressio
 from sluicegate.protocol.records.record_batch import TRANSACTIONAL
 from sluicegate.validation.dispositions.marks import without_marks
 from sluicegate.validation.from_keys import limits_of, rulebook_of
-from sluicegate.validation.produce import validate_request
+from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.rules.rule import Client
 from sluicegate.validation.validated_request import ValidatedRequest
 from tests.wire.batches import CODECS, Rec, batch, message

@@ -11,7 +11,7 @@ from sluicegate.protocol.records.contents import TakenRecords, TooMuch
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME
 from sluicegate.validation.dispositions.quarantine import Violated, bad_records_of, can_be_quarantined
 from sluicegate.validation.policy import Rehearsed, TimestampType, TopicPolicy, ValidationLimits
-from sluicegate.validation.produce import validate_request
+from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.rules.rule import Mode, NamedRule, Part, RuledRecord
 from sluicegate.validation.rules.rule_set import RuleSet
 from sluicegate.validation.validated_request import ValidatedRequest, ValidationBasis

@@ -18,7 +18,7 @@ from sluicegate.proxy.scheduling.extraction import QuarantineMemory, extract_bad
 from sluicegate.validation import dispositions
 from sluicegate.validation.from_keys import limits_of, rulebook_of
 from sluicegate.validation.policy import TimeFix, ValidationLimits
-from sluicegate.validation.produce import validate_request
+from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.rulebook import Rulebook
 from sluicegate.validation.rules.rule import Client, Mode
 from tests.wire.batches import CODECS, Rec, alike, batch
@@ -65,6 +65,7 @@ TOPIC_OF_MODULE = {
     "bad_records": "mark",
     "fixes": "fix-now",
     "marks": "mark",
+    "masking": "mask",
     "quarantine": "quarantine",
     "rewritten": "mask",
 }

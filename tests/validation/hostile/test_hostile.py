@@ -25,7 +25,7 @@ from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 from sluicegate.validation.from_keys import limits_of, rulebook_of
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimes
-from sluicegate.validation.produce import validate_request
+from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.rulebook import Rulebook
 from sluicegate.validation.rules.rule import Client
 from tests.bounds.hostile_values import FIELDS, SCHEMAS, Format

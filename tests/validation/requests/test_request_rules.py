@@ -5,9 +5,9 @@ import time
 import pytest
 
 from sluicegate.protocol.records.codecs.codec import Codec
+from sluicegate.validation.evaluation import evaluate_request_rules
 from sluicegate.validation.requests.name_pattern import EnforcedClients, Exemption, NamePattern
 from sluicegate.validation.requests.request_rule import LeastVersion, RequestCheck, SentBatch, numbers_in
-from sluicegate.validation.rules.evaluation import evaluate_request_rules
 from sluicegate.validation.rules.rule import Client, Mode
 from tests.bounds.machine import slowness
 

@@ -12,7 +12,7 @@ from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.validation.from_keys import limits_of, rulebook_of
-from sluicegate.validation.produce import validate_request
+from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.rules.custom_rule import CustomRuleUnusable, custom_rule
 from sluicegate.validation.rules.rule import Outage, Part, RuledRecord, SchemaError
 from sluicegate.validation.rules.rule_check import check_rule

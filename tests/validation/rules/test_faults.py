@@ -17,8 +17,8 @@ from sluicegate.validation.rules.schemas.registered_schema import (
 )
 from sluicegate.validation.verdict import Reason
 from tests.framing.test_verdicts import NOW, PLACE, validated
+from tests.validation.dispositions.test_masking import OneSchema
 from tests.validation.rules.records import record
-from tests.validation.sensitive.test_masking import OneSchema
 from tests.wire.batches import Rec, batch
 
 FAULTS = (

@@ -12,7 +12,7 @@ from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OutOfTime
 from sluicegate.validation.outcome import Waiver
 from sluicegate.validation.policy import EXEMPT, TimeFix, TopicPolicy, ValidationLimits
-from sluicegate.validation.produce import validate_request
+from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.requests.name_pattern import EnforcedClients
 from sluicegate.validation.requests.request_rule import RequestCheck
 from sluicegate.validation.rules.built_in import Required, Size, Utf8

@@ -14,8 +14,8 @@ import zstandard
 from sluicegate.validation.policy import Framing
 from sluicegate.validation.validated_request import ValidatedRequest
 from tests.framing.cases import AMBIGUOUS, HONEST, UNREADABLE, stored
-from tests.validation.sensitive.test_masking import MODES, NOW, SECRET, read, validated_by
-from tests.validation.sensitive.test_masking import policy_of as policy_with
+from tests.validation.dispositions.test_masking import MODES, NOW, SECRET, read, validated_by
+from tests.validation.dispositions.test_masking import policy_of as policy_with
 from tests.wire.batches import CODECS, GZIP, XERIAL, ZSTD, Rec, batch, compress, record
 
 _TWO = record(Rec(0, value=b"{}"), 0, 0) + record(Rec(0, value=b"{}"), 1, 0)

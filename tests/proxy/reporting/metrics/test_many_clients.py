@@ -16,7 +16,7 @@ from sluicegate.proxy.reporting.metrics.counters import Snapshot
 from sluicegate.proxy.reporting.metrics.violation_labels import MAX_CLIENTS, MAX_KINDS
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.policy import ValidationLimits
-from sluicegate.validation.produce import validate_request
+from sluicegate.validation.produce.request import validate_request
 from tests.proxy.session.outcomes import settled
 from tests.proxy.session.playbook import NOW, Playbook
 from tests.wire.batches import Rec, batch

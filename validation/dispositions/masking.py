@@ -9,7 +9,6 @@ every compressed batch again, also if no field in it was masked.
 """
 
 from collections import Counter
-from dataclasses import dataclass
 
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.records.batch_output import BatchTooLarge
@@ -20,11 +19,12 @@ from sluicegate.protocol.records.contents import MOST_HEADERS
 from sluicegate.protocol.records.record_batch import MAGIC_2, CorruptBatch, RecordBatch, magic_at, next_batch_end
 from sluicegate.protocol.records.rewriting import CannotRewrite, RecordChange, RecordReader
 from sluicegate.validation.dispositions.rewritten import Rewriting
+from sluicegate.validation.findings import RuleFindings
 from sluicegate.validation.policy import ValidationLimits
-from sluicegate.validation.rules.findings import RuleFindings
 from sluicegate.validation.rules.rule import Client, Header, Outage, Part, RuledRecord, SchemaError
 from sluicegate.validation.sensitive.edits import Unmaskable
 from sluicegate.validation.sensitive.from_keys import Sensitive
+from sluicegate.validation.validated_request import MaskedBatch
 from sluicegate.validation.verdict import Reason, Rejected
 
 _RECORD_WORK = 1024
@@ -32,20 +32,6 @@ _TOKEN_WORK = 512
 _NO_CHANGE = RecordChange()
 OF_READABLE_BATCHES = frozenset({Reason.REQUEST_RULE_VIOLATED, Reason.DEPENDENCY_UNAVAILABLE, Reason.SCHEMA_UNUSABLE})
 """Reasons for rejecting batches without bad records whose records can be read all the same."""
-
-
-@dataclass(frozen=True, slots=True)
-class MaskedBatch:
-    """A batch without sensitive values: `records` replaces the original, of which `count` records were changed.
-
-    `count` is 0 if the batch was only compressed again.
-
-    `rules`: the policies by name, and how many records each of them changed.
-    """
-
-    records: bytes
-    count: int
-    rules: tuple[tuple[str, int], ...]
 
 
 def mask(

@@ -16,7 +16,7 @@ from sluicegate.proxy.rules_process.messages import EvaluatorKind, Specification
 from sluicegate.proxy.rules_process.stoppable import StoppableContent
 from sluicegate.validation.from_keys import limits_of, rulebook_of
 from sluicegate.validation.policy import TopicPolicy
-from sluicegate.validation.produce import validate_request
+from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.rulebook import SuspendedTopics
 from sluicegate.validation.rules.avro.schema import avro_content
 from sluicegate.validation.rules.from_keys import INLINE_RULES, RuleMaker

@@ -11,11 +11,11 @@ from sluicegate.protocol.records.codecs.decompression_budget import Decompressio
 from sluicegate.protocol.records.contents import HEADER_BYTES, MOST_HEADERS, RecordContents
 from sluicegate.protocol.records.message_contents import MessageContents
 from sluicegate.validation import wording
+from sluicegate.validation.findings import RuleFindings
 from sluicegate.validation.policy import ValidationLimits
+from sluicegate.validation.reading import Batch, ContentReader
 from sluicegate.validation.rejections import over_limit
 from sluicegate.validation.requests.request_rule import RequestCheck, SentBatch
-from sluicegate.validation.rules.findings import RuleFindings
-from sluicegate.validation.rules.reading import Batch, ContentReader
 from sluicegate.validation.rules.rule import (
     INLINE_STEPS,
     Client,

@@ -7,7 +7,7 @@ from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.validation.outcome import Waiver
 from sluicegate.validation.policy import Rehearsed, TopicPolicy, ValidationLimits
-from sluicegate.validation.produce import validate_request
+from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.validated_request import ValidatedRequest, ValidationBasis
 from sluicegate.validation.verdict import Reason

@@ -6,7 +6,7 @@ from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OutOfTime
 from sluicegate.validation.policy import TimeFix, TopicPolicy, ValidationLimits
-from sluicegate.validation.produce import validate_request
+from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.rules.built_in import Required
 from sluicegate.validation.rules.rule import Mode, NamedRule, Side
 from sluicegate.validation.rules.rule_set import RuleSet

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit
-from sluicegate.validation.dispositions.fixes import FixedBatch
 from sluicegate.validation.policy import ValidationLimits
-from sluicegate.validation.rules.reading import Batch, ContentReader
+from sluicegate.validation.reading import Batch, ContentReader
+from sluicegate.validation.validated_request import FixedBatch
 from sluicegate.validation.validator import Submission
 from sluicegate.validation.verdict import BadRecord, Beginning, RecordSample, Rejected, Verdict
 

@@ -11,25 +11,32 @@ from sluicegate.protocol.records.record_batch import (
     NO_PRODUCER_ID,
     magic_at,
 )
-from sluicegate.validation.dispositions.fixes import FixedBatch, Previous, fix_times
-from sluicegate.validation.dispositions.marks import MarkedBatch, mark
+from sluicegate.validation.dispositions.fixes import Previous, fix_times
+from sluicegate.validation.dispositions.marks import mark
+from sluicegate.validation.dispositions.masking import OF_READABLE_BATCHES, mask
 from sluicegate.validation.dispositions.rewritten import GrowthAllowance
-from sluicegate.validation.policy import TimeFix, TopicPolicy, ValidationLimits
-from sluicegate.validation.previous_times import PreviousTimes
-from sluicegate.validation.rejections import over_limit
-from sluicegate.validation.requests.request_rule import SentBatch
-from sluicegate.validation.rules.evaluation import (
+from sluicegate.validation.evaluation import (
     RuleResult,
     check_may_run_here,
     evaluate_request_rules,
     evaluate_rules,
 )
-from sluicegate.validation.rules.reading import Batch, ContentReader
+from sluicegate.validation.policy import TimeFix, TopicPolicy, ValidationLimits
+from sluicegate.validation.previous_times import PreviousTimes
+from sluicegate.validation.produce.samples import Sampling
+from sluicegate.validation.reading import Batch, ContentReader
+from sluicegate.validation.rejections import over_limit
+from sluicegate.validation.requests.request_rule import SentBatch
 from sluicegate.validation.rules.rule import Client, Mode
-from sluicegate.validation.samples import Sampling
-from sluicegate.validation.sensitive.masking import OF_READABLE_BATCHES, MaskedBatch, mask
 from sluicegate.validation.timestamps import rehearsal_of
-from sluicegate.validation.validated_request import Place, ValidatedRequest, ValidationBasis
+from sluicegate.validation.validated_request import (
+    FixedBatch,
+    MarkedBatch,
+    MaskedBatch,
+    Place,
+    ValidatedRequest,
+    ValidationBasis,
+)
 from sluicegate.validation.validator import Submission, validate_partition
 from sluicegate.validation.verdict import Accepted, Broken, Rejected, Verdict
 

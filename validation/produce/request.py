@@ -15,9 +15,9 @@ from sluicegate.protocol.records.record_batch import (
     opens_transactional,
 )
 from sluicegate.validation.dispositions.fixes import Previous
-from sluicegate.validation.extended import ExtendedValidation
 from sluicegate.validation.outcome import Waiver
 from sluicegate.validation.policy import EXEMPT, TopicPolicy, ValidationLimits
+from sluicegate.validation.produce.extended import ExtendedValidation
 from sluicegate.validation.rules.rule import Client
 from sluicegate.validation.validated_request import ValidatedRequest
 from sluicegate.validation.validator import Submission, validate_partition
