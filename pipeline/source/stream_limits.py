@@ -32,7 +32,7 @@ class LimitedStreamReader(TopicStream, SupportsTriggerAvailableNow):
         """Remember the log's end, which ends the query."""
         self._last = self.log_end()
 
-    def latestOffset(self, start: StoredOffsets, limit: Any) -> StoredOffsets:  # type: ignore[override]  # noqa: N802
+    def latestOffset(self, start: StoredOffsets, limit: Any) -> StoredOffsets:  # type: ignore[override, unused-ignore]  # noqa: N802
         """Return the end of the batch that begins at `start`."""
         self._newest = self._last if self._last is not None else self.log_end()
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
