@@ -1,65 +1,21 @@
-"""No import cycles, including imports under TYPE_CHECKING and in native files: a reader follows those too."""
+"""No import cycles between files or folders, and the design page's pictures are what the imports are."""
 
-import ast
 import re
 import tomllib
-from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 from tests.oracle.kafka_java import ROOT
+from tests.structure.folders import causes, folder_graph
+from tests.structure.imports import cycle_in, import_graph, imported_names
 
-PACKAGES = ("config", "protocol", "validation", "proxy", "pipeline")
 SESSION_FILES = [
     path
     for room in ("session", "fastpath", "responses")
     for path in sorted((ROOT / "proxy" / room).rglob("*"))
     if path.suffix in (".py", ".pyx")
 ]
-_NATIVE_IMPORT = re.compile(r"^\s*from (\S+) c?import ([^(\n]+|\([^)]*\))", re.MULTILINE)
-
-
-def module_of(path: Path) -> str:
-    """Return the name under which a file is imported."""
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    return ".".join(("sluicegate", *parts)).removesuffix(".__init__")
-
-
-def imported_names(text: str, is_native: bool) -> set[str]:
-    """Return the names that a file imports and the modules that it imports from."""
-    found: set[str] = set()
-    if is_native:
-        for module, names in _NATIVE_IMPORT.findall(text):
-            found |= {module, *(f"{module}.{name.split()[0]}" for name in names.strip("()").split(",") if name.strip())}
-        return found
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-        elif isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-    return found
-
-
-def import_graph() -> dict[str, set[str]]:
-    """Return the modules that each module imports; of a package and its module only the module."""
-    files = [path for package in PACKAGES for kind in ("*.py", "*.pyx") for path in (ROOT / package).rglob(kind)]
-    modules = {module_of(path): path for path in files}
-    graph = {}
-    for module, path in modules.items():
-        names = imported_names(path.read_text(), path.suffix == ".pyx")
-        used = {name for name in names if name in modules and name != module}
-        graph[module] = {name for name in used if not any(other.startswith(f"{name}.") for other in used)}
-    return graph
-
-
-def cycle_in(graph: dict[str, set[str]]) -> list[str] | None:
-    try:
-        TopologicalSorter(graph).prepare()
-    except CycleError as error:
-        found: list[str] = error.args[1]
-        return found
-    return None
 
 
 def test_there_is_no_import_cycle() -> None:
@@ -97,3 +53,32 @@ def test_the_design_page_lists_the_packages_in_import_order() -> None:
     listed = [re.findall(r"`(\w+)/`", row.split("|")[1]) for row in table.splitlines()[2:]]
 
     assert listed == [re.findall(r"\w+", layer) for layer in rooms]
+
+
+def test_the_design_page_shows_the_folders_of_a_room_in_import_order() -> None:
+    modules = import_graph()
+    table = (ROOT / "docs/design.md").read_text().partition("| room | its folders |")[2].partition("\n\n")[0]
+    rows = [re.findall(r"`([\w/]+)/`|\*(root)\*", row) for row in table.splitlines()[2:]]
+
+    assert rows, "no rows were found"
+    for (room, _), *cells in rows:
+        package = f"sluicegate.{room.replace('/', '.')}"
+        listed = [package if root else f"{package}.{name}" for name, root in cells]
+        graph = folder_graph(modules, [name for name in listed if name != package])
+        assert {name for name in graph if f"{name}.".startswith(f"{package}.")} == set(listed)
+        for place, name in enumerate(listed):
+            assert graph[name].isdisjoint(listed[:place]), f"{name} imports a folder on its left"
+
+
+def test_folders_that_need_each_other_are_found_with_their_imports() -> None:
+    graph = {"room.a": {"room.part.one"}, "room.b": {"room.part.one"}, "room.part.one": {"room.low"}, "room.low": set()}
+
+    cycle = cycle_in(folder_graph(graph, []))
+
+    assert cycle is not None
+    assert causes(graph, cycle, []) == [
+        "room.part.one imports room.low",
+        "room.a imports room.part.one",
+        "room.b imports room.part.one",
+    ]
+    assert cycle_in(folder_graph(graph, ["room"])) is None

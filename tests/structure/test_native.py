@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.oracle.kafka_java import ROOT
-from tests.structure.test_imports import PACKAGES
+from tests.structure.imports import PACKAGES
 
 _UNCHECKED = re.compile(r"""\b(?:boundscheck|wraparound)["']?\s*[=:(]\s*False""")
 _HEAD = re.compile(r"# cython: boundscheck=False, wraparound=False\n# Why that is safe: \S.{39,}\n")

@@ -9,7 +9,7 @@ import pytest
 
 from sluicegate.proxy.webui.responses import _KINDS, asset
 from tests.oracle.kafka_java import ROOT
-from tests.structure.test_imports import cycle_in
+from tests.structure.imports import cycle_in
 
 FOLDER = ROOT / "proxy" / "webui" / "assets"
 # What makes markup or code of a text.
