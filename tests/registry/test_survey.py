@@ -285,6 +285,29 @@ def test_conditions_that_cannot_be_compiled_are_listed_where_a_rule_applies_them
     assert surveyed.usable == len(CONDITIONS) + 1
 
 
+def test_rules_that_change_records_are_named_and_a_changed_text_is_compiled_again() -> None:
+    encrypts = {"name": "r", "kind": "TRANSFORM", "mode": "WRITEREAD", "type": "ENCRYPT_PAYLOAD"}
+    schema = {"schema": '"long"'}
+
+    def answer(client: socket.socket, head: bytes) -> bool:
+        found: Any = ["a-value"]
+        if head.split(b" ", 2)[1].partition(b"?")[0] != b"/subjects":
+            found = {"version": 1, "id": 7, **schema, "ruleSet": {"encodingRules": [encrypts]}}
+        client.sendall(http_response("200 OK", json.dumps(found).encode()))
+        return True
+
+    with StandIn(answer) as registry:
+        surveys = Surveys(config_of(configuration(registry.url, a={})))
+        (before,) = surveys.look()
+        schema["schema"] = '"strange"'  # the same subject, version and id of a registry that was rebuilt
+        (after,) = surveys.look()
+
+    assert before.passed_over == (
+        "subject a-value: values are not validated, because its rule r changes the serialized bytes (encodingRules)",
+    )
+    assert (before.usable, len(after.unusable)) == (1, 1)
+
+
 @pytest.mark.parametrize("schemas", [CONDITIONED, _many_fields()], ids=["few fields", "many fields"])
 def test_rules_that_do_not_fit_a_schema_are_listed_before_a_record_meets_it(
     apicurio: Apicurio, schemas: dict[str, str]
