@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +13,8 @@ from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_req
 from sluicegate.proxy.live.live_view import LiveView
 from sluicegate.proxy.reporting.events.violation_event import Event, EventNumbering, Violation, event_of
 from sluicegate.proxy.reporting.events.violation_events import ViolationEvents
-from sluicegate.proxy.reporting.logs.aggregation import LINES_A_SECOND, LINES_AT_ONCE
+from sluicegate.proxy.reporting.logs import validation_lines
+from sluicegate.proxy.reporting.logs.aggregation import LINES_AT_ONCE
 from sluicegate.proxy.reporting.logs.session_log import SessionLog
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
@@ -153,16 +155,19 @@ def test_topics_known_from_clients_only_get_a_label_after_a_brokers_response() -
     }
 
 
-def test_a_flood_of_clients_and_names_costs_bounded_lines_and_hides_no_honest_topic() -> None:
+def test_a_flood_of_clients_and_names_costs_bounded_lines_and_hides_no_honest_topic(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All of it at one moment: on a busy machine it takes minutes, in which quiet kinds are dropped."""
+    monkeypatch.setattr(validation_lines, "time", SimpleNamespace(monotonic=lambda: 1000.0))
     seen = Seen()
-    began = time.monotonic()
     with capture_logs() as lines:
         for i in range(3000):
             seen.reject(f"client-{i}" + "x" * 20_000, {f"topic-{i}" + "y" * 20_000: 1}, rejection())
         seen.reject("billing", {"known-payments": 1}, rejection())
         seen.observer.sweep()
 
-    assert len(lines) < 1.5 * (LINES_AT_ONCE + LINES_A_SECOND * (time.monotonic() - began))
+    assert len(lines) <= LINES_AT_ONCE
     assert max(len(str(line)) for line in lines) < 1500
     (honest,) = [line for line in lines if line["topic"] == "known-payments"]
     assert (honest["client_id"], honest["client_address"], honest["batches"]) == ("many different", "many different", 1)
