@@ -12,5 +12,5 @@ from sluicegate.proxy.session.pacing import LoopLateness
 _HALF_SECONDS = 0.05
 
 if __name__ == "__main__":
-    sluicegate.proxy.server.assembly.LoopLateness = partial(LoopLateness, half_seconds=_HALF_SECONDS)  # type: ignore[assignment,misc]  # replaced
+    sluicegate.proxy.server.assembly.LoopLateness = partial(LoopLateness, half_seconds=_HALF_SECONDS)  # type: ignore[assignment,misc]  # a partial instead of the class
     main()

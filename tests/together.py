@@ -33,7 +33,7 @@ _TOGETHER: dict[str, dict[str, tuple[str, ...]]] = {
             *("topics_that_go", "watch", "watch_outage", "watch_webhook"),
             *("command", "folder_lock", "interrupted_calls", "output_folder"),
         ),
-        "a broker that asks the pipeline for logins": ("rights", "security_protocol"),
+        "a broker that asks the pipeline for logins": ("acls", "security_protocol"),
     },
     "integration": {
         "three brokers": ("broker_goes_first", "clients", "faults", "operation"),

@@ -3,12 +3,18 @@ cimport cython
 
 from sluicegate.protocol.records.codecs.decompression_budget cimport DecompressionBudget
 from sluicegate.protocol.records.contents cimport RecordContents
-from sluicegate.validation.rules.rule cimport RuledRecord
+from sluicegate.validation.rules.rule cimport RuledRecord, StepBudget
 
 cdef Py_ssize_t _RULE_WORK
 cdef Py_ssize_t _STEP_WORK
 cdef Py_ssize_t _MOST_STEPS
 cdef Py_ssize_t _MOST_HEADERS
+
+
+cdef class _WorkBudget(StepBudget):
+    cdef DecompressionBudget _work
+
+    cpdef spend(self, steps)
 
 
 @cython.final
@@ -18,6 +24,8 @@ cdef class _Evaluation:
     cdef DecompressionBudget _budget
     cdef list _rules
     cdef tuple _looking_ahead
+    cdef set _costly
+    cdef _WorkBudget _steps
     cdef set _has_explained
     cdef object _of_headers
     cdef RuledRecord _record
@@ -31,7 +39,7 @@ cdef class _Evaluation:
 
     cdef _evaluate_read(self, list read)
 
-    @cython.locals(work=Py_ssize_t, steps=Py_ssize_t, reads_key=bint, reads_value=bint)
+    @cython.locals(work=Py_ssize_t, reads_key=bint, reads_value=bint)
     cdef int _evaluate(self, RuledRecord record) except -1
 
     cdef object _explained(self, named, RuledRecord record, text)

@@ -27,12 +27,14 @@ from sluicegate.validation.rules.rule import (
     Part,
     RuledRecord,
     SchemaError,
+    StepBudget,
+    SupportsLookAhead,
 )
 from sluicegate.validation.rules.rule_set import RuleSet
 from sluicegate.validation.verdict import Broken, Reason, Rejected
 
 # The least cost of evaluating a rule, and the cost of a step, in bytes of work. Few steps take as long as they may.
-_RULE_WORK = 512
+_RULE_WORK = 672
 _STEP_WORK = 16
 _MOST_STEPS = INLINE_STEPS
 # More work than the event loop does at once, so that slow rules always run in a thread.
@@ -118,6 +120,20 @@ def _rejection(broken: list[tuple[str, str]], records: int) -> Rejected | None:
     )
 
 
+class _WorkBudget(StepBudget):
+    """Counts the steps of rules as work of the validation."""
+
+    def __init__(self, work: DecompressionBudget) -> None:
+        super().__init__()
+        self._work = work
+
+    def spend(self, steps: int) -> None:
+        self.spent += steps
+        work = min(steps, _MOST_STEPS) * _STEP_WORK
+        self._work.check_at_once(work)
+        self._work.worked(work)
+
+
 class _Evaluation:
     def __init__(
         self,
@@ -136,9 +152,12 @@ class _Evaluation:
             for named in rules.rules
         ]
         self._looking_ahead = rules.looking_ahead
+        self._costly: set[int] = set()
+        self._steps = _WorkBudget(budget)
         self._has_explained: set[int] = set()
         self._of_headers = next((named for named in rules.rules if named.rule.parts & Part.HEADERS), None)
         self._record = RuledRecord(batch.topic, batch.partition, 0, 0, None, None, (), client, batch.producer_id)
+        self._record.budget = self._steps
 
     def run(self, contents: RecordContents | MessageContents) -> None:
         """Evaluate all records."""
@@ -175,6 +194,7 @@ class _Evaluation:
         read: list[tuple[RuledRecord, int]] = []
         while of.read_next():
             record = RuledRecord(first.topic, first.partition, 0, 0, None, None, (), first.client, first.producer_id)
+            record.budget = self._steps
             record.fill(of.index, of.timestamp, of.key, of.value, of.headers, of.key_size, of.value_size)
             if of.header_count > 0:
                 record.header_count, record.header_bytes = of.header_count, of.header_bytes
@@ -189,10 +209,12 @@ class _Evaluation:
     def _evaluate_read(self, read: list[tuple[RuledRecord, int]]) -> None:
         """Evaluate records, each with its number of headers."""
         records = [record for record, _ in read]
-        for named, rule in self._looking_ahead:
-            if named.rule.cost(records[0]) > _MOST_STEPS:  # most batches have records of one kind
-                rule.look_ahead(records)
-        for record, headers in read:
+        ahead: list[SupportsLookAhead[RuledRecord]] = []
+        for at, (record, headers) in enumerate(read):
+            for named, rule in self._looking_ahead:
+                if id(named) in self._costly and rule not in ahead:  # most batches have records of one kind
+                    ahead.append(rule)
+                    rule.look_ahead(records[at:], self._steps)
             if headers > _MOST_HEADERS:
                 self._note_headers(record, headers)
             if record.value is not None:
@@ -201,13 +223,12 @@ class _Evaluation:
 
     def _evaluate(self, record: RuledRecord) -> None:
         for fault, named, reads_key, reads_value in self._rules:
-            steps = min(named.rule.cost(record), _MOST_STEPS)
-            self._budget.check_at_once(steps * _STEP_WORK)
-            work = _RULE_WORK + steps * _STEP_WORK
+            work = _RULE_WORK
             if reads_key and record.key_size > 0:
                 work += record.key_size
             if reads_value and record.value_size > 0:
                 work += record.value_size
+            self._steps.spent = 0
             try:
                 text = fault(record)
             except Outage as outage:
@@ -217,6 +238,8 @@ class _Evaluation:
             else:
                 if text is not None:
                     self._note(named, record, self._explained(named, record, text))
+            if self._steps.spent > _MOST_STEPS:
+                self._costly.add(id(named))
             self._budget.worked(work)
 
     def _explained(self, named: NamedRule, record: RuledRecord, text: str) -> str:

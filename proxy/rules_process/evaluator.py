@@ -8,7 +8,7 @@ import resource
 import signal
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
@@ -33,7 +33,7 @@ from sluicegate.proxy.rules_process.messages import (
 from sluicegate.proxy.rules_process.protoc import write_descriptor_set
 from sluicegate.validation.rules.custom_rule import place_of
 from sluicegate.validation.rules.protobuf.message_names import MessageNaming
-from sluicegate.validation.rules.rule import Outage, RecordRule, RuleUnusable, SchemaError, Side
+from sluicegate.validation.rules.rule import Outage, RecordRule, RuleUnusable, SchemaError, Side, StepBudget
 from sluicegate.validation.rules.schemas.conditions import SchemaCondition
 from sluicegate.validation.rules.schemas.content import (
     Content,
@@ -161,6 +161,14 @@ def _schema_or_rule(given: Specification) -> Content | RecordRule | None:
     return custom_rule(given.name, given.options)
 
 
+def _applied(one: Any, operation: RulesOperation, subject: Subject) -> str | None:
+    """Return what a schema says about data, or a rule about a record."""
+    apply: Callable[..., str | None] = getattr(one, operation.value)
+    if not isinstance(subject, bytes):
+        return apply(record_of(subject))
+    return apply(subject) if operation is RulesOperation.RECORD_NAME else apply(subject, StepBudget())
+
+
 _STATM = Path("/proc/self/statm")
 _PAGE_BYTES = resource.getpagesize()
 
@@ -282,8 +290,7 @@ class Evaluator:
         self._made.move_to_end(request.number)
         one, _ = self._made[request.number]
         try:
-            given = subject if isinstance(subject, bytes) else record_of(subject)
-            words = getattr(one, request.operation.value)(given)
+            words = _applied(one, request.operation, subject)
         except MemoryError:
             raise
         except Outage as outage:

@@ -1,7 +1,8 @@
 """Schemas and rules that run in this process if that is known to be cheap, and in the rules process otherwise."""
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Final, ParamSpec
 
 from sluicegate.proxy.rules_process.evaluation_thread import TooCostly
 from sluicegate.proxy.rules_process.messages import EvaluatorKind, RulesOperation, Specification, fields_of
@@ -9,13 +10,15 @@ from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.validation.rules.custom_rule import place_of
 from sluicegate.validation.rules.native.questions import BytesQuestion
 from sluicegate.validation.rules.rule import (
-    INLINE_STEPS,
     LIBRARY_FAULTS,
     UNBOUNDED,
+    LimitedSteps,
     Outage,
     RecordRule,
     RuledRecord,
     SchemaError,
+    StepBudget,
+    TooManySteps,
     header_names_of,
 )
 from sluicegate.validation.rules.schemas.conditions import SchemaCondition
@@ -35,11 +38,13 @@ _EXPRESSIONS: Final = {
     EvaluatorKind.PROTOBUF: EvaluatorKind.PROTOBUF_EXPRESSION,
 }
 
+Given = ParamSpec("Given")
+
 
 class StoppableContent:
     """`content`: None if it was too costly to compile here; then only the rules process compiles it.
 
-    All methods except `cost` and `ordinary` raise WaitNotAllowed if they may not wait for the rules process.
+    All methods except `ordinary` raise WaitNotAllowed if they may not wait for the rules process.
     """
 
     def __init__(self, specification: Specification, content: Content | None, process: RulesProcess) -> None:
@@ -47,8 +52,6 @@ class StoppableContent:
         self._specification = specification
         self._content = content
         self._process = process
-        # The steps of the last value, because counting and validating are two calls.
-        self._counted: tuple[bytes, int] | None = None
 
     @property
     def compiled_here(self) -> Content | None:
@@ -69,35 +72,28 @@ class StoppableContent:
         content = self._content
         return content.ordinary(behind) if isinstance(content, HasNativeContentCheck) else None
 
-    def look_ahead(self, subjects: Sequence[bytes]) -> None:
+    def look_ahead(self, subjects: Sequence[bytes], budget: StepBudget) -> None:
         """Validate together what the rules process validates."""
-        costly = [data for data in subjects if self.cost(data) > INLINE_STEPS]
-        self._process.look_ahead(self._specification, RulesOperation.FAULT, costly)
-
-    def cost(self, data: bytes) -> int:
-        if self._content is None:
-            return UNBOUNDED
-        steps = self._content.cost(data)
-        self._counted = (data, steps)
-        return steps
-
-    def fault(self, data: bytes) -> str | None:
-        """Return the fault in `data`, or None. Raises Outage and SchemaError."""
         content = self._content
-        counted, self._counted = self._counted, None
         if content is not None:
-            steps = counted[1] if counted is not None and counted[0] is data else content.cost(data)
-            if steps <= INLINE_STEPS:
-                return content.fault(data)
+            subjects = [data for data in subjects if exceeds_limit(content.fault, data, LimitedSteps(budget))]
+        self._process.look_ahead(self._specification, RulesOperation.FAULT, subjects)
+
+    def fault(self, data: bytes, budget: StepBudget) -> str | None:
+        """Return the fault in `data`, or None. Raises Outage and SchemaError."""
+        if self._content is not None:
+            with suppress(TooManySteps):
+                return self._content.fault(data, LimitedSteps(budget))
+        budget.spend(UNBOUNDED)
         try:
             return self._evaluated(RulesOperation.FAULT, data)
         except TooCostly as error:
             return f"is {too_costly(error)}"
 
-    def description(self, data: bytes) -> str | None:
-        content = self._content
-        if content is not None and content.cost(data) <= INLINE_STEPS:
-            return content.description(data)
+    def description(self, data: bytes, budget: StepBudget) -> str | None:
+        if self._content is not None:
+            with suppress(TooManySteps):
+                return self._content.description(data, LimitedSteps(budget))
         try:
             return self._evaluated(RulesOperation.DESCRIPTION, data)
         except (TooCostly, Outage, SchemaError):
@@ -160,7 +156,6 @@ class StoppableRule:
         self.header_names = header_names_of(rule)
         self.is_slow = rule.is_slow
         evaluation = StoppableExpression(specification, rule, process)
-        self.cost = evaluation.cost
         self.fault = evaluation.fault
         self.look_ahead = evaluation.look_ahead
         self.description = evaluation.description
@@ -183,16 +178,16 @@ class StoppableExpression:
         except TooCostly as error:
             raise SchemaUnusable(f"it takes {error}") from error
 
-    def cost(self, record: RuledRecord) -> int:
-        return UNBOUNDED if self._inline is None else self._inline.cost(record)
-
     def fault(self, record: RuledRecord) -> str | None:
         """Return the fault, or None. Raises Outage, SchemaError, and WaitNotAllowed if this thread may not wait."""
-        if self._inline is not None and self._inline.cost(record) <= INLINE_STEPS:
+        if self._inline is not None:
             try:
-                return self._inline.fault(record)
+                return with_limit(self._inline.fault, record)
+            except TooManySteps:
+                pass
             except LIBRARY_FAULTS as error:
                 raise SchemaError(f"evaluating it fails ({type(error).__name__} at {place_of(error)})") from error
+        record.budget.spend(UNBOUNDED)
         try:
             return self._process.ask(self._specification, RulesOperation.FAULT, fields_of(record))
         except TooCostly as error:
@@ -200,18 +195,42 @@ class StoppableExpression:
         except SchemaUnusable as error:
             raise SchemaError(str(error)) from error
 
-    def look_ahead(self, records: Sequence[RuledRecord]) -> None:
+    def look_ahead(self, records: Sequence[RuledRecord], _budget: StepBudget) -> None:
         """Evaluate together what the rules process evaluates."""
-        costly = [fields_of(each) for each in records if self.cost(each) > INLINE_STEPS]
-        self._process.look_ahead(self._specification, RulesOperation.FAULT, costly)
+        inline = self._inline
+        if inline is not None:
+            records = [each for each in records if exceeds_limit(with_limit, inline.fault, each)]
+        self._process.look_ahead(self._specification, RulesOperation.FAULT, map(fields_of, records))
 
     def description(self, record: RuledRecord) -> str | None:
-        if self._inline is not None and self._inline.cost(record) <= INLINE_STEPS:
-            return self._inline.description(record)
+        if self._inline is not None:
+            with suppress(TooManySteps):
+                return with_limit(self._inline.description, record)
         try:
             return self._process.ask(self._specification, RulesOperation.DESCRIPTION, fields_of(record))
         except (TooCostly, Outage, SchemaUnusable):
             return None
+
+
+def with_limit(evaluate: Callable[[RuledRecord], str | None], record: RuledRecord) -> str | None:
+    """Return what a method of a rule returns, if it takes at most INLINE_STEPS. Raises TooManySteps."""
+    budget = record.budget
+    record.budget = LimitedSteps(budget)
+    try:
+        return evaluate(record)
+    finally:
+        record.budget = budget
+
+
+def exceeds_limit(evaluate: Callable[Given, object], *given: Given.args, **named: Given.kwargs) -> bool:
+    """Return whether an evaluation raises TooManySteps. Its other errors are those of the evaluation that follows."""
+    try:
+        evaluate(*given, **named)
+    except TooManySteps:
+        return True
+    except (Outage, SchemaError, *LIBRARY_FAULTS):
+        return False
+    return False
 
 
 def too_costly(error: TooCostly) -> str:

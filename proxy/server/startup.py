@@ -157,7 +157,7 @@ def metric_push(
         return None
     from sluicegate.proxy.admin.responses import all_metrics  # noqa: PLC0415  # only exports need it here
     from sluicegate.proxy.telemetry.metric_push import MetricPush  # noqa: PLC0415  # the extra `otel`
-    from sluicegate.proxy.telemetry.receiver import Collector, resource_of  # noqa: PLC0415  # the extra `otel`
+    from sluicegate.proxy.telemetry.collector import Collector, resource_of  # noqa: PLC0415  # the extra `otel`
 
     collect = partial(all_metrics, config, snapshot)
     resource = resource_of(config, otel.service_name)
@@ -169,7 +169,7 @@ def span_push(config: Config, counters: Counters, health: WriteHealth) -> "SpanP
     otel = config.otel
     if otel is None or not otel.traces_per_second:
         return None
-    from sluicegate.proxy.telemetry.receiver import Collector, resource_of  # noqa: PLC0415  # the extra `otel`
+    from sluicegate.proxy.telemetry.collector import Collector, resource_of  # noqa: PLC0415  # the extra `otel`
     from sluicegate.proxy.telemetry.span_push import SpanPush  # noqa: PLC0415  # the extra `otel`
 
     return SpanPush(Collector(otel), resource_of(config, otel.service_name), counters, health)

@@ -35,7 +35,7 @@ from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.reporting.metrics.collection import CollectMetrics
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.reporting.write_health import WriteHealth
-from sluicegate.proxy.telemetry.receiver import SCOPE, Collector, ExportFailed
+from sluicegate.proxy.telemetry.collector import SCOPE, Collector, ExportFailed
 
 _UNITS = {"seconds": "s", "bytes": "By"}
 _BOUND = "le"

@@ -25,7 +25,7 @@ from sluicegate.proxy.reporting.bounded_text import printable
 from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.reporting.write_health import WriteHealth
-from sluicegate.proxy.telemetry.receiver import SCOPE, Collector, ExportFailed
+from sluicegate.proxy.telemetry.collector import SCOPE, Collector, ExportFailed
 from sluicegate.proxy.telemetry.request_traces import NOT_ACCEPTED, RequestSummary
 
 Value = str | int | float | bool | Sequence[str]

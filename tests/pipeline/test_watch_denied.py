@@ -7,12 +7,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline import TopicTrouble, watch
-from sluicegate.pipeline.kafka.rights import BrokerOperation, RequiredAcl, Resource, missing
+from sluicegate.pipeline.kafka.acls import BrokerOperation, RequiredAcl, Resource, missing
 from sluicegate.pipeline.source.topics import Topics
 from tests.broker.eventually import eventually
 from tests.integration.secure_brokers import GuardedBroker, login
 from tests.pipeline.repairs import now_ms
-from tests.pipeline.test_rights import granted, topic_of
+from tests.pipeline.test_acls import granted, topic_of
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -52,5 +52,5 @@ def test_a_watch_continues_without_denied_topics_until_they_are_granted(
     assert [re.sub(r" cannot.*", "", line) for line in warnings] == denied
     for line in warnings:
         granted(admin, line[line.index("kafka-acls") :])
-    eventually(lambda: may_read(*topics), 60, "the rights to all topics")
+    eventually(lambda: may_read(*topics), 60, "the ACLs of all topics")
     assert counts() == ({"watched-open": 10, "watched-closed": 20, "watched-described": 30}, [], [])

@@ -5,7 +5,7 @@ import pytest
 from sluicegate.proxy.registry.breaker import Breaker
 from sluicegate.proxy.registry.http import RegistryFailed
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
-from sluicegate.validation.rules.rule import Outage
+from sluicegate.validation.rules.rule import Outage, StepBudget
 from tests.broker.eventually import eventually
 from tests.clock import Clock
 from tests.registry.test_schema_registry import LONG, ScriptedRegistry
@@ -106,7 +106,7 @@ def test_a_registry_that_is_long_unavailable_is_asked_seldom_and_recovers(clock:
     with pytest.raises(Outage):  # this one finds it out for all others
         registry.schema(1)
     eventually(lambda: not registry._breaker.has_last_failed)
-    assert registry.schema(1).content.fault(b"\x02") is None
+    assert registry.schema(1).content.fault(b"\x02", StepBudget()) is None
     assert "recovered" in heard.lines[-1]
 
 
@@ -134,7 +134,7 @@ def test_an_internal_error_in_a_look_up_is_an_outage_without_its_content(
     with pytest.raises(Outage):
         registry.schema(1)
     eventually(lambda: not registry._breaker.has_last_failed)
-    assert registry.schema(1).content.fault(b"\x02") is None
+    assert registry.schema(1).content.fault(b"\x02", StepBudget()) is None
 
 
 @pytest.mark.parametrize("part", ["_schemas", "_subjects", "_fetcher", "_wait_budget", "_breaker"])

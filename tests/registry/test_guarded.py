@@ -17,7 +17,7 @@ from sluicegate.config.registries import Registry
 from sluicegate.proxy.registry.http import RegistryFailed
 from sluicegate.proxy.registry.registries import Registries, http_of
 from sluicegate.proxy.reload.config_check import flaws_in
-from sluicegate.validation.rules.rule import Outage
+from sluicegate.validation.rules.rule import Outage, StepBudget
 from tests.broker.certificates import Authority, Certificate
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import COMMAND
@@ -51,7 +51,7 @@ def look_up_result(url: str, schema_id: int, **keys: Any) -> str:
     registry = Registries().by_name({"main": section})["main"]
     with closing(registry):
         try:
-            assert registry.schema(schema_id).content.fault(b"\x02") is None
+            assert registry.schema(schema_id).content.fault(b"\x02", StepBudget()) is None
             assert registry.is_registered_under(schema_id, "guarded-value")
         except Outage as outage:
             assert SECRET not in str(outage)
@@ -140,7 +140,7 @@ def test_a_renewed_certificate_and_a_new_authority_are_used_without_a_restart(
 
             def is_found() -> bool:
                 with suppress(Outage):
-                    return registry.schema(known).content.fault(b"\x02") is None
+                    return registry.schema(known).content.fault(b"\x02", StepBudget()) is None
                 return False
 
             eventually(is_found)

@@ -11,7 +11,7 @@ from sluicegate.proxy.registry.confluent_api import ConfluentApi
 from sluicegate.proxy.registry.http import JsonResponse, RegistryFailed, ResponseTooLarge
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget, WaitNotAllowed
-from sluicegate.validation.rules.rule import Outage, SchemaError
+from sluicegate.validation.rules.rule import Outage, SchemaError, StepBudget
 from sluicegate.validation.rules.schemas.registered_schema import UnknownSchema
 from tests.broker.eventually import eventually
 from tests.clock import Clock
@@ -86,15 +86,15 @@ def test_an_id_of_a_rebuilt_registry_has_its_new_schema(
     registry: SchemaRegistry, http: ScriptedRegistry, clock: Clock, age: float, is_seen_at_once: bool
 ) -> None:
     http.answers["/schemas/ids/7"] = LONG
-    assert registry.schema(7).content.fault(b"\x02") is None
+    assert registry.schema(7).content.fault(b"\x02", StepBudget()) is None
     http.answers["/schemas/ids/7"] = BOOLEAN
     clock.now += age
 
     if is_seen_at_once:
-        assert registry.schema(7).content.fault(b"\x02") is not None
+        assert registry.schema(7).content.fault(b"\x02", StepBudget()) is not None
     registry.schema(7)
-    eventually(lambda: registry.schema(7).content.fault(b"\x02") is not None)
-    assert registry.schema(7).content.fault(b"\x01") is None
+    eventually(lambda: registry.schema(7).content.fault(b"\x02", StepBudget()) is not None)
+    assert registry.schema(7).content.fault(b"\x01", StepBudget()) is None
 
 
 @pytest.mark.parametrize("answer", [LONG, BOOLEAN, NOT_FOUND])
@@ -126,10 +126,10 @@ def test_the_last_schema_applies_while_the_registry_does_not_respond(
     http.answers["/schemas/ids/7"] = RegistryFailed("gone")
     for _ in range(5):
         clock.now += 1000
-        assert registry.schema(7).content.fault(b"\x02") is None
+        assert registry.schema(7).content.fault(b"\x02", StepBudget()) is None
     http.answers["/schemas/ids/7"] = BOOLEAN
     clock.now += 1000
-    eventually(lambda: registry.schema(7).content.fault(b"\x02") is not None)
+    eventually(lambda: registry.schema(7).content.fault(b"\x02", StepBudget()) is not None)
 
 
 def test_an_unknown_schema_is_requested_again_after_a_second(
@@ -141,7 +141,7 @@ def test_an_unknown_schema_is_requested_again_after_a_second(
     http.answers["/schemas/ids/7"] = LONG
     clock.now += 1.1
 
-    assert registry.schema(7).content.fault(b"\x02") is None
+    assert registry.schema(7).content.fault(b"\x02", StepBudget()) is None
     assert len(http.asked) == 2
 
 
@@ -165,7 +165,7 @@ def test_requests_for_invented_schema_ids_are_limited_for_each_client(http: Scri
 
     assert [invent("a", 0), invent("a", 100), invent("b", 200)] == [10, 0, 5]
     with lock, wait_budget.limit_waiting(30, lock, "c"):
-        assert registry.schema(5000).content.fault(b"\x02") is None
+        assert registry.schema(5000).content.fault(b"\x02", StepBudget()) is None
     assert len(http.asked) == 16
 
     clock.now += 1.1
@@ -199,7 +199,7 @@ def test_waiting_behind_many_requests_is_no_outage() -> None:
 
     def outcome(schema_id: int) -> str:
         try:
-            return str(registry.schema(schema_id).content.fault(b"\x02"))
+            return str(registry.schema(schema_id).content.fault(b"\x02", StepBudget()))
         except Outage as outage:
             return str(outage)
 
@@ -225,7 +225,7 @@ def test_after_a_failure_no_request_waits_until_it_responds(
     for schema_id in range(2, 50):
         with pytest.raises(Outage):
             registry.schema(schema_id)
-    assert registry.schema(1).content.fault(b"\x02") is None
+    assert registry.schema(1).content.fault(b"\x02", StepBudget()) is None
     assert http.asked == ["/schemas/ids/1", "/schemas/ids/2"]
 
     # Later one question finds out, and whoever comes next has the answer.
@@ -258,7 +258,7 @@ def test_a_schema_that_cannot_be_used_is_no_outage_of_others(registry: SchemaReg
 
     with pytest.raises(SchemaError, match="cannot be used: strang is no type that it defines"):
         registry.schema(1)
-    assert registry.schema(2).content.fault(b"\x02") is None
+    assert registry.schema(2).content.fault(b"\x02", StepBudget()) is None
 
 
 @pytest.mark.parametrize(
@@ -285,11 +285,11 @@ def test_an_error_in_one_schema_is_looked_up_again_and_affects_no_other(
             registry.schema(1)
         clock.now += 15
     assert http.asked.count("/schemas/ids/1") == 1
-    assert registry.schema(2).content.fault(b"\x02") is None
+    assert registry.schema(2).content.fault(b"\x02", StepBudget()) is None
 
     http.answers["/schemas/ids/1"] = LONG
     clock.now += 121
-    assert registry.schema(1).content.fault(b"\x02") is None
+    assert registry.schema(1).content.fault(b"\x02", StepBudget()) is None
 
 
 def test_an_id_that_no_registry_can_have_is_not_asked_for(registry: SchemaRegistry, http: ScriptedRegistry) -> None:
@@ -356,7 +356,7 @@ def test_a_schema_is_found_by_its_guid_and_its_subject_by_its_text(
     http.answers[f"/schemas/guids/{GUID}"] = LONG
     http.answers["POST /subjects/a%2Fb-value"] = JsonResponse(200, {"id": 7, "version": 1})
 
-    assert registry.schema(GUID).content.fault(b"\x02") is None
+    assert registry.schema(GUID).content.fault(b"\x02", StepBudget()) is None
     assert registry.is_registered_under(GUID, "a/b-value")
     assert not registry.is_registered_under(GUID, "c-value")
 
@@ -367,7 +367,7 @@ def test_a_registry_without_guids_is_no_outage(registry: SchemaRegistry, http: S
 
     with pytest.raises(SchemaError, match="not find schemas by GUID"):
         registry.schema(GUID)
-    assert registry.schema(7).content.fault(b"\x02") is None
+    assert registry.schema(7).content.fault(b"\x02", StepBudget()) is None
 
 
 @pytest.mark.parametrize(
@@ -402,12 +402,12 @@ def test_circular_references_are_resolved(registry: SchemaRegistry, http: Script
     http.answers["/schemas/ids/7"] = JsonResponse(200, {"schema": '"long"', "references": around})
     http.answers["/subjects/b/versions/1"] = JsonResponse(200, {"schema": '"int"', "references": around})
 
-    assert registry.schema(7).content.fault(b"\x02") is None
+    assert registry.schema(7).content.fault(b"\x02", StepBudget()) is None
 
 
 def _told(registry: SchemaRegistry, schema_id: int) -> bool:
     try:
-        return registry.schema(schema_id).content.fault(b"\x02") is None
+        return registry.schema(schema_id).content.fault(b"\x02", StepBudget()) is None
     except Outage:
         return False
 
@@ -422,7 +422,7 @@ def test_subjects_in_contexts_are_matched(
     http.answers[f"/schemas/ids/7{query}"] = LONG
     http.answers[f"/schemas/ids/7/versions{query}"] = JsonResponse(200, [{"subject": listed, "version": 1}])
 
-    assert registry.schema(7).content.fault(b"\x02") is None
+    assert registry.schema(7).content.fault(b"\x02", StepBudget()) is None
     assert registry.is_registered_under(7, "orders-value") is (listed != "orders-value" or not context)
     assert not registry.is_registered_under(7, "payments-value")
 
@@ -434,4 +434,4 @@ def test_a_reference_is_looked_up_in_the_context_of_its_schema(http: ScriptedReg
     for path in ("%3A.staging%3Aa", "%3A.shared%3Ab"):
         http.answers[f"/subjects/{path}/versions/1"] = JsonResponse(200, {"schema": '"int"'})
 
-    assert registry.schema(7).content.fault(b"\x02") is None
+    assert registry.schema(7).content.fault(b"\x02", StepBudget()) is None

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sluicegate.config.values.topic_pattern import INSTRUCTION_NANOSECONDS, compiled, regular_expression_of
-from sluicegate.validation.rules.rule import CONSTANT_STEPS, INLINE_STEPS, Part, RuledRecord
+from sluicegate.validation.rules.rule import INLINE_STEPS, Part, RuledRecord
 from sluicegate.validation.rules.simple_rule import SimpleRule
 
 _PARTS = Part.HEADERS
@@ -28,10 +28,6 @@ class _ListedHeaders(SimpleRule):
         """The headers."""
         return _PARTS
 
-    def cost(self, record: RuledRecord) -> int:
-        """Return the cost of reading each header once."""
-        return CONSTANT_STEPS + len(record.headers)
-
 
 @dataclass(frozen=True, slots=True)
 class RequiredHeaders(_ListedHeaders):
@@ -39,6 +35,7 @@ class RequiredHeaders(_ListedHeaders):
 
     def fault(self, record: RuledRecord) -> str | None:
         """Return the missing names."""
+        record.budget.spend(len(record.headers))
         present = {name for name, _ in record.headers}
         missing = [name for name in self.names if name.encode() not in present]
         return f"header {', '.join(missing)} is missing; send it with every record" if missing else None
@@ -50,6 +47,7 @@ class ForbiddenHeaders(_ListedHeaders):
 
     def fault(self, record: RuledRecord) -> str | None:
         """Return the forbidden names that are present."""
+        record.budget.spend(len(record.headers))
         present = {name for name, _ in record.headers}
         found = [name for name in self.names if name.encode() in present]
         return f"header {', '.join(found)} is not allowed; leave it out" if found else None
@@ -79,14 +77,6 @@ class MatchedHeader(SimpleRule):
         """The one name."""
         return frozenset({self._name})
 
-    def cost(self, record: RuledRecord) -> int:
-        """Return the cost of matching each header of this name once, at most INLINE_STEPS."""
-        steps = CONSTANT_STEPS + len(record.headers)
-        for name, value in record.headers:
-            if name == self._name:
-                steps += self._steps_of(value)
-        return min(steps, INLINE_STEPS)
-
     def _steps_of(self, value: bytes | None) -> int:
         return _MATCH_STEPS + (0 if value is None else len(value) * self._instructions // _INSTRUCTIONS_A_STEP)
 
@@ -98,9 +88,11 @@ class MatchedHeader(SimpleRule):
             if name != self._name or (matched is not None and value == matched):
                 continue
             matched = value
-            left -= self._steps_of(value)
+            steps = self._steps_of(value)
+            left -= steps
             if left < 0:
                 return f"header {self.name} is too costly to match with {self.pattern}; send less of it"
+            record.budget.spend(steps)
             if not self._matches(value):
                 return f"the value of header {self.name} does not match {self.pattern}"
         return None
@@ -130,10 +122,6 @@ class HeaderBounds(SimpleRule):
     def header_names(self) -> frozenset[bytes]:
         """None of them: their number and size are counted."""
         return frozenset()
-
-    def cost(self, record: RuledRecord) -> int:
-        """Return the cost of reading each header once."""
-        return CONSTANT_STEPS + len(record.headers)
 
     def fault(self, record: RuledRecord) -> str | None:
         """Return that there are too many headers, or that they are too large."""

@@ -2,6 +2,19 @@
 cimport cython
 
 
+cdef class StepBudget:
+    cdef public object spent
+
+    cpdef spend(self, steps)
+
+
+cdef class LimitedSteps(StepBudget):
+    cdef StepBudget _within
+    cdef object _most
+
+    cpdef spend(self, steps)
+
+
 cdef class RuledRecord:
     cdef public object topic
     cdef public object partition
@@ -16,5 +29,6 @@ cdef class RuledRecord:
     cdef public object producer_id
     cdef public object header_count
     cdef public object header_bytes
+    cdef public StepBudget budget
 
     cpdef fill(self, index, timestamp, key, value, tuple headers, key_size, value_size)

@@ -17,8 +17,6 @@ INLINE_STEPS = 200_000
 """A step takes at most about 100 ns; up to this bound a rule runs inline, at most about 20 ms."""
 UNBOUNDED = 1 << 62
 """The steps of a rule without a known bound."""
-CONSTANT_STEPS = 10
-"""The steps of a rule that compares a few numbers."""
 
 
 class Mode(Enum):
@@ -78,6 +76,42 @@ LIBRARY_FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, 
 """Errors of a library with a schema or data that it does not expect: those of the client, so they are permanent."""
 
 
+class TooManySteps(Exception):
+    """A rule needs more steps for a record than it may take here."""
+
+
+class StepBudget:
+    """What a rule spends on one record, before it does the work; this budget only counts.
+
+    Every rule may compare a few numbers without spending anything.
+    """
+
+    def __init__(self) -> None:
+        self.spent = 0
+
+    def spend(self, steps: int) -> None:
+        """Count an upper bound of the steps that follow; UNBOUNDED if no bound is known.
+
+        A budget with a limit raises TooManySteps, or OutOfTime where the work would block other work.
+        """
+        self.spent += steps
+
+
+class LimitedSteps(StepBudget):
+    """At most `most` steps, which another budget counts too."""
+
+    def __init__(self, within: StepBudget, most: int = INLINE_STEPS) -> None:
+        super().__init__()
+        self._within = within
+        self._most = most
+
+    def spend(self, steps: int) -> None:
+        self.spent += steps
+        if self.spent > self._most:
+            raise TooManySteps
+        self._within.spend(steps)
+
+
 class Client:
     """The client that sent a record. Fields that it has not sent are None.
 
@@ -109,7 +143,7 @@ class RuledRecord:
     A plain class that is filled again for each record of a batch, so no rule may keep it. `index`: position in the
     batch; `timestamp`: int64 ms; `key_size` and `value_size`: bytes, -1 for null, always set; `producer_id`: -1 if the
     producer is not idempotent. `headers` may lack headers whose names no rule reads; `header_count` and `header_bytes`
-    (-1: unknown) are those of all headers.
+    (-1: unknown) are those of all headers. `budget`: what a rule spends before costly work on the record.
     """
 
     def __init__(
@@ -137,6 +171,7 @@ class RuledRecord:
         self.producer_id = producer_id
         self.header_count = len(headers)
         self.header_bytes = -1
+        self.budget = StepBudget()
 
     @property
     def content_bytes(self) -> int:
@@ -196,23 +231,18 @@ class RecordRule(Protocol):
     def is_slow(self) -> bool:
         """Whether a record may take more than about ten microseconds; such a rule never runs on the event loop."""
 
-    def cost(self, record: RuledRecord) -> int:
-        """Return an upper bound of the steps that `fault` takes for this record, computed without doing the work.
-
-        The cost of the schema times the size of the value; UNBOUNDED if no bound is known.
-        """
-
     def fault(self, record: RuledRecord) -> str | None:
         """Return the fault of a record, for the producer's developer; None if there is none.
 
-        Raises Outage and SchemaError. As cheap as possible, without details: these come from `description`.
+        Before costly work, spends an upper bound of its steps from `record.budget`, computed without doing the work.
+        Raises Outage, SchemaError, and what the budget raises. Without details: these come from `description`.
         """
 
     def description(self, record: RuledRecord) -> str | None:
         """Return a longer text that replaces the one of `fault` for this record: the first error in detail.
 
-        Called at most once per batch, for the first bad record. Takes at most a few milliseconds and raises nothing.
-        None: there are no more details, or finding them takes longer.
+        Called at most once per batch, for the first bad record. Takes at most a few milliseconds, spends as `fault`
+        does, and raises only what the budget raises. None: there are no more details, or finding them takes longer.
         """
 
 
@@ -237,11 +267,11 @@ Subject_contra = TypeVar("Subject_contra", contravariant=True)
 class SupportsLookAhead(Protocol[Subject_contra]):
     """A rule (of records), or a schema (of data), that evaluates several together in less time than one by one."""
 
-    def look_ahead(self, subjects: Sequence[Subject_contra]) -> None:
+    def look_ahead(self, subjects: Sequence[Subject_contra], budget: StepBudget) -> None:
         """Prepare for these records or data of one request, which it is asked about next. Changes no verdict.
 
-        `subjects` has one or more. Called for a rule if its first record takes more than INLINE_STEPS. Raises what
-        evaluating raises where it may not wait.
+        Called after a record took more than INLINE_STEPS. Raises what the budget raises, and what evaluating raises
+        where it may not wait.
         """
 
 

@@ -12,7 +12,7 @@ from sluicegate.pipeline.jobs.audit.partition_validator import PAUSE_SECONDS, TI
 from sluicegate.pipeline.jobs.audit.policies import Policies
 from sluicegate.pipeline.source.tasks import begin_task
 from sluicegate.validation.rules.cel.variables import NotOfSchema
-from sluicegate.validation.rules.rule import Client, Outage, RuledRecord, SchemaError
+from sluicegate.validation.rules.rule import Client, Outage, RuledRecord, SchemaError, StepBudget
 from sluicegate.validation.rules.schemas.content import Content, HasJsonForm
 from sluicegate.validation.rules.schemas.json_form import JsonForm, NoJsonForm
 from sluicegate.validation.rules.schemas.schema_expression import SchemaOfRecord
@@ -59,7 +59,7 @@ class _Values:
         try:
             found = self._content(RuledRecord(self._topic, 0, 0, 0, None, value, of_record, self._client))
             form = None if found is None else self._form_of(found[0])
-            return _NOTHING if found is None or form is None else form.text(found[1])
+            return _NOTHING if found is None or form is None else form.text(found[1], StepBudget())
         except (NotOfSchema, NoJsonForm, SchemaError):
             return _NOTHING
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from sluicegate.pipeline.jobs.repair import report, rights
+from sluicegate.pipeline.jobs.repair import report, required_acls
 from sluicegate.pipeline.jobs.repair.correction import BY_NAME_ONLY, DAMAGES, Rules
 from sluicegate.pipeline.jobs.repair.listing import (
     invalid_timestamps,
@@ -270,13 +270,13 @@ def propose_repair(
     spark: SparkSession, topics: Topics, results: Results, targets: dict[str, str], rules: Rules
 ) -> Repair:
     """Make a new plan and list its changes; no topic is written. `targets`: source topic to clean topic. Missing ACLs
-    that only writing needs are obstacles. Raises RepairBegun, and CannotWriteTopic if rights to read are missing.
+    that only writing needs are obstacles. Raises RepairBegun, and CannotWriteTopic if ACLs to read are missing.
     """
-    rights.check(rights.missing_acl_sentences(topics, rights.for_reading(topics.names)))
+    required_acls.check(required_acls.missing_acl_sentences(topics, required_acls.for_reading(topics.names)))
     plan = write_plan(spark, topics, results, targets, rules)
     results.forget_summary()
     listing = list_changes(spark, topics, results, plan)
-    lacks = rights.missing_acl_sentences(topics, rights.for_clean_topics(topics, targets))
+    lacks = required_acls.missing_acl_sentences(topics, required_acls.for_clean_topics(topics, targets))
     return _finish(topics, results, plan, replace(listing, obstacles=[*lacks, *listing.obstacles]), None, rules.now_ms)
 
 
@@ -286,8 +286,8 @@ def write_repair(
     """Write the clean topics by the proposed plan of the same rules, or a new one; resumes a killed run. Without
     invalid timestamps and omissions, none is made. Raises RepairBegun and CannotWriteTopic.
     """
-    needed = [*rights.for_reading(topics.names), *rights.for_clean_topics(topics, targets)]
-    rights.check(rights.missing_acl_sentences(topics, needed))
+    needed = [*required_acls.for_reading(topics.names), *required_acls.for_clean_topics(topics, targets)]
+    required_acls.check(required_acls.missing_acl_sentences(topics, needed))
     plan = kept_plan(results, targets, rules)
     if plan is not None:
         way = "Use another --out and --to" if plan.begun else "Make a new plan by a dry run"

@@ -65,7 +65,7 @@ def source_settings(topics: Topics) -> dict[str, RepairTopicSettings]:
 def target_obstacles(plan: RepairPlan, topics: Topics) -> list[str]:
     """Return what would stop `prepare`: clean topics that cannot be created (the brokers are asked, without creating
     anything), have another number of partitions, collide with each other, or were written by others. Missing ACLs are
-    not among them; `rights.lacking` names these.
+    not among them; `required_acls.lacking` names these.
     """
     client = topics.for_librdkafka
     admin = AdminClient(client)

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from sluicegate.pipeline.jobs.repair import rights
+from sluicegate.pipeline.jobs.repair import required_acls
 from sluicegate.pipeline.jobs.replay import report
 from sluicegate.pipeline.jobs.replay.decisions import Validation
 from sluicegate.pipeline.jobs.replay.letters import LetterSource
@@ -106,13 +106,13 @@ def _work(
         else listed_record_location(spark, topics, request.findings)
     )
     groups = groups_of(topics, location.letters.group)
-    rights.check(rights.missing_acl_sentences(topics, map(rights.for_progress, groups.values())))
-    unable = warnings_of(rights.missing_acl_sentences(topics, map(rights.for_transactions, groups.values())))
+    required_acls.check(required_acls.missing_acl_sentences(topics, map(required_acls.for_progress, groups.values())))
+    unable = warnings_of(required_acls.missing_acl_sentences(topics, map(required_acls.for_transactions, groups.values())))
     run = next_run(results)
     committed = remaining_of(topics, groups, location.ranges)
     remaining = run.unfinished_ranges(committed.ranges, groups)
     targets = location.targets(spark, remaining)
-    unable += warnings_of(rights.missing_acl_sentences(topics, rights.for_writing(sorted(targets))))
+    unable += warnings_of(required_acls.missing_acl_sentences(topics, required_acls.for_writing(sorted(targets))))
     origins = origins_of(topics, targets)
     policies = replay_policies(request.config, origins.settings, request.fix)
     validation = Validation(policies, origins.partitions, request.by, request.now_ms)
@@ -132,7 +132,7 @@ def _work(
 
 
 def _only_if_none(lacks: list[str]) -> tuple[str, ...]:
-    rights.check(lacks)
+    required_acls.check(lacks)
     return ()
 
 

@@ -5,9 +5,9 @@ login may.
 from collections.abc import Iterable
 from dataclasses import replace
 
-from sluicegate.pipeline.jobs.repair.rights import acl_sentence
+from sluicegate.pipeline.jobs.repair.required_acls import acl_sentence
 from sluicegate.pipeline.kafka.cluster import TopicTrouble, TopicUnknown
-from sluicegate.pipeline.kafka.rights import BrokerOperation, RequiredAcl, Resource, missing
+from sluicegate.pipeline.kafka.acls import BrokerOperation, RequiredAcl, Resource, missing
 from sluicegate.pipeline.source.topics import Topics
 
 

@@ -22,6 +22,7 @@ from sluicegate.validation.rules.rule import INLINE_STEPS, Side
 from sluicegate.validation.rules.schemas.content import Content, SchemaUnusable
 from tests.registry.stand_in import StandIn, http_response
 from tests.validation.rules.records import record
+from tests.validation.rules.steps import steps_of
 
 LARGE = 300_000
 NUMBERS = '{"type": "record", "name": "R", "fields": [{"name": "n", "type": {"type": "array", "items": "long"}}]}'
@@ -200,7 +201,11 @@ def test_a_condition_on_a_large_value_runs_in_the_rules_process(
         rule = makers.for_registries({"main": Registry(url=registry.url)}).of_conditions(given, Side.VALUE)
 
         assert rule.fault(record(b"\0\0\0\0\1" + small)) is None
-        assert rule.cost(record(b"\0\0\0\0\1" + small)) <= INLINE_STEPS < rule.cost(record(b"\0\0\0\0\1" + large))
+        assert (
+            steps_of(rule.fault, record(b"\0\0\0\0\1" + small))
+            <= INLINE_STEPS
+            < steps_of(rule.fault, record(b"\0\0\0\0\1" + large))
+        )
         assert "does not meet the condition few" in (rule.fault(record(b"\0\0\0\0\1" + large)) or "")
 
 
@@ -231,7 +236,7 @@ def test_constraints_run_in_the_rules_process_and_blame_the_sender_of_what_takes
         rule = makers.for_registries({}).of_constraints(constrained(tmp_path), Side.VALUE)
 
         def http_response(value: bytes) -> str:
-            assert rule.cost(record(value)) > INLINE_STEPS
+            assert steps_of(rule.fault, record(value)) > INLINE_STEPS
             return rule.fault(record(value)) or ""
 
         good = b"\n\2ab"

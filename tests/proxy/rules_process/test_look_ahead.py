@@ -19,7 +19,7 @@ from sluicegate.proxy.rules_process.reports import EvaluationOutcome
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.rules_process.stoppable import StoppableContent
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget, WaitNotAllowed
-from sluicegate.validation.rules.rule import Outage, Side
+from sluicegate.validation.rules.rule import Outage, Side, StepBudget
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 from sluicegate.validation.rules.schemas.schema_file import Envelope, FollowsSchema
 from tests.proxy.rules_process.slow_rules import install
@@ -117,7 +117,7 @@ def test_data_of_a_schema_that_is_costly_to_compile_are_validated_together(asked
     batch = [record(None if value is None else prefix + value) for value in values]
 
     with asked.request_of("a"):
-        rule.look_ahead(batch)
+        rule.look_ahead(batch, StepBudget())
         asked.process.close()  # it is not asked again
         assert [rule.fault(each) is None for each in batch] == [True, False, True, False, True]
 

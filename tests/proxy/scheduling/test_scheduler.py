@@ -160,9 +160,6 @@ class SlowRule:
         self.given: list[CpuTime] = []
         self._wait_budget = wait_budget
 
-    def cost(self, _record: RuledRecord) -> int:
-        return 1
-
     def fault(self, _record: RuledRecord) -> str | None:
         self._wait_budget.require_waiting_allowed()
         self.given.append(self._wait_budget.cpu_time)

@@ -1,4 +1,4 @@
-"""The queue that keeps answers in the order of requests."""
+"""The queue that keeps responses in the order of requests."""
 
 from collections import deque
 from random import Random
@@ -37,7 +37,7 @@ def test_a_close_waits_for_earlier_responses() -> None:
     assert closing.closes
 
 
-_ENTRANCES = st.sampled_from(["awaited", "answered", "closes"])
+_ENTRANCES = st.sampled_from(["awaited", "responded", "closes"])
 
 
 @given(st.lists(st.one_of(_ENTRANCES, st.sampled_from(["pop awaited", "pop ready"])), max_size=300))
@@ -54,7 +54,7 @@ def test_in_flight_requests_leave_the_queue_in_order(steps: list[str]) -> None:
                 assert queue.is_ready() == is_ready
                 assert queue.pop_ready() is (model.popleft()[1] if is_ready else None)
             case _:
-                made = InFlightRequest(number, response=b"a" if step == "answered" else None, closes=step == "closes")
+                made = InFlightRequest(number, response=b"a" if step == "responded" else None, closes=step == "closes")
                 model.append((step, made))
                 queue.add(made)
         assert len(queue) == queue.count == len(model)

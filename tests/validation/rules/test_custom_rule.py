@@ -41,14 +41,9 @@ class Old:
     def __init__(self, options): pass
     def complaint(self, record): return None
 
-class HalfRenamed(Begins):
-    def __init__(self, options): pass
-    def steps(self, record): return 1
-    def explanation(self, record): return None
-
 class WithItsOwnWords(Begins):
     # Its own attributes may have any name.
-    def __init__(self, options): self.needs, self.steps = "money", 3
+    def __init__(self, options): self.needs, self.complaint = "money", 3
 
 def no_parts(options): return object()
 """
@@ -56,7 +51,6 @@ ENTRY_POINTS = """[sluicegate.rules]
 begins = begins_rule:Begins
 bare = begins_rule:no_parts
 gone = begins_rule:nothing
-half = begins_rule:HalfRenamed
 old = begins_rule:Old
 words = begins_rule:WithItsOwnWords
 """
@@ -161,12 +155,11 @@ def test_the_check_for_authors_names_old_names_too() -> None:
     [
         (
             "other",
-            "no entry point other of sluicegate.rules is installed here; there is bare, begins, gone, half, old, words",
+            "no entry point other of sluicegate.rules is installed here; there is bare, begins, gone, old, words",
         ),
         ("begins", "begins cannot be made: KeyError"),
         ("gone", "gone cannot be made: AttributeError"),
         ("old", "old has needs, which is now parts, complaint, which is now fault: rename it"),
-        ("half", "half has steps, which is now cost, explanation, which is now description: rename it"),
         ("bare", "bare has no attribute parts of the type Part"),
     ],
 )

@@ -7,7 +7,7 @@ import pytest
 from sluicegate.proxy.rules_process.messages import EvaluatorKind, Specification
 from sluicegate.proxy.rules_process.stoppable import StoppableExpression
 from sluicegate.validation.policy import TopicPolicy
-from sluicegate.validation.rules.rule import Mode, NamedRule, OnOutage, RuledRecord, SchemaError, Side
+from sluicegate.validation.rules.rule import Mode, NamedRule, OnOutage, RuledRecord, SchemaError, Side, StepBudget
 from sluicegate.validation.rules.rule_set import RuleSet
 from sluicegate.validation.rules.schemas.content import SchemaLanguage
 from sluicegate.validation.rules.schemas.registered_schema import (
@@ -44,14 +44,11 @@ class FailingSchema:
         self._error = error
         self._method = method
 
-    def cost(self, _data: object) -> int:
-        return 1
-
-    def fault(self, given: bytes | RuledRecord) -> str | None:
+    def fault(self, given: bytes | RuledRecord, _budget: StepBudget | None = None) -> str | None:
         data = given.value if isinstance(given, RuledRecord) else given
         return self._outcome("fault", data or b"")
 
-    def description(self, data: bytes) -> str | None:
+    def description(self, data: bytes, _budget: StepBudget) -> str | None:
         return self._outcome("description", data)
 
     def record_name(self, data: bytes) -> str | None:

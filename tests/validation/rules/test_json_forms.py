@@ -18,13 +18,13 @@ from sluicegate.proxy.rules_process.protoc import descriptor_set_of
 from sluicegate.validation.rules.avro.json_form import AvroJson, BytesJson
 from sluicegate.validation.rules.avro.plan import plan_of
 from sluicegate.validation.rules.cel.variables import NotOfSchema
-from sluicegate.validation.rules.protobuf.json_form import ProtobufJson
 from sluicegate.validation.rules.protobuf.schema import ProtobufContent
-from sluicegate.validation.rules.rule import INLINE_STEPS
+from sluicegate.validation.rules.rule import INLINE_STEPS, StepBudget
 from sluicegate.validation.rules.schemas.json_form import NoJsonForm
 from sluicegate.validation.rules.schemas.json_form import date as date_text
 from tests.validation.rules.avro.test_schema import ORDER
 from tests.validation.rules.cel.test_schema_expressions import PROTO, avro
+from tests.validation.rules.steps import steps_of
 
 
 def of(kind: str, logical: str, **more: Any) -> dict[str, Any]:
@@ -65,7 +65,7 @@ AT = datetime(2026, 11, 27, 12, 0, 5, 250_000, UTC)
     ],
 )  # fmt: skip
 def test_a_type_of_avro_that_json_lacks_has_one_form(schema: Any, value: Any, text: str) -> None:
-    found = AvroJson(plan_of(schema)).text(avro(schema, value)).decode()
+    found = AvroJson(plan_of(schema)).text(avro(schema, value), StepBudget()).decode()
 
     assert found == text or float(found) == float(text)
 
@@ -81,9 +81,9 @@ def test_avro_data_are_what_fastavro_reads() -> None:
         data = avro(ORDER, order)
         read = fastavro.schemaless_reader(BytesIO(data), ORDER)
         expected = json.dumps(read, default=lambda raw: b64encode(raw).decode())
-        assert json_with_floats(form.text(data)) == json_with_floats(expected)
+        assert json_with_floats(form.text(data, StepBudget())) == json_with_floats(expected)
         with pytest.raises(NotOfSchema):
-            form.text(data[: len(data) // 2])
+            form.text(data[: len(data) // 2], StepBudget())
 
 
 def test_dates_are_those_of_the_calendar() -> None:
@@ -121,9 +121,8 @@ def class_of(text: str, name: str) -> Any:
 
 
 def protobuf_json(message: Any) -> Any:
-    content = ProtobufContent(type(message))
-    form = ProtobufJson(type(message), content.cost, content.fault)
-    return json.loads(form.text(message.SerializeToString()))
+    form = ProtobufContent(type(message)).json_form()
+    return json.loads(form.text(message.SerializeToString(), StepBudget()))
 
 
 def test_protobuf_messages_are_what_protobufs_own_json_has_with_numbers_for_64_bits() -> None:
@@ -161,13 +160,12 @@ def test_a_field_without_presence_is_always_there_and_others_only_if_they_are_se
 def test_data_without_a_json_form_are_reported_and_costly_data_are_known_in_advance() -> None:
     empty = {"type": "array", "items": {"type": "record", "name": "Nothing", "fields": []}}
     form = AvroJson(plan_of(empty))
-    assert form.text(avro(empty, [{}] * 100)) == json.dumps([{}] * 100, separators=(",", ":")).encode()
+    assert form.text(avro(empty, [{}] * 100), StepBudget()) == json.dumps([{}] * 100, separators=(",", ":")).encode()
     with pytest.raises(NoJsonForm, match="more than 100 items without bytes"):
-        form.text(avro(empty, [{}] * 101))
-    assert form.cost(bytes(1 << 20)) > INLINE_STEPS
+        form.text(avro(empty, [{}] * 101), StepBudget())
+    assert steps_of(form.text, bytes(1 << 20)) > INLINE_STEPS
 
     kind = class_of(MORE_PROTO, "forms.All")
     with pytest.raises(NoJsonForm, match="not UTF-8"):
-        content = ProtobufContent(kind)
-        ProtobufJson(kind, content.cost, content.fault).text(b"\x3a\x01\xff")
-    assert BytesJson().text(b"\xff") == b'"/w=="'
+        ProtobufContent(kind).json_form().text(b"\x3a\x01\xff", StepBudget())
+    assert BytesJson().text(b"\xff", StepBudget()) == b'"/w=="'

@@ -30,6 +30,7 @@ from sluicegate.validation.rules.rule import (
     RuledRecord,
     SchemaError,
     Side,
+    StepBudget,
 )
 from sluicegate.validation.rules.rule_set import RuleSet
 from sluicegate.validation.validated_request import ValidatedRequest
@@ -487,10 +488,11 @@ class RecordingLookAheadRule(RecordingRule):
         self.ahead: list[list[int]] = []
         self.is_costly = True
 
-    def cost(self, _record: RuledRecord) -> int:
-        return UNBOUNDED if self.is_costly else 1
+    def fault(self, record: RuledRecord) -> str | None:
+        record.budget.spend(UNBOUNDED if self.is_costly else 1)
+        return super().fault(record)
 
-    def look_ahead(self, records: Sequence[RuledRecord]) -> None:
+    def look_ahead(self, records: Sequence[RuledRecord], _budget: StepBudget) -> None:
         assert not self.records or self.records[-1][0] == records[0].index - 1
         self.ahead.append([record.index for record in records])
 
@@ -499,12 +501,12 @@ class RecordingLookAheadRule(RecordingRule):
 @pytest.mark.parametrize(
     ("sizes", "ahead"),
     [
-        ([1, 2, 3], [3]),
-        ([10] * 150, [64, 64, 22]),
-        ([10] * 128, [64, 64]),
-        ([300_000], [1]),
-        ([100_000] * 4, [3, 1]),
-        ([10, 1_000_000, 10], [2, 1]),
+        ([1, 2, 3], [2]),
+        ([10] * 150, [63, 64, 22]),
+        ([10] * 128, [63, 64]),
+        ([300_000], []),
+        ([100_000] * 4, [2, 1]),
+        ([10, 1_000_000, 10], [1, 1]),
     ],
 )
 def test_a_look_ahead_gets_a_bounded_number_of_records(sizes: list[int], ahead: list[int], codec: int) -> None:
@@ -513,7 +515,7 @@ def test_a_look_ahead_gets_a_bounded_number_of_records(sizes: list[int], ahead: 
     validated(policy_with_rules(NamedRule("ahead", looks), NamedRule("beside", beside)), records)
 
     assert [len(indices) for indices in looks.ahead] == ahead
-    assert [index for indices in looks.ahead for index in indices] == list(range(len(sizes)))
+    assert [index for indices in looks.ahead for index in indices] == list(range(1, len(sizes)))
     assert looks.records == beside.records
     assert [len(value) for _, _, _, value, *_ in looks.records if isinstance(value, bytes)] == sizes
 
@@ -529,14 +531,14 @@ def test_old_messages_are_in_the_look_ahead() -> None:
     looks = RecordingLookAheadRule()
     messages = b"".join(message(1, value, timestamp=NOW) for value in (b"a", b"b"))
     validated(policy_with_rules(NamedRule("ahead", looks)), messages, version=2)
-    assert (looks.ahead, [entry[3] for entry in looks.records]) == ([[0, 1]], [b"a", b"b"])
+    assert (looks.ahead, [entry[3] for entry in looks.records]) == ([[1]], [b"a", b"b"])
 
 
 def test_an_outage_ends_the_look_ahead() -> None:
     looks = RecordingLookAheadRule(raises=Outage("registry main does not respond"))
     found = validated(policy_with_rules(NamedRule("ahead", looks)), batch([Rec(NOW, value=b"x")] * 200, NONE))
     assert found.rejected[0, 0].reason is Reason.DEPENDENCY_UNAVAILABLE
-    assert (len(looks.ahead), len(looks.records)) == (1, 1)
+    assert (len(looks.ahead), len(looks.records)) == (0, 1)
 
 
 def test_costly_records_leave_the_event_loop_and_yield_after_each() -> None:
@@ -545,8 +547,9 @@ def test_costly_records_leave_the_event_loop_and_yield_after_each() -> None:
             super().__init__(Part.NONE)  # what reads content is never asked on the loop if nothing is compiled
             self.of_records = of_records
 
-        def cost(self, record: RuledRecord) -> int:
-            return self.of_records[record.index]
+        def fault(self, record: RuledRecord) -> str | None:
+            record.budget.spend(self.of_records[record.index])
+            return super().fault(record)
 
     def of_steps(*steps: int, most_at_once: int = 1 << 62) -> int:
         turns: list[int] = []

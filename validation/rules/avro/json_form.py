@@ -10,6 +10,7 @@ from sluicegate.validation.rules.avro import datum as avro_datum
 from sluicegate.validation.rules.avro.logical import PER_SECOND, Converter, Logical, logical_type
 from sluicegate.validation.rules.avro.plan import DatumPlan
 from sluicegate.validation.rules.cel.variables import NotOfSchema
+from sluicegate.validation.rules.rule import StepBudget
 from sluicegate.validation.rules.schemas import json_form
 from sluicegate.validation.rules.schemas.json_form import NoJsonForm
 
@@ -36,12 +37,10 @@ class AvroJson:
         has_empty_items = any(plan.numbers[at] == avro_datum.ARRAY and not plan.numbers[at + 2] for at in plan.names)
         self._times: Final = avro_datum.MOST_EMPTY_BUILT if has_empty_items else 1
 
-    def cost(self, data: bytes) -> int:
+    def text(self, data: bytes, budget: StepBudget) -> bytes:
         size = len(data)
         values = (self._cost.fixed_values + size * self._cost.values_of_byte) * self._times
-        return int((values * self._ns_of_value + size * _BYTE) / _STEP)
-
-    def text(self, data: bytes) -> bytes:
+        budget.spend(int((values * self._ns_of_value + size * _BYTE) / _STEP))
         found, fault = avro_datum.value_in(self._numbers, self._root, data, self._details)
         if fault == avro_datum.DatumFault.BAD_COUNT and self._times > 1:
             raise NoJsonForm(f"an array of more than {avro_datum.MOST_EMPTY_BUILT} items without bytes")
@@ -53,10 +52,8 @@ class AvroJson:
 class BytesJson:
     """The bytes after an id with the schema "bytes" (`JsonForm`)."""
 
-    def cost(self, data: bytes) -> int:
-        return len(data) * _BYTE // _STEP + 1
-
-    def text(self, data: bytes) -> bytes:
+    def text(self, data: bytes, budget: StepBudget) -> bytes:
+        budget.spend(len(data) * _BYTE // _STEP + 1)
         return json_form.dumped(json_form.base64(data))
 
 

@@ -12,7 +12,7 @@ from sluicegate.validation.rules.cel.fields import TrueOfFields
 from sluicegate.validation.rules.cel.rule import IsTrue
 from sluicegate.validation.rules.cel.runtime import Dialect
 from sluicegate.validation.rules.native.questions import AvroQuestion, BytesQuestion
-from sluicegate.validation.rules.rule import CONSTANT_STEPS
+from sluicegate.validation.rules.rule import StepBudget
 from sluicegate.validation.rules.schemas.conditions import Field, NotEvaluated, SchemaCondition, reads_changed
 from sluicegate.validation.rules.schemas.content import ExpressionOfSchema, SchemaUnusable
 from sluicegate.validation.rules.schemas.field_tags import inline_tags
@@ -69,11 +69,8 @@ class AvroContent:
             return None
         return BytesQuestion(schemas=(AvroQuestion(self._numbers, self._root, behind),))
 
-    def cost(self, data: bytes) -> int:
-        """Return an upper bound of the steps that `fault` takes, including values without bytes."""
-        return self._cost.steps(data)
-
-    def fault(self, data: bytes) -> str | None:
+    def fault(self, data: bytes, budget: StepBudget) -> str | None:
+        budget.spend(self._cost.steps(data))
         read = read_whole(self._numbers, self._root, data)
         if read is None:
             return None
@@ -101,7 +98,7 @@ class AvroContent:
         """Return the JSON form of data."""
         return AvroJson(self.plan)
 
-    def description(self, _data: bytes) -> str | None:
+    def description(self, _data: bytes, _budget: StepBudget) -> str | None:
         """Return None: there are no more details."""
         return None
 
@@ -123,10 +120,7 @@ class AnyBytes:
     def record_name(self, _data: bytes) -> str | None:
         return "bytes"
 
-    def cost(self, _data: bytes) -> int:
-        return CONSTANT_STEPS
-
-    def fault(self, _data: bytes) -> str | None:
+    def fault(self, _data: bytes, _budget: StepBudget) -> str | None:
         """Return None: all bytes are a value."""
         return None
 
@@ -150,7 +144,7 @@ class AnyBytes:
         """Return the JSON form of bytes."""
         return BytesJson()
 
-    def description(self, _data: bytes) -> str | None:
+    def description(self, _data: bytes, _budget: StepBudget) -> str | None:
         """Return None: there is no fault."""
         return None
 

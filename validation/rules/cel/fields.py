@@ -15,7 +15,7 @@ from sluicegate.validation.rules.cel.rule import shown_of, words_for
 from sluicegate.validation.rules.cel.runtime import CompiledExpression, name_of
 from sluicegate.validation.rules.cel.steps import EVALUATION, STEP
 from sluicegate.validation.rules.cel.variables import NotOfSchema, ValueUnreadable, whole
-from sluicegate.validation.rules.rule import CONSTANT_STEPS, INLINE_STEPS, UNBOUNDED, Outage, RuledRecord, SchemaError
+from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED, Outage, RuledRecord, SchemaError
 from sluicegate.validation.rules.schemas.conditions import SchemaCondition
 from sluicegate.validation.rules.schemas.field_tags import FieldChange, FieldTags
 from sluicegate.validation.rules.simple_rule import SimpleRule
@@ -139,11 +139,8 @@ class TrueOfFields(SimpleRule):
         self._changes = condition.changes
         self._shown = shown_of(condition.text)
 
-    def cost(self, record: RuledRecord) -> int:
+    def _cost(self, data: bytes) -> int:
         """Return an upper bound of the steps; the fields are counted if reading the value is cheap."""
-        data = record.value
-        if data is None:
-            return CONSTANT_STEPS
         items, size, reading = self._values.extent(data)
         if reading >= INLINE_STEPS * STEP:
             return UNBOUNDED
@@ -168,6 +165,7 @@ class TrueOfFields(SimpleRule):
         """Return the first field of which the condition is not true. Raises Outage if memory is too low."""
         if record.value is None:
             return None
+        record.budget.spend(self._cost(record.value))
         try:
             self._values.visit(record.value, self._visit(self._evaluated))
         except NotOfSchema:

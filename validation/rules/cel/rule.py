@@ -55,19 +55,17 @@ class IsTrue(SimpleRule):
     def _plan(self) -> None:
         """Evaluate once, because the runtime plans in its first evaluation. Raises ExpressionUnusable."""
         nothing = RuledRecord("", 0, 0, 0, None, None, (), Client(""))
-        if self.cost(nothing) > INLINE_STEPS:
+        if self._steps.of(nothing) > INLINE_STEPS:
             return
         try:
             self._evaluate(data={})
         except Exception as error:
             raise ExpressionUnusable(str(error)[:_MOST_SHOWN]) from error
 
-    def cost(self, record: RuledRecord) -> int:
-        """Return a bound of the evaluation; UNBOUNDED if the record itself can determine the cost."""
-        return self._steps.of(record)
-
     def fault(self, record: RuledRecord) -> str | None:
         """Return the fault of a record, or None. Raises Outage if memory is too low even for a cheap evaluation."""
+        steps = self._steps.of(record)
+        record.budget.spend(steps)
         try:
             result = self._evaluate(data=self._seen(record))
         except NotOfSchema:
@@ -75,7 +73,7 @@ class IsTrue(SimpleRule):
         except ValueUnreadable as unreadable:
             return f"the value is {unreadable}, which no expression can look at: {self._shown}"
         except MemoryError:
-            if self.cost(record) <= INLINE_STEPS:
+            if steps <= INLINE_STEPS:
                 raise Outage("there is no memory left to evaluate an expression") from None
             return f"too costly to validate: it takes too much memory to evaluate {self._shown}"
         except Exception as error:
@@ -124,4 +122,6 @@ def words_for(error: str) -> str:
 def record_with(record: RuledRecord, value: bytes | None) -> RuledRecord:
     """Return a copy of a record with another value."""
     place = record.topic, record.partition, record.index, record.timestamp
-    return RuledRecord(*place, record.key, value, record.headers, record.client, record.producer_id)
+    copy = RuledRecord(*place, record.key, value, record.headers, record.client, record.producer_id)
+    copy.budget = record.budget
+    return copy

@@ -19,7 +19,7 @@ from sluicegate.validation.rules.json.plan import check_of_plan, has_short_hash_
 from sluicegate.validation.rules.json.property_places import accepting_encrypted, properties_of
 from sluicegate.validation.rules.json.text import WELL_FORMED, fault_in, is_unusual, words_for
 from sluicegate.validation.rules.native.questions import BytesQuestion, JsonSchemaQuestion
-from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED
+from sluicegate.validation.rules.rule import UNBOUNDED, StepBudget
 from sluicegate.validation.rules.schemas.conditions import NotEvaluated, SchemaCondition, reads_changed
 from sluicegate.validation.rules.schemas.content import ExpressionOfSchema, SchemaUnusable
 from sluicegate.validation.rules.schemas.field_tags import FieldChange
@@ -67,9 +67,6 @@ class JsonSchemaContent:
         plan = json_schema_plan(schema)
         self._plan = plan if plan is not None and has_short_hash_runs(plan) else None
         self._follows = check_of_plan(self._plan)
-        # The value that `cost` has already validated, or found to be usual, until `fault` is called for it.
-        self._followed: bytes | None = None
-        self._usual: bytes | None = None
         title = schema.get("title") if isinstance(schema, dict) else None
         self._title = title if isinstance(title, str) else None
 
@@ -80,23 +77,13 @@ class JsonSchemaContent:
         """Return the whole check, if the schema has a plan."""
         return None if self._plan is None else BytesQuestion(schemas=(JsonSchemaQuestion(self._plan, behind),))
 
-    def cost(self, data: bytes) -> int:
-        """Return an upper bound of the steps that `fault` takes; few if a large value natively follows its plan."""
-        native = len(data) // _BYTES_OF_STEP + 1
-        if self._plan is not None and native <= INLINE_STEPS and self._follows(data):
-            self._followed = data
-            return native
-        if self._backtracks or is_unusual(data):
-            return UNBOUNDED
-        self._usual = data
-        return self._cost.steps(data)
-
-    def fault(self, data: bytes) -> str | None:
-        followed, self._followed = self._followed, None
-        if followed is data or self._follows(data):
-            return None
-        usual, self._usual = self._usual, None
-        is_exact = usual is not data and is_unusual(data)
+    def fault(self, data: bytes, budget: StepBudget) -> str | None:
+        if self._plan is not None:
+            budget.spend(len(data) // _BYTES_OF_STEP + 1)
+            if self._follows(data):
+                return None
+        is_exact = is_unusual(data)
+        self._spend(data, is_exact, budget)
         try:
             value = self._read(data, is_exact)
         except self._unreadable:
@@ -105,6 +92,9 @@ class JsonSchemaContent:
             return None if self._is_valid(value) else _DOES_NOT_FOLLOW
         except ValueError:  # the only limit of jsonschema-rs
             return f"is JSON nested more than {MAX_DEPTH} levels deep"
+
+    def _spend(self, data: bytes, is_exact: bool, budget: StepBudget) -> None:
+        budget.spend(UNBOUNDED if self._backtracks or is_exact else self._cost.steps(data))
 
     def expression(self, text: str) -> IsTrue:
         """Return an expression over the JSON, which has no types. Raises ExpressionUnusable."""
@@ -138,12 +128,14 @@ class JsonSchemaContent:
         """Return the form of JSON, which changes nothing."""
         return UnchangedJsonForm()
 
-    def description(self, data: bytes) -> str | None:
+    def description(self, data: bytes, budget: StepBudget) -> str | None:
         """Return the first error's path and keyword; None if finding it may take more than a few milliseconds."""
         if self._cost.explanation_steps(data) > _EXPLANATION_STEPS:
             return None
+        is_exact = is_unusual(data)
+        self._spend(data, is_exact, budget)
         try:
-            self._validator.validate(self._read(data, is_unusual(data)))
+            self._validator.validate(self._read(data, is_exact))
         except self._invalid as error:
             return f"{_DOES_NOT_FOLLOW}: {self._described(error)}"
         except ValueError:  # it cannot be read, or is nested too deep

@@ -8,7 +8,7 @@ from sluicegate.validation.rules.json.count import weighted_sum
 from sluicegate.validation.rules.json.plan import is_ordinary_json
 from sluicegate.validation.rules.json.text import WELL_FORMED, fault_in, words_for
 from sluicegate.validation.rules.native.questions import BytesQuestion, OrdinaryQuestions, about
-from sluicegate.validation.rules.rule import CONSTANT_STEPS, INLINE_STEPS, RuledRecord, Side
+from sluicegate.validation.rules.rule import INLINE_STEPS, RuledRecord, Side
 from sluicegate.validation.rules.simple_rule import SimpleRule
 
 DEFAULT_MAX_DEPTH = 128
@@ -51,20 +51,11 @@ class JsonSyntax(SimpleRule):
             return None
         return about(self._side, BytesQuestion(json_depth=self._max_depth))
 
-    def cost(self, record: RuledRecord) -> int:
-        """Return a bound by the size; if duplicate keys are rejected, by the objects that are built."""
-        size = max(0, self._side.size_of(record))
-        if not self._rejects_duplicates:
-            return CONSTANT_STEPS + size // _BYTES_OF_STEP
-        text = self._read(record)
-        if text is None or size * _STEPS_OF_ANY_BYTE <= _FEW or size > INLINE_STEPS * _BYTES_OF_STEP:
-            return CONSTANT_STEPS + size * _STEPS_OF_ANY_BYTE
-        return CONSTANT_STEPS + _steps_to_make(text)
-
     def fault(self, record: RuledRecord) -> str | None:
         text = self._read(record)
         if text is None:
             return None
+        record.budget.spend(_steps_to_make(text) if self._rejects_duplicates else len(text) // _BYTES_OF_STEP)
         if not is_ordinary_json(text, self._max_depth):
             fault = fault_in(text, self._max_depth)
             if fault != WELL_FORMED:
@@ -76,6 +67,9 @@ class JsonSyntax(SimpleRule):
 
 def _steps_to_make(text: bytes) -> int:
     """Return the steps of Python's reader, with a call for each object and number."""
+    most = len(text) * _STEPS_OF_ANY_BYTE
+    if most <= _FEW or len(text) > INLINE_STEPS * _BYTES_OF_STEP:
+        return most
     return int(weighted_sum(text, _OF_ITEM, _OF_CONTAINER, _OF_KEY)) + len(text) // _BYTES_OF_STEP
 
 

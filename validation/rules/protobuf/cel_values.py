@@ -44,7 +44,7 @@ class _Kind:
 
 
 class ProtobufValues:
-    """The values of one message type (`ValueReader`). `cost` and `fault`: those of its schema."""
+    """The values of one message type (`ValueReader`). `steps`: the bound of its check by the schema, `fault`."""
 
     def __init__(
         self,

@@ -9,7 +9,7 @@ from sluicegate.validation.rules.protobuf.constraints import Constraints, MeetsM
 from sluicegate.validation.rules.protobuf.json_form import ProtobufJson
 from sluicegate.validation.rules.protobuf.message_names import Key, MessageNaming, NamedMessages, named_messages
 from sluicegate.validation.rules.protobuf.schema import ProtobufContent, class_of, messages_of, pool_of
-from sluicegate.validation.rules.rule import CONSTANT_STEPS, RuledRecord, RuleUnusable, SchemaError
+from sluicegate.validation.rules.rule import RuledRecord, RuleUnusable, SchemaError, StepBudget
 from sluicegate.validation.rules.schemas.conditions import SchemaCondition
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, SchemaUnusable
 from sluicegate.validation.rules.schemas.field_tags import FieldChange
@@ -43,23 +43,16 @@ class IndexedProtobufContent:
         if len(contents) == 1:
             return contents[0].record_name(b"")
         body = data[begins:]
-        return next((each for each in contents if each.fault(body) is None), contents[0]).record_name(b"")
+        budget = StepBudget()
+        return next((each for each in contents if each.fault(body, budget) is None), contents[0]).record_name(b"")
 
-    def cost(self, data: bytes) -> int:
-        """Return an upper bound of the steps that `fault` takes."""
-        found = self._find(data)
-        if found is None:
-            return CONSTANT_STEPS
-        contents, begins = found
-        return sum(each.cost(data[begins:]) for each in contents)
-
-    def fault(self, data: bytes) -> str | None:
+    def fault(self, data: bytes, budget: StepBudget) -> str | None:
         found = self._find(data)
         if found is None:
             return f"is not Protobuf of its schema: {self._messages.naming.value}"
         contents, begins = found
         body = data[begins:]
-        faults = [each.fault(body) for each in contents]
+        faults = [each.fault(body, budget) for each in contents]
         return None if None in faults else faults[0]
 
     def expression(self, text: str) -> ExpressionOfSchema:
@@ -99,10 +92,10 @@ class IndexedProtobufContent:
         """Return the JSON form of the messages that the data name."""
         return _IndexedJson(self._find)
 
-    def description(self, data: bytes) -> str | None:
+    def description(self, data: bytes, budget: StepBudget) -> str | None:
         """Return the explanation of the named message."""
         found = self._find(data)
-        return None if found is None else found[0][0].description(data[found[1] :])
+        return None if found is None else found[0][0].description(data[found[1] :], budget)
 
     def named(self, data: bytes) -> tuple[tuple[ProtobufContent, ...], int]:
         """Return the message types that the data may name, and where the message begins; none if they lead nowhere."""
@@ -140,16 +133,6 @@ class _IndexedExpression:
         self._find = find
         self._by_message: dict[ProtobufContent, ExpressionOfSchema | RuleUnusable] = {}
 
-    def cost(self, record: RuledRecord) -> int:
-        """Return the steps for all types that the data may name."""
-        steps, (contents, body) = CONSTANT_STEPS, self._found(record)
-        for content in contents:
-            rule = self._rule_of(content)
-            steps += content.cost(body)
-            if not isinstance(rule, RuleUnusable):
-                steps += rule.cost(record_with(record, body))
-        return steps
-
     def fault(self, record: RuledRecord) -> str | None:
         """Return the fault of a record, or None. Raises SchemaError if the message lacks a field."""
         found = self._followed(record)
@@ -167,15 +150,12 @@ class _IndexedExpression:
 
     def _followed(self, record: RuledRecord) -> tuple[ExpressionOfSchema | RuleUnusable, RuledRecord] | None:
         """Return the expression for the type that the data follow, and the record with the message alone."""
-        contents, body = self._found(record)
-        if len(contents) != 1:
-            contents = tuple(each for each in contents if each.fault(body) is None)[:1]
-        return (self._rule_of(contents[0]), record_with(record, body)) if contents else None
-
-    def _found(self, record: RuledRecord) -> tuple[tuple[ProtobufContent, ...], bytes]:
         data = record.value or b""
-        found = self._find(data)
-        return ((), b"") if found is None else (found[0], data[found[1] :])
+        contents, begins = self._find(data) or ((), 0)
+        body = data[begins:]
+        if len(contents) != 1:
+            contents = tuple(each for each in contents if each.fault(body, record.budget) is None)[:1]
+        return (self._rule_of(contents[0]), record_with(record, body)) if contents else None
 
     def _rule_of(self, content: ProtobufContent) -> ExpressionOfSchema | RuleUnusable:
         rule = self._by_message.get(content)
@@ -197,18 +177,13 @@ class _IndexedJson:
         self._find = find
         self._forms: dict[ProtobufContent, ProtobufJson] = {}
 
-    def cost(self, data: bytes) -> int:
-        """Return the steps for all types that the data may name."""
-        contents, begins = self._find(data) or ((), 0)
-        return CONSTANT_STEPS + sum(self._form_of(each).cost(data[begins:]) for each in contents)
-
-    def text(self, data: bytes) -> bytes:
+    def text(self, data: bytes, budget: StepBudget) -> bytes:
         """Return the message as JSON. Raises NotOfSchema and NoJsonForm."""
         contents, begins = self._find(data) or ((), 0)
         body = data[begins:]
         for content in contents:
-            if content.fault(body) is None:
-                return self._form_of(content).text(body)
+            if content.fault(body, budget) is None:
+                return self._form_of(content).text(body, budget)
         raise NotOfSchema
 
     def _form_of(self, content: ProtobufContent) -> ProtobufJson:

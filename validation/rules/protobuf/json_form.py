@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from sluicegate.validation.rules.cel.variables import NotOfSchema
+from sluicegate.validation.rules.rule import StepBudget
 from sluicegate.validation.rules.schemas import json_form
 
 # The library's parsing, and for each possible field Python's own work, in steps of the library's.
@@ -28,7 +29,7 @@ class _Field(NamedTuple):
 
 
 class ProtobufJson:
-    """The messages of one type (`JsonForm`). `cost` and `fault`: those of its schema."""
+    """The messages of one type (`JsonForm`). `steps`: the bound of its check by the schema, `fault`."""
 
     def __init__(
         self, new: Callable[[], Any], steps: Callable[[bytes], int], fault: Callable[[bytes], str | None]
@@ -38,10 +39,8 @@ class ProtobufJson:
         self._fault = fault
         self._fields: dict[str, tuple[_Field, ...]] = {}
 
-    def cost(self, data: bytes) -> int:
-        return self._steps(data) * _TIMES
-
-    def text(self, data: bytes) -> bytes:
+    def text(self, data: bytes, budget: StepBudget) -> bytes:
+        budget.spend(self._steps(data) * _TIMES)
         if self._fault(data) is not None:
             raise NotOfSchema
         message = self._new()

@@ -16,6 +16,7 @@ from sluicegate.validation.rules.protobuf.encrypted_fields import fields_of, rem
 from sluicegate.validation.rules.protobuf.json_form import ProtobufJson
 from sluicegate.validation.rules.protobuf.message_names import FoundMessage
 from sluicegate.validation.rules.protobuf.registry_text import all_messages
+from sluicegate.validation.rules.rule import UNBOUNDED, StepBudget
 from sluicegate.validation.rules.schemas.conditions import NotEvaluated, SchemaCondition, reads_changed
 from sluicegate.validation.rules.schemas.content import ExpressionOfSchema, SchemaUnusable
 from sluicegate.validation.rules.schemas.field_tags import FieldChange
@@ -88,11 +89,11 @@ class ProtobufContent:
         """Return the only message type, and that its message begins with the data."""
         return (self,), 0
 
-    def cost(self, data: bytes) -> int:
-        """Return an upper bound of the steps that `fault` takes."""
-        return self._cost.steps(data)
+    def fault(self, data: bytes, budget: StepBudget) -> str | None:
+        budget.spend(self._cost.steps(data))
+        return self._fault(data)
 
-    def fault(self, data: bytes) -> str | None:
+    def _fault(self, data: bytes) -> str | None:
         message = self._new()
         try:
             message.ParseFromString(data)
@@ -104,15 +105,15 @@ class ProtobufContent:
 
     def expression(self, text: str) -> IsTrue:
         """Return an expression over the message. Raises ExpressionUnusable."""
-        return IsTrue(text, ProtobufValues(self._new.DESCRIPTOR, self.cost, self.fault))
+        return IsTrue(text, ProtobufValues(self._new.DESCRIPTOR, self._cost.steps, self._fault))
 
     def condition(self, condition: SchemaCondition) -> ExpressionOfSchema:
         """Return a registry's condition on the message. Raises ExpressionUnusable."""
         if condition.changes and reads_changed(condition, fields_of([self.descriptor])):
             return NotEvaluated()
         if condition.is_about_fields:
-            return TrueOfFields(condition, ProtobufFields(self._new, self.cost, self.fault))
-        values = ProtobufValues(self._new.DESCRIPTOR, self.cost, self.fault, Dialect.CONDITION)
+            return TrueOfFields(condition, ProtobufFields(self._new, self._cost.steps, self._fault))
+        values = ProtobufValues(self._new.DESCRIPTOR, self._cost.steps, self._fault, Dialect.CONDITION)
         return IsTrue(condition.expression, values)
 
     def constraints(self) -> ExpressionOfSchema:
@@ -127,12 +128,14 @@ class ProtobufContent:
 
     def json_form(self) -> ProtobufJson:
         """Return the JSON form of messages."""
-        return ProtobufJson(self._new, self.cost, self.fault)
+        return ProtobufJson(self._new, self._cost.steps, self._fault)
 
-    def description(self, data: bytes) -> str | None:
+    def description(self, data: bytes, budget: StepBudget) -> str | None:
         """Return the first missing required field; None if there is none, or if it is nested too deep."""
-        if not self._may_lack_fields or self._cost.steps(data) > _EXPLANATION_STEPS:
+        steps = self._cost.steps(data) if self._may_lack_fields else UNBOUNDED
+        if steps > _EXPLANATION_STEPS:
             return None
+        budget.spend(steps)
         message = self._new()
         try:
             message.ParseFromString(data)

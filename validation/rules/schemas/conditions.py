@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from sluicegate.validation.rules.rule import CONSTANT_STEPS, RuledRecord
+from sluicegate.validation.rules.rule import RuledRecord
 from sluicegate.validation.rules.schemas.field_tags import FieldChange, TagsByPattern
 from sluicegate.validation.rules.simple_rule import SimpleRule
 
@@ -57,9 +57,6 @@ class SchemaCondition:
 
 class NotEvaluated(SimpleRule):
     """A condition about fields that a later rule has changed (`ExpressionOfSchema`)."""
-
-    def cost(self, _record: RuledRecord) -> int:
-        return CONSTANT_STEPS
 
     def fault(self, _record: RuledRecord) -> str | None:
         """Return None: the values that it was about are not stored."""

@@ -4,7 +4,7 @@ from enum import Enum
 from typing import Protocol, runtime_checkable
 
 from sluicegate.validation.rules.native.questions import BytesQuestion
-from sluicegate.validation.rules.rule import RuledRecord, RuleUnusable
+from sluicegate.validation.rules.rule import RuledRecord, RuleUnusable, StepBudget
 from sluicegate.validation.rules.schemas.conditions import SchemaCondition
 from sluicegate.validation.rules.schemas.json_form import JsonForm
 
@@ -28,13 +28,13 @@ class Content(Protocol):
     def record_name(self, data: bytes) -> str | None:
         """Return the full record name of the data, as registries use it; None if the schema has none."""
 
-    def cost(self, data: bytes) -> int:
-        """Return an upper bound of the steps that `fault` takes, as RecordRule.cost does."""
+    def fault(self, data: bytes, budget: StepBudget) -> str | None:
+        """Return the fault, as a phrase after "the value " or "the key ", without content; None if there is none.
 
-    def fault(self, data: bytes) -> str | None:
-        """Return the fault, as a phrase after "the value " or "the key ", without content; None if there is none."""
+        Spends as RecordRule.fault does.
+        """
 
-    def description(self, data: bytes) -> str | None:
+    def description(self, data: bytes, budget: StepBudget) -> str | None:
         """Return a longer text instead of that of `fault`, like RecordRule.description: the first error in detail."""
 
 
@@ -57,9 +57,6 @@ class CompiledHere(Protocol):
 
 class ExpressionOfSchema(Protocol):
     """A CEL expression, or another condition, over records whose value is bare data of a schema. Thread-safe."""
-
-    def cost(self, record: RuledRecord) -> int:
-        """Return an upper bound of the steps, as RecordRule.cost does."""
 
     def fault(self, record: RuledRecord) -> str | None:
         """Return the fault of a record, as RecordRule.fault does; None if the value does not follow the schema."""

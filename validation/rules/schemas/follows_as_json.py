@@ -3,14 +3,10 @@
 The JSON is written and then validated as JSON data are, so the verdict is that on a record in JSON.
 """
 
-from typing import Final
-
 from sluicegate.validation.rules.cel.variables import NotOfSchema
-from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED, RuledRecord
+from sluicegate.validation.rules.rule import RuledRecord, StepBudget
 from sluicegate.validation.rules.schemas.content import Content
 from sluicegate.validation.rules.schemas.json_form import JsonForm, NoJsonForm
-
-_NOTHING: Final = (b"", b"")
 
 
 class FollowsAsJson:
@@ -21,24 +17,11 @@ class FollowsAsJson:
     def __init__(self, json_schema: Content, form: JsonForm) -> None:
         self._schema = json_schema
         self._form = form
-        # The last value and its JSON, because counting, validating and explaining are three calls.
-        self._last: tuple[bytes, bytes] = _NOTHING
-
-    def cost(self, record: RuledRecord) -> int:
-        """Return the steps of the JSON and its validation; the JSON is written if that takes few steps."""
-        data = record.value or b""
-        steps = self._form.cost(data)
-        if steps > INLINE_STEPS:
-            return UNBOUNDED
-        try:
-            return min(UNBOUNDED, steps + self._schema.cost(self._written(data)))
-        except (NotOfSchema, NoJsonForm):
-            return steps
 
     def fault(self, record: RuledRecord) -> str | None:
         """Return the fault of a value, or None."""
         try:
-            fault = self._schema.fault(self._written(record.value or b""))
+            fault = self._schema.fault(self._form.text(record.value or b"", record.budget), record.budget)
         except NotOfSchema:
             return None
         except NoJsonForm as error:
@@ -48,26 +31,15 @@ class FollowsAsJson:
     def description(self, record: RuledRecord) -> str | None:
         """Return the first error's path and keyword."""
         try:
-            explained = self._schema.description(self._written(record.value or b""))
+            explained = self._schema.description(self._form.text(record.value or b"", record.budget), record.budget)
         except (NotOfSchema, NoJsonForm):
             return None
         return None if explained is None else f"the data, as JSON, {explained}"
-
-    def _written(self, data: bytes) -> bytes:
-        before, text = self._last
-        if before != data or not text:
-            text = self._form.text(data)
-            self._last = (data, text)
-        return text
 
 
 class UnchangedJsonForm:
     """JSON data are their own form (`JsonForm`)."""
 
-    def cost(self, _data: bytes) -> int:
-        """Return 0: nothing is written."""
-        return 0
-
-    def text(self, data: bytes) -> bytes:
-        """Return the data."""
+    def text(self, data: bytes, _budget: StepBudget) -> bytes:
+        """Return the data; nothing is written."""
         return data

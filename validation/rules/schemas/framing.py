@@ -5,7 +5,7 @@ from typing import Protocol
 from uuid import UUID
 
 from sluicegate.validation.rules.protobuf.message_names import encoded_name
-from sluicegate.validation.rules.rule import CONSTANT_STEPS, Header, Side
+from sluicegate.validation.rules.rule import Header, Side, StepBudget
 from sluicegate.validation.rules.schemas.wire_format import (
     ApicurioId,
     IdKind,
@@ -22,21 +22,21 @@ from sluicegate.validation.rules.schemas.wire_format import (
 class SchemaFraming(Protocol):
     """The framing of one kind of registry."""
 
-    def cost(self, data: bytes) -> int:
-        """Return an upper bound of the steps that `named_by` takes, as RecordRule.cost does."""
+    def named_by(
+        self, side: Side, headers: tuple[Header, ...], data: bytes, budget: StepBudget
+    ) -> tuple[SchemaId, bytes] | str:
+        """Return the schema's id and the data without it; or a text if the id is wrong or missing.
 
-    def named_by(self, side: Side, headers: tuple[Header, ...], data: bytes) -> tuple[SchemaId, bytes] | str:
-        """Return the schema's id and the data without it; or a text if the id is wrong or missing."""
+        Spends as RecordRule.fault does.
+        """
 
 
 class ConfluentFraming:
     """A zero byte and four bytes, or the header `__key_schema_id` or `__value_schema_id`."""
 
-    def cost(self, _data: bytes) -> int:
-        """Return an upper bound of the steps that `named_by` takes."""
-        return CONSTANT_STEPS
-
-    def named_by(self, side: Side, headers: tuple[Header, ...], data: bytes) -> tuple[SchemaId, bytes] | str:
+    def named_by(
+        self, side: Side, headers: tuple[Header, ...], data: bytes, _budget: StepBudget
+    ) -> tuple[SchemaId, bytes] | str:
         """Return the schema's id and the data without it; or a text if the id is wrong or missing."""
         header = header_of(side)
         named = last_of(headers, header) if headers else None
@@ -67,11 +67,9 @@ class ApicurioFraming:
     def __init__(self, kind: IdKind) -> None:
         self._kind = kind
 
-    def cost(self, _data: bytes) -> int:
-        """Return an upper bound of the steps that `named_by` takes."""
-        return CONSTANT_STEPS
-
-    def named_by(self, side: Side, headers: tuple[Header, ...], data: bytes) -> tuple[SchemaId, bytes] | str:
+    def named_by(
+        self, side: Side, headers: tuple[Header, ...], data: bytes, _budget: StepBudget
+    ) -> tuple[SchemaId, bytes] | str:
         """Return the schema's id and the data without it; or a text if the id is wrong or missing."""
         for kind in IdKind:
             header = f"apicurio.{side.value}.{kind.value}"
@@ -104,13 +102,9 @@ _BYTES_OF_STEP = 40  # zlib writes at least 400 MB/s
 class GlueFraming:
     """A byte 3, a byte for the compression (0: none, 5: zlib) and the 16 bytes of the UUID of a schema's version."""
 
-    def cost(self, data: bytes) -> int:
-        """Return the steps for the largest possible size of the decompressed data."""
-        if data[1:2] != bytes([_ZLIB]):
-            return CONSTANT_STEPS
-        return CONSTANT_STEPS + min(len(data) * _MOST_RATIO, _MOST_PLAIN_BYTES) // _BYTES_OF_STEP
-
-    def named_by(self, side: Side, _headers: tuple[Header, ...], data: bytes) -> tuple[SchemaId, bytes] | str:
+    def named_by(
+        self, side: Side, _headers: tuple[Header, ...], data: bytes, budget: StepBudget
+    ) -> tuple[SchemaId, bytes] | str:
         """Return the schema's id and the data without it; or a text if the id is wrong or missing."""
         if len(data) < _GLUE_BYTES or data[0] != _GLUE_VERSION or data[1] not in (_UNCOMPRESSED, _ZLIB):
             return (
@@ -120,6 +114,7 @@ class GlueFraming:
         schema_id, body = UUID(bytes=data[2:_GLUE_BYTES]), data[_GLUE_BYTES:]
         if data[1] == _UNCOMPRESSED:
             return schema_id, body
+        budget.spend(min(len(data) * _MOST_RATIO, _MOST_PLAIN_BYTES) // _BYTES_OF_STEP)
         inflater = zlib.decompressobj()
         try:
             plain = inflater.decompress(body, _MOST_PLAIN_BYTES)

@@ -18,6 +18,8 @@ from base64 import b64encode
 from importlib import import_module
 from typing import Any, Final, Protocol
 
+from sluicegate.validation.rules.rule import StepBudget
+
 _FLOAT: Final = struct.Struct("<f")
 _DIGITS: Final = (6, 7, 8)
 _FULL_DIGITS: Final = 9
@@ -34,11 +36,8 @@ class NoJsonForm(Exception):
 class JsonForm(Protocol):
     """Writes values of one schema as JSON. Thread-safe."""
 
-    def cost(self, data: bytes) -> int:
-        """Return an upper bound of the steps that `text` takes, computed without doing the work."""
-
-    def text(self, data: bytes) -> bytes:
-        """Return the value as JSON. Raises NotOfSchema and NoJsonForm."""
+    def text(self, data: bytes, budget: StepBudget) -> bytes:
+        """Return the value as JSON. Spends the steps before. Raises NotOfSchema and NoJsonForm."""
 
 
 def dumped(value: Any) -> bytes:

@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from typing import TypeVar
 
-from sluicegate.validation.rules.rule import SupportsLookAhead
+from sluicegate.validation.rules.rule import StepBudget, SupportsLookAhead
 
 Subject = TypeVar("Subject")
 
 
-def look_ahead(known: Iterable[tuple[object, Subject] | None]) -> None:
+def look_ahead(known: Iterable[tuple[object, Subject] | None], budget: StepBudget) -> None:
     """Let each schema, or each expression over one, look at its own data or records; None is left out."""
     by_schema: dict[object, list[Subject]] = {}
     for one in known:
@@ -16,4 +16,4 @@ def look_ahead(known: Iterable[tuple[object, Subject] | None]) -> None:
             by_schema.setdefault(one[0], []).append(one[1])
     for schema, subjects in by_schema.items():
         if isinstance(schema, SupportsLookAhead):
-            schema.look_ahead(subjects)
+            schema.look_ahead(subjects, budget)

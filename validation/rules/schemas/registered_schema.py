@@ -7,15 +7,17 @@ from typing import Protocol
 
 from sluicegate.validation.rules.custom_rule import place_of
 from sluicegate.validation.rules.rule import (
-    CONSTANT_STEPS,
     LIBRARY_FAULTS,
     UNBOUNDED,
     Header,
+    LimitedSteps,
     Outage,
     Part,
     RuledRecord,
     SchemaError,
     Side,
+    StepBudget,
+    TooManySteps,
 )
 from sluicegate.validation.rules.schemas.content import Content, SchemaLanguage
 from sluicegate.validation.rules.schemas.framing import SchemaFraming
@@ -97,16 +99,16 @@ class Schemas(Protocol):
 
 _MOST_FRAMING_STEPS = 50_000  # 5 ms
 
-_Check = Callable[[Content, bytes], str | None]
+_Check = Callable[[Content, bytes, StepBudget], str | None]
 """A check of bytes by a schema."""
 
 
-def _fault(content: Content, data: bytes) -> str | None:
-    return content.fault(data)
+def _fault(content: Content, data: bytes, budget: StepBudget) -> str | None:
+    return content.fault(data, budget)
 
 
-def _explanation(content: Content, data: bytes) -> str | None:
-    return content.description(data)
+def _explanation(content: Content, data: bytes, budget: StepBudget) -> str | None:
+    return content.description(data, budget)
 
 
 class HasRegisteredSchema:
@@ -129,25 +131,12 @@ class HasRegisteredSchema:
         self._language = language
         self._subject = subject
 
-    def cost(self, record: RuledRecord) -> int:
-        """Return the steps of its schema; UNBOUNDED if it is not known, or if decompressing may take long."""
-        if not self._is_read_quickly(record):
-            return UNBOUNDED
-        found = self._named_by(record)
-        if found is None or isinstance(found, str):
-            return CONSTANT_STEPS
-        schema_id, data = found
-        schema = self._schemas.known(schema_id)
-        if schema is None:
-            return UNBOUNDED
-        return CONSTANT_STEPS if schema.is_encrypted(record.headers) else schema.content.cost(data)
-
     def fault(self, record: RuledRecord) -> str | None:
         return self._words(record, _fault)
 
-    def look_ahead(self, records: Sequence[RuledRecord]) -> None:
+    def look_ahead(self, records: Sequence[RuledRecord], budget: StepBudget) -> None:
         """Validate several records together."""
-        look_ahead(map(self.known_content, records))
+        look_ahead(map(self.known_content, records), budget)
 
     def description(self, record: RuledRecord) -> str | None:
         """Return the text of `fault` with the explanation of the schema."""
@@ -163,7 +152,10 @@ class HasRegisteredSchema:
 
     def known_schema(self, record: RuledRecord) -> tuple[RegisteredSchema, bytes] | None:
         """Return the same with what the registry has beside the schema."""
-        found = self._named_by(record) if self._is_read_quickly(record) else None
+        try:
+            found = self._named_by(record, LimitedSteps(record.budget, _MOST_FRAMING_STEPS))
+        except TooManySteps:
+            return None
         if found is None or isinstance(found, str):
             return None
         schema = self._schemas.known(found[0])
@@ -178,12 +170,12 @@ class HasRegisteredSchema:
 
     def schema(self, record: RuledRecord) -> tuple[RegisteredSchema, bytes, str] | None:
         """Return the same with what the registry has beside the schema. Raises Outage and SchemaError."""
-        found = self._named_by(record)
+        found = self._named_by(record, record.budget)
         if found is None or isinstance(found, str):
             return None
         schema_id, data = found
         try:
-            schema = self._schemas.schema(schema_id)
+            schema = self._schema(schema_id, record.budget)
         except UnknownSchema:
             return None
         if schema.is_encrypted(record.headers):
@@ -192,7 +184,7 @@ class HasRegisteredSchema:
 
     def _words(self, record: RuledRecord, of: _Check) -> str | None:
         """Return the fault of a record, or None; `of`: the check by its schema."""
-        found = self._named_by(record)
+        found = self._named_by(record, record.budget)
         if found is None or isinstance(found, str):
             return found
         schema_id, data = found
@@ -208,17 +200,19 @@ class HasRegisteredSchema:
                 "have; was it registered at another one?"
             )
 
-    def _is_read_quickly(self, record: RuledRecord) -> bool:
-        data = self._read(record)
-        return data is None or self._schemas.framing.cost(data) <= _MOST_FRAMING_STEPS
-
-    def _named_by(self, record: RuledRecord) -> tuple[SchemaId, bytes] | str | None:
+    def _named_by(self, record: RuledRecord, budget: StepBudget) -> tuple[SchemaId, bytes] | str | None:
         """Return the schema id of a record and its data; or a text if the id is wrong or missing; None for null."""
         data = self._read(record)
-        return None if data is None else self._schemas.framing.named_by(self._side, record.headers, data)
+        return None if data is None else self._schemas.framing.named_by(self._side, record.headers, data, budget)
+
+    def _schema(self, schema_id: SchemaId, budget: StepBudget) -> RegisteredSchema:
+        """Return a schema. Raises Outage, SchemaError and UnknownSchema."""
+        if self._schemas.known(schema_id) is None:
+            budget.spend(UNBOUNDED)
+        return self._schemas.schema(schema_id)
 
     def _words_by_schema(self, schema_id: SchemaId, data: bytes, record: RuledRecord, of: _Check) -> str | None:
-        schema = self._schemas.schema(schema_id)
+        schema = self._schema(schema_id, record.budget)
         which = f"schema {schema_id} of registry {self._schemas.name}"
         if self._language is not None and schema.language is not self._language:
             return f"{which} is {schema.language.value}, and this topic takes {self._language.value}"
@@ -237,7 +231,7 @@ class HasRegisteredSchema:
         if is_encrypted:
             return None
         try:
-            fault = of(schema.content, data)
+            fault = of(schema.content, data, record.budget)
         except SchemaError as error:
             raise SchemaError(f"{which} cannot be used: {error}") from error
         return None if fault is None else f"the {self._name} {fault} ({which})"

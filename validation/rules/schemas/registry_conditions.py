@@ -9,12 +9,12 @@ from weakref import WeakKeyDictionary
 
 from sluicegate.validation.rules.cel.rule import record_with
 from sluicegate.validation.rules.rule import (
-    CONSTANT_STEPS,
     UNBOUNDED,
     RuledRecord,
     RuleUnusable,
     SchemaError,
     Side,
+    StepBudget,
 )
 from sluicegate.validation.rules.schemas.conditions import ConditionLanguage, SchemaCondition
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, HasExpressions
@@ -41,17 +41,6 @@ class MeetsConditions(SimpleRule):
         self._read = side.bytes_of
         self._by_content: WeakKeyDictionary[Content, _Compiled] = WeakKeyDictionary()
 
-    def cost(self, record: RuledRecord) -> int:
-        """Return the steps of all conditions; UNBOUNDED while they are not compiled."""
-        if self._read(record) is None:
-            return CONSTANT_STEPS
-        found = self._schemas.known_schema(record)
-        compiled = None if found is None else self._by_content.get(found[0].content)
-        if found is None or compiled is None:
-            return UNBOUNDED
-        bare = record_with(record, found[1])
-        return CONSTANT_STEPS + sum(each.cost(bare) for _, each in compiled if not isinstance(each, str))
-
     def fault(self, record: RuledRecord) -> str | None:
         """Return the first condition that is not met. Raises Outage, and SchemaError if one cannot be evaluated."""
         found = None if self._read(record) is None else self._schemas.schema(record)
@@ -59,7 +48,7 @@ class MeetsConditions(SimpleRule):
             return None
         schema, data, name = found
         bare = record_with(record, data)
-        for condition, expression in self._by_content.get(schema.content) or self._compiled(schema):
+        for condition, expression in self._by_content.get(schema.content) or self._compiled(schema, record.budget):
             if isinstance(expression, str):
                 raise SchemaError(f"{name} cannot be used: its condition {condition.name} {expression}")
             words = expression.fault(bare)
@@ -67,9 +56,9 @@ class MeetsConditions(SimpleRule):
                 return f"the {self._name} does not meet the condition {condition.name} of {name}: {words}"
         return None
 
-    def look_ahead(self, records: Sequence[RuledRecord]) -> None:
+    def look_ahead(self, records: Sequence[RuledRecord], budget: StepBudget) -> None:
         """Evaluate the first condition of known schemas for several records together."""
-        look_ahead(map(self._known, records))
+        look_ahead(map(self._known, records), budget)
 
     def _known(self, record: RuledRecord) -> tuple[ExpressionOfSchema, RuledRecord] | None:
         found = None if self._read(record) is None else self._schemas.known_schema(record)
@@ -78,7 +67,8 @@ class MeetsConditions(SimpleRule):
             return None
         return compiled[0][1], record_with(record, found[1])
 
-    def _compiled(self, schema: RegisteredSchema) -> _Compiled:
+    def _compiled(self, schema: RegisteredSchema, budget: StepBudget) -> _Compiled:
+        budget.spend(UNBOUNDED)
         if len(self._by_content) >= _MOST_KEPT:
             self._by_content.clear()
         found = tuple((each, condition_on(schema.content, each)) for each in schema.rules.conditions)

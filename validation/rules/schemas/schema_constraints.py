@@ -8,13 +8,13 @@ from weakref import WeakKeyDictionary
 
 from sluicegate.validation.rules.cel.rule import record_with
 from sluicegate.validation.rules.rule import (
-    CONSTANT_STEPS,
     UNBOUNDED,
     Part,
     RuledRecord,
     RuleUnusable,
     SchemaError,
     Side,
+    StepBudget,
 )
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, HasConstraints
 from sluicegate.validation.rules.schemas.looking_ahead import look_ahead
@@ -43,16 +43,13 @@ class MeetsConstraints(SimpleRule):
         """Compile the constraints of a schema that is known beforehand. Raises SchemaUnusable and Outage."""
         self._by_content[content] = content.constraints() if isinstance(content, HasConstraints) else None
 
-    def cost(self, record: RuledRecord) -> int:
-        """Return UNBOUNDED, unless there is nothing to evaluate: the library gives no bound."""
-        return CONSTANT_STEPS if self._read(record) is None else UNBOUNDED
-
     def fault(self, record: RuledRecord) -> str | None:
         """Return the first violated constraint. Raises Outage, and SchemaError if they cannot be compiled."""
         found = None if self._read(record) is None else self._schemas.content(record)
         if found is None:
             return None
         content, data, name = found
+        record.budget.spend(UNBOUNDED)  # the library gives no bound
         constraints = self._compiled(content)
         if constraints is None:
             return None
@@ -64,9 +61,9 @@ class MeetsConstraints(SimpleRule):
             raise SchemaError(f"{name} cannot be used: {error}") from error
         return None if words is None else f"the {self._name} {words}"
 
-    def look_ahead(self, records: Sequence[RuledRecord]) -> None:
+    def look_ahead(self, records: Sequence[RuledRecord], budget: StepBudget) -> None:
         """Evaluate the constraints of known schemas for several records together."""
-        look_ahead(map(self._known, records))
+        look_ahead(map(self._known, records), budget)
 
     def _known(self, record: RuledRecord) -> tuple[ExpressionOfSchema, RuledRecord] | None:
         found = None if self._read(record) is None else self._schemas.known_content(record)

@@ -11,13 +11,13 @@ from weakref import WeakKeyDictionary
 from sluicegate.validation.rules.cel.rule import IsTrue, record_with
 from sluicegate.validation.rules.cel.runtime import ExpressionUnusable
 from sluicegate.validation.rules.rule import (
-    CONSTANT_STEPS,
     UNBOUNDED,
     Part,
     RuledRecord,
     RuleUnusable,
     SchemaError,
     Side,
+    StepBudget,
 )
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, HasExpressions, ReadAsJson
 from sluicegate.validation.rules.schemas.looking_ahead import look_ahead
@@ -63,22 +63,12 @@ class TrueOfSchema:
         """Compile the expression for a schema that is known beforehand. Raises RuleUnusable."""
         self._by_content[content] = self._compile_for(content, self._text)
 
-    def cost(self, record: RuledRecord) -> int:
-        """Return the steps of the expression; UNBOUNDED while it is not compiled for the record's schema."""
-        if self._read(record) is None:
-            return CONSTANT_STEPS
-        found = self._schemas.known_content(record)
-        expression = None if found is None else self._by_content.get(found[0])
-        if found is None or expression is None:
-            return UNBOUNDED
-        return CONSTANT_STEPS if isinstance(expression, str) else expression.cost(record_with(record, found[1]))
-
     def fault(self, record: RuledRecord) -> str | None:
         found = None if self._read(record) is None else self._schemas.content(record)
         if found is None:
             return None
         content, data, name = found
-        expression = self._by_content.get(content) or self._compiled(content)
+        expression = self._by_content.get(content) or self._compiled(content, record.budget)
         try:
             if isinstance(expression, str):
                 raise SchemaError(f"the expression does not fit it: {expression}")
@@ -86,9 +76,9 @@ class TrueOfSchema:
         except SchemaError as error:
             raise SchemaError(f"{name} cannot be used: {error}") from error
 
-    def look_ahead(self, records: Sequence[RuledRecord]) -> None:
+    def look_ahead(self, records: Sequence[RuledRecord], budget: StepBudget) -> None:
         """Evaluate the conditions on known schemas for several records together."""
-        look_ahead(map(self._known, records))
+        look_ahead(map(self._known, records), budget)
 
     def description(self, record: RuledRecord) -> str | None:
         """Return the explanation of the condition; None while the record's schema is not known."""
@@ -102,7 +92,8 @@ class TrueOfSchema:
             return None
         return expression, record_with(record, found[1])
 
-    def _compiled(self, content: Content) -> ExpressionOfSchema | str:
+    def _compiled(self, content: Content, budget: StepBudget) -> ExpressionOfSchema | str:
+        budget.spend(UNBOUNDED)
         if len(self._by_content) >= _MOST_KEPT:
             self._by_content.clear()
         found: ExpressionOfSchema | str

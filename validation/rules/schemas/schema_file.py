@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from enum import Enum
 
 from sluicegate.validation.rules.native.questions import OrdinaryQuestions, about
-from sluicegate.validation.rules.rule import CONSTANT_STEPS, RuledRecord, SchemaError, Side
+from sluicegate.validation.rules.rule import RuledRecord, SchemaError, Side, StepBudget
 from sluicegate.validation.rules.schemas.content import Content, HasNativeContentCheck
 from sluicegate.validation.rules.schemas.looking_ahead import look_ahead
 from sluicegate.validation.rules.schemas.wire_format import ID_BYTES, has_schema_id
@@ -35,11 +35,6 @@ class FollowsSchema:
         question = content.ordinary(self._begins) if isinstance(content, HasNativeContentCheck) else None
         return None if question is None else about(self._side, question)
 
-    def cost(self, record: RuledRecord) -> int:
-        """Return the steps of its schema."""
-        data = self._read(record)
-        return CONSTANT_STEPS if data is None else self._content.cost(data[self._begins :])
-
     def fault(self, record: RuledRecord) -> str | None:
         data = self._read(record)
         if data is None:
@@ -51,14 +46,14 @@ class FollowsSchema:
                 )
             data = data[self._begins :]
         try:
-            fault = self._content.fault(data)
+            fault = self._content.fault(data, record.budget)
         except SchemaError as error:
             raise SchemaError(f"the schema of the {self._name} cannot be used: {error}") from error
         return None if fault is None else f"the {self._name} {fault}"
 
-    def look_ahead(self, records: Sequence[RuledRecord]) -> None:
+    def look_ahead(self, records: Sequence[RuledRecord], budget: StepBudget) -> None:
         """Validate several records together."""
-        look_ahead(map(self.known_content, records))
+        look_ahead(map(self.known_content, records), budget)
 
     def known_content(self, record: RuledRecord) -> tuple[Content, bytes] | None:
         """Return the schema, and the data after the envelope; None for null, or without an envelope."""
@@ -77,5 +72,5 @@ class FollowsSchema:
         data = self._read(record)
         if data is None or (self._begins and not has_schema_id(data)):
             return None
-        explained = self._content.description(data[self._begins :])
+        explained = self._content.description(data[self._begins :], record.budget)
         return None if explained is None else f"the {self._name} {explained}"

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from sluicegate.validation.rules.avro.schema import avro_content
+from sluicegate.validation.rules.rule import StepBudget
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 from tests.oracle.java_schemas import AvroInJava, avro_in_java
 
@@ -124,7 +125,7 @@ def test_a_schema_that_java_reads_is_usable_and_accepts_what_java_writes(
     assert java.error is None
     content = avro_content(ROWS[row])
     assert content.record_name(b"") in (java.name, None)
-    assert [content.fault(datum) for datum in java.data] == [None] * len(java.data)
+    assert [content.fault(datum, StepBudget()) for datum in java.data] == [None] * len(java.data)
 
 
 class RandomSchema:
@@ -170,8 +171,8 @@ def test_random_avro_schemas_that_java_reads_are_usable() -> None:
         used += 1
         assert content.record_name(b"") in (java.name, None), text
         for datum in java.data:
-            assert content.fault(datum) is None, text
-            assert not datum or content.fault(datum[:-1]) is not None, text
+            assert content.fault(datum, StepBudget()) is None, text
+            assert not datum or content.fault(datum[:-1], StepBudget()) is not None, text
     assert used > 1_000
 
 

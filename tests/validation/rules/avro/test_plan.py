@@ -18,7 +18,8 @@ from sluicegate.protocol.records.scan import is_compiled
 from sluicegate.validation.rules.avro import datum as avro_datum
 from sluicegate.validation.rules.avro.plan import plan_of
 from sluicegate.validation.rules.avro.schema import avro_content
-from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED
+from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED, StepBudget
+from tests.validation.rules.steps import steps_of
 
 pytestmark = pytest.mark.skipif(not is_compiled(), reason="steps are those of compiled code")
 
@@ -47,7 +48,7 @@ def doubling_schema(depth: int, last: Any = "null") -> dict[str, Any]:
 
 
 def cost(schema: Any, data: bytes) -> int:
-    return avro_content(json.dumps(schema)).cost(data)
+    return steps_of(avro_content(json.dumps(schema)).fault, data)
 
 
 @pytest.mark.parametrize(
@@ -74,8 +75,8 @@ def test_a_recursive_avro_record_without_a_base_has_no_cost_bound() -> None:
 def test_ordinary_records_are_inline_whatever_their_size() -> None:
     content = avro_content(json.dumps(ORDER))
 
-    assert content.cost(b"\0" * 100) < 500
-    assert content.cost(b"\0" * 700_000) <= INLINE_STEPS
+    assert steps_of(content.fault, b"\0" * 100) < 500
+    assert steps_of(content.fault, b"\0" * 700_000) <= INLINE_STEPS
     assert content.ordinary(0) is not None  # though a field of it takes no bytes
     assert avro_content(json.dumps(doubling_schema(28))).ordinary(0) is None
 
@@ -85,9 +86,9 @@ def test_a_count_of_items_of_no_bytes_costs_nothing() -> None:
     began = thread_time()
 
     for _ in range(10_000):
-        assert content.fault(b"\x90\x4e\x00") is None  # 5,000 of them
+        assert content.fault(b"\x90\x4e\x00", StepBudget()) is None  # 5,000 of them
     assert thread_time() - began < 1
-    assert content.cost(b"\x90\x4e\x00") < INLINE_STEPS / 10
+    assert steps_of(content.fault, b"\x90\x4e\x00") < INLINE_STEPS / 10
 
 
 class RandomSchema:
@@ -139,13 +140,16 @@ def test_no_walk_takes_longer_than_its_steps_or_meets_more_values(seed: int) -> 
         drawn._records.clear()
         schema = drawn.record(0)
         content = avro_content(json.dumps(schema))
-        if content.cost(b"") > 1_000:
+        if steps_of(content.fault, b"") > 1_000:
             continue  # fastavro would make all of it
         for _ in range(5):
             data = drawn.data(fastavro.parse_schema(schema, {}))
             began = thread_time()
-            content.fault(data)
-            assert thread_time() - began < content.cost(data) * _STEP_SECONDS + _SLACK_SECONDS, (schema, data[:200])
+            content.fault(data, StepBudget())
+            assert thread_time() - began < steps_of(content.fault, data) * _STEP_SECONDS + _SLACK_SECONDS, (
+                schema,
+                data[:200],
+            )
             assert values_in(schema, data) <= most_values(schema, data), (schema, data[:200])
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sluicegate.validation.rules.avro.datum import MAX_DEPTH, MOST_EMPTY_ITEMS
 from sluicegate.validation.rules.avro.schema import avro_content, serialized_avro_content
-from sluicegate.validation.rules.rule import Side
+from sluicegate.validation.rules.rule import Side, StepBudget
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 from sluicegate.validation.rules.schemas.schema_file import Envelope, FollowsSchema
 from tests.validation.rules.records import record
@@ -72,20 +72,20 @@ def encode_avro(datum: Any, schema: Any = PARSED) -> bytes:
 
 
 def fault(schema: Any, data: bytes) -> str | None:
-    return avro_content(json.dumps(schema)).fault(data)
+    return avro_content(json.dumps(schema)).fault(data, StepBudget())
 
 
 @given(ORDERS)
 def test_data_that_fastavro_writes_pass(order: Any) -> None:
-    assert CONTENT.fault(encode_avro(order)) is None
+    assert CONTENT.fault(encode_avro(order), StepBudget()) is None
 
 
 @given(ORDERS, st.data())
 def test_truncated_or_lengthened_data_are_rejected(order: Any, data: st.DataObject) -> None:
     datum = encode_avro(order)
 
-    assert CONTENT.fault(datum[: data.draw(st.integers(0, len(datum) - 1))]) is not None
-    words = CONTENT.fault(datum + b"\0")
+    assert CONTENT.fault(datum[: data.draw(st.integers(0, len(datum) - 1))], StepBudget()) is not None
+    words = CONTENT.fault(datum + b"\0", StepBudget())
     assert words == "is not Avro of its schema: 1 bytes follow Order; was it written with this schema?"
 
 
@@ -96,7 +96,7 @@ def test_fastavro_reads_accepted_data_to_their_end(order: Any, data: st.DataObje
     for _ in range(data.draw(st.integers(1, 3))):
         datum[data.draw(st.integers(0, len(datum) - 1))] = data.draw(st.integers(0, 255))
 
-    if CONTENT.fault(bytes(datum)) is None:
+    if CONTENT.fault(bytes(datum), StepBudget()) is None:
         stream = BytesIO(bytes(datum))
         fastavro.schemaless_reader(stream, PARSED, None)
         assert stream.tell() == len(datum)
@@ -193,8 +193,8 @@ def test_a_named_type_may_be_defined_in_a_reference() -> None:
 
     content = avro_content(json.dumps(person), [json.dumps(street), json.dumps(home)])
 
-    assert content.fault(b"\x02a") is None
-    assert content.fault(b"\x04a") is not None
+    assert content.fault(b"\x02a", StepBudget()) is None
+    assert content.fault(b"\x04a", StepBudget()) is not None
     assert content.record_name(b"") == "com.example.Person"
 
 
@@ -219,7 +219,7 @@ def test_a_schema_that_doubles_at_each_level_is_soon_made() -> None:
 
     content = avro_content(json.dumps({"type": "array", "items": "R59"}), schemas)
 
-    assert content.fault(b"\0") is None
+    assert content.fault(b"\0", StepBudget()) is None
 
 
 def test_a_rule_with_an_envelope_requires_it() -> None:
@@ -240,5 +240,5 @@ def test_a_bytes_schema_accepts_any_bytes_after_the_id(schema: Any, data: bytes)
 
     assert FollowsSchema(Side.VALUE, content, Envelope.CONFLUENT).fault(record(b"\0\0\0\0\x0a" + data)) is None
     assert content.record_name(data) == "bytes"
-    assert serialized_avro_content(json.dumps(["null", schema])).fault(b"\x02hello") is not None
-    assert (avro_content(json.dumps(schema)).fault(data) is None) == (data == b"\x0ahello")
+    assert serialized_avro_content(json.dumps(["null", schema])).fault(b"\x02hello", StepBudget()) is not None
+    assert (avro_content(json.dumps(schema)).fault(data, StepBudget()) is None) == (data == b"\x0ahello")

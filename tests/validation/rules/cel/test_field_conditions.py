@@ -16,6 +16,7 @@ from sluicegate.validation.rules.schemas.registry_conditions import MeetsConditi
 from tests.registry.test_protobuf_serializers import classes_of, file_of
 from tests.registry.test_schema_registry import ScriptedRegistry
 from tests.validation.rules.records import record
+from tests.validation.rules.steps import steps_of
 
 pytest.importorskip("celpy", reason="cel-python is not installed: pip install 'confluent-kafka[rules]'")
 
@@ -378,7 +379,7 @@ def test_fields_are_counted_before_they_are_evaluated() -> None:
     values = [record(b"\0\0\0\0\1" + data[5:]) for data in (small, large, huge)]
 
     assert rule.fault(values[0]) is None  # compiles it
-    assert rule.cost(values[0]) <= INLINE_STEPS < rule.cost(values[1])
+    assert steps_of(rule.fault, values[0]) <= INLINE_STEPS < steps_of(rule.fault, values[1])
     assert rule.fault(values[1]) is None
     assert "too costly to validate: more than 100,000 fields" in str(rule.fault(values[2]))
 

@@ -15,6 +15,7 @@ from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED, RuledRecor
 from tests.bounds.machine import slowness
 from tests.validation.rules.cel.random_expressions import RandomExpressions, random_value
 from tests.validation.rules.records import record
+from tests.validation.rules.steps import steps_of
 
 LONG_NOTE = 100_000 if is_compiled() else 10_000  # interpreted code takes ten times as long to read a byte
 SECONDS_OF_STEP = 100e-9
@@ -68,7 +69,7 @@ def test_no_expression_takes_longer_than_its_steps(expression: str, content: obj
     rule = IsTrue(expression)
     seen = value(content)
 
-    bound = rule.cost(seen) * SECONDS_OF_STEP
+    bound = steps_of(rule.fault, seen) * SECONDS_OF_STEP
 
     assert cpu_seconds(rule, seen, bound) <= bound
 
@@ -81,7 +82,7 @@ def test_random_expressions_over_random_values_take_no_longer_than_their_steps()
         except ExpressionUnusable:  # such as a text in a list of numbers
             continue
         seen = record(random_value(seed), b"k" * (seed % 200), ((b"h", b"v" * (seed % 50)),))
-        steps = rule.cost(seen)
+        steps = steps_of(rule.fault, seen)
         if steps > TIMED_STEPS:
             continue
         timed += 1
@@ -103,7 +104,7 @@ def test_random_expressions_over_random_values_take_no_longer_than_their_steps()
     ],
 )
 def test_usual_expressions_run_inline(expression: str, content: object) -> None:
-    assert IsTrue(expression).cost(value(content)) <= INLINE_STEPS
+    assert steps_of(IsTrue(expression).fault, value(content)) <= INLINE_STEPS
 
 
 @pytest.mark.parametrize(
@@ -118,7 +119,7 @@ def test_usual_expressions_run_inline(expression: str, content: object) -> None:
     ],
 )
 def test_costly_expressions_do_not_run_inline(expression: str, content: object) -> None:
-    assert IsTrue(expression).cost(value(content)) > INLINE_STEPS
+    assert steps_of(IsTrue(expression).fault, value(content)) > INLINE_STEPS
 
 
 @pytest.mark.parametrize(
@@ -126,13 +127,13 @@ def test_costly_expressions_do_not_run_inline(expression: str, content: object) 
     ["value.text.matches(value.pattern)", "value.matches('a' + key)", "google.protobuf.Int64Value{value: 1} == value"],
 )
 def test_expressions_of_unknown_cost_are_unbounded(expression: str) -> None:
-    assert IsTrue(expression).cost(value({})) == UNBOUNDED
+    assert steps_of(IsTrue(expression).fault, value({})) == UNBOUNDED
 
 
 def test_the_cost_of_an_expression_grows_with_the_record() -> None:
     rule = IsTrue("value.all(i, headers.h.contains(i))")
     found = [
-        rule.cost(record(json.dumps(["ab"] * count).encode(), b"", ((b"h", b"x" * count),)))
+        steps_of(rule.fault, record(json.dumps(["ab"] * count).encode(), b"", ((b"h", b"x" * count),)))
         for count in (0, 1, 10, 100, 1000, 10_000)
     ]
 
@@ -174,7 +175,7 @@ def test_a_pattern_that_keeps_many_states_is_costly(pattern: str) -> None:
     """
     rule = IsTrue(f"value.a.matches('{pattern}')")
     size = 1
-    while rule.cost(_with_letters(2 * size)) <= INLINE_STEPS:
+    while steps_of(rule.fault, _with_letters(2 * size)) <= INLINE_STEPS:
         size *= 2
 
     assert cpu_seconds(rule, _with_letters(size), 0.02) < 0.05 * slowness()

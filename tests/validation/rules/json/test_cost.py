@@ -9,9 +9,10 @@ import pytest
 from sluicegate.protocol.records.scan import is_compiled
 from sluicegate.validation.rules.json.cost import JsonSchemaCost
 from sluicegate.validation.rules.json.schema import JsonSchemaContent, json_schema_content
-from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED
+from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED, StepBudget
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 from tests.validation.rules.json.random_json import RandomJson
+from tests.validation.rules.steps import steps_of
 
 pytestmark = pytest.mark.skipif(not is_compiled(), reason="steps are those of compiled code")
 
@@ -69,7 +70,7 @@ def seconds_of(content: JsonSchemaContent, text: bytes) -> float:
 
 def _once(content: JsonSchemaContent, text: bytes) -> float:
     began = thread_time()
-    content.fault(text)
+    content.fault(text, StepBudget())
     return thread_time() - began
 
 
@@ -84,12 +85,12 @@ def test_no_verdict_and_no_explanation_takes_longer_than_its_steps(seed: int) ->
             continue
         for _ in range(4):
             text = drawn.text()
-            bound = content.cost(text)
+            bound = steps_of(content.fault, text)
             if bound > 10 * INLINE_STEPS:
                 continue  # it may take long
             assert seconds_of(content, text) < bound * _STEP_SECONDS + _SLACK_SECONDS, (schema, text[:1000])
             began = thread_time()
-            content.description(text)
+            content.description(text, StepBudget())
             assert thread_time() - began < _MOST_EXPLAINING_SECONDS, (schema, text[:1000])
 
 
@@ -177,8 +178,8 @@ def test_wrong_words_are_soon_rejected_and_explained(schema: Any) -> None:
     content = json_schema_content(json.dumps(schema))
     began = thread_time()
     for _ in range(10):
-        assert content.fault(WRONG_WORDS) == "does not follow its JSON Schema"
-    explained = content.description(WRONG_WORDS)
+        assert content.fault(WRONG_WORDS, StepBudget()) == "does not follow its JSON Schema"
+    explained = content.description(WRONG_WORDS, StepBudget())
 
     assert thread_time() - began < 0.5
     assert explained is None or ("/0: enum" in explained and len(explained) < 400)
@@ -189,8 +190,8 @@ def test_a_choice_of_fifty_is_soon_rejected_and_not_explained_at_length() -> Non
     value = json.dumps({f"p{i}": "a wrong text" for i in range(20)}).encode()
     began = thread_time()
 
-    assert content.fault(value) == "does not follow its JSON Schema"
-    explained = content.description(value)
+    assert content.fault(value, StepBudget()) == "does not follow its JSON Schema"
+    explained = content.description(value, StepBudget())
 
     assert thread_time() - began < _MOST_EXPLAINING_SECONDS
     assert explained in (None, "does not follow its JSON Schema: the root: oneOf")
@@ -200,8 +201,8 @@ def test_a_long_list_of_integers_that_natively_follows_its_schema_is_inline() ->
     content = json_schema_content('{"type": "array", "items": {"type": "integer"}}')
     numbers = b"[" + b"1," * 1_500_000 + b"1]"
 
-    assert content.cost(numbers) <= INLINE_STEPS
-    assert content.cost(numbers[:-2] + b'"x"]') > INLINE_STEPS
+    assert steps_of(content.fault, numbers) <= INLINE_STEPS
+    assert steps_of(content.fault, numbers[:-2] + b'"x"]') > INLINE_STEPS
 
 
 def test_names_made_to_collide_are_not_compared_one_by_one() -> None:
@@ -222,7 +223,7 @@ def test_names_made_to_collide_are_not_compared_one_by_one() -> None:
 
     assert colliding.ordinary(0) is None
     assert plain.ordinary(0) is not None
-    assert colliding.fault(b'{"n1": 1}') is None
+    assert colliding.fault(b'{"n1": 1}', StepBudget()) is None
 
 
 def test_a_long_list_of_words_is_found_natively_at_once() -> None:
@@ -230,5 +231,5 @@ def test_a_long_list_of_words_is_found_natively_at_once() -> None:
     few = json_schema_content(json.dumps({"items": {"enum": ["word-4999", "word-1"]}}))
     value = json.dumps(["word-4999"] * 50_000).encode()
 
-    assert content.fault(value) is None
+    assert content.fault(value, StepBudget()) is None
     assert seconds_of(content, value) < 4 * seconds_of(few, value) + _SLACK_SECONDS

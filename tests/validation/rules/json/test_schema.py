@@ -8,9 +8,10 @@ import pytest
 
 from sluicegate.validation.rules.json.schema import MAX_DEPTH, json_schema_content
 from sluicegate.validation.rules.json.syntax import JsonSyntax
-from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED, Side
+from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED, Side, StepBudget
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 from tests.validation.rules.records import record
+from tests.validation.rules.steps import steps_of
 
 ORDER = {
     "type": "object",
@@ -32,7 +33,7 @@ DRAFTS = [
 
 
 def fault(schema: Any, value: bytes) -> str | None:
-    return json_schema_content(json.dumps(schema)).fault(value)
+    return json_schema_content(json.dumps(schema)).fault(value, StepBudget())
 
 
 def test_a_valid_value_passes() -> None:
@@ -58,24 +59,27 @@ def test_a_valid_value_passes() -> None:
 def test_an_error_is_explained_by_path_and_keyword(value: bytes, said: str) -> None:
     content = json_schema_content(json.dumps(ORDER))
 
-    assert (content.description(value) or content.fault(value)) == said
-    assert str(content.fault(value)).startswith(said[:20])
+    assert (content.description(value, StepBudget()) or content.fault(value, StepBudget())) == said
+    assert str(content.fault(value, StepBudget())).startswith(said[:20])
 
 
 def test_a_valid_value_has_no_explanation() -> None:
-    assert json_schema_content(json.dumps(ORDER)).description(b'{"amount": 1}') is None
+    assert json_schema_content(json.dumps(ORDER)).description(b'{"amount": 1}', StepBudget()) is None
 
 
 def test_explanations_hide_property_names_of_clients() -> None:
     content = json_schema_content('{"additionalProperties": {"type": "integer"}}')
 
-    assert content.description(b'{"secret": "x"}') == 'does not follow its JSON Schema: /…: type (["integer"])'
+    assert (
+        content.description(b'{"secret": "x"}', StepBudget())
+        == 'does not follow its JSON Schema: /…: type (["integer"])'
+    )
 
 
 def test_of_many_errors_the_first_is_explained() -> None:
     content = json_schema_content('{"items": {"type": "integer"}}')
 
-    assert content.description(json.dumps([1, *["x"] * 1000]).encode()) == (
+    assert content.description(json.dumps([1, *["x"] * 1000]).encode(), StepBudget()) == (
         'does not follow its JSON Schema: /1: type (["integer"])'
     )
 
@@ -121,10 +125,10 @@ def test_numbers_of_any_size_and_half_surrogate_pairs_are_json_under_any_schema(
 
     for schema in ({}, True, {"not": {"const": 1}}, {"type": ["string", "number", "object"], "format": "x"}):
         content = json_schema_content(json.dumps(schema))
-        assert content.fault(text) is None
-        assert content.description(text) is None
+        assert content.fault(text, StepBudget()) is None
+        assert content.description(text, StepBudget()) is None
         for cut in (text[:-1], text + b"]", b"[" + text):
-            assert (content.fault(cut) is None) == (syntax.fault(record(cut)) is None), cut
+            assert (content.fault(cut, StepBudget()) is None) == (syntax.fault(record(cut)) is None), cut
 
 
 @pytest.mark.parametrize(
@@ -156,17 +160,17 @@ def test_huge_numbers_and_unpaired_surrogates_are_compared_exactly(
 ) -> None:
     content = json_schema_content(schema)
 
-    assert content.fault(follows) is None
-    assert content.fault(not_following) is not None
+    assert content.fault(follows, StepBudget()) is None
+    assert content.fault(not_following, StepBudget()) is not None
 
 
 def test_only_unusual_texts_have_no_bound() -> None:
     content = json_schema_content('{"not": {"const": 1}}')
 
-    assert {text for text in UNUSUAL if content.cost(text) < UNBOUNDED} == set()
+    assert {text for text in UNUSUAL if steps_of(content.fault, text) < UNBOUNDED} == set()
     for usual in (b"18446744073", b"9999999999999999999", b"-9223372036854775808", b"1.5e-99", b'"\\ud83d\\ude00"'):
-        assert content.cost(usual) <= INLINE_STEPS
-    assert content.cost(b'"12345678901234567890 1e400 \\\\ud800"') <= INLINE_STEPS
+        assert steps_of(content.fault, usual) <= INLINE_STEPS
+    assert steps_of(content.fault, b'"12345678901234567890 1e400 \\\\ud800"') <= INLINE_STEPS
 
 
 @pytest.mark.parametrize(
@@ -192,8 +196,8 @@ def test_references_are_resolved_among_the_given_schemas() -> None:
         '{"$id": "https://x.example/a", "$ref": "money.json"}', {"money.json": '{"minimum": 0}'}
     )
 
-    assert content.fault(b"1") is None
-    assert content.fault(b"-1") is not None
+    assert content.fault(b"1", StepBudget()) is None
+    assert content.fault(b"-1", StepBudget()) is not None
 
 
 def test_a_bad_pattern_for_backtracking_is_matched_at_once() -> None:

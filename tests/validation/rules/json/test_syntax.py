@@ -13,6 +13,7 @@ from sluicegate.validation.rules.json.syntax import MOST_DEPTH, JsonSyntax
 from sluicegate.validation.rules.json.text import WELL_FORMED, fault_in
 from sluicegate.validation.rules.rule import INLINE_STEPS, Side
 from tests.validation.rules.records import record
+from tests.validation.rules.steps import steps_of
 
 GOOD = [
     b"{}",
@@ -158,7 +159,7 @@ def test_a_large_text_with_a_duplicate_key_check_is_costly(item: bytes) -> None:
     rule = JsonSyntax(Side.VALUE, "reject")
     few, many = (b"[" + (item + b",") * count + b"1]" for count in (1_000, 300_000))
 
-    assert rule.cost(record(few)) <= INLINE_STEPS < rule.cost(record(many))
+    assert steps_of(rule.fault, record(few)) <= INLINE_STEPS < steps_of(rule.fault, record(many))
     assert rule.fault(record(many)) is None
     assert "the same key twice" in str(rule.fault(record(many[:-1] + b',{"a":1,"a":1}]')))
 
@@ -166,8 +167,8 @@ def test_a_large_text_with_a_duplicate_key_check_is_costly(item: bytes) -> None:
 def test_a_text_of_many_bytes_and_few_items_is_inline() -> None:
     long = b'["' + b"well, [and {so} on]," * 100_000 + b'"]'
 
-    assert JsonSyntax(Side.VALUE, "reject").cost(record(long)) <= INLINE_STEPS
-    assert JsonSyntax(Side.VALUE).cost(record(b"[" + b"1," * 1_500_000 + b"1]")) <= INLINE_STEPS
+    assert steps_of(JsonSyntax(Side.VALUE, "reject").fault, record(long)) <= INLINE_STEPS
+    assert steps_of(JsonSyntax(Side.VALUE).fault, record(b"[" + b"1," * 1_500_000 + b"1]")) <= INLINE_STEPS
 
 
 @pytest.mark.long

@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("protovalidate", reason="protovalidate is not installed")
 
 from sluicegate.validation.rules.protobuf.schema import ProtobufContent, protobuf_content
-from sluicegate.validation.rules.rule import SchemaError
+from sluicegate.validation.rules.rule import SchemaError, StepBudget
 from sluicegate.validation.rules.schemas.content import ExpressionOfSchema, SchemaUnusable
 from tests.validation.rules.records import record
 
@@ -38,7 +38,7 @@ def content_of(schema: int, message: str) -> tuple[ProtobufContent, ExpressionOf
 def verdict(schema: int, message: str, data: bytes) -> str:
     """Return `success`, an id of a rule, or `error`."""
     content, constraints = content_of(schema, message)
-    assert content.fault(data) is None
+    assert content.fault(data, StepBudget()) is None
     if constraints is None:
         return "error"
     try:

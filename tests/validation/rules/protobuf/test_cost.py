@@ -14,8 +14,9 @@ from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto
 from sluicegate.protocol.records.scan import is_compiled
 from sluicegate.validation.rules.protobuf.indexed_schema import indexed_protobuf_content
 from sluicegate.validation.rules.protobuf.schema import protobuf_content
-from sluicegate.validation.rules.rule import INLINE_STEPS
+from sluicegate.validation.rules.rule import INLINE_STEPS, StepBudget
 from sluicegate.validation.rules.schemas.content import Content
+from tests.validation.rules.steps import steps_of
 
 _STEP_SECONDS, _SLACK_SECONDS = 100e-9, 1e-3
 # Interpreted, the same look takes some fifty times as long.
@@ -108,7 +109,7 @@ def seconds_of(content: Content, data: bytes) -> float:
 
 def _once(content: Content, data: bytes) -> float:
     began = thread_time()
-    content.fault(data)
+    content.fault(data, StepBudget())
     return thread_time() - began
 
 
@@ -116,11 +117,11 @@ def _once(content: Content, data: bytes) -> float:
 def test_a_message_with_many_fields_is_not_read_inline(kind: str, node: Content) -> None:
     data = MANY[kind]()
 
-    assert node.cost(data) > INLINE_STEPS
-    assert seconds_of(node, data) < node.cost(data) * _STEP_SECONDS
-    assert node.fault(data) is None
+    assert steps_of(node.fault, data) > INLINE_STEPS
+    assert seconds_of(node, data) < steps_of(node.fault, data) * _STEP_SECONDS
+    assert node.fault(data, StepBudget()) is None
     began = thread_time()
-    node.cost(data)
+    steps_of(node.fault, data)
     assert thread_time() - began < _MOST_COUNTING_SECONDS
 
 
@@ -128,17 +129,17 @@ def test_a_message_with_many_fields_is_not_read_inline(kind: str, node: Content)
 def test_a_large_message_with_few_fields_is_read_inline(kind: str, node: Content) -> None:
     data = FEW[kind]()
 
-    assert node.fault(data) is None
-    assert node.cost(data) <= INLINE_STEPS
-    assert seconds_of(node, data) < node.cost(data) * _STEP_SECONDS + _SLACK_SECONDS
+    assert node.fault(data, StepBudget()) is None
+    assert steps_of(node.fault, data) <= INLINE_STEPS
+    assert seconds_of(node, data) < steps_of(node.fault, data) * _STEP_SECONDS + _SLACK_SECONDS
 
 
 def test_the_cost_of_indexed_messages_is_counted() -> None:
     content = indexed_protobuf_content(descriptor_set())
 
-    assert content.cost(_FIRST_MESSAGE + MANY["a map's entries"]()) > INLINE_STEPS
-    assert content.cost(_FIRST_MESSAGE + FEW["a picture"]()) <= INLINE_STEPS
-    assert content.cost(b"\x63") <= INLINE_STEPS
+    assert steps_of(content.fault, _FIRST_MESSAGE + MANY["a map's entries"]()) > INLINE_STEPS
+    assert steps_of(content.fault, _FIRST_MESSAGE + FEW["a picture"]()) <= INLINE_STEPS
+    assert steps_of(content.fault, b"\x63") <= INLINE_STEPS
 
 
 @pytest.mark.parametrize(
@@ -151,8 +152,8 @@ def test_the_cost_of_indexed_messages_is_counted() -> None:
     ],
 )
 def test_a_damaged_message_is_reported_as_damaged(damaged: bytes, node: Content) -> None:
-    assert "cannot be read" in str(node.fault(damaged))
-    assert seconds_of(node, damaged) < node.cost(damaged) * _STEP_SECONDS + _SLACK_SECONDS
+    assert "cannot be read" in str(node.fault(damaged, StepBudget()))
+    assert seconds_of(node, damaged) < steps_of(node.fault, damaged) * _STEP_SECONDS + _SLACK_SECONDS
 
 
 def lines_of(count: int, label: int, kind: int = FieldDescriptorProto.TYPE_INT64, first: int | None = None) -> Content:
@@ -173,14 +174,17 @@ def test_a_tiny_message_without_many_required_fields_is_costly_and_not_listed(fi
     content = lines_of(fields, REQUIRED)
     data = b"\x0a\x00" * 260_000
 
-    assert content.cost(data) > INLINE_STEPS
-    assert content.fault(data) == "is not Protobuf of its schema: p.Order lacks required fields"
+    assert steps_of(content.fault, data) > INLINE_STEPS
+    assert content.fault(data, StepBudget()) == "is not Protobuf of its schema: p.Order lacks required fields"
     began = thread_time()
-    assert content.description(data) is None
+    assert content.description(data, StepBudget()) is None
     assert thread_time() - began < _MOST_EXPLAINING_SECONDS
     few = length_delimited(1, b"".join(varint(i + 1 << 3) + b"\x01" for i in range(fields))) + b"\x0a\x00" * 10
-    assert content.cost(few) <= INLINE_STEPS
-    assert content.description(few) == "is not Protobuf of its schema: p.Order lacks the required field lines[1].f0"
+    assert steps_of(content.fault, few) <= INLINE_STEPS
+    assert (
+        content.description(few, StepBudget())
+        == "is not Protobuf of its schema: p.Order lacks the required field lines[1].f0"
+    )
 
 
 @pytest.mark.parametrize("fields", [1, 20, 300, 2000])
@@ -191,9 +195,9 @@ def test_unset_fields_add_to_the_cost_of_a_message(fields: int, kind: int, first
     set_first = b"\x08\x01" if kind == FieldDescriptorProto.TYPE_INT64 else b"\x0a\x00"
     data = length_delimited(1, set_first) * 3_000
 
-    assert content.fault(data) is None
-    assert seconds_of(content, data) < content.cost(data) * _STEP_SECONDS + _SLACK_SECONDS
-    assert (content.cost(data) > INLINE_STEPS) is (fields >= 300)
+    assert content.fault(data, StepBudget()) is None
+    assert seconds_of(content, data) < steps_of(content.fault, data) * _STEP_SECONDS + _SLACK_SECONDS
+    assert (steps_of(content.fault, data) > INLINE_STEPS) is (fields >= 300)
 
 
 def test_the_cost_of_groups_is_counted() -> None:
@@ -207,9 +211,9 @@ def test_the_cost_of_groups_is_counted() -> None:
     content = protobuf_content(FileDescriptorSet(file=[file]).SerializeToString(), "p.Outer")
     data = b"\x0b\x08\x01\x0c" * 5_000
 
-    assert content.fault(data) is None
-    assert content.cost(data) > INLINE_STEPS
-    assert seconds_of(content, data) < content.cost(data) * _STEP_SECONDS + _SLACK_SECONDS
+    assert content.fault(data, StepBudget()) is None
+    assert steps_of(content.fault, data) > INLINE_STEPS
+    assert seconds_of(content, data) < steps_of(content.fault, data) * _STEP_SECONDS + _SLACK_SECONDS
 
 
 def test_the_cost_of_extensions_is_counted() -> None:
@@ -223,8 +227,8 @@ def test_the_cost_of_extensions_is_counted() -> None:
     content = protobuf_content(FileDescriptorSet(file=[file]).SerializeToString(), "p.Base")
     data = length_delimited(100, b"") * 3_000
 
-    assert content.fault(data) is None
-    assert content.cost(data) > INLINE_STEPS
+    assert content.fault(data, StepBudget()) is None
+    assert steps_of(content.fault, data) > INLINE_STEPS
 
 
 def test_only_referenced_message_classes_are_created() -> None:
@@ -234,8 +238,8 @@ def test_only_referenced_message_classes_are_created() -> None:
     content = indexed_protobuf_content(FileDescriptorSet(file=[file]).SerializeToString())
 
     assert content.record_name(b"\x02" + varint(1_999 << 1)) == "p.M1999"
-    assert content.fault(b"\x02" + varint(1_999 << 1) + b"\x08\x01") is None
-    assert content.fault(b"\x02" + varint(2_000 << 1) + b"\x08\x01") is not None
+    assert content.fault(b"\x02" + varint(1_999 << 1) + b"\x08\x01", StepBudget()) is None
+    assert content.fault(b"\x02" + varint(2_000 << 1) + b"\x08\x01", StepBudget()) is not None
 
 
 class RandomSchemas:
@@ -283,9 +287,9 @@ def test_no_message_takes_longer_than_its_steps(seed: int) -> None:
     content = drawn.content()
     for _ in range(8):
         data = drawn.data()
-        assert seconds_of(content, data) < content.cost(data) * _STEP_SECONDS + _SLACK_SECONDS, data[:200]
+        assert seconds_of(content, data) < steps_of(content.fault, data) * _STEP_SECONDS + _SLACK_SECONDS, data[:200]
         began = thread_time()
-        content.description(data)
+        content.description(data, StepBudget())
         assert thread_time() - began < 0.02
 
 
@@ -297,9 +301,10 @@ from google.protobuf.internal import api_implementation
 assert api_implementation.Type() == sys.argv[1], api_implementation.Type()
 from tests.validation.rules.protobuf.test_cost import descriptor_set, RandomSchemas
 from sluicegate.validation.rules.protobuf.schema import protobuf_content
+from sluicegate.validation.rules.rule import StepBudget
 content = protobuf_content(descriptor_set(), "p.Node")
 for data in (b"\\x1a\\x02\\xff\\xfe", b"\\x1a\\x03\\xed\\xa0\\x80", b"\\x1a\\x01a", b"\\x0a\\x04\\x1a\\x02\\xff\\xfe"):
-    print(content.fault(data))
+    print(content.fault(data, StepBudget()))
 for seed in range(6):
     random = Random(seed)
     drawn = RandomSchemas(seed)
@@ -309,7 +314,7 @@ for seed in range(6):
         for _ in range(random.randint(0, 3)):
             if data:
                 data[random.randrange(len(data))] = random.randrange(256)
-        print(content.fault(bytes(data)) is None, other.fault(bytes(data)) is None)
+        print(*(each.fault(bytes(data), StepBudget()) is None for each in (content, other)))
 """
 
 

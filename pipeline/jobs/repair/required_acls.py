@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 
-from sluicegate.pipeline.kafka.rights import BrokerOperation, RequiredAcl, Resource, missing
+from sluicegate.pipeline.kafka.acls import BrokerOperation, RequiredAcl, Resource, missing
 from sluicegate.pipeline.source.topics import Topics
 from sluicegate.pipeline.writing.record_writer import CannotWriteTopic
 
@@ -47,15 +47,15 @@ def for_clean_topics(topics: Topics, targets: Mapping[str, str]) -> list[Require
     return found
 
 
-def missing_acl_sentences(topics: Topics, rights: Iterable[RequiredAcl]) -> list[str]:
+def missing_acl_sentences(topics: Topics, required: Iterable[RequiredAcl]) -> list[str]:
     """Return a sentence for each ACL that the login lacks, with the command that adds it."""
     with topics.cluster() as cluster:
-        return [acl_sentence(topics, right) for right in missing(cluster, rights)]
+        return [acl_sentence(topics, acl) for acl in missing(cluster, required)]
 
 
-def acl_sentence(topics: Topics, right: RequiredAcl) -> str:
+def acl_sentence(topics: Topics, acl: RequiredAcl) -> str:
     """Return what the login of these topics lacks, and the ACL that grants it."""
-    return right.in_words(f"User:{topics.settings.get('sasl.username', _NO_NAME)}")
+    return acl.in_words(f"User:{topics.settings.get('sasl.username', _NO_NAME)}")
 
 
 def check(lacks: Collection[str]) -> None:

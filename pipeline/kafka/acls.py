@@ -63,14 +63,14 @@ class RequiredAcl:
         )
 
 
-def missing(cluster: KafkaCluster, rights: Iterable[RequiredAcl]) -> list[RequiredAcl]:
+def missing(cluster: KafkaCluster, required: Iterable[RequiredAcl]) -> list[RequiredAcl]:
     """Return the ACLs that the login lacks, in order. Raises BrokerUnreachable."""
-    return [right for right in rights if _code(cluster, right) in _DENIED]
+    return [acl for acl in required if _code(cluster, acl) in _DENIED]
 
 
-def _code(cluster: KafkaCluster, right: RequiredAcl) -> int:
-    probe = _PROBES[right.resource, right.operation]
-    return cluster.ask_any(lambda broker: probe(broker, right.name))
+def _code(cluster: KafkaCluster, acl: RequiredAcl) -> int:
+    probe = _PROBES[acl.resource, acl.operation]
+    return cluster.ask_any(lambda broker: probe(broker, acl.name))
 
 
 def _read_group(broker: BrokerConnection, group: str) -> int:

@@ -20,8 +20,8 @@ from confluent_kafka.admin import (
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline import plan_replay, replay
-from sluicegate.pipeline.jobs.repair import rights
-from sluicegate.pipeline.kafka.rights import BrokerOperation, RequiredAcl, Resource, missing
+from sluicegate.pipeline.jobs.repair import required_acls
+from sluicegate.pipeline.kafka.acls import BrokerOperation, RequiredAcl, Resource, missing
 from sluicegate.pipeline.source.topics import Topics
 from sluicegate.pipeline.writing.record_writer import CannotWriteTopic
 from tests.broker.eventually import eventually
@@ -123,7 +123,7 @@ def test_each_acl_is_reported_as_missing_until_it_is_granted(
 def test_a_dry_run_of_a_repair_names_missing_acls_that_are_sufficient(
     guarded: GuardedBroker, settings_of_bob: dict[str, str], tmp_path: Path
 ) -> None:
-    topic = topic_of(guarded, "rights-of-a-repair", [1_764_000_000_000_000_000, 1_764_000_000_000])
+    topic = topic_of(guarded, "acls-of-a-repair", [1_764_000_000_000_000_000, 1_764_000_000_000])
     config = tmp_path / "client.properties"
     config.write_text("".join(f"{name}={value}\n" for name, value in settings_of_bob.items()))
     about = ("repair", "--bootstrap", guarded.kafka.bootstrap, "--topic", topic, "--config", str(config))
@@ -154,8 +154,8 @@ def test_a_dry_run_of_a_repair_names_missing_acls_that_are_sufficient(
         granted(admin, acl)
     run(*about, *out, "--apply")
     assert summary(tmp_path / "out")["written_by_this_run"] == 2
-    (lacks,) = rights.missing_acl_sentences(
-        Topics(guarded.kafka.bootstrap, (topic,), settings_of_bob), rights.for_writing([topic])
+    (lacks,) = required_acls.missing_acl_sentences(
+        Topics(guarded.kafka.bootstrap, (topic,), settings_of_bob), required_acls.for_writing([topic])
     )
     assert lacks == (
         f"WRITE on topic {topic} is missing: kafka-acls --bootstrap-server HOST:PORT --add "
@@ -168,7 +168,7 @@ def test_a_dry_run_of_a_replay_names_missing_acls_that_are_sufficient(
     spark: SparkSession, guarded: GuardedBroker, settings_of_bob: dict[str, str], tmp_path: Path
 ) -> None:
     admin, bootstrap, time_ms = guarded.admin(), guarded.kafka.bootstrap, 1_764_000_000_000
-    target = topic_of(guarded, "rights-of-a-replay", [])
+    target = topic_of(guarded, "acls-of-a-replay", [])
     message = {"reason": "timestamp_in_future", "topic": target, "partition": "0", "index": "0"}
     message |= {"timestamp": f"{time_ms}000000"}
     headers: list[tuple[str, str | bytes | None]] = [(f"sluicegate.{name}", text) for name, text in message.items()]
