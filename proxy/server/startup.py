@@ -156,8 +156,8 @@ def metric_push(
     if otel is None or not otel.metrics:
         return None
     from sluicegate.proxy.admin.responses import all_metrics  # noqa: PLC0415  # only exports need it here
-    from sluicegate.proxy.telemetry.metric_push import MetricPush  # noqa: PLC0415  # the extra `otel`
     from sluicegate.proxy.telemetry.collector import Collector, resource_of  # noqa: PLC0415  # the extra `otel`
+    from sluicegate.proxy.telemetry.metric_push import MetricPush  # noqa: PLC0415  # the extra `otel`
 
     collect = partial(all_metrics, config, snapshot)
     resource = resource_of(config, otel.service_name)

@@ -61,7 +61,7 @@ _DECLARED = {
     "proxy/session/broker_errors.py code_position": _FIXED,
     "proxy/session/pacing.py _lines": _STATE,
     "proxy/session/quotas/shares.py _known": _STATE,
-    "proxy/telemetry/receiver.py _tls": "Certificates, keys and CAs",
+    "proxy/telemetry/collector.py _tls": "Certificates, keys and CAs",
     "proxy/tokens/endpoint.py _tls": "Certificates, keys and CAs",
     "proxy/tokens/own_token.py TokenCache": _TOKENS,
     "proxy/tokens/own_token.py _granted": _TOKENS,

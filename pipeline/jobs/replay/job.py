@@ -107,7 +107,9 @@ def _work(
     )
     groups = groups_of(topics, location.letters.group)
     required_acls.check(required_acls.missing_acl_sentences(topics, map(required_acls.for_progress, groups.values())))
-    unable = warnings_of(required_acls.missing_acl_sentences(topics, map(required_acls.for_transactions, groups.values())))
+    unable = warnings_of(
+        required_acls.missing_acl_sentences(topics, map(required_acls.for_transactions, groups.values()))
+    )
     run = next_run(results)
     committed = remaining_of(topics, groups, location.ranges)
     remaining = run.unfinished_ranges(committed.ranges, groups)

@@ -19,8 +19,8 @@ from sluicegate.config.tls import ServerTls
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.session.client.client_details import ClientDetails
-from sluicegate.proxy.telemetry.metric_push import MetricPush
 from sluicegate.proxy.telemetry.collector import Collector
+from sluicegate.proxy.telemetry.metric_push import MetricPush
 from sluicegate.proxy.telemetry.request_traces import RequestSummary
 from sluicegate.proxy.telemetry.span_push import SpanPush
 from tests.broker.certificates import Authority
