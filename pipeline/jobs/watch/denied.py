@@ -7,12 +7,8 @@ from dataclasses import replace
 
 from sluicegate.pipeline.jobs.repair.required_acls import acl_sentence
 from sluicegate.pipeline.kafka.acls import BrokerOperation, RequiredAcl, Resource, missing
-<<<<<<< HEAD
-from sluicegate.pipeline.source.topics import Topics
-=======
 from sluicegate.pipeline.kafka.cluster import TopicTrouble, TopicUnknown
-from sluicegate.pipeline.topics import Topics
->>>>>>> 038003d8 (Name the ACL and collector modules by what they hold)
+from sluicegate.pipeline.source.topics import Topics
 
 
 class DeniedTopics:
