@@ -22,6 +22,7 @@ from sluicegate.validation.rules.schemas.schema_expression import TrueOfSchema
 from tests.registry.test_protobuf_serializers import classes_of, file_of
 from tests.registry.test_schema_registry import ScriptedRegistry
 from tests.validation.rules.records import record
+from tests.validation.rules.steps import steps_of
 
 pytest.importorskip("celpy", reason="cel-python is not installed: pip install 'confluent-kafka[rules]'")
 pytest.importorskip("tink", reason="tink is not installed: pip install 'confluent-kafka[rules]'")
@@ -149,7 +150,7 @@ def test_an_encrypted_payload_is_passed_over_and_counted(language: str) -> None:
 
     assert [each.fault(good) for each in rules] == [None] * 4
     assert written.counters.encrypted_records == {("main", "whole"): 1}
-    assert written.rule.cost(good) <= 10
+    assert steps_of(written.rule.fault, good) <= 10
     # The schema's id and its subject are still validated, and a record that the serializer did not encrypt.
     assert "not registered under subject others-value" in str(written.rule.fault(record(good.value, topic="others")))
     replayed = record(b"\0\0\0\0\1\xff", topic="orders", headers=((b"__rule.name", b"all"),))
