@@ -12,7 +12,14 @@ from sluicegate.protocol.records.codecs.codec import Codec, Oddity
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit, PayloadLimit
 from sluicegate.protocol.records.message_set import Message
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME, NO_TIMESTAMP, RecordBatch
-from sluicegate.protocol.records.scan import NEGATIVE_SIZE, OTHER_LENGTH, OTHER_OFFSET, TOO_MANY_BITS, Ambiguity
+from sluicegate.protocol.records.scan import (
+    NEGATIVE_SIZE,
+    OTHER_LENGTH,
+    OTHER_OFFSET,
+    PADDED_LENGTH,
+    TOO_MANY_BITS,
+    Ambiguity,
+)
 from sluicegate.validation import wording
 from sluicegate.validation.timestamps import TimeWindow, wrapped_int64
 from sluicegate.validation.verdict import BadRecord, Reason, Rejected
@@ -149,6 +156,7 @@ _FLAWS = {
     OTHER_OFFSET: "states the offset {stated} where {expected} has to be",
     NEGATIVE_SIZE: "has a size of {stated}, where the least is {expected} (null)",
     TOO_MANY_BITS: "has a number with more bits than its type",
+    PADDED_LENGTH: "states its length in more bytes than necessary",
 }
 _FRAMING_ADVICE = "The proxy in front of the cluster rejects it (framing: safe): repair the producer's encoder."
 _ENDS = {

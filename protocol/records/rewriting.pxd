@@ -43,6 +43,7 @@ cdef class RecordReader:
     cdef Py_ssize_t _end
     cdef readonly Py_ssize_t index
     cdef readonly int attributes
+    cdef readonly bint is_padded
     cdef readonly int64_t timestamp
     cdef readonly int64_t key_size
     cdef readonly int64_t value_size

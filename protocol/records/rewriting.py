@@ -65,8 +65,9 @@ _NO_CHANGE = RecordChange()
 class RecordReader:
     """Walks over the records; its attributes are those of the current record, sizes -1 for null.
 
-    `attributes`: unused, so 0 from every known client. `timestamp`: int64 ms. `is_watched`: the name of a header begins
-    with one of `watched`. `window_bytes`: the largest record that may span several pieces.
+    `attributes`: unused, so 0 from every known client. `timestamp`: int64 ms. `is_padded`: a number of this or an
+    earlier record has more bytes than it needs. `is_watched`: the name of a header begins with one of `watched`.
+    `window_bytes`: the largest record that may span several pieces.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class RecordReader:
         self._headers_from = self._headers_at = self._last_at = self._before_last_at = self._end = 0
         self.index = -1
         self.attributes = 0
+        self.is_padded = False
         self.timestamp = 0
         self.key_size = -1
         self.value_size = -1
@@ -107,6 +109,7 @@ class RecordReader:
             return False
         self.index += 1
         length = cursor.varint()
+        self.is_padded = self.is_padded or cursor.padded
         if cursor.failed or length < 0:
             raise CannotRewrite("its payload is not exactly its records")
         self._budget.check_held(length)
@@ -147,6 +150,7 @@ class RecordReader:
         if cursor.failed or left < 0 or cursor.position != self._end:
             raise CannotRewrite("its payload is not exactly its records")
         self.attributes = cursor.data[self._body]
+        self.is_padded = self.is_padded or cursor.padded
 
     def _read_headers(self, cursor: Cursor, left: int) -> None:
         self._last_at = cursor.position

@@ -64,6 +64,7 @@ cdef class Cursor:
     cdef bint failed
     cdef bint bad_varint
     cdef bint overflowed
+    cdef bint padded
     cdef Py_ssize_t passed
     cdef DecompressedStream pieces
     cdef DecompressionBudget budget
@@ -96,7 +97,7 @@ cdef (Py_ssize_t, Py_ssize_t, uint64_t) _ordinary_run(
     cursor=Cursor, taken=Py_ssize_t, ordinary_window=uint64_t, latest=uint64_t, index=Py_ssize_t, record_length=int64_t, body=Py_ssize_t, delta=uint64_t,
     offset_delta=int64_t, key_size=int64_t, value_size=int64_t, header_count=int64_t, headers=int64_t, name_size=int64_t,
     ahead=uint64_t, reason=int, bad=BadRecords, is_left_over=bint, check_keys=bint, check_times=bint,
-    take_all=bint, is_broken=bint, least_size=int64_t, size=int64_t, actual=Py_ssize_t,
+    take_all=bint, is_broken=bint, has_padded_length=bint, least_size=int64_t, size=int64_t, actual=Py_ssize_t,
 )
 cpdef tuple scan_records(
     const uint8_t[::1] data, Py_ssize_t start, Py_ssize_t end, Py_ssize_t count, bint framed, int look_for,

@@ -44,6 +44,7 @@ OTHER_LENGTH = "length"
 OTHER_OFFSET = "offset"
 NEGATIVE_SIZE = "size"
 TOO_MANY_BITS = "bits"
+PADDED_LENGTH = "padded"
 
 _NULL_KEY, _OUT_OF_WINDOW, _EVERY_RECORD = NULL_KEY, OUT_OF_WINDOW, EVERY_RECORD
 _U32 = 0xFFFFFFFF
@@ -150,8 +151,8 @@ class Cursor:
     """A position in the data and in the `pieces` that follow it; sets `failed` instead of raising.
 
     `bad_varint` is set too if more data would not help. Exceptions of the pieces pass through. `overflowed`: a varint
-    had bits that its type has no room for. `passed`: bytes of the pieces before this one. `source`: the object that
-    `data` is a view of, for copies.
+    had bits that its type has no room for. `padded`: a varint had more bytes than its value needs. `passed`: bytes of
+    the pieces before this one. `source`: the object that `data` is a view of, for copies.
     """
 
     def __init__(
@@ -171,6 +172,7 @@ class Cursor:
         self.failed = False
         self.bad_varint = False
         self.overflowed = False
+        self.padded = False
         self.passed = 0
         self.pieces = pieces
         self.budget = budget
@@ -216,6 +218,8 @@ class Cursor:
                 self.failed = True
                 self.bad_varint = True
                 return 0
+        if shift and byte == 0:
+            self.padded = True
         if value > _U32:
             self.overflowed = True
         value &= _U32
@@ -236,6 +240,8 @@ class Cursor:
             if bits < 0x80:
                 if shift == 63 and bits > 1:
                     self.overflowed = True
+                if shift and bits == 0:
+                    self.padded = True
                 break
             shift += 7
             if shift > 63:
@@ -295,6 +301,8 @@ def _ordinary_run(
                 length |= (byte & 0x7F) << 14
                 if byte >= 0x80:
                     break
+            if byte == 0:  # padded
+                break
         body = at
         at += 1  # attributes
         byte = data[at]
@@ -419,7 +427,9 @@ def scan_records(
             if index >= count:
                 break
         cursor.pause_at -= _CAREFUL_BYTES
+        cursor.padded = False
         record_length = cursor.varint()
+        has_padded_length = cursor.padded
         if cursor.failed:
             return (_length_outcome(cursor, framed), index, latest, bad)
         body = cursor.passed + cursor.position
@@ -457,6 +467,8 @@ def scan_records(
         if strictly:
             if cursor.overflowed:
                 return (AMBIGUOUS, index, latest, Ambiguity(TOO_MANY_BITS))
+            if has_padded_length:
+                return (AMBIGUOUS, index, latest, Ambiguity(PADDED_LENGTH))
             if actual != record_length:
                 return (AMBIGUOUS, index, latest, Ambiguity(OTHER_LENGTH, record_length, actual))
             if offset_delta != index:

@@ -158,6 +158,12 @@ AMBIGUOUS: Mapping[str, Callable[[int], bytes]] = {
     "an empty raw block at the end, lz4": stored(LZ4, lz4_blocks(_TWO, b"")),
     "an empty raw block for the end mark, lz4": stored(LZ4, lz4_blocks(_TWO, end=EMPTY_BLOCK)),
     "a length of too many bits, zstd": batch_builder(with_fields(length=overlong(len(record_body(0, b"first")))), ZSTD),
+    **{
+        f"a length of too many bytes, {name}": batch_builder(
+            with_fields(length=padded(len(record_body(0, b"first")), 5)), codec
+        )
+        for name, codec in {"none": NONE, "zstd": ZSTD}.items()
+    },
     "a key size of too many bits, zstd": batch_builder(with_fields(key=overlong(1) + b"k"), ZSTD),
     "a key size of too many bits, none": batch_builder(with_fields(key=overlong(1) + b"k"), NONE),
     "a value size of too many bits, none": batch_builder(with_fields(value=overlong(5) + b"first"), NONE),

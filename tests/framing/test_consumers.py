@@ -20,6 +20,7 @@ HONESTLY = ((0, "first"), (1, "second"), (2, LAST))
 # One of each defect and codec; all of them in long runs.
 SHORT = (
     *("a record within a record, gzip", "a record within a record, zstd", "a length -2, xerial", "a length +5, lz4"),
+    *("a length of too many bytes, none", "a length of too many bytes, zstd"),
     *("an empty raw block, lz4", "an empty raw block for the end mark, lz4", "a value size of -2, none"),
     *("an offset of too many bits, none", "a key size of too many bits, zstd", "offset deltas 0 and 5, none"),
     *("trailing bytes, lz4", "a wrong content checksum, lz4", "a wrong content size, lz4"),

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from tests.broker.proxy_process import ProxyProcess
-from tests.framing.cases import AMBIGUOUS, UNREADABLE
 from tests.framing.consumers import CONSUMERS, LAST
 from tests.framing.test_consumers import produced
 from tests.integration.topics import UNVALIDATED, create_topic
-from tests.validation.sensitive.test_stored_bytes import ATTRIBUTES, UNREAD
+from tests.validation.sensitive.test_stored_bytes import REJECTED, UNREAD, UNUSED
 from tests.wire.batches import CODECS, Rec, batch
 from tests.wire.raw_client import RawClient
 
@@ -72,9 +71,8 @@ def test_every_consumer_reads_masked_batches_of_each_codec(kafka_bootstrap: str,
 @pytest.mark.long
 def test_no_consumer_reads_what_was_not_validated(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, 1, prefix="masked")
-    hostile = {**AMBIGUOUS, **UNREADABLE, **ATTRIBUTES}
     with RawClient(of_node(proxy, topic)) as client:
-        for case, make in hostile.items():
+        for case, make in REJECTED.items():
             assert produced(client, topic, make(now_ms()))["error_code"] == 87, case
         assert produced(client, topic, batch([Rec(now_ms(), value=LAST.encode())]))["error_code"] == 87, "no JSON"
         for case, make in UNREAD.items():
@@ -85,7 +83,20 @@ def test_no_consumer_reads_what_was_not_validated(kafka_bootstrap: str, proxy: P
 
     expected = (*((offset, "{}") for offset in range(count)), (count, LAST))
     for name, consume in CONSUMERS.items():
-        assert consume(kafka_bootstrap, [topic])[topic].records == expected, name
+        found = consume(kafka_bootstrap, [topic])[topic]
+        assert (found.error, found.records) == (None, expected), name
+
+
+@pytest.mark.long
+def test_a_broker_stores_fields_that_no_producer_uses(kafka_bootstrap: str) -> None:
+    """Only the bit for LogAppendTime is corrected: the topic has CreateTime."""
+    topic = create_topic(kafka_bootstrap, UNVALIDATED, 1)
+    with RawClient(kafka_bootstrap) as client:
+        for case, make in UNUSED.items():
+            if not case.startswith("bit 3 "):
+                data = make(now_ms())
+                assert produced(client, topic, data)["error_code"] == 0, case
+                assert client.log_of(topic, 0)[-len(data) :][17:] == data[17:], case
 
 
 @pytest.mark.long

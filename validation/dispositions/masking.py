@@ -3,9 +3,13 @@
 Never stores a value in clear: a value that cannot be parsed, a message of magic 0 or 1, a payload that cannot be
 rewritten, and a batch that is too large after masking are all rejected, whatever the mode of the topic is.
 
-Formats of compressed data have bytes that a client chooses and that no consumer reads as records: the time, a name and
-a comment in a gzip header (RFC 1952), skippable frames and empty blocks of zstd (RFC 8878). So the proxy compresses
-every compressed batch again, also if no field in it was masked.
+Batches have bytes that a client chooses and that no consumer reads as records. Some are never stored:
+
+- The time, a name and a comment in a gzip header (RFC 1952), skippable frames and empty blocks of zstd (RFC 8878): the
+  proxy compresses every compressed batch again, also if no field in it was masked.
+- The base timestamp: a rewritten batch has that of its first record, and a batch with another one is rewritten.
+- What no producer uses, and a broker stores all the same, is rejected: further attributes of batches and records,
+  numbers in more bytes than necessary, epoch and sequence of a producer without an id.
 """
 
 from collections import Counter
@@ -16,7 +20,16 @@ from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.protocol.records.contents import MOST_HEADERS
-from sluicegate.protocol.records.record_batch import MAGIC_2, CorruptBatch, RecordBatch, magic_at, next_batch_end
+from sluicegate.protocol.records.record_batch import (
+    CODEC_MASK,
+    MAGIC_2,
+    NO_PRODUCER_ID,
+    TRANSACTIONAL,
+    CorruptBatch,
+    RecordBatch,
+    magic_at,
+    next_batch_end,
+)
 from sluicegate.protocol.records.rewriting import CannotRewrite, RecordChange, RecordReader
 from sluicegate.validation.dispositions.rewritten import Rewriting
 from sluicegate.validation.findings import RuleFindings
@@ -29,7 +42,8 @@ from sluicegate.validation.verdict import Reason, Rejected
 
 _RECORD_WORK = 1024
 _TOKEN_WORK = 512
-_NO_CHANGE = RecordChange()
+_USED_ATTRIBUTES = CODEC_MASK | TRANSACTIONAL
+_OF_NO_PRODUCER = (-1, 0)  # 0: of sarama and kafkajs
 OF_READABLE_BATCHES = frozenset({Reason.REQUEST_RULE_VIOLATED, Reason.DEPENDENCY_UNAVAILABLE, Reason.SCHEMA_UNUSABLE})
 """Reasons for rejecting batches without bad records whose records can be read all the same."""
 
@@ -58,10 +72,13 @@ def mask(
     if end is None or magic_at(records, 0) < MAGIC_2:
         return _rejected("only batches of magic 2 can be rewritten; use a newer client", sensitive, 0)
     batch = RecordBatch(records, 0, end)
+    unused = _unused_fields(batch)
+    if unused is not None:
+        return _rejected(unused, sensitive, batch.record_count)
     rewriting = Rewriting(records, batch, most_bytes, limits, decompressor, again)
     found = RuleFindings(budget.record_errors)
     is_recompressed = batch.codec_id != Codec.NONE.value and not is_ours
-    masks = _Masks(where, sensitive, found, limits.max_decompression_window_bytes, again, is_recompressed)
+    masks = _Masks(where, sensitive, found, limits.max_decompression_window_bytes, again, batch, is_recompressed)
     try:
         changed = rewriting.changed(masks)
         rejection = found.rejection(batch.record_count, budget)
@@ -69,7 +86,7 @@ def mask(
             return rejection
         if changed is None:
             return None
-        made = rewriting.finished(batch.base_timestamp, batch.max_timestamp)
+        made = rewriting.finished(changed.base_timestamp, changed.latest)
     except CannotRewrite as error:
         return _rejected(str(error), sensitive, batch.record_count)
     except BatchTooLarge:
@@ -81,7 +98,8 @@ class _Masks:
     """Returns the masked value of each record; notes records that cannot be masked in `found`.
 
     `count`: the changed records; `rules`: how many of them each policy changed. `is_rewritten`: the first record always
-    gets a change, perhaps an empty one, so the whole batch is written anew.
+    gets a change, perhaps an empty one, so the whole `batch` is written anew. So it is if the base timestamp of the
+    batch is not that of its first record.
     """
 
     def __init__(
@@ -91,6 +109,7 @@ class _Masks:
         found: RuleFindings,
         most_bytes: int,
         budget: DecompressionBudget,
+        batch: RecordBatch,
         is_rewritten: bool,
     ) -> None:
         self.count = 0
@@ -99,6 +118,7 @@ class _Masks:
         self._found = found
         self._most_bytes = most_bytes
         self._budget = budget
+        self._base_timestamp = batch.base_timestamp
         self._is_rewritten = is_rewritten
         self._finder = sensitive.rule
         self._reads_headers = self._finder is not None and Part.HEADERS in self._finder.rule.parts
@@ -110,8 +130,11 @@ class _Masks:
         self._budget.worked(_RECORD_WORK)
         if read.attributes:
             raise CannotRewrite("a record has attributes, which no client sets and no consumer reads")
+        if read.is_padded:
+            raise CannotRewrite("a record has a number in more bytes than necessary, which no client writes")
         value, sensitive = read.value(), self._sensitive
         index, time = read.index, read.timestamp
+        base = time if index == 0 and time != self._base_timestamp else None
         try:
             headers = self._headers(read) if self._reads_headers and value is not None else ()
             self._record.fill(index, time, None, value, headers, -1, read.value_size)
@@ -128,8 +151,8 @@ class _Masks:
             if masked is not None:
                 self.count += 1
                 self.rules.update(masked.names)
-                return RecordChange(value=masked.data)
-        return _NO_CHANGE if self._is_rewritten and index == 0 else None
+                return RecordChange(value=masked.data, time=base)
+        return RecordChange(time=base) if index == 0 and (self._is_rewritten or base is not None) else None
 
     def _headers(self, read: RecordReader) -> tuple[Header, ...]:
         """Return the headers, of which one may name the schema. Raises Unmaskable if there are too many."""
@@ -139,6 +162,17 @@ class _Masks:
 
     def _worked(self, size: int) -> None:
         self._budget.worked(_TOKEN_WORK + size)
+
+
+def _unused_fields(batch: RecordBatch) -> str | None:
+    """Return which fields of a header that no producer uses have a value that a broker would store."""
+    if batch.attributes & ~_USED_ATTRIBUTES:
+        return f"its attributes ({batch.attributes & 0xFFFF:#06x}) have bits that no producer sets"
+    is_idempotent = batch.producer_id > NO_PRODUCER_ID
+    others = {batch.producer_epoch, batch.base_sequence}
+    if not is_idempotent and (batch.producer_id != NO_PRODUCER_ID or not others.issubset(_OF_NO_PRODUCER)):
+        return "it has an epoch or a sequence, but no producer id"
+    return None
 
 
 def _rejected(why: str, sensitive: Sensitive, records: int) -> Rejected:

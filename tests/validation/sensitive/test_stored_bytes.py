@@ -13,10 +13,22 @@ import zstandard
 
 from sluicegate.validation.policy import Framing
 from sluicegate.validation.validated_request import ValidatedRequest
-from tests.framing.cases import AMBIGUOUS, HONEST, UNREADABLE, stored
+from tests.framing.cases import AMBIGUOUS, HONEST, UNREADABLE, padded, stored, with_fields
 from tests.validation.dispositions.test_masking import MODES, NOW, SECRET, read, validated_by
 from tests.validation.dispositions.test_masking import policy_of as policy_with
-from tests.wire.batches import CODECS, GZIP, XERIAL, ZSTD, Rec, batch, compress, record
+from tests.wire.batches import (
+    CODECS,
+    GZIP,
+    NONE,
+    XERIAL,
+    ZSTD,
+    Rec,
+    batch,
+    compress,
+    length_prefixed,
+    record,
+    varint,
+)
 
 _TWO = record(Rec(0, value=b"{}"), 0, 0) + record(Rec(0, value=b"{}"), 1, 0)
 _SKIPPABLE = struct.pack("<II", 0x184D_2A50, len(SECRET)) + SECRET
@@ -30,6 +42,7 @@ def _gzip_head(flags: int, *fields: bytes) -> bytes:
 
 _EXTRA = struct.pack("<H", len(SECRET)) + SECRET
 _WITH_CRC = _gzip_head(0x0A, SECRET + b"\0")
+_CODECS = {name: codec for name, codec in CODECS.items() if codec != XERIAL}  # its id is Snappy's
 _WITH_ATTRIBUTES = _TWO[:1] + b"s" + _TWO[2:]
 _CHOSEN = b"\xde\xad\xbe\xef"
 """A gzip header's time, as a client may choose it."""
@@ -68,10 +81,61 @@ UNREAD: Mapping[str, Callable[[int], bytes]] = {
 
 ATTRIBUTES: Mapping[str, Callable[[int], bytes]] = {
     f"attributes of a record, {name}": stored(codec, compress(codec, _WITH_ATTRIBUTES))
-    for name, codec in CODECS.items()
-    if codec != XERIAL  # whose id is Snappy's
+    for name, codec in _CODECS.items()
 }
 """Batches with bytes within a record that no consumer reads."""
+
+
+def _with(codec: int = NONE, payload: bytes = _TWO, **fields: int) -> Callable[[int], bytes]:
+    return lambda now: batch([], codec, payload=payload, count=2, base_timestamp=now, max_timestamp=now, **fields)
+
+
+def _with_fields(**changed: bytes) -> bytes:
+    """Return two records that are JSON; the first has other bytes for these fields."""
+    first = with_fields(**({"value": length_prefixed(b"{}")} | changed)).removesuffix(record(_SECOND, 1, 0))
+    return first + record(Rec(0, value=b"{}"), 1, 0)
+
+
+_SECOND = Rec(0, value=b"second")
+_PADDED = {
+    "time": padded(0, 2),
+    "offset": padded(0, 2),
+    "key": padded(1, 2) + b"k",
+    "value": padded(2, 2) + b"{}",
+    "headers": padded(0, 2),
+}
+_PADDED_HEADERS = {
+    "name": varint(1) + padded(1, 2) + b"h" + length_prefixed(b""),
+    "header's value": varint(1) + length_prefixed(b"h") + padded(0, 2),
+}
+UNUSED: Mapping[str, Callable[[int], bytes]] = {
+    **{
+        f"bit {bit} of a batch's attributes, {name}": _with(codec, flags=1 << bit if bit < 15 else -(1 << 15))
+        for bit in (3, *range(6, 16))
+        for name, codec in (("none", NONE), ("zstd", ZSTD))
+    },
+    "an epoch, but no producer id": _with(producer_epoch=0x6162),
+    "a sequence, but no producer id": _with(base_sequence=0x61626364),
+    "a negative producer id": _with(producer_id=-5, producer_epoch=0, base_sequence=0),
+    **{
+        f"{field} in more bytes than necessary, {name}": _with(codec, _with_fields(**{field: data}))
+        for field, data in _PADDED.items()
+        for name, codec in _CODECS.items()
+    },
+    **{
+        f"a {field} in more bytes than necessary": _with(payload=_with_fields(headers=data))
+        for field, data in _PADDED_HEADERS.items()
+    },
+}
+"""Batches that a broker (4.3.1) stores byte for byte, with values in fields that no producer uses."""
+_FROM_PRODUCERS = {
+    "sarama and kafkajs, not idempotent": _with(producer_epoch=0, base_sequence=0),
+    "an idempotent producer": _with(producer_id=1 << 40, producer_epoch=7, base_sequence=1000),
+    "a transactional producer": _with(flags=0x10, producer_id=5, producer_epoch=0, base_sequence=0),
+}
+
+
+REJECTED = {**AMBIGUOUS, **UNREADABLE, **ATTRIBUTES, **UNUSED}
 
 
 def validated(data: bytes, kind: str) -> ValidatedRequest:
@@ -79,16 +143,16 @@ def validated(data: bytes, kind: str) -> ValidatedRequest:
 
 
 @pytest.mark.parametrize("kind", MODES)
-@pytest.mark.parametrize("case", {**AMBIGUOUS, **UNREADABLE, **ATTRIBUTES})
+@pytest.mark.parametrize("case", REJECTED)
 def test_bytes_that_are_not_validated_are_never_stored(case: str, kind: str) -> None:
-    found = validated({**AMBIGUOUS, **UNREADABLE, **ATTRIBUTES}[case](NOW), kind)
+    found = validated(REJECTED[case](NOW), kind)
 
-    assert (0, 0) in found.rejected
+    assert not found.rejected[0, 0].bad_records, "all its records are correct"
     assert not found.replacements()
 
 
 @pytest.mark.parametrize("kind", MODES)
-@pytest.mark.parametrize("case", [case for case in HONEST if "skippable" not in case])
+@pytest.mark.parametrize("case", [case for case in HONEST if "skippable" not in case and "varints" not in case])
 def test_a_correct_batch_is_still_accepted(case: str, kind: str) -> None:
     """The values of these batches are no JSON, so each record is rejected by name: the batch itself has no flaw."""
     found = validated(HONEST[case](NOW), kind).rejected[0, 0]
@@ -140,6 +204,28 @@ def test_an_uncompressed_batch_without_sensitive_values_stays_as_it_came(kind: s
     found = validated(batch([Rec(NOW, b"k", b"{}")]), kind)
 
     assert not found.rejected and not found.replacements()
+
+
+@pytest.mark.parametrize("case", _FROM_PRODUCERS)
+def test_fields_that_producers_use_are_accepted(case: str) -> None:
+    found = validated(_FROM_PRODUCERS[case](NOW), "reject")
+
+    assert not found.rejected and not found.replacements()
+
+
+@pytest.mark.parametrize("value", [b"{}", b'{"mail": "me@example.com"}'])
+@pytest.mark.parametrize("codec", _CODECS.values(), ids=_CODECS)
+@pytest.mark.parametrize("kind", MODES)
+def test_a_base_timestamp_of_no_record_is_replaced(kind: str, codec: int, value: bytes) -> None:
+    """A broker stores it, and consumers only read its sum with a record's delta (KIP-98)."""
+    chosen = int.from_bytes(b"me@examp")
+    times = [NOW, NOW - 5, NOW + 7]
+    data = batch([Rec(time, b"k", value) for time in times], codec, base_timestamp=chosen)
+
+    made = validated(data, kind).replacements()[0, 0]
+
+    assert [time for time, _, _, _ in read(made)] == times
+    assert struct.unpack_from(">qq", made, 27) == (NOW, NOW + 7)
 
 
 def test_the_framing_of_a_topic_with_sensitive_fields_is_strict_for_each_client() -> None:
