@@ -10,20 +10,24 @@ import ssl
 import struct
 import threading
 import time
-from collections.abc import Callable
 from typing import Any
 
 from tests.bounds.frames import good_batch, produce, request
 from tests.bounds.side_process import report, serve_commands, settings_from_arguments
+from tests.broker.eventually import eventually
 
 _EVERY_SECONDS = 0.010
 _NEW_EVERY_SECONDS = 0.050
 _TIMEOUT_SECONDS = 120
+_READY_SECONDS = 80  # less than the test waits for
 _CLIENT = b"honest"
 
 
 class Probe(threading.Thread):
-    """Sends a request, waits for the response and pauses; the longest wait includes a response that is still due."""
+    """Sends a request, waits for the response and pauses; the longest wait includes a response that is still due.
+
+    `count`: the responses; `failures`: texts about requests without one.
+    """
 
     def __init__(self, name: str, settings: dict[str, Any], message: bytes, every: float, stays: bool) -> None:
         super().__init__(daemon=True)
@@ -51,10 +55,11 @@ class Probe(threading.Thread):
             except OSError as error:
                 self.failures.append(f"{self.label}: {error!r} after {time.monotonic() - begun:.2f} s")
                 self._leave()
+            else:
+                self.count += 1
             wait = time.monotonic() - begun
             self._asked_at = None
             self.longest = max(self.longest, wait)
-            self.count += 1
             if not self._stays:
                 self._leave()
             time.sleep(max(0.001, self._every - wait))
@@ -113,8 +118,12 @@ def main() -> None:
     gc.disable()
     for probe in probes:
         probe.start()
-    _wait(lambda: all(probe.count for probe in probes))
-    report()
+    try:
+        _wait_for_responses(probes, _READY_SECONDS)
+    except AssertionError as error:
+        report(failed=str(error))
+    else:
+        report()
 
     def waits() -> dict[str, Any]:
         return {
@@ -128,7 +137,7 @@ def main() -> None:
         for probe in probes:
             probe.reset()
             probe.is_active = True
-        _wait(lambda: all(probe.count for probe in probes))
+        _wait_for_responses(probes)
         for probe in probes:
             probe.reset()
         return {}
@@ -136,15 +145,20 @@ def main() -> None:
     def stop() -> dict[str, Any]:
         for probe in probes:
             probe.is_active = False
-        _wait(lambda: all(probe.has_left for probe in probes))
+        for probe in probes:
+            eventually(lambda probe=probe: probe.has_left, _TIMEOUT_SECONDS + 10, f"{probe.label} ends")
         return {}
 
     serve_commands({"start": start, "waits": waits, "stop": stop})
 
 
-def _wait(is_so: Callable[[], bool]) -> None:
-    end = time.monotonic() + _TIMEOUT_SECONDS
-    while not is_so() and time.monotonic() < end:
+def _wait_for_responses(probes: list[Probe], seconds: float = _TIMEOUT_SECONDS) -> None:
+    """Wait for a response to each probe. Raises AssertionError with the failures if there is none in time."""
+    end = time.monotonic() + seconds
+    while waiting := [probe for probe in probes if not probe.count]:
+        failures = [failure for probe in waiting for failure in probe.failures[-1:]]
+        names = ", ".join(probe.label for probe in waiting)
+        assert time.monotonic() < end, f"no response to {names} within {seconds} s; last failures: {failures}"
         time.sleep(0.005)
 
 

@@ -28,7 +28,6 @@ _REUSE_BYTES = 8 * MIB
 _SETTLE_SECONDS = 10
 _GONE_SECONDS = 15
 _HONEST_CONNECTIONS = 3
-_TIMEOUT_SECONDS = 30
 _BASELINE_SECONDS = 3
 _MAX_METRICS_BYTES = 1 * MIB
 
@@ -143,15 +142,8 @@ class Run:
             time.sleep(0.1)
 
     def _record_waits(self, result: Measured) -> None:
-        """Read the waits after one more response to each probe, so that pending requests count."""
-        honest = self._honest
-        counted = honest.ask("waits")["counts"]
-        end = time.monotonic() + _TIMEOUT_SECONDS
-        while True:
-            waits = honest.ask("waits")
-            if all(waits["counts"][name] > counted[name] + 1 for name in counted) or time.monotonic() > end:
-                break
-            time.sleep(0.01)
+        """Record the honest client's waits and lost requests, and the wait of the idle neighbour."""
+        waits = self._stage.honest_waits()
         result.longest_where = max(waits["waits"], key=lambda name: waits["waits"][name])
         result.longest_wait = waits["waits"][result.longest_where]
         result.idle_wait = self._neighbour.ask("wait")["longest"]

@@ -111,6 +111,10 @@ def fork_for_each(work: Callable[[dict[str, Any], FileIO], None], niceness: int)
 
 
 def serve_commands(responses: dict[str, Callable[[], dict[str, Any]]]) -> None:
-    """Run the command that each line names until the pipe is closed."""
+    """Run the command that each line names until the pipe is closed. What it asserts in vain is reported."""
     for line in sys.stdin:
-        report(**responses[line.strip()]())
+        try:
+            response = responses[line.strip()]()
+        except AssertionError as error:
+            response = {"failed": str(error)}
+        report(**response)

@@ -15,6 +15,7 @@ from tests.broker.proxy_process import COMMAND, ProxyProcess
 from tests.deploy.manifests import DEPLOY
 
 HOST = "127.0.0.1"
+_RESPONSES_SECONDS = 60
 DEPLOYED = dict(re.findall(r"(MALLOC_\w+)=(\d+)", (DEPLOY / "systemd/sluicegate.service").read_text()))
 """The C library's settings in the systemd unit and the image, without which it keeps the memory of large requests."""
 DEFAULTS = {"message.timestamp.before.max.ms": 86_400_000, "message.timestamp.after.max.ms": 3_600_000}
@@ -92,9 +93,28 @@ class Stage:
         return self.proxy.broker_port(node)
 
     def longest_wait(self) -> float:
-        """Return the honest client's longest wait since its start (s)."""
+        """Return the honest client's longest wait since its start (s). Raises AssertionError if it got no response."""
+        found = self.honest_waits()
+        assert not found["failures"], found["failures"]
+        return max(found["waits"].values())
+
+    def honest_waits(self) -> dict[str, Any]:
+        """Return `waits` of the honest client by probe (s), and `failures`, since its start.
+
+        Two more responses to each probe come first, so that pending requests count; a missing one is a failure.
+        """
         assert self.honest is not None
-        return max(self.honest.ask("waits")["waits"].values())
+        counted = self.honest.ask("waits")["counts"]
+        end = time.monotonic() + _RESPONSES_SECONDS
+        while True:
+            found = self.honest.ask("waits")
+            missing = [name for name in counted if found["counts"][name] < counted[name] + 2]
+            if not missing:
+                return found
+            if time.monotonic() > end:
+                late = [f"{name}: no response within {_RESPONSES_SECONDS} s" for name in missing]
+                return found | {"failures": found["failures"] + late}
+            time.sleep(0.01)
 
     def log_bytes(self) -> int:
         return (self.folder / "proxy.log").stat().st_size
