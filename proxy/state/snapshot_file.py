@@ -3,9 +3,12 @@
 import json
 import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from sluicegate.config.disk.deadline import within_deadline
+from sluicegate.config.disk.regular_file import read_file
 from sluicegate.proxy.state.agreed_state import MAX_SUSPENSIONS, AgreedState
 from sluicegate.proxy.state.change import UnreadableChange, text_of, time_of, topic_of
 from sluicegate.proxy.state.suspension import Scope, Suspension
@@ -37,8 +40,7 @@ class SnapshotFile:
     def read(self) -> Snapshot:
         """Return the snapshot. Raises SnapshotUnreadable."""
         try:
-            with self._path.open("rb") as file:
-                content = json.loads(file.read(_MAX_BYTES))
+            content = json.loads(read_file(self._path, _MAX_BYTES))
             if content["version"] != _VERSION or content["topic"] != self._topic:
                 raise ValueError("another version, or of another topic")
             suspensions = content["suspensions"][:MAX_SUSPENSIONS]
@@ -50,7 +52,7 @@ class SnapshotFile:
             raise SnapshotUnreadable(f"{self._path}: {type(error).__name__} {error}") from None
 
     def write(self, snapshot: Snapshot) -> None:
-        """Replace the file. Raises OSError."""
+        """Replace the file. Blocks for some seconds at most. Raises OSError."""
         content = {
             "version": _VERSION,
             "topic": self._topic,
@@ -62,12 +64,16 @@ class SnapshotFile:
                 for each in snapshot.state.suspensions
             ],
         }
-        new = self._path.with_name(f"{self._path.name}.new")
-        with new.open("w", encoding="utf-8") as file:
-            json.dump(content, file)
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(self._path)
+        within_deadline((self._path, "write"), partial(_replace, self._path, json.dumps(content)))
+
+
+def _replace(path: Path, text: str) -> None:
+    new = path.with_name(f"{path.name}.new")
+    with new.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)
 
 
 def _suspension(content: Any) -> Suspension:

@@ -93,13 +93,6 @@ class StateTopic:
 
     def start(self) -> None:
         """Take the last known state from the snapshot file, if there is one, and read the topic from then on."""
-        if self._file is not None:
-            try:
-                self._known = self._file.read()
-            except SnapshotUnreadable as error:
-                self._log.warning("state snapshot unusable", reason=str(error))
-            else:
-                self._on_state(self._known.state)
         self._report_unreadable("not read yet")
         self._thread.start()
 
@@ -144,6 +137,8 @@ class StateTopic:
             raise StateUnwritable(f"state.topic {self._topic} cannot be written: {why}")
 
     def _run(self) -> None:
+        if self._file is not None:
+            self._take_snapshot(self._file)
         while not self._ends.is_set():
             try:
                 self._read_for_ever()
@@ -153,6 +148,16 @@ class StateTopic:
                 self._log.error("internal error: the state topic is not read", exc_info=error)
                 self._report_unreadable(f"internal error: {type(error).__name__}")
             self._ends.wait(_AGAIN_SECONDS)
+
+    def _take_snapshot(self, file: SnapshotFile) -> None:
+        try:
+            self._known = file.read()
+        except SnapshotUnreadable as error:
+            self._log.warning("state snapshot unusable", reason=str(error))
+            return
+        self._on_state(self._known.state)
+        self._report_unreadable("not read yet")
+        self._status.end(Condition.STATE_UNKNOWN)
 
     def _read_for_ever(self) -> None:
         """Read until `close`. Raises _Unreadable."""

@@ -1,0 +1,63 @@
+"""The last known state in a file: read back whole, or not at all."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from sluicegate.proxy.state.agreed_state import AgreedState
+from sluicegate.proxy.state.snapshot_file import Snapshot, SnapshotFile, SnapshotUnreadable
+from sluicegate.proxy.state.suspension import Scope, Suspension
+
+SUSPENSION = Suspension("orders", "incident 7", 1_795_784_400_000, Scope.CLUSTER, "an administrator at 10.1.2.3")
+SNAPSHOT = Snapshot("topic-id", 1_795_780_800_000, AgreedState(7, (SUSPENSION,)))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "state.json"
+
+
+def test_a_snapshot_is_read_as_it_was_written(path: Path) -> None:
+    file = SnapshotFile(str(path), "gate-state")
+    file.write(SNAPSHOT)
+
+    assert file.read() == SNAPSHOT
+    assert [each.name for each in path.parent.iterdir()] == ["state.json"]
+
+
+def test_a_snapshot_of_another_topic_is_not_used(path: Path) -> None:
+    SnapshotFile(str(path), "gate-state").write(SNAPSHOT)
+
+    with pytest.raises(SnapshotUnreadable, match="of another topic"):
+        SnapshotFile(str(path), "other-state").read()
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{", "[" * 10_000, '{"version": 1, "topic": "gate-state"}'])
+def test_other_contents_are_not_used(path: Path, content: str) -> None:
+    path.write_text(content)
+
+    with pytest.raises(SnapshotUnreadable):
+        SnapshotFile(str(path), "gate-state").read()
+
+
+def test_a_changed_suspension_is_not_used(path: Path) -> None:
+    file = SnapshotFile(str(path), "gate-state")
+    file.write(SNAPSHOT)
+    content = json.loads(path.read_text())
+    content["suspensions"][0]["until_ms"] = "for ever"
+    path.write_text(json.dumps(content))
+
+    with pytest.raises(SnapshotUnreadable, match="until_ms"):
+        file.read()
+
+
+def test_a_fifo_or_a_missing_file_is_not_waited_for(path: Path) -> None:
+    file = SnapshotFile(str(path), "gate-state")
+    with pytest.raises(SnapshotUnreadable, match="No such file"):
+        file.read()
+
+    os.mkfifo(path)
+    with pytest.raises(SnapshotUnreadable, match="expected a regular file"):
+        file.read()
