@@ -52,6 +52,17 @@ def stat_now(path: Path) -> os.stat_result:
     return path.stat()
 
 
+def is_unreadable(path: Path) -> bool:
+    """Return whether a file is missing or cannot be opened, without a deadline."""
+    note_file(path)
+    try:
+        _check_kind(path.stat())
+        os.close(os.open(path, _FLAGS))
+    except OSError:
+        return True
+    return False
+
+
 def is_gone(path: Path) -> bool:
     """Return whether a file is missing, without a deadline; False if that cannot be found out."""
     try:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any
 
-from sluicegate.config.disk.regular_file import is_gone, read_now
+from sluicegate.config.disk.kept_files import kept_contents
+from sluicegate.config.disk.regular_file import is_unreadable, read_now
 from sluicegate.config.values.contract import TopicContract
 
 Path = tuple[str | int, ...]
@@ -36,9 +37,9 @@ class SchemaFile:
     content: bytes = field(repr=False)
     files: tuple[FilePath, ...]
 
-    def is_gone(self) -> bool:
-        """Return whether one of the files is missing. Without a deadline."""
-        return any(map(is_gone, self.files))
+    def is_unreadable(self) -> bool:
+        """Return whether one of the files is missing or cannot be opened. Without a deadline."""
+        return any(map(is_unreadable, self.files))
 
 
 @dataclass(slots=True)
@@ -52,7 +53,8 @@ class Source:
     each file of `topic_files` and `contracts`. `previous`: the same of the configuration in force before, from which
     missing files are read. `missing`: those files, each with the patterns of the topics whose policies are kept.
     `schemas`: schemas and keys of files that policies name, by the file, as they were compiled. `previous_schemas`: the
-    same of the configuration in force before.
+    same of the configuration in force before. `kept`: for a worker, the last contents of files with certificates and
+    secrets.
     """
 
     name: str
@@ -71,6 +73,7 @@ class Source:
     missing: dict[FilePath, list[str]] = field(default_factory=dict)
     schemas: dict[FilePath, SchemaFile] = field(default_factory=dict)
     previous_schemas: Mapping[FilePath, SchemaFile] = field(default_factory=dict)
+    kept: Mapping[FilePath, bytes] = field(default_factory=dict, repr=False)
 
     def place_of(self, path: Path) -> str:
         """Return the place of `path`, or of the nearest path around it."""
@@ -80,8 +83,8 @@ class Source:
         return self.name
 
     def only_places(self, sections: Collection[str]) -> "Source":
-        """Return the places of these sections and the schemas, without other data: for messages about values in force,
-        and for workers, which compile the same schemas.
+        """Return the places of these sections, the schemas and the kept contents of other files, without other data:
+        for messages about values in force, and for workers, which use the same schemas and secrets.
         """
         return Source(
             self.name,
@@ -89,6 +92,7 @@ class Source:
             elsewhere={path: other for path, other in self.elsewhere.items() if path[0] in sections},
             contracts=self.contracts,
             schemas=self.schemas,
+            kept=kept_contents(),
         )
 
     def key_of(self, path: Path) -> str:

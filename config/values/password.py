@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sluicegate.config.disk.regular_file import read_file
+from sluicegate.config.disk.kept_files import ReadContent, read_kept
 
 _MAX_BYTES = 64 << 10
 
@@ -39,16 +39,17 @@ class Password:
     value: SecretText | None
     file: str | None
 
-    def get(self) -> str:
+    def get(self, read: ReadContent = read_kept) -> str:
         """Return the current password, read from the file each time; empty without a password and a file.
 
-        Trailing line ends are removed. Reading may block for seconds, so do not call this in an event loop. Raises
+        While the file is missing or unreadable, its last content is used, unless `read` is `read_current`. Trailing
+        line ends are removed. Reading may block for seconds, so do not call this in an event loop. Raises
         PasswordUnreadable.
         """
         if self.file is None:
             return "" if self.value is None else self.value.get_secret_value()
         try:
-            content = read_file(Path(self.file), _MAX_BYTES)
+            content = read(Path(self.file), _MAX_BYTES)
         except OSError as error:
             raise PasswordUnreadable(self.key, f"{self.file} cannot be read: {error.strerror}") from error
         try:

@@ -6,6 +6,7 @@ that requires a login responds to that only after one (`upstream.sasl`). Without
 clients' responses and from `upstream.brokers`.
 """
 
+import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -23,6 +24,7 @@ from sluicegate.proxy.cluster.broker_client import (
 from sluicegate.proxy.cluster.response_bodies import read_response
 from sluicegate.proxy.network.tls.contexts import TlsContext
 
+_OTHERS_SECONDS = 1.5
 _NO_TOPICS_SINCE = 1
 _MAX_ELEMENTS = 2000  # brokers: the request names no topic
 
@@ -92,14 +94,26 @@ async def _discover_again(
 async def _one_that_lists_brokers(
     upstream: Upstream, tls: TlsContext | None, mark: int, asked: HostPort
 ) -> tuple[HostPort, _Response] | None:
-    """Ask the other addresses: a broker that has just started, or has lost its controller, alone lists none."""
-    for other in upstream.bootstrap:
-        if other == asked:
-            continue
-        with suppress(NoBrokerResponses):
-            address, response = await ask_any_broker(replace(upstream, bootstrap=(other,)), tls, _brokers, mark)
-            if response.brokers:
-                return address, response
+    """Ask the other addresses at once: a broker that has just started, or has lost its controller, alone lists none.
+
+    Clients of the one that responds find no leader meanwhile, so addresses that do not respond are not waited for long.
+    """
+    others = [replace(upstream, bootstrap=(other,)) for other in upstream.bootstrap if other != asked]
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_OTHERS_SECONDS), asyncio.TaskGroup() as group:
+            asking = [group.create_task(_asked(other, tls, mark)) for other in others]
+            for each in asyncio.as_completed(asking):
+                found = await each
+                if found is not None and found[1].brokers:
+                    for task in asking:
+                        task.cancel()
+                    return found
+    return None
+
+
+async def _asked(upstream: Upstream, tls: TlsContext | None, mark: int) -> tuple[HostPort, _Response] | None:
+    with suppress(NoBrokerResponses):
+        return await ask_any_broker(upstream, tls, _brokers, mark)
     return None
 
 

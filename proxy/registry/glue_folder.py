@@ -59,7 +59,7 @@ class GlueFolder:
     def subjects(self, _http: RegistryClient) -> list[str]:
         """Return the UUIDs of all schemas, 10,000 at most. Raises RegistryFailed."""
         try:
-            return within_deadline(("folder", self._folder), lambda: list(dict.fromkeys(self._listed())))
+            return names_in_folder(self._folder)
         except OSError as error:
             raise RegistryFailed(f"{self._folder}: {error.strerror}") from error
 
@@ -73,12 +73,18 @@ class GlueFolder:
         text = self.fetch_schema(http, schema_id)
         return None if text is None else NewestSchema(1, schema_id, text)
 
-    def _listed(self) -> Iterator[str]:
-        with scandir(self._folder) as entries:
-            for entry, _ in zip(entries, range(_MOST_FILES), strict=False):
-                stem, suffix = Path(entry.name).stem, Path(entry.name).suffix
-                if suffix in _LANGUAGES and _is_uuid(stem):
-                    yield stem
+
+def names_in_folder(folder: Path) -> list[str]:
+    """Return the UUIDs of all schemas in a folder, 10,000 at most. Blocks for some seconds at most. Raises OSError."""
+    return within_deadline(("folder", folder), lambda: list(dict.fromkeys(_listed(folder))))
+
+
+def _listed(folder: Path) -> Iterator[str]:
+    with scandir(folder) as entries:
+        for entry, _ in zip(entries, range(_MOST_FILES), strict=False):
+            stem, suffix = Path(entry.name).stem, Path(entry.name).suffix
+            if suffix in _LANGUAGES and _is_uuid(stem):
+                yield stem
 
 
 def _is_uuid(text: str) -> bool:

@@ -1,7 +1,7 @@
 """Reads the files with schemas and keys that rules and sensitive fields name.
 
-A file that vanishes (a deleted file, an unmounted volume) keeps its last content, so that its topics are validated as
-before, and a reload for another reason is not rejected.
+A file that is missing or unreadable (a deleted file, an unmounted volume) keeps its last content, so that its topics
+are validated as before, and a reload for another reason is not rejected.
 """
 
 from collections import defaultdict
@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+from sluicegate.config.disk.kept_files import read_current
 from sluicegate.config.disk.regular_file import read_file
 from sluicegate.config.files.near_files import near_files
 from sluicegate.config.files.source import SchemaFile, Source
@@ -24,7 +25,7 @@ _NONE: Mapping[Path, SchemaFile] = MappingProxyType({})
 class SchemaFiles:
     """Reads each file once and adds it to `known`, by its absolute path; those in `known` are not read.
 
-    `previous`: schemas in force, from which files that have vanished since are read.
+    `previous`: schemas in force, from which files that have become unreadable since are read.
     """
 
     def __init__(self, known: dict[Path, SchemaFile], previous: Mapping[Path, SchemaFile] = _NONE) -> None:
@@ -46,7 +47,7 @@ class SchemaFiles:
         found = self._known.get(path)
         if found is None:
             try:
-                found = SchemaFile(password.get().encode(), (path,))
+                found = SchemaFile(password.get(read_current).encode(), (path,))
             except PasswordUnreadable:
                 kept = self._kept(path)
                 if kept is None:
@@ -68,13 +69,13 @@ class SchemaFiles:
             return kept
 
     def _kept(self, path: Path) -> SchemaFile | None:
-        """Return the last content of a file that has vanished since."""
+        """Return the last content of a file that has become unreadable since."""
         kept = self._previous.get(path)
-        return kept if kept is not None and kept.is_gone() else None
+        return kept if kept is not None and kept.is_unreadable() else None
 
 
 def missing_schemas(config: Config, source: Source) -> dict[Path, list[str]]:
-    """Return the files of schemas and keys in force that are missing, each with the patterns of its topics.
+    """Return the unreadable files of schemas and keys in force, each with the patterns of its topics.
 
     `defaults` is the name of the topics without an entry. Without a deadline.
     """
@@ -82,7 +83,7 @@ def missing_schemas(config: Config, source: Source) -> dict[Path, list[str]]:
     for file, topics in _files_of(config):
         path = Path(file).absolute()
         known = source.schemas.get(path)
-        if known is not None and topics not in users[path] and known.is_gone():
+        if known is not None and topics not in users[path] and known.is_unreadable():
             users[path].append(topics)
     return {path: topics for path, topics in users.items() if topics}
 

@@ -1,20 +1,22 @@
 """Checks the objects that a configuration names: certificates, secret files, schemas, expressions, entry points."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 
+from sluicegate.config.disk.kept_files import ReadContent, read_current, read_kept
 from sluicegate.config.files.source import Problem, Source
 from sluicegate.config.loading import ConfigError, Loaded, load_file
 from sluicegate.config.model import Config
 from sluicegate.config.otel import Otel
 from sluicegate.config.values.http import headers_in
-from sluicegate.config.values.password import PasswordUnreadable
+from sluicegate.config.values.password import Password, PasswordUnreadable
 from sluicegate.proxy.network.tls.certificates import Flaw, files_for_server, flaws_of, tls_files
 from sluicegate.proxy.registry.aws_login import AWS_EXTRA
+from sluicegate.proxy.registry.glue_folder import names_in_folder
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_files import SchemaFiles
 from sluicegate.proxy.registry.schema_rules import SchemaRules
@@ -31,19 +33,25 @@ def flaws_in(config: Config, files: SchemaFiles | None = None) -> Iterator[Flaw]
 
     `files` reads schemas.
     """
+    yield from flaws_in_files(config)
+    yield from _flaws_in_rules(config, None, files)
+    if config.otel is not None:
+        try:
+            check_extra()
+        except ExtraMissing as error:
+            yield Flaw("otel", str(error))
+
+
+def flaws_in_files(config: Config) -> Iterator[Flaw]:
+    """Yield flaws in the files outside of policies as they are now: certificates, keys, secrets, folders."""
     now = datetime.now(UTC)
     for tls in tls_files(config):
         yield from flaws_of(tls, now)
-    sasl = config.upstream.sasl
-    for secret in (*(() if sasl is None else sasl.secrets), config.admin.web_ui_token):
-        try:
-            if secret is not None:
-                secret.get()
-        except PasswordUnreadable as error:
-            yield Flaw(error.key, error.message)
+    sasl, token = config.upstream.sasl, config.admin.web_ui_token
+    yield from _flaws_in_secrets((*(() if sasl is None else sasl.secrets), *(() if token is None else (token,))))
     if sasl is not None and sasl.oauth is not None and sasl.oauth.tls is not None:
         yield from flaws_of(files_for_server("upstream.sasl.oauth.tls", sasl.oauth.tls), now)
-    yield from flaws_in_policies(config, files=files)
+    yield from _flaws_in_registries(config)
     if config.otel is not None:
         yield from _flaws_in_otel(config.otel, now)
 
@@ -54,8 +62,13 @@ def flaws_in_policies(
     """Yield flaws in schemas, expressions, entry points, sensitive fields, and registries' passwords and certificates.
 
     `process` compiles large schemas; None: this process compiles them. `files` reads schemas. No requests are sent to
-    registries.
+    registries. A file of a registry that has been read before may be missing.
     """
+    yield from _flaws_in_rules(config, process, files)
+    yield from _flaws_in_registries(config, read_kept)
+
+
+def _flaws_in_rules(config: Config, process: RulesProcess | None, files: SchemaFiles | None) -> Iterator[Flaw]:
     schema_rules = SchemaRules(Registries().by_name(config.registries), process, files)
     for path, keys in config.sections_with_rules():
         place = ".".join(map(str, path))
@@ -69,16 +82,28 @@ def flaws_in_policies(
                 yield Flaw(f"{place}.rules.{i}", f"rule {rule.name}: {error}")
     for unusable in unusable_policies(config, schema_rules):
         yield Flaw(".".join(map(str, unusable.path)), str(unusable))
+
+
+def _flaws_in_registries(config: Config, read: ReadContent = read_current) -> Iterator[Flaw]:
     for name, registry in config.registries.items():
-        for secret in registry.secrets(f"registries.{name}"):
+        yield from _flaws_in_secrets(registry.secrets(f"registries.{name}"), read)
+        if registry.folder is not None and read is read_current:
             try:
-                secret.get()
-            except PasswordUnreadable as error:
-                yield Flaw(error.key, error.message)
+                names_in_folder(Path(registry.folder))
+            except OSError as error:
+                yield Flaw(f"registries.{name}.folder", f"{registry.folder} cannot be read: {error.strerror}")
         if registry.region is not None and find_spec("awscrt") is None:
             yield Flaw(f"registries.{name}.region", f"it needs awscrt: {AWS_EXTRA}")
         for section, tls in registry.tls_sections(f"registries.{name}"):
-            yield from flaws_of(files_for_server(section, tls), datetime.now(UTC))
+            yield from flaws_of(files_for_server(section, tls), datetime.now(UTC), read)
+
+
+def _flaws_in_secrets(secrets: Iterable[Password], read: ReadContent = read_current) -> Iterator[Flaw]:
+    for secret in secrets:
+        try:
+            secret.get(read)
+        except PasswordUnreadable as error:
+            yield Flaw(error.key, error.message)
 
 
 def check_policies(loaded: Loaded, process: RulesProcess | None = None) -> None:
@@ -115,14 +140,10 @@ def with_file_position(flaw: Flaw, source: Source) -> Flaw:
 
 
 def _flaws_in_otel(otel: Otel, now: datetime) -> Iterator[Flaw]:
-    """Yield flaws in `otel`. No requests are sent to collectors."""
-    try:
-        check_extra()
-    except ExtraMissing as error:
-        yield Flaw("otel", str(error))
+    """Yield flaws in the files of `otel`. No requests are sent to collectors."""
     try:
         if otel.headers_file is not None:
-            headers_in(otel.current_headers.get())
+            headers_in(otel.current_headers.get(read_current))
     except (PasswordUnreadable, ValueError) as error:
         yield Flaw("otel.headers_file", error.message if isinstance(error, PasswordUnreadable) else str(error))
     if otel.tls is not None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sluicegate.config.disk.deadline import within_deadline
-from sluicegate.config.disk.regular_file import is_gone, stat_now
+from sluicegate.config.disk.regular_file import is_unreadable, stat_now
 from sluicegate.config.files.patterns import MOST_BYTES, TooManyFiles, patterns_in, topic_files
 from sluicegate.config.files.source import MAX_BYTES, Problem, SchemaFile, Source, digest_of_file
 from sluicegate.config.files.yaml_source import read_file
@@ -23,7 +23,8 @@ _FileStates = tuple[object, ...]
 
 
 class ConfigFile:
-    """The main file, the files that its `topic_files` and `contracts` name, and whether those with schemas are there.
+    """The main file, the files that its `topic_files` and `contracts` name, and whether those with schemas can be
+    read.
 
     The environment and the command line override them. Files are compared by path and content, so that a link with a
     new target, as in a ConfigMap, is a change.
@@ -35,7 +36,7 @@ class ConfigFile:
         self._patterns: list[str] = []
         self._digests: dict[Path, bytes] = {}
         self._schemas: tuple[Path, ...] = ()
-        self._gone: frozenset[Path] = frozenset()
+        self._unreadable: frozenset[Path] = frozenset()
         self._states: _FileStates | None = None
         self._is_settled = False
         self._is_unusable = False
@@ -47,7 +48,8 @@ class ConfigFile:
 
     def has_changed(self) -> bool:
         """Return whether the content differs from the last read and has not changed since the last call, because an
-        editor that writes in place may not have finished; or whether a watched file is missing or there again. Reads
+        editor that writes in place may not have finished; or whether a watched file has become
+        unreadable or readable. Reads
         files only if their stat differs.
 
         Blocks for some seconds at most. Raises FileUnreadable while a file system does not respond.
@@ -61,16 +63,16 @@ class ConfigFile:
             return False  # the file may be missing while it is replaced
         digests = within_deadline((self._path, "digests"), self._digests_now)
         self._is_settled = True
-        gone = within_deadline((self._path, "schemas"), self._gone_now)
+        unreadable = within_deadline((self._path, "schemas"), self._unreadable_now)
         # The error of an unusable file may be in a file that was not read.
-        return self._is_unusable or digests != self._digests or gone != self._gone
+        return self._is_unusable or digests != self._digests or unreadable != self._unreadable
 
-    def watch(self, schemas: Iterable[SchemaFile], gone: Iterable[Path] = ()) -> None:
-        """Watch whether the files of these schemas are missing, as those of `gone` are now; a change of their content
+    def watch(self, schemas: Iterable[SchemaFile], unreadable: Iterable[Path] = ()) -> None:
+        """Watch whether the files of these schemas can be read, unlike those of `unreadable`; a change of their content
         is no change.
         """
         self._schemas = tuple(dict.fromkeys(file for schema in schemas for file in schema.files))
-        self._gone = frozenset(gone)
+        self._unreadable = frozenset(unreadable)
 
     def read(self, previous: Source = NOTHING) -> Loaded:
         """Read and validate the files as they are now. Raises ConfigError.
@@ -115,11 +117,11 @@ class ConfigFile:
                     return None
                 continue
             seen += (file, found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
-        seen.append(self._gone_now())
+        seen.append(self._unreadable_now())
         return tuple(seen)
 
-    def _gone_now(self) -> frozenset[Path]:
-        return frozenset(filter(is_gone, self._schemas))
+    def _unreadable_now(self) -> frozenset[Path]:
+        return frozenset(filter(is_unreadable, self._schemas))
 
     def _digests_now(self) -> dict[Path, bytes] | None:
         """Return the digests; None if the files exceed the size limit, which `read` reports."""

@@ -3,7 +3,7 @@
 The new policies are compiled while the old ones stay in force, and replace them as a whole. A file with an error
 changes nothing; the log, /readyz and a metric report it until the file is corrected. Policies of an included file that
 has vanished stay in force until it is back, or an operator accepts that it is removed. A schema
-of a vanished file is applied until the file is back, or no rule names it.
+of a file that is missing or unreadable is applied until the file is back, or no rule names it.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from functools import partial
 import structlog
 
 from sluicegate.config.disk.deadline import FileUnreadable, within_deadline
-from sluicegate.config.disk.regular_file import is_gone
+from sluicegate.config.disk.regular_file import is_unreadable
 from sluicegate.config.files.source import Source
 from sluicegate.config.loading import ConfigError, Loaded
 from sluicegate.proxy.network.daemon_thread import in_daemon_thread
@@ -199,7 +199,7 @@ class Reloader:
             self._check(loaded)
         source.missing |= missing_schemas(loaded.config, source)
         schemas = source.schemas.values()
-        self._file.watch(schemas, {file for schema in schemas for file in schema.files if is_gone(file)})
+        self._file.watch(schemas, {file for schema in schemas for file in schema.files if is_unreadable(file)})
         return loaded
 
     def _only_misses_files(self, loaded: Loaded, is_requested: bool) -> bool:
@@ -215,7 +215,7 @@ class Reloader:
             self._log.warning("policy files missing; their last policies stay in force", files=new)
         self._status.set_all(
             Condition.POLICY_FILE_MISSING,
-            {str(file): f"{file} is gone; {_kept(topics)}" for file, topics in source.missing.items()},
+            {str(file): f"{file} is missing or unreadable; {_kept(topics)}" for file, topics in source.missing.items()},
         )
 
     def _report_unreadable(self, error: FileUnreadable) -> str:

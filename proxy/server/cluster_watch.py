@@ -71,7 +71,11 @@ class ClusterWatch:
         """Check the cluster once; without `asks_brokers` only whether one responds."""
         self._leading_back.listener = None
         found = await discover_cluster(self._config.upstream, self._broker_tls, self._mark, asks_brokers)
-        self._found(found, await in_daemon_thread(self._expiries))
+        self._found(found)
+        expiries = await in_daemon_thread(self._expiries)  # reading files may take seconds
+        self._status.set(Condition.CERTIFICATE_EXPIRED, expiries.expired)
+        self._status.set_all(Condition.CERTIFICATE_EXPIRES_SOON, expiries.soon)
+        self._status.end(Condition.STARTING)
 
     def _expiries(self) -> OwnExpiries:
         return own_expiries(self._config, datetime.now(UTC))
@@ -89,7 +93,7 @@ class ClusterWatch:
             if self._parts.settings is not None:
                 await self._parts.settings.refresh()
 
-    def _found(self, found: DiscoveryResult, expiries: OwnExpiries) -> None:
+    def _found(self, found: DiscoveryResult) -> None:
         if found.brokers is not None:
             self._listeners.repeat_look_ups()
         for node_id, address in (found.brokers or {}).items():
@@ -130,9 +134,6 @@ class ClusterWatch:
         self._status.exchange({each: {} if words is None else {addresses: words} for each, words in details.items()})
         self._closed_ports(self._book.node_ids if found.brokers is None else sorted(found.brokers))
         self._status.set(Condition.ROUTING_LOOP, self._a_broker_leads_back())
-        self._status.set(Condition.CERTIFICATE_EXPIRED, expiries.expired)
-        self._status.set_all(Condition.CERTIFICATE_EXPIRES_SOON, expiries.soon)
-        self._status.end(Condition.STARTING)
 
     def _closed_ports(self, node_ids: Sequence[int]) -> None:
         """Report the brokers of the cluster that have no port for clients; clients are served as long as one has."""

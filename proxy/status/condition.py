@@ -73,6 +73,7 @@ class Condition(Enum):
     CONFIGURATION_REJECTED = "configuration_rejected"
     CONFIGURATION_MISSING = "configuration_missing"
     POLICY_FILE_MISSING = "policy_file_missing"
+    FILE_UNUSABLE = "file_unusable"
     SCHEMA_UNUSABLE = "schema_unusable"
     PRINCIPAL_UNVERIFIED = "principal_unverified"
     STATE_UNREADABLE = "state_unreadable"
@@ -230,15 +231,24 @@ TYPES = {
         "Restore the file, or the mount that it lies in.",
     ),
     Condition.POLICY_FILE_MISSING: _needs_attention(
-        "A file of `topic_files` or `contracts`, or a file with a schema or a key that a policy names, is gone "
-        "(deleted, renamed without its topics, or its volume is not mounted). Its last policies, the schema or the "
-        "key stay in force, because its topics would be without them; a restart reads the files as they are then.",
+        "A file of `topic_files` or `contracts` is gone, or a file with a schema or a key that a policy names is "
+        "missing or unreadable (deleted, renamed without its topics, or its volume is not mounted). Its last policies, "
+        "the schema or the key stay in force, because its topics would be without them; a restart reads the files as "
+        "they are then.",
         "within 10 s",
         "within 10 s after the file, or another file with its topics, is there, or no policy names the schema or the "
         "key; a policy file: also with `sluicegate reload --accept-removed`; or a restart",
         "Restore the file or the mount, or accept the removal: `sluicegate reload --accept-removed`. A file with "
         "`topics: []` removes its policies at once. If a schema or a key is to end, remove the policy that names its "
         "file: a restart without the file is rejected.",
+    ),
+    Condition.FILE_UNUSABLE: _needs_attention(
+        "A file with a certificate, a key, a password, a token or HTTP headers, or a registry's folder, is missing, "
+        "unreadable, or cannot be used. What was last read from it stays in use, also in workers that are restarted "
+        "while a file is missing; a restart of the proxy is rejected.",
+        "within 10 s",
+        "within 10 s after the file can be used; no restart",
+        "Restore or correct the file that the detail names; `sluicegate check FILE` lists all such files.",
     ),
     Condition.SCHEMA_UNUSABLE: _needs_attention(
         "The newest schema of a subject that rules or sensitive fields can meet cannot be used. Records written with "

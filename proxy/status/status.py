@@ -27,6 +27,8 @@ _LOGGED_BY_CAUSE = frozenset(
         Condition.WORKER_RESTARTED,
     }
 )
+# Every worker sees the same cluster, and one that has not looked again yet would still count as serving.
+_OF_THE_CLUSTER = frozenset({Condition.NO_BROKER_LISTED})
 _ORDER = {condition: number for number, condition in enumerate(Condition)}
 
 
@@ -220,14 +222,15 @@ def not_refuted(
 def of_workers(reports: Sequence[tuple[int, Sequence[ActiveCondition]]]) -> list[ActiveCondition]:
     """Return the conditions of a process whose workers report these; `reports` has each worker's number.
 
-    A condition that makes one worker not serve needs attention as long as another worker serves.
+    A condition that makes one worker not serve needs attention as long as another worker serves, unless it is one of
+    the cluster.
     """
     one_serves = any(state_of(conditions) is not State.NOT_SERVING for _, conditions in reports)
     found: dict[tuple[Condition, str], ActiveCondition] = {}
     for number, conditions in reports:
         for each in conditions:
             shown = each
-            if one_serves and each.state is State.NOT_SERVING:
+            if one_serves and each.state is State.NOT_SERVING and each.condition not in _OF_THE_CLUSTER:
                 detail = cut(f"worker {number}: {each.detail}")
                 shown = replace(each, state=State.NEEDS_ATTENTION, subject=f"worker {number}", detail=detail)
             known = found.get((shown.condition, shown.subject))

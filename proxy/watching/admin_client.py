@@ -153,7 +153,10 @@ def reload(address: HostPort, token: str | None, accept_removed: bool) -> list[s
     texts = ["reloaded"]
     for each in found["missing"]:
         kept = ", ".join(map(str, each["topics"]))
-        texts.append(f"{each['file']} is gone; its last policies stay in force ({kept}); --accept-removed ends them")
+        texts.append(
+            f"{each['file']} is missing or unreadable; its last policies stay in force ({kept}); "
+            "--accept-removed ends them"
+        )
     return [printable(cut(text, _REASON_CHARACTERS)) for text in texts]
 
 

@@ -14,8 +14,10 @@ from sluicegate.config.loading import Loaded
 from sluicegate.proxy.network.inherited_sockets import NOTHING_INHERITED, InheritedSockets
 from sluicegate.proxy.network.listeners import bind
 from sluicegate.proxy.reload.config_file import ConfigFile
+from sluicegate.proxy.reload.file_watch import FileWatch
 from sluicegate.proxy.reload.reloader import Reloader
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery
+from sluicegate.proxy.server.housekeeping import repeat_forever
 from sluicegate.proxy.server.process_resources import raise_descriptor_limit, reserve_descriptors
 from sluicegate.proxy.server.server import Server
 
@@ -76,8 +78,11 @@ async def _run(loaded: Loaded, file: ConfigFile | None, inherited: InheritedSock
         server.reload = reloader.reload
     loop.add_signal_handler(signal.SIGHUP, reloader.request if reloader is not None else _log_ignored_hangup)
     await server.start()
-    watching = loop.create_task(reloader.run()) if reloader is not None else None
+    files = FileWatch(lambda: loaded.config.with_policies_of(query.loaded.config), server.status)
+    watching = [loop.create_task(repeat_forever(files.look_again))]
+    if reloader is not None:
+        watching.append(loop.create_task(reloader.run()))
     await stop.wait()
-    if watching is not None:
-        watching.cancel()
+    for task in watching:
+        task.cancel()
     await server.drain()

@@ -212,9 +212,10 @@ class Supervisor:
 
     def _start_worker(self, index: int) -> None:
         here, there = multiprocessing.Pipe()
+        source = self._places.only_places(POLICIES)  # with what files contain now
         process = self._workshop.Process(
             target=run_worker,
-            args=(index, self._for_workers, self._mark, there, self._inherited.sockets, self._places),
+            args=(index, self._for_workers, self._mark, there, self._inherited.sockets, source),
             name=f"sluicegate-worker-{index}",
         )
         process.start()

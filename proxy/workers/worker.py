@@ -13,6 +13,7 @@ from typing import assert_never
 import structlog
 import uvloop
 
+from sluicegate.config.disk.kept_files import adopt_contents
 from sluicegate.config.files.source import Source
 from sluicegate.config.model import Config
 from sluicegate.proxy.network.inherited_sockets import InheritedSockets
@@ -57,6 +58,7 @@ def run_worker(
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the supervisor handles it
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the supervisor passes it on
     reserve_descriptors()
+    adopt_contents(source.kept)
     structlog.contextvars.bind_contextvars(worker=index)
     with queued_logging(config.log):
         uvloop.run(_Worker(config, mark, supervisor, InheritedSockets(inherited), index == 1, source).run())
@@ -135,6 +137,7 @@ class _Worker:
     async def _compile(self, message: Compile) -> str | None:
         """Return why the policies cannot be used; None: they can."""
         self._compiled = None
+        adopt_contents(message.source.kept)
         try:
             self._compiled = message.number, await self._server.compiled(message.config, message.source)
         except RuleUnusable as error:

@@ -382,14 +382,15 @@ def _unregister(kafka: Kafka) -> None:
         eventually(lambda: client.metadata()["brokers"] == [], what="Metadata without a broker")
 
 
+@pytest.mark.parametrize("workers", [1, 2])
 def test_a_cluster_that_lists_no_broker_is_a_condition_until_it_lists_one(
-    tmp_path: Path, web_ui: "Page | None"
+    tmp_path: Path, web_ui: "Page | None", workers: int
 ) -> None:
     with ExitStack() as stack:
         kafka = Kafka(KAFKA_NEW, tmp_path / "kafka")
         stack.callback(kafka.stop)
         kafka.start()
-        proxy = ProxyProcess(tmp_path, kafka.bootstrap)
+        proxy = ProxyProcess(tmp_path, kafka.bootstrap, {"workers": workers})
         stack.callback(proxy.stop)
         proxy.start()
         assert proxy.metric("sluicegate_ready") == 1

@@ -41,7 +41,9 @@ class Stage:
 
     def is_missing(self, name: str = "team.yaml") -> None:
         detail = eventually(lambda: conditions(self.proxy).get("policy_file_missing"), what="the condition")
-        assert detail == f"{self.teams / name} is gone; its last policies stay in force for {self.topic}"
+        assert (
+            detail == f"{self.teams / name} is missing or unreadable; its last policies stay in force for {self.topic}"
+        )
         assert codes(self.proxy, self.topic) == {32}
 
     def is_not_missing(self) -> None:

@@ -175,7 +175,7 @@ def test_a_connection_is_reused_and_reopened_after_it_was_closed() -> None:
         assert len(there.heads) == 6
 
 
-def test_a_password_file_is_read_again_and_an_unreadable_one_is_named(tmp_path: Path) -> None:
+def test_a_password_file_is_read_again_a_missing_one_is_kept_and_an_empty_one_is_named(tmp_path: Path) -> None:
     file = tmp_path / "password"
     file.write_text("first\n")
     with StandIn(lambda client, _: bool(client.sendall(http_response("200 OK", b"{}"))) or True) as there:
@@ -185,9 +185,11 @@ def test_a_password_file_is_read_again_and_an_unreadable_one_is_named(tmp_path: 
             file.write_text("second\n")
             http.get("/schemas/ids/1")
             file.unlink()
-            with pytest.raises(RegistryFailed, match="password cannot be read: No such file or directory"):
+            http.get("/schemas/ids/1")
+            file.write_text("")
+            with pytest.raises(RegistryFailed, match="password is empty"):
                 http.get("/schemas/ids/1")
-    for head, password in zip(there.heads, (b"first", b"second"), strict=True):
+    for head, password in zip(there.heads, (b"first", b"second", b"second"), strict=True):
         assert b64encode(b"me:" + password) in head
 
 

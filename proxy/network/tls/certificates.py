@@ -10,7 +10,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sluicegate.config.disk.regular_file import read_file
+from sluicegate.config.disk.kept_files import ReadContent, read_current, read_kept
 from sluicegate.config.model import Config
 from sluicegate.config.tls import ListenTls, ServerTls, UpstreamTls
 from sluicegate.config.values.password import Password, PasswordUnreadable
@@ -117,13 +117,13 @@ def tls_files(config: Config) -> list[TlsFiles]:
     return clients + brokers
 
 
-def flaws_of(files: TlsFiles, now: datetime) -> Iterator[Flaw]:
-    """Yield the errors and warnings of each file."""
+def flaws_of(files: TlsFiles, now: datetime, read: ReadContent = read_current) -> Iterator[Flaw]:
+    """Yield the errors and warnings of each file, as `read` returns it."""
     certificate_key = f"{files.section}.certificate_file"
     shown: Sequence[Certificate] = ()
     if files.certificate_file is not None:
         try:
-            shown = _certificates(files.certificate_file)
+            shown = _certificates(files.certificate_file, read)
         except _Unusable as error:
             yield Flaw(certificate_key, str(error))
         else:
@@ -131,7 +131,7 @@ def flaws_of(files: TlsFiles, now: datetime) -> Iterator[Flaw]:
             yield from _later_ones(certificate_key, files.certificate_file, shown[1:], now)
     if files.key_file is not None:
         try:
-            key = _key(files.key_file, files.password)
+            key = _key(files.key_file, files.password, read)
         except PasswordUnreadable as error:
             yield Flaw(error.key, error.message)
         except _Unusable as error:
@@ -140,7 +140,7 @@ def flaws_of(files: TlsFiles, now: datetime) -> Iterator[Flaw]:
             yield from _belonging(files, key, shown)
     for name, file in files.authorities:
         try:
-            trusted = _certificates(file)
+            trusted = _certificates(file, read)
         except _Unusable as error:
             yield Flaw(name, str(error))
         else:
@@ -285,9 +285,9 @@ def _belonging(files: TlsFiles, key: "PrivateKeyTypes", shown: Sequence["Certifi
     yield Flaw(f"{files.section}.key_file", message)
 
 
-def _read(file: str) -> bytes:
+def _read(file: str, read: ReadContent) -> bytes:
     try:
-        content = read_file(Path(file), _MAX_BYTES)
+        content = read(Path(file), _MAX_BYTES)
     except OSError as error:
         raise _Unusable(f"{file} cannot be read: {error.strerror}") from error
     if len(content) > _MAX_BYTES:
@@ -295,10 +295,10 @@ def _read(file: str) -> bytes:
     return content
 
 
-def _certificates(file: str) -> list["Certificate"]:
+def _certificates(file: str, read: ReadContent = read_kept) -> list["Certificate"]:
     from cryptography.x509 import load_pem_x509_certificates  # noqa: PLC0415  # loaded only with TLS
 
-    content = _read(file)
+    content = _read(file, read)
     if _CERTIFICATE_MARK not in content:
         found = "; it contains a key" if _KEY_MARK in content else "; it is empty" if not content else ""
         raise _Unusable(f"no PEM certificate in {file}{found}")
@@ -308,15 +308,15 @@ def _certificates(file: str) -> list["Certificate"]:
         raise _Unusable(f"{file} contains a damaged PEM certificate") from error
 
 
-def _key(file: str, password: Password) -> "PrivateKeyTypes":
+def _key(file: str, password: Password, read: ReadContent) -> "PrivateKeyTypes":
     from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415  # loaded only with TLS
     from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415  # loaded only with TLS
 
-    content = _read(file)
+    content = _read(file, read)
     if _KEY_MARK not in content:
         found = "; it contains a certificate" if _CERTIFICATE_MARK in content else "" if content else "; it is empty"
         raise _Unusable(f"no PEM key in {file}{found}")
-    given = password.get().encode() or None
+    given = password.get(read).encode() or None
     encrypted = b"ENCRYPTED" in content
     try:
         return load_pem_private_key(content, given if encrypted else None)

@@ -1,4 +1,7 @@
-"""TLS contexts that are reloaded when their files change: new connections use a certificate renewed on disk."""
+"""TLS contexts that are reloaded when their files change: new connections use a certificate renewed on disk.
+
+While a file is missing or unreadable, its last content stays in use.
+"""
 
 import os
 import ssl
@@ -13,7 +16,8 @@ from weakref import WeakKeyDictionary
 import structlog
 
 from sluicegate.config.disk.deadline import FileUnreadable, within_deadline
-from sluicegate.config.disk.regular_file import read_file, stat_now
+from sluicegate.config.disk.kept_files import read_kept
+from sluicegate.config.disk.regular_file import is_unreadable, stat_now
 from sluicegate.config.tls import ListenTls, ServerTls, UpstreamTls
 from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.proxy.network.tls.certificates import (
@@ -42,7 +46,7 @@ class MemoryFiles:
 
     def copy_of(self, file: str) -> str:
         """Copy a regular file and return the name of the copy; blocks for some seconds at most. Raises OSError."""
-        content = read_file(Path(file), _MOST_BYTES)
+        content = read_kept(Path(file), _MOST_BYTES)
         if len(content) > _MOST_BYTES:
             raise OSError(f"{file} has more than {_MOST_BYTES >> 20} MiB")
         if hasattr(os, "memfd_create"):
@@ -98,7 +102,7 @@ class TlsContext:
         with self._following:
             try:
                 stamp = self._stamp_now()
-                if stamp == self._stamp:
+                if stamp == self._stamp or None in stamp:
                     return
                 self._context = self._made()
             except (FileUnreadable, BadTlsFiles) as error:
@@ -251,6 +255,9 @@ def _unresponsive(error: FileUnreadable) -> str:
 
 
 def _stamp_of(file: Path) -> tuple[int, int, int] | None:
+    """Return what changes when a file is written or replaced; None while it is missing or unreadable."""
+    if is_unreadable(file):
+        return None
     with suppress(OSError):
         status = stat_now(file)
         return status.st_mtime_ns, status.st_size, status.st_ino

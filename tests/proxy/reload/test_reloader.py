@@ -245,8 +245,8 @@ async def test_policies_of_a_vanished_folder_stay_in_force_until_the_removal_is_
     file = str(teams / "team.yaml")
     schema = str(teams / "orders.json")
     gone = {
-        file: f"{file} is gone; its last policies stay in force for orders, payments",
-        schema: f"{schema} is gone; its last policies stay in force for orders",
+        file: f"{file} is missing or unreadable; its last policies stay in force for orders, payments",
+        schema: f"{schema} is missing or unreadable; its last policies stay in force for orders",
     }
     assert missing(stage.status) == gone
     (line,) = [line for line in logs if line["event"] == "policy files missing; their last policies stay in force"]
@@ -338,7 +338,9 @@ async def test_a_schema_or_key_whose_file_vanished_is_applied_until_the_file_is_
     (folder / file).unlink()
     await wait_until(lambda: missing(stage.status))
     named = str(folder / ("order.proto" if "proto" in file else file))
-    assert missing(stage.status) == {named: f"{named} is gone; its last policies stay in force for {topics}"}
+    assert missing(stage.status) == {
+        named: f"{named} is missing or unreadable; its last policies stay in force for {topics}"
+    }
 
     stage.path.write_text(f"{SMALLEST}{keys}\nregistries: {{}}\nclient_owners: []\n")  # another change takes effect
     assert (await stage.reloader.reload(accepts_removed=False)).problems == []

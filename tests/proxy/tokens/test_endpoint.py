@@ -55,6 +55,8 @@ def test_a_token_is_granted_and_the_secret_file_is_read_for_each_request(tmp_pat
         assert granted == GrantedToken(there.given[0], 90_000)
         assert there.asked[-1] == {"grant_type": ["client_credentials"], "scope": ["read write"]}
         file.unlink()
+        assert TokenEndpoint(configured_client(client, "o")).fetch() == GrantedToken(there.given[-1], 90_000)
+        file.write_text("")
         assert "registries.main.oauth.client_secret_file" in failure_of(client)
 
 

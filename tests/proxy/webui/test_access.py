@@ -75,7 +75,7 @@ def test_with_a_token_files_are_public_and_data_needs_the_token(header: str, sta
         assert b"sesame" not in rejection.body
 
 
-def test_a_token_file_is_read_again_and_a_missing_one_denies_access(tmp_path: Path) -> None:
+def test_a_token_file_is_read_again_a_missing_one_is_kept_and_an_empty_one_denies_access(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("first\n")
     access = Access(HostPort("0.0.0.0", 9650), Password("admin.token_file", None, str(file)))
@@ -86,6 +86,9 @@ def test_a_token_file_is_read_again_and_a_missing_one_denies_access(tmp_path: Pa
     assert access.rejection_of_data({"authorization": "Bearer first"}) is not None
 
     file.unlink()
+    assert access.rejection_of_data({"authorization": "Bearer second"}) is None
+
+    file.write_text("")
     rejection = access.rejection_of_data({"authorization": "Bearer "})
     assert rejection is not None
     assert rejection.status == 503

@@ -63,6 +63,8 @@ def test_each_sasl_mechanism_gives_its_settings(mechanism: str, tls: str, protoc
     assert settings["sasl.mechanism"] == mechanism
     assert (settings["sasl.username"], settings["sasl.password"]) == ("u", "secret")
     file.unlink()
+    assert settings_of(sasl)["sasl.password"] == "secret"
+    file.write_text("")
     with pytest.raises(PasswordUnreadable):
         settings_of(sasl)
 

@@ -1,0 +1,45 @@
+"""Reads files that the configuration names and that may change while the proxy runs: certificates, keys, passwords,
+tokens.
+
+A file that is missing or cannot be read (an unmounted volume, a wrong owner, a file system that hangs) keeps its last
+content until it can be read again. The contents stay in memory until the process ends; a worker that starts later gets
+those of its supervisor, so that it can start without the file too.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from sluicegate.config.disk.regular_file import read_file
+
+ReadContent = Callable[[Path, int], bytes]
+"""Reads a file up to a number of bytes, and one more if it is larger. Raises OSError."""
+
+_contents: dict[Path, bytes] = {}
+
+
+def read_current(path: Path, most_bytes: int) -> bytes:
+    """Return the content of a file as it is now. Raises OSError, as `read_file` does."""
+    content = _contents[path] = read_file(path, most_bytes)
+    return content
+
+
+def read_kept(path: Path, most_bytes: int) -> bytes:
+    """Return the content of a file; while it is missing or unreadable, the last one. Raises OSError without one."""
+    try:
+        return read_current(path, most_bytes)
+    except OSError:
+        kept = _contents.get(path)
+        if kept is None:
+            raise
+        return kept
+
+
+def kept_contents() -> dict[Path, bytes]:
+    """Return the last content of each file."""
+    return dict(_contents)
+
+
+def adopt_contents(contents: Mapping[Path, bytes]) -> None:
+    """Keep the contents that another process has read, for files that this process has not read itself."""
+    for path, content in contents.items():
+        _contents.setdefault(path, content)
