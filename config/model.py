@@ -19,7 +19,7 @@ from sluicegate.config.quotas import Quota, check_quota_names
 from sluicegate.config.registries import Registry
 from sluicegate.config.requests import Exempt, RequestRule, check_request_names
 from sluicegate.config.section import described, section
-from sluicegate.config.state import State
+from sluicegate.config.state import StateTopics
 from sluicegate.config.teams import ClientOwner, ContractFiles, Floor, TopicFiles
 from sluicegate.config.topics import Topic, TopicKeys, check_dead_letters
 from sluicegate.config.upstream import Upstream
@@ -194,7 +194,7 @@ class Config:
         "'sluicegate[otel]'`. Default: none.",
         default=None,
     )
-    state: State | None = described(
+    state: StateTopics | None = described(
         "What the proxies of one cluster agree on, kept in a topic of that cluster ([shared state](shared-state.md)). "
         "Default: each proxy has its own.",
         default=None,

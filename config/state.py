@@ -5,7 +5,7 @@ from sluicegate.config.values.kinds import TopicName, WrittenFileName
 
 
 @section
-class State:
+class StateTopics:
     """What the proxies of one cluster agree on, kept in topics of that cluster ([shared state](shared-state.md)).
 
     Needs `pip install 'sluicegate[topic]'`.

@@ -16,9 +16,9 @@ from sluicegate.config.values.topic_pattern import exact_name_of
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.reload.enforcement import MAX_SECONDS, MAX_SUSPENSIONS, Enforcement, TooManySuspensions
 from sluicegate.proxy.reload.known_topics import KnownTopics, NoSuchTopic
-from sluicegate.proxy.state.change import Actor, Change, Operation, Resume, Suspend
+from sluicegate.proxy.state.change import Actor, Operation, ResumeEnforcement, StateChange, SuspendEnforcement
 from sluicegate.proxy.state.state_topic import StateUnwritable
-from sluicegate.proxy.state.suspension import Scope
+from sluicegate.proxy.state.suspension import SuspensionScope
 from sluicegate.proxy.webui.responses import HttpResponse, json_response, text_response
 
 _MOST_REASON_CHARACTERS = 200
@@ -33,7 +33,7 @@ _USAGE = (
 _ADMIN = "an administrator"
 """The name of everybody who has the admin token."""
 
-Commit = Callable[[Sequence[Change], float], None]
+Commit = Callable[[Sequence[StateChange], float], None]
 """Writes changes for all proxies and waits, at most so many seconds. Raises StateUnwritable."""
 
 
@@ -82,8 +82,8 @@ class EnforcementApi:
             preview = given.pop("preview", "false")
             if preview not in ("true", "false"):
                 raise ValueError(preview)
-            default = Scope.PROXY if self._commit is None else Scope.CLUSTER
-            scope = Scope(given.pop("scope", default.value))
+            default = SuspensionScope.PROXY if self._commit is None else SuspensionScope.CLUSTER
+            scope = SuspensionScope(given.pop("scope", default.value))
             pattern = _pattern(given)
             suspension = _suspension(given) if path == "/api/suspend" else None
             if given:
@@ -99,14 +99,14 @@ class EnforcementApi:
         return self._changed(scope, topics, suspension, address)
 
     def _changed(
-        self, scope: Scope, topics: Sequence[str | None], suspension: _Suspension | None, address: str
+        self, scope: SuspensionScope, topics: Sequence[str | None], suspension: _Suspension | None, address: str
     ) -> HttpResponse:
-        if scope is Scope.CLUSTER and self._commit is None:
+        if scope is SuspensionScope.CLUSTER and self._commit is None:
             return text_response(409, "without state.topic in the configuration only scope=proxy is possible")
         try:
             if suspension is not None:
                 self._enforcement.check_room([topic for topic in topics if topic is not None])
-            if scope is Scope.CLUSTER and self._commit is not None:
+            if scope is SuspensionScope.CLUSTER and self._commit is not None:
                 changes = self._changes(topics, suspension, Actor(_ADMIN, address))
                 self._commit(changes, _COMMIT_SECONDS)
                 topics = ()  # the state topic has changed them
@@ -121,14 +121,14 @@ class EnforcementApi:
         except TimeoutError:
             return text_response(503, f"not all workers have applied this within {_LOOP_SECONDS:.0f} s; see /livez")
 
-    def _changes(self, topics: Sequence[str | None], suspension: _Suspension | None, actor: Actor) -> list[Change]:
+    def _changes(self, topics: Sequence[str | None], suspension: _Suspension | None, actor: Actor) -> list[StateChange]:
         def operation(topic: str | None) -> Operation:
             if suspension is None:
-                return Resume(topic)
-            return Suspend(topic, suspension.reason, self._enforcement.end_after(suspension.seconds))
+                return ResumeEnforcement(topic)
+            return SuspendEnforcement(topic, suspension.reason, self._enforcement.end_after(suspension.seconds))
 
         now = self._enforcement.end_after(0)
-        return [Change(uuid4().hex, now, actor, self._proxy, operation(topic)) for topic in topics]
+        return [StateChange(uuid4().hex, now, actor, self._proxy, operation(topic)) for topic in topics]
 
     def _matching(self, pattern: str) -> list[str | None]:
         """Raises NoSuchTopic."""

@@ -46,12 +46,12 @@ def diff(
     registry: _Registry = None,
 ) -> None:
     """Compare two contracts: print what becomes stricter or looser for producers."""
-    from sluicegate.proxy.reload.policy_changes import Effect, changes_between, counts_of
+    from sluicegate.proxy.reload.policy_changes import ProducerEffect, changes_between, counts_of
 
     changes = list(changes_between(_loaded(old, registry), _loaded(new, registry)))
     print_lines(map(str, changes))
     print_lines([counts_of(changes)])
-    raise typer.Exit(1 if strict and any(change.effect is Effect.LOOSER for change in changes) else 0)
+    raise typer.Exit(1 if strict and any(change.effect is ProducerEffect.LOOSER for change in changes) else 0)
 
 
 def _loaded(file: Path, registry: str | None) -> Loaded:

@@ -154,12 +154,12 @@ def diff(
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if a policy becomes looser, for CI.")] = False,
 ) -> None:
     """Compare the policies of two configurations: print each topic whose policy becomes stricter or looser, and how."""
-    from sluicegate.proxy.reload.policy_changes import Effect, changes_between, counts_of
+    from sluicegate.proxy.reload.policy_changes import ProducerEffect, changes_between, counts_of
 
     changes = list(changes_between(read_checked(old, _USAGE), read_checked(new, _USAGE)))
     print_lines(map(str, changes))
     print_lines([counts_of(changes)])
-    raise typer.Exit(1 if strict and any(change.effect is Effect.LOOSER for change in changes) else 0)
+    raise typer.Exit(1 if strict and any(change.effect is ProducerEffect.LOOSER for change in changes) else 0)
 
 
 @commands.command(context_settings=HELP)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sluicegate.config.state import State
+from sluicegate.config.state import StateTopics
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.proxy.doctor.checks import CheckedCluster, ClusterCheck
@@ -43,7 +43,7 @@ class _NotFound(Exception):
     """The topic cannot be described; the text says why."""
 
 
-def findings(keys: State, topic: FoundTopic) -> Iterator[CheckResult]:
+def findings(keys: StateTopics, topic: FoundTopic) -> Iterator[CheckResult]:
     """Yield what is wrong with the topic, or that nothing is; and who may write to it."""
     wrong = []
     if topic.partitions != 1:
@@ -83,7 +83,7 @@ def _writers(name: str, topic: FoundTopic) -> CheckResult:
     return CheckResult(about, Level.OK, f"ACLs let only {next(iter(topic.writers))} change {name}")
 
 
-def findings_of_file(keys: State) -> Iterator[CheckResult]:
+def findings_of_file(keys: StateTopics) -> Iterator[CheckResult]:
     """Yield whether the snapshot file can be written."""
     if keys.snapshot_file is not None:
         folder = Path(keys.snapshot_file).absolute().parent

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sluicegate.proxy.live.flow_history import Flow, FlowHistory
 from sluicegate.proxy.live.timestamp_distances import TimestampDistances
 from sluicegate.proxy.live.traffic import MAX_CLIENTS, MAX_TOPICS, Traffic
-from sluicegate.proxy.live.violation_groups import Key, ViolationGroups
+from sluicegate.proxy.live.violation_groups import GroupKey, ViolationGroups
 from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.events.violation_event import REHEARSE, Event, Violation
 from sluicegate.proxy.reporting.metrics.counters import Counters
@@ -78,12 +78,12 @@ class LiveView:
         if isinstance(event, Violation):
             now_ms, bad_records = event.basis.now_ms, event.bad_count
             outcome = event.outcome
-            key = Key(outcome, event.mode.value, event.changes, event.copies, client_id, topic, event.reason)
+            key = GroupKey(outcome, event.mode.value, event.changes, event.copies, client_id, topic, event.reason)
             self.distances.rejected(event)
         else:
             now_ms, bad_records = event.now_ms, max(count for _, count in event.found)
             outcome = event.batch.outcome
-            key = Key(outcome, REHEARSE, event.batch.changes, None, client_id, topic, Reason.REHEARSED_BOUND)
+            key = GroupKey(outcome, REHEARSE, event.batch.changes, None, client_id, topic, Reason.REHEARSED_BOUND)
         if outcome in _NOT_ACCEPTED and key.mode in _ENFORCED:
             self._rejected += 1
             self._rejected_records += bad_records

@@ -16,7 +16,7 @@ MAX_GROUPS = 300
 _SHOWN_EVERY_MS = 100
 
 
-class Key(NamedTuple):
+class GroupKey(NamedTuple):
     """What the batches of a group have in common; `mode`, `changes` and `copies` as in a violation event."""
 
     outcome: Outcome
@@ -44,13 +44,13 @@ class ViolationGroups:
     """Counts every event. `other`: batches of replaced groups."""
 
     def __init__(self, max_groups: int = MAX_GROUPS) -> None:
-        self._known: dict[Key, ViolationGroup] = {}
-        self._slots: FairLabelSlots[Key] = FairLabelSlots(
+        self._known: dict[GroupKey, ViolationGroup] = {}
+        self._slots: FairLabelSlots[GroupKey] = FairLabelSlots(
             max_groups, self._forget, lambda key: self._known[key].batches
         )
         self.other = 0
 
-    def add(self, key: Key, bad_records: int, now_ms: int, holder: str) -> ViolationGroup | None:
+    def add(self, key: GroupKey, bad_records: int, now_ms: int, holder: str) -> ViolationGroup | None:
         """Count one more batch of `holder` (`ClientDetails.holder`).
 
         Return the group if it needs a new example: at most one in 100 ms.
@@ -72,11 +72,11 @@ class ViolationGroups:
         known = sorted(self._known.items(), key=lambda item: -item[1].batches)[:most]
         return [_state_of(key, group) for key, group in known]
 
-    def _forget(self, key: Key) -> None:
+    def _forget(self, key: GroupKey) -> None:
         self.other += self._known.pop(key).batches
 
 
-def _state_of(key: Key, group: ViolationGroup) -> ViolationGroupState:
+def _state_of(key: GroupKey, group: ViolationGroup) -> ViolationGroupState:
     return {
         "client_id": key.client_id,
         "topic": key.topic,

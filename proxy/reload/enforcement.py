@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 import structlog
 
 from sluicegate.proxy.reporting.bounded_text import cut
-from sluicegate.proxy.state.suspension import ALL_TOPICS, Scope, Suspension
+from sluicegate.proxy.state.suspension import ALL_TOPICS, Suspension, SuspensionScope
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
 from sluicegate.validation.rulebook import SuspendedTopics
@@ -113,7 +113,7 @@ class Enforcement:
                     topic=each.topic or ALL_TOPICS,
                     reason=each.reason,
                     seconds=(each.until_ms - self._now_ms()) // 1000,
-                    **({} if each.scope is Scope.PROXY else {"scope": each.scope.value, "actor": each.actor}),
+                    **({} if each.scope is SuspensionScope.PROXY else {"scope": each.scope.value, "actor": each.actor}),
                 )
         still = {(each.topic, each.scope) for each in self.suspensions}
         for each in before:

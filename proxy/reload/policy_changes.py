@@ -38,7 +38,7 @@ _BOUNDS = frozenset({"message.timestamp.before.max.ms", "message.timestamp.after
 _LOOSER_IF_SET = frozenset({"fix", "enforce"})
 
 
-class Effect(StrEnum):
+class ProducerEffect(StrEnum):
     """What a change does to producers."""
 
     STRICTER = "stricter"
@@ -52,7 +52,7 @@ class PolicyChange:
 
     topics: str
     what: str
-    effect: Effect
+    effect: ProducerEffect
     place: str
 
     def __str__(self) -> str:
@@ -71,7 +71,7 @@ def changes_between(before: Loaded, after: Loaded) -> Iterator[PolicyChange]:
 def counts_of(changes: Iterable[PolicyChange]) -> str:
     """Return how many changes there are of each kind."""
     counts = Counter(change.effect for change in changes)
-    return ", ".join(f"{counts[effect]} {effect.value}" for effect in Effect)
+    return ", ".join(f"{counts[effect]} {effect.value}" for effect in ProducerEffect)
 
 
 class _Side:
@@ -133,13 +133,13 @@ def _of_topic(topics: str, old: _Side, before: TopicPolicy, new: _Side, after: T
     others_rules = {name: new.at(path) for name, path in after.origins.rules.items()}
     places = {name: old.place_of(path) for name, path in before.origins.rules.items()}
     places |= {name: new.place_of(path) for name, path in after.origins.rules.items()}
-    for name, what, effect in _of_items("rule", rules, others_rules, added=Effect.STRICTER):
-        detailed = list(_of_schemas(name, rules, others_rules)) if effect is Effect.CHANGED else []
+    for name, what, effect in _of_items("rule", rules, others_rules, added=ProducerEffect.STRICTER):
+        detailed = list(_of_schemas(name, rules, others_rules)) if effect is ProducerEffect.CHANGED else []
         for words, its_effect in detailed or [(what, effect)]:
             yield PolicyChange(topics, words, its_effect, places[name])
 
 
-def _of_schemas(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[tuple[str, Effect]]:
+def _of_schemas(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[tuple[str, ProducerEffect]]:
     """Yield words and effect of each change, if a rule's JSON Schema in the file is all that changed."""
     texts = [_json_schema_of(rules[name]) for rules in (before, after)]
     try:
@@ -148,7 +148,13 @@ def _of_schemas(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) 
         return
     if old is not None and new is not None and _without_text(before[name]) == _without_text(after[name]):
         for words, is_stricter in changes_of(old, new):
-            effect = Effect.CHANGED if is_stricter is None else Effect.STRICTER if is_stricter else Effect.LOOSER
+            effect = (
+                ProducerEffect.CHANGED
+                if is_stricter is None
+                else ProducerEffect.STRICTER
+                if is_stricter
+                else ProducerEffect.LOOSER
+            )
             yield f"rule {name}: {words}", effect
 
 
@@ -173,20 +179,23 @@ def _values_of(policy: TopicPolicy) -> dict[str, EffectiveValue]:
     return {value.key: value for value in effective_policy(policy) if value.key not in left_out}
 
 
-def _change(key: str, before: Any, after: Any) -> tuple[str | None, Effect]:
+def _change(key: str, before: Any, after: Any) -> tuple[str | None, ProducerEffect]:
     """Return the words for a change of a key and its effect; None: nothing changed."""
     if before == after:
-        return None, Effect.CHANGED
+        return None, ProducerEffect.CHANGED
     what = f"{key} {_shown(before)} -> {_shown(after)}"
     if key in _BOUNDS:
         low, high = (LONG_MAX if bound is None else bound for bound in (after, before))
-        return what, Effect.STRICTER if low < high else Effect.LOOSER
+        return what, ProducerEffect.STRICTER if low < high else ProducerEffect.LOOSER
     if key in _STRICTNESS:
         more = _STRICTNESS[key][after] - _STRICTNESS[key][before]
-        return what, Effect.STRICTER if more > 0 else Effect.LOOSER if more < 0 else Effect.CHANGED
+        return (
+            what,
+            ProducerEffect.STRICTER if more > 0 else ProducerEffect.LOOSER if more < 0 else ProducerEffect.CHANGED,
+        )
     if key in _LOOSER_IF_SET and None in (before, after):
-        return what, Effect.LOOSER if before is None else Effect.STRICTER
-    return what, Effect.CHANGED
+        return what, ProducerEffect.LOOSER if before is None else ProducerEffect.STRICTER
+    return what, ProducerEffect.CHANGED
 
 
 def _shown(value: Any) -> str:
@@ -198,9 +207,9 @@ def _shown(value: Any) -> str:
 def _of_lists(old: _Side, new: _Side) -> Iterator[PolicyChange]:
     """Yield changes of `requests`, `exempt` and `quotas`."""
     for key, item, added in (
-        ("requests", "request rule", Effect.STRICTER),
-        ("exempt", "exemption", Effect.LOOSER),
-        ("quotas", "quota", Effect.STRICTER),
+        ("requests", "request rule", ProducerEffect.STRICTER),
+        ("exempt", "exemption", ProducerEffect.LOOSER),
+        ("quotas", "quota", ProducerEffect.STRICTER),
     ):
         before, after = ({_name_of(each): each for each in side.items(key)} for side in (old, new))
         for name, what, effect in _of_items(item, before, after, added):
@@ -220,10 +229,10 @@ def _name_of(item: Mapping[str, Any]) -> str:
 
 
 def _of_items(
-    item: str, before: Mapping[str, Any], after: Mapping[str, Any], added: Effect
-) -> Iterator[tuple[str, str, Effect]]:
+    item: str, before: Mapping[str, Any], after: Mapping[str, Any], added: ProducerEffect
+) -> Iterator[tuple[str, str, ProducerEffect]]:
     """Yield name, words and effect of each named item that was added, removed or changed."""
-    removed = Effect.LOOSER if added is Effect.STRICTER else Effect.STRICTER
+    removed = ProducerEffect.LOOSER if added is ProducerEffect.STRICTER else ProducerEffect.STRICTER
     for name in dict.fromkeys((*after, *before)):
         if name not in before:
             yield name, f"{item} {name} added", added
@@ -231,8 +240,8 @@ def _of_items(
             yield name, f"{item} {name} removed", removed
         elif before[name] != after[name]:
             modes = [each.get("mode", "reject") for each in (before[name], after[name])]
-            changed = Effect.CHANGED
+            changed = ProducerEffect.CHANGED
             if modes[0] != modes[1]:
-                changed = Effect.LOOSER if modes[1] == "observe" else Effect.STRICTER
+                changed = ProducerEffect.LOOSER if modes[1] == "observe" else ProducerEffect.STRICTER
             words = f"mode {modes[0]} -> {modes[1]}" if modes[0] != modes[1] else "changed"
             yield name, f"{item} {name} {words}", changed

@@ -20,7 +20,7 @@ from sluicegate.config.loading import ConfigError, Loaded
 from sluicegate.proxy.network.daemon_thread import in_daemon_thread
 from sluicegate.proxy.registry.schema_files import missing_schemas
 from sluicegate.proxy.reload.config_file import NOTHING, ConfigFile, keys_needing_restart
-from sluicegate.proxy.reload.policy_changes import Effect, changes_between
+from sluicegate.proxy.reload.policy_changes import ProducerEffect, changes_between
 from sluicegate.proxy.reload.policy_history import PolicyHistory, PolicyReload
 from sluicegate.proxy.reload.reload_request import MissingFile, ReloadRequest, ReloadResult
 from sluicegate.proxy.reporting.metrics.counters import Counters
@@ -184,7 +184,7 @@ class Reloader:
             return
         named = {
             effect.value: [str(change) for change in changes if change.effect is effect][:_MOST_CHANGES]
-            for effect in Effect
+            for effect in ProducerEffect
         }
         self._log.info("policies changed", files=files, count=len(changes), **named)
         self._history.add(PolicyReload(adopted_ms, files, named, len(changes)))

@@ -15,7 +15,7 @@ from sluicegate.proxy.rules_process.messages import (
     EvaluationRequest,
     EvaluationResponse,
     EvaluatorKind,
-    Outcome,
+    ResponseOutcome,
     RulesOperation,
     Specification,
 )
@@ -248,22 +248,22 @@ class EvaluationThread:
             evaluation.future.set_exception(error)
             return
         is_of_a_subject = evaluation.request.operation is not RulesOperation.COMPILE
-        if not (is_of_a_subject and response.outcome is Outcome.DONE):  # these are charged one by one
+        if not (is_of_a_subject and response.outcome is ResponseOutcome.DONE):  # these are charged one by one
             self._charge(evaluation, response)
         self._settle_with(evaluation, response)
 
     def _charge(self, evaluation: Evaluation, response: EvaluationResponse) -> None:
         evaluation.account.add(response.seconds, self._now())
-        is_done = response.outcome in (Outcome.DONE, Outcome.UNUSABLE)
+        is_done = response.outcome in (ResponseOutcome.DONE, ResponseOutcome.UNUSABLE)
         self._reports.evaluated((EvaluationOutcome.DONE if is_done else EvaluationOutcome.OUTAGE).value)
 
     def _settle_with(self, evaluation: Evaluation, response: EvaluationResponse) -> None:
         words = response.words or ""
-        if response.outcome is Outcome.DONE:
+        if response.outcome is ResponseOutcome.DONE:
             evaluation.future.set_result(response)
-        elif response.outcome is Outcome.UNUSABLE:
+        elif response.outcome is ResponseOutcome.UNUSABLE:
             evaluation.future.set_exception(SchemaUnusable(words))
-        elif response.outcome is Outcome.OUTAGE:
+        elif response.outcome is ResponseOutcome.OUTAGE:
             evaluation.future.set_exception(Outage(words))
         elif _is_permanent(evaluation):  # the same data fail again
             evaluation.future.set_exception(SchemaUnusable(f"evaluating it fails ({words})"))
@@ -290,7 +290,7 @@ class EvaluationThread:
             return self._compiled_by(request)
         if specification.number in self._compiled:
             response = self._last_response(evaluation, request)
-            if response.outcome is not Outcome.UNKNOWN:
+            if response.outcome is not ResponseOutcome.UNKNOWN:
                 return response
         seconds = COMPILE_SLICE_SECONDS if evaluation.is_slice else self._limits.seconds
         compiling = EvaluationRequest(RulesOperation.COMPILE, specification.number, seconds, specification)
@@ -301,19 +301,19 @@ class EvaluationThread:
                 raise
             how = self._exhausted(evaluation, over)
             raise SchemaUnusable(f"compiling it takes {self._limits.exceeded(how)}") from None
-        return self._last_response(evaluation, request) if compiled.outcome is Outcome.DONE else compiled
+        return self._last_response(evaluation, request) if compiled.outcome is ResponseOutcome.DONE else compiled
 
     def _last_response(self, evaluation: Evaluation, request: EvaluationRequest) -> EvaluationResponse:
         """Evaluate what is not done; note and charge each subject that is. Return the last response."""
         for response in self._of_process(request):
-            if response.outcome is Outcome.DONE:
+            if response.outcome is ResponseOutcome.DONE:
                 evaluation.done.append(response)
                 self._charge(evaluation, response)
         return response
 
     def _compiled_by(self, request: EvaluationRequest) -> EvaluationResponse:
         (response,) = self._of_process(request)
-        if response.outcome is Outcome.DONE:
+        if response.outcome is ResponseOutcome.DONE:
             self._compiled.add(request.number)
         return response
 

@@ -22,7 +22,7 @@ from sluicegate.proxy.rules_process.messages import (
     EvaluationRequest,
     EvaluationResponse,
     EvaluatorKind,
-    Outcome,
+    ResponseOutcome,
     RulesOperation,
     Specification,
     Subject,
@@ -258,13 +258,13 @@ class Evaluator:
         for left, subject in enumerate(request.subjects, 1 - len(request.subjects)):
             outcome, words = self._evaluated(request, subject)
             now = time.process_time()
-            is_last = not left or outcome is not Outcome.DONE or now - at_first > _TURN_SECONDS
+            is_last = not left or outcome is not ResponseOutcome.DONE or now - at_first > _TURN_SECONDS
             yield EvaluationResponse(outcome, words, now - began, is_last=is_last)
             if is_last:
                 return
             began = now
 
-    def _compiled(self, request: EvaluationRequest) -> tuple[Outcome, str | None, int]:
+    def _compiled(self, request: EvaluationRequest) -> tuple[ResponseOutcome, str | None, int]:
         """Compile a specification. Return the outcome, its text, and the memory in bytes, if known."""
         specification = request.specification
         assert specification is not None
@@ -274,19 +274,19 @@ class Evaluator:
         except MemoryError:
             raise
         except RuleUnusable as error:
-            return Outcome.UNUSABLE, str(error), 0
+            return ResponseOutcome.UNUSABLE, str(error), 0
         except OSError as error:  # in the folder for temporary files
-            return Outcome.FAILED, f"{type(error).__name__}: {error.strerror}", 0
+            return ResponseOutcome.FAILED, f"{type(error).__name__}: {error.strerror}", 0
         except BaseException as error:  # libraries may panic: that concerns this schema alone
-            return Outcome.UNUSABLE, f"compiling it fails ({type(error).__name__})", 0
+            return ResponseOutcome.UNUSABLE, f"compiling it fails ({type(error).__name__})", 0
         grown = max(own_bytes() - before, _TIMES_TEXT * specification.size, _LEAST_BYTES)
         if one is not None:
             self._keep(request.number, one, grown)
-        return Outcome.DONE, None, grown
+        return ResponseOutcome.DONE, None, grown
 
-    def _evaluated(self, request: EvaluationRequest, subject: Subject) -> tuple[Outcome, str | None]:
+    def _evaluated(self, request: EvaluationRequest, subject: Subject) -> tuple[ResponseOutcome, str | None]:
         if request.number not in self._made:
-            return Outcome.UNKNOWN, None
+            return ResponseOutcome.UNKNOWN, None
         self._made.move_to_end(request.number)
         one, _ = self._made[request.number]
         try:
@@ -296,12 +296,12 @@ class Evaluator:
         except Outage as outage:
             if isinstance(outage.__cause__, MemoryError):
                 raise MemoryError from outage
-            return Outcome.OUTAGE, str(outage)
+            return ResponseOutcome.OUTAGE, str(outage)
         except SchemaError as error:
-            return Outcome.UNUSABLE, str(error)
+            return ResponseOutcome.UNUSABLE, str(error)
         except BaseException as error:  # a panic of a library is not an Exception
-            return Outcome.FAILED, f"{type(error).__name__} at {place_of(error)}"
-        return Outcome.DONE, None if words is None else str(words)
+            return ResponseOutcome.FAILED, f"{type(error).__name__} at {place_of(error)}"
+        return ResponseOutcome.DONE, None if words is None else str(words)
 
     def _keep(self, number: int, one: Any, size: int) -> None:
         _, before = self._made.pop(number, (None, 0))

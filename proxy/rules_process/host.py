@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from sluicegate.proxy.rules_process.evaluator import NO_ROOM_TO_READ, OUT_OF_MEMORY, WORN_OUT, Evaluator, load
-from sluicegate.proxy.rules_process.messages import EvaluationResponse, EvaluatorKind, Outcome, send_response
+from sluicegate.proxy.rules_process.messages import EvaluationResponse, EvaluatorKind, ResponseOutcome, send_response
 
 _STDOUT, _STDERR = 1, 2
 _MOST_SAID_BYTES = 64 << 10
@@ -39,7 +39,7 @@ def main(questions: int, responses: int, kinds: list[str], memory: int) -> NoRet
     gc.collect()
     gc.freeze()  # the current objects stay unchanged and are shared with evaluators
     with suppress(OSError):  # the proxy no longer reads
-        send_response(there, EvaluationResponse(Outcome.DONE))  # reports that the host is ready
+        send_response(there, EvaluationResponse(ResponseOutcome.DONE))  # reports that the host is ready
         while (code := _evaluated(here, there, memory)) != 0:
             words = _read_all(said)
             is_memory = code in (OUT_OF_MEMORY, NO_ROOM_TO_READ) or (
@@ -49,7 +49,9 @@ def main(questions: int, responses: int, kinds: list[str], memory: int) -> NoRet
             is_final = code == NO_ROOM_TO_READ or not (is_memory or code in (-signal.SIGPROF, WORN_OUT))
             if code != WORN_OUT:
                 by, with_code = max(0, -code), max(0, code)
-                send_response(there, EvaluationResponse(Outcome.ENDED, None, 0, 0, by, with_code, is_memory, is_final))
+                send_response(
+                    there, EvaluationResponse(ResponseOutcome.ENDED, None, 0, 0, by, with_code, is_memory, is_final)
+                )
             if is_final:
                 break
     os._exit(0)

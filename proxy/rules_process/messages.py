@@ -104,7 +104,7 @@ class EvaluationRequest:
     subjects: tuple[Subject, ...] = ()
 
 
-class Outcome(Enum):
+class ResponseOutcome(Enum):
     """The outcome of a request, or of one of its subjects."""
 
     DONE = "done"
@@ -122,7 +122,7 @@ class EvaluationResponse:
     A request about several subjects has a response for each. `is_last`: no more follow, although subjects may be left.
     """
 
-    outcome: Outcome
+    outcome: ResponseOutcome
     words: str | None = None
     seconds: float = 0.0
     grown: int = 0
@@ -186,7 +186,7 @@ def received_response(here: FileIO) -> EvaluationResponse:
 def _checked(received: Any) -> EvaluationResponse:
     words = received["words"]
     return EvaluationResponse(
-        Outcome(received["outcome"]),
+        ResponseOutcome(received["outcome"]),
         None if words is None else str(words)[:_MOST_CHARACTERS],
         **{name: kind(received[name]) for name, kind in _NUMBERS_AND_FLAGS.items()},
     )

@@ -16,7 +16,7 @@ from sluicegate.proxy.rules_process.messages import (
     EvaluationResponse,
     EvaluatorKind,
     NoResponse,
-    Outcome,
+    ResponseOutcome,
     encoded_request,
     received_response,
 )
@@ -94,7 +94,7 @@ class EvaluationProcess:
         is_last = False
         while not is_last:
             response = self._response(end)
-            if response.outcome is Outcome.ENDED:
+            if response.outcome is ResponseOutcome.ENDED:
                 self.has_ended = response.is_final
                 if response.is_memory or response.signal == signal.SIGPROF:
                     raise OverBudget(response.is_memory)
@@ -106,7 +106,7 @@ class EvaluationProcess:
         """Read what the process reports without a request. Raises ProcessEnded if it, or its evaluator, has ended."""
         while self._is_readable():
             response = self._response(monotonic())
-            if response.outcome is Outcome.ENDED:
+            if response.outcome is ResponseOutcome.ENDED:
                 self.has_ended = True
                 raise ProcessEnded(_how(response.signal, response.code))
             self._is_ready = True

@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass, replace
 
-from sluicegate.proxy.state.change import Change, Resume, Suspend
-from sluicegate.proxy.state.suspension import Scope, Suspension
+from sluicegate.proxy.state.change import ResumeEnforcement, StateChange, SuspendEnforcement
+from sluicegate.proxy.state.suspension import Suspension, SuspensionScope
 
 MAX_SUSPENSIONS = 10_000
 """Suspensions that are kept. Proxies write at most some hundred; more come from somebody else who may write."""
 
 
-class TooManySuspensions(Exception):
+class StateFull(Exception):
     """A change would exceed the suspensions that are kept."""
 
 
@@ -24,18 +24,20 @@ class AgreedState:
         """Return the state after the record at `offset`, which changes nothing."""
         return replace(self, offset=offset + 1)
 
-    def after(self, change: Change, offset: int) -> "AgreedState":
-        """Return the state after the change at `offset`. Raises TooManySuspensions."""
+    def after(self, change: StateChange, offset: int) -> "AgreedState":
+        """Return the state after the change at `offset`. Raises StateFull."""
         operation = change.operation
         kept = [each for each in self.suspensions if each.until_ms > change.time_ms]
         match operation:
-            case Resume(None):
+            case ResumeEnforcement(None):
                 kept = []
-            case Resume(topic) | Suspend(topic):
+            case ResumeEnforcement(topic) | SuspendEnforcement(topic):
                 kept = [each for each in kept if each.topic != topic]
-        if isinstance(operation, Suspend):
+        if isinstance(operation, SuspendEnforcement):
             if len(kept) >= MAX_SUSPENSIONS:
-                raise TooManySuspensions
+                raise StateFull
             actor = str(change.actor)
-            kept.append(Suspension(operation.topic, operation.reason, operation.until_ms, Scope.CLUSTER, actor))
+            kept.append(
+                Suspension(operation.topic, operation.reason, operation.until_ms, SuspensionScope.CLUSTER, actor)
+            )
         return AgreedState(offset + 1, tuple(kept))

@@ -35,7 +35,7 @@ class Actor:
 
 
 @dataclass(frozen=True, slots=True)
-class Suspend:
+class SuspendEnforcement:
     """Suspend enforcement for `topic` (None: all topics) until `until_ms` (Unix time, ms)."""
 
     topic: str | None
@@ -44,17 +44,17 @@ class Suspend:
 
 
 @dataclass(frozen=True, slots=True)
-class Resume:
+class ResumeEnforcement:
     """End the suspension of `topic`; None: end all suspensions."""
 
     topic: str | None
 
 
-Operation = Suspend | Resume
+Operation = SuspendEnforcement | ResumeEnforcement
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class StateChange:
     """One operation. `id` is unique; `time_ms` (Unix time, ms) is the clock of `proxy`, which wrote it."""
 
     id: str
@@ -66,12 +66,12 @@ class Change:
 
 def key_of(operation: Operation) -> bytes:
     """Return the key of its record. No topic is called `*`."""
-    if isinstance(operation, Resume) and operation.topic is None:
+    if isinstance(operation, ResumeEnforcement) and operation.topic is None:
         return b"resumption/*"  # beside the suspensions before it: one of a later time must not hide it
     return f"suspension/{operation.topic or '*'}".encode()
 
 
-def encode(change: Change) -> bytes:
+def encode(change: StateChange) -> bytes:
     """Return the value of its record, a JSON object."""
     operation = change.operation
     content: dict[str, Any] = {
@@ -83,18 +83,18 @@ def encode(change: Change) -> bytes:
         "topic": operation.topic,
     }
     match operation:
-        case Suspend():
+        case SuspendEnforcement():
             content |= {"operation": "suspend", "reason": operation.reason, "until_ms": operation.until_ms}
-        case Resume():
+        case ResumeEnforcement():
             content["operation"] = "resume"
     return json.dumps(content).encode()
 
 
-def decode(value: bytes | None) -> Change:
+def decode(value: bytes | None) -> StateChange:
     """Return the change in a record's value. Raises UnreadableChange."""
     content = content_of(value, MAX_RECORD_BYTES)
     try:
-        return Change(
+        return StateChange(
             text_of(content, "id"),
             time_of(content, "time_ms"),
             actor_of(content),
@@ -137,9 +137,9 @@ def _operation(content: Mapping[str, Any]) -> Operation:
     topic = topic_of(content)
     match content["operation"]:
         case "suspend":
-            return Suspend(topic, text_of(content, "reason"), time_of(content, "until_ms"))
+            return SuspendEnforcement(topic, text_of(content, "reason"), time_of(content, "until_ms"))
         case "resume":
-            return Resume(topic)
+            return ResumeEnforcement(topic)
         case _:
             raise ValueError("operation")
 

@@ -15,8 +15,8 @@ from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.state.change import (
     MAX_RECORD_BYTES,
     Actor,
-    Change,
-    Suspend,
+    StateChange,
+    SuspendEnforcement,
     UnreadableChange,
     actor_of,
     content_of,
@@ -29,7 +29,7 @@ _MOST_LINES = 20
 _LINE_CHARACTERS = 300
 
 
-class Effect(StrEnum):
+class ChangeEffect(StrEnum):
     """What a change does to producers."""
 
     STRICTER = "stricter"
@@ -53,7 +53,7 @@ class Entry:
     time_ms: int
     actor: Actor
     what: str
-    lines: tuple[tuple[Effect, str], ...]
+    lines: tuple[tuple[ChangeEffect, str], ...]
     taken: tuple[Taken, ...]
 
     def as_json(self) -> dict[str, Any]:
@@ -68,26 +68,26 @@ class Entry:
         }
 
 
-def entry_of(change: Change, before: Iterable[Suspension], taken: Taken) -> Entry:
+def entry_of(change: StateChange, before: Iterable[Suspension], taken: Taken) -> Entry:
     """Return the entry of a change of the state; `before`: the suspensions that were in force."""
     operation = change.operation
     topic = operation.topic or ALL_TOPICS
     was = [str(each) for each in before if operation.topic in (None, each.topic)]
-    if isinstance(operation, Suspend):
-        what, effect = f"suspend {topic}", Effect.LOOSER
+    if isinstance(operation, SuspendEnforcement):
+        what, effect = f"suspend {topic}", ChangeEffect.LOOSER
         until = datetime.fromtimestamp(operation.until_ms // 1000, UTC).isoformat().replace("+00:00", "Z")
         lines = [f"enforcement of {topic} is suspended until {until}: {operation.reason}"]
     else:
-        what, effect = f"resume {topic}", Effect.STRICTER
+        what, effect = f"resume {topic}", ChangeEffect.STRICTER
         lines = [f"enforcement of {topic} is resumed"]
     lines += [f"before: {text}" for text in was] or ["before: not suspended"]
     return Entry(change.id, change.time_ms, change.actor, what, _bounded((effect, line) for line in lines), (taken,))
 
 
-def _bounded(lines: Iterable[tuple[Effect, str]]) -> tuple[tuple[Effect, str], ...]:
+def _bounded(lines: Iterable[tuple[ChangeEffect, str]]) -> tuple[tuple[ChangeEffect, str], ...]:
     every = [(effect, str(cut(line, _LINE_CHARACTERS))) for effect, line in lines]
     more = len(every) - _MOST_LINES
-    return tuple(every if more <= 0 else [*every[:_MOST_LINES], (Effect.CHANGED, f"and {more} more")])
+    return tuple(every if more <= 0 else [*every[:_MOST_LINES], (ChangeEffect.CHANGED, f"and {more} more")])
 
 
 def encode(entry: Entry) -> bytes:
@@ -99,7 +99,9 @@ def decode(value: bytes | None) -> Entry:
     """Return the entry in a record's value. Raises UnreadableChange."""
     content = content_of(value, 4 * MAX_RECORD_BYTES)
     try:
-        lines = [(Effect(each["effect"]), text_of(each, "text")) for each in content["changes"][: _MOST_LINES + 1]]
+        lines = [
+            (ChangeEffect(each["effect"]), text_of(each, "text")) for each in content["changes"][: _MOST_LINES + 1]
+        ]
         (taken,) = content["taken"]
         return Entry(
             text_of(content, "id"),
@@ -129,5 +131,5 @@ def merged(entries: Iterable[Entry]) -> list[Entry]:
 
 def entry_of_reload(id_: str, time_ms: int, actor: Actor, changes: Mapping[str, list[str]], proxy: str) -> Entry:
     """Return the entry of policies that a proxy has reloaded from files; `changes`: lines by their effect."""
-    lines = _bounded((effect, line) for effect in Effect for line in changes.get(effect.value, ()))
+    lines = _bounded((effect, line) for effect in ChangeEffect for line in changes.get(effect.value, ()))
     return Entry(id_, time_ms, actor, "policies", lines, (Taken(proxy, time_ms),))

@@ -47,7 +47,7 @@ class HistoryUnreadable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class ChangeHistory:
     """The changes since `since_ms` (Unix time, ms), the newest first. `is_complete`: whether all were read in time."""
 
     since_ms: int
@@ -82,7 +82,7 @@ class HistoryTopic:
         self._queue.close()
         self._thread.join(_AT_THE_END_SECONDS)
 
-    def read(self, since_ms: int) -> History:
+    def read(self, since_ms: int) -> ChangeHistory:
         """Return the changes since then. Blocks for at most some seconds. Raises HistoryUnreadable."""
         import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
@@ -99,7 +99,7 @@ class HistoryTopic:
             with suppress(Exception):  # what matters is being raised already
                 consumer.close()
 
-    def _read(self, consumer: Any, since_ms: int, deadline: float) -> History:
+    def _read(self, consumer: Any, since_ms: int, deadline: float) -> ChangeHistory:
         import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
         known = consumer.list_topics(self._topic, timeout=_SECONDS).topics[self._topic]
@@ -123,7 +123,7 @@ class HistoryTopic:
                 left.discard(message.partition())
             else:
                 raise HistoryUnreadable(f"{self._topic}: {error.str()}")
-        return History(since_ms, tuple(merged(entries)), not left and read <= _MOST_READ)
+        return ChangeHistory(since_ms, tuple(merged(entries)), not left and read <= _MOST_READ)
 
     def _run(self) -> None:
         while not self._queue.ended:

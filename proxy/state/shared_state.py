@@ -4,11 +4,11 @@ import time
 from collections.abc import Callable
 from uuid import uuid4
 
-from sluicegate.config.state import State
+from sluicegate.config.state import StateTopics
 from sluicegate.config.upstream import Upstream
 from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.state.agreed_state import AgreedState
-from sluicegate.proxy.state.change import Actor, Change
+from sluicegate.proxy.state.change import Actor, StateChange
 from sluicegate.proxy.state.history_entry import Taken, entry_of, entry_of_reload
 from sluicegate.proxy.state.history_topic import HistoryTopic
 from sluicegate.proxy.state.state_topic import StateTopic
@@ -26,7 +26,7 @@ class SharedState:
 
     def __init__(
         self,
-        keys: State,
+        keys: StateTopics,
         upstream: Upstream,
         proxy: str,
         on_state: Callable[[AgreedState], None],
@@ -49,6 +49,6 @@ class SharedState:
         self.topic.close()
         self.history.close()
 
-    def _add_change(self, change: Change, before: AgreedState) -> None:
+    def _add_change(self, change: StateChange, before: AgreedState) -> None:
         taken = Taken(self._proxy, time.time_ns() // 10**6)
         self.history.add(entry_of(change, before.suspensions, taken))

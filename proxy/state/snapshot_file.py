@@ -11,7 +11,7 @@ from sluicegate.config.disk.deadline import within_deadline
 from sluicegate.config.disk.regular_file import read_file
 from sluicegate.proxy.state.agreed_state import MAX_SUSPENSIONS, AgreedState
 from sluicegate.proxy.state.change import UnreadableChange, text_of, time_of, topic_of
-from sluicegate.proxy.state.suspension import Scope, Suspension
+from sluicegate.proxy.state.suspension import Suspension, SuspensionScope
 
 _VERSION = 1
 _MAX_BYTES = 16 << 20
@@ -22,7 +22,7 @@ class SnapshotUnreadable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class StateSnapshot:
     """The state of the topic with this id, which was read last at `read_at_ms` (Unix time, ms)."""
 
     topic_id: str
@@ -37,7 +37,7 @@ class SnapshotFile:
         self._path = Path(path)
         self._topic = topic
 
-    def read(self) -> Snapshot:
+    def read(self) -> StateSnapshot:
         """Return the snapshot. Raises SnapshotUnreadable."""
         try:
             content = json.loads(read_file(self._path, _MAX_BYTES))
@@ -45,13 +45,13 @@ class SnapshotFile:
                 raise ValueError("another version, or of another topic")
             suspensions = content["suspensions"][:MAX_SUSPENSIONS]
             state = AgreedState(time_of(content, "offset"), tuple(map(_suspension, suspensions)))
-            return Snapshot(text_of(content, "topic_id"), time_of(content, "read_at_ms"), state)
+            return StateSnapshot(text_of(content, "topic_id"), time_of(content, "read_at_ms"), state)
         except OSError as error:
             raise SnapshotUnreadable(f"{self._path}: {error.strerror}") from None
         except (AttributeError, KeyError, TypeError, ValueError, RecursionError, UnreadableChange) as error:
             raise SnapshotUnreadable(f"{self._path}: {type(error).__name__} {error}") from None
 
-    def write(self, snapshot: Snapshot) -> None:
+    def write(self, snapshot: StateSnapshot) -> None:
         """Replace the file. Blocks for some seconds at most. Raises OSError."""
         content = {
             "version": _VERSION,
@@ -78,4 +78,4 @@ def _replace(path: Path, text: str) -> None:
 
 def _suspension(content: Any) -> Suspension:
     topic, reason, actor = topic_of(content), text_of(content, "reason"), text_of(content, "actor")
-    return Suspension(topic, reason, time_of(content, "until_ms"), Scope.CLUSTER, actor)
+    return Suspension(topic, reason, time_of(content, "until_ms"), SuspensionScope.CLUSTER, actor)

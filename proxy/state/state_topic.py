@@ -14,14 +14,14 @@ from typing import Any
 
 import structlog
 
-from sluicegate.config.state import State
+from sluicegate.config.state import StateTopics
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.proxy.network.tls.contexts import MemoryFiles
 from sluicegate.proxy.reporting.bounded_text import cut, printable
-from sluicegate.proxy.state.agreed_state import MAX_SUSPENSIONS, AgreedState, TooManySuspensions
-from sluicegate.proxy.state.change import Change, UnreadableChange, decode, encode, key_of
-from sluicegate.proxy.state.snapshot_file import Snapshot, SnapshotFile, SnapshotUnreadable
+from sluicegate.proxy.state.agreed_state import MAX_SUSPENSIONS, AgreedState, StateFull
+from sluicegate.proxy.state.change import StateChange, UnreadableChange, decode, encode, key_of
+from sluicegate.proxy.state.snapshot_file import SnapshotFile, SnapshotUnreadable, StateSnapshot
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
 from sluicegate.proxy.writing.topic_writer import RecordNotAccepted, TopicWriter, client_settings
@@ -67,10 +67,10 @@ class StateTopic:
 
     def __init__(
         self,
-        keys: State,
+        keys: StateTopics,
         upstream: Upstream,
         on_state: Callable[[AgreedState], None],
-        on_change: Callable[[Change, AgreedState], None],
+        on_change: Callable[[StateChange, AgreedState], None],
         status: Status,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 10**6,
     ) -> None:
@@ -82,7 +82,7 @@ class StateTopic:
         self._now_ms = now_ms
         self._file = None if keys.snapshot_file is None else SnapshotFile(keys.snapshot_file, keys.topic)
         self._log = structlog.get_logger("sluicegate.state")
-        self._known: Snapshot | None = None
+        self._known: StateSnapshot | None = None
         self._saved_at = -_SAVE_SECONDS
         self._why_unreadable: str | None = f"state.topic {self._topic} is not read yet"
         self._writing = threading.Lock()
@@ -102,7 +102,7 @@ class StateTopic:
         if self._thread.ident is not None:
             self._thread.join(_JOIN_SECONDS)
 
-    def commit(self, changes: Sequence[Change], seconds: float) -> None:
+    def commit(self, changes: Sequence[StateChange], seconds: float) -> None:
         """Write changes, and wait until this proxy has applied them. Blocks. Raises StateUnwritable."""
         deadline = time.monotonic() + seconds
         applied = {change.id: threading.Event() for change in changes}
@@ -121,7 +121,7 @@ class StateTopic:
             finally:
                 self._awaited = {}
 
-    def _write(self, changes: Sequence[Change], deadline: float) -> None:
+    def _write(self, changes: Sequence[StateChange], deadline: float) -> None:
         results: list[str | None] = []
         try:
             for change in changes:
@@ -242,7 +242,7 @@ class StateTopic:
             after = state.after(change, offset)
         except UnreadableChange as error:
             why = str(error)
-        except TooManySuspensions:
+        except StateFull:
             why = f"more than {MAX_SUSPENSIONS} suspensions"
         else:
             if self._known is not None:
@@ -256,7 +256,7 @@ class StateTopic:
 
     def _put_in_force(self, topic_id: str, state: AgreedState, applied: Sequence[str]) -> None:
         is_new = self._known is None or self._known.state != state
-        self._known = Snapshot(topic_id, self._now_ms(), state)
+        self._known = StateSnapshot(topic_id, self._now_ms(), state)
         if is_new:
             self._on_state(state)
             self._log.info("state applied", topic=self._topic, offset=state.offset, suspensions=len(state.suspensions))
@@ -269,7 +269,7 @@ class StateTopic:
         if is_new or time.monotonic() - self._saved_at > _SAVE_SECONDS:
             self._save(self._known)
 
-    def _save(self, known: Snapshot) -> None:
+    def _save(self, known: StateSnapshot) -> None:
         self._saved_at = time.monotonic()
         if self._file is None:
             return

@@ -7,7 +7,7 @@ from enum import Enum
 ALL_TOPICS = "all topics"
 
 
-class Scope(Enum):
+class SuspensionScope(Enum):
     """The proxies that a suspension applies to; values as the API has them."""
 
     PROXY = "proxy"
@@ -21,10 +21,10 @@ class Suspension:
     topic: str | None
     reason: str
     until_ms: int
-    scope: Scope = Scope.PROXY
+    scope: SuspensionScope = SuspensionScope.PROXY
     actor: str = ""
 
     def __str__(self) -> str:
         until = datetime.fromtimestamp(self.until_ms // 1000, UTC).isoformat().replace("+00:00", "Z")
         text = f"enforcement is suspended for {self.topic or ALL_TOPICS} until {until}: {self.reason}"
-        return text if self.scope is Scope.PROXY else f"{text} (all proxies, by {self.actor})"
+        return text if self.scope is SuspensionScope.PROXY else f"{text} (all proxies, by {self.actor})"

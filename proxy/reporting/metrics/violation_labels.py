@@ -83,7 +83,7 @@ _NAMED_BY_RULES = frozenset({Reason.RULE_VIOLATED, Reason.REQUEST_RULE_VIOLATED}
 _REASONS = {reason: (reason.value,) for reason in Reason}
 
 
-class Kind(NamedTuple):
+class SeriesLabels(NamedTuple):
     """The labels of a series. `mode`: what the policy asks for."""
 
     topic: str
@@ -94,7 +94,7 @@ class Kind(NamedTuple):
 
 
 class ViolationLabels:
-    """Counts violations into `counters` by Kind. `folding` is locked while counts move to `other`."""
+    """Counts violations into `counters` by their labels. `folding` is locked while counts move to `other`."""
 
     def __init__(
         self, counters: Counters, folding: Lock, max_kinds: int = MAX_KINDS, max_clients: int = MAX_CLIENTS
@@ -102,7 +102,7 @@ class ViolationLabels:
         self._counters = counters
         self._folding = folding
         self._clients = FairLabels(self._fold_client, max_clients)
-        self._slots: FairLabelSlots[Kind] = FairLabelSlots(
+        self._slots: FairLabelSlots[SeriesLabels] = FairLabelSlots(
             max_kinds, self._fold, lambda kind: counters.violations[kind]
         )
 
@@ -112,24 +112,24 @@ class ViolationLabels:
         """Count the violated rules of a batch; `topic` is a label already."""
         client = self._clients.label(client_id, holder)
         for rule in rules:
-            kind = Kind(topic, rule, mode, outcome, client)
+            kind = SeriesLabels(topic, rule, mode, outcome, client)
             self._counters.violations[kind if self._slots.take(kind, holder) else _without_names(kind)] += 1
 
     def _fold_client(self, client: str) -> None:
         for kind in [
             kind
-            for kind in map(Kind._make, self._counters.violations)
+            for kind in map(SeriesLabels._make, self._counters.violations)
             if kind.client_id == client and kind in self._slots
         ]:
             self._slots.drop(kind)
             self._fold(kind)
 
-    def _fold(self, kind: Kind) -> None:
+    def _fold(self, kind: SeriesLabels) -> None:
         with self._folding:
             self._counters.violations[_without_names(kind)] += self._counters.violations.pop(kind)
 
 
-def _without_names(kind: Kind) -> Kind:
+def _without_names(kind: SeriesLabels) -> SeriesLabels:
     return kind._replace(topic=OTHER, client_id=OTHER)
 
 

@@ -49,7 +49,7 @@ _OUR_CORRELATION_ID = -1
 _PRODUCE = ApiKey.PRODUCE.value
 
 
-class Quotas(Protocol):
+class SessionQuotas(Protocol):
     """Charges requests to quotas, and queues sessions with a client or topics over a quota."""
 
     def take(self, size: int) -> None: ...
@@ -77,7 +77,7 @@ class ProduceEffects:
         shared: ProduceDependencies,
         identity: ClientIdentity,
         account: Account,
-        quotas: Quotas,
+        quotas: SessionQuotas,
         forwarding: Forwarding,
         responses: Responses,
         stored_times: StoredTimes,

@@ -13,7 +13,7 @@ from sluicegate.proxy.admin.changes import ProxyChanges, Reload
 from sluicegate.proxy.admin.enforcement_api import EnforcementApi
 from sluicegate.proxy.reload.enforcement import Enforcement
 from sluicegate.proxy.reload.reload_request import MissingFile, ReloadResult
-from sluicegate.proxy.state.history_topic import History, HistoryUnreadable
+from sluicegate.proxy.state.history_topic import ChangeHistory, HistoryUnreadable
 from sluicegate.proxy.status.status import Status
 from tests.proxy.admin.test_enforcement_api import TOPICS
 
@@ -71,11 +71,11 @@ class _History:
         self.fault = fault
         self.asked: list[int] = []
 
-    def read(self, since_ms: int) -> History:
+    def read(self, since_ms: int) -> ChangeHistory:
         if self.fault is not None:
             raise HistoryUnreadable(self.fault)
         self.asked.append(since_ms)
-        return History(since_ms, (), True)
+        return ChangeHistory(since_ms, (), True)
 
 
 def _changes_with(history: _History | None) -> ProxyChanges:

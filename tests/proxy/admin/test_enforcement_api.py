@@ -13,8 +13,7 @@ from sluicegate.proxy.cluster.topics import ListedNames
 from sluicegate.proxy.reload.enforcement import MAX_SECONDS, MAX_SUSPENSIONS, Enforcement
 from sluicegate.proxy.reload.known_topics import KnownTopics, NoSuchTopic
 from sluicegate.proxy.state.agreed_state import AgreedState
-from sluicegate.proxy.state.change import Actor, Suspend
-from sluicegate.proxy.state.change import Change as AgreedChange
+from sluicegate.proxy.state.change import Actor, StateChange, SuspendEnforcement
 from sluicegate.proxy.state.state_topic import StateUnwritable
 from sluicegate.proxy.status.status import Status
 from tests.config.reading import SMALLEST, loaded
@@ -63,10 +62,10 @@ class StateTopic:
     enforcement: Enforcement
     loop: asyncio.AbstractEventLoop
     state: AgreedState = field(default_factory=AgreedState)
-    written: list[AgreedChange] = field(default_factory=list)
+    written: list[StateChange] = field(default_factory=list)
     fault: str | None = None
 
-    def commit(self, changes: Sequence[AgreedChange], seconds: float) -> None:
+    def commit(self, changes: Sequence[StateChange], seconds: float) -> None:
         if self.fault is not None:
             raise StateUnwritable(self.fault)
         for each in changes:
@@ -215,7 +214,7 @@ async def test_with_a_state_topic_a_change_is_written_for_all_proxies_with_its_a
 
     (written,) = topic.written
     assert (written.actor, written.proxy) == (Actor("an administrator", "10.1.2.3"), "gate-1:19092")
-    assert isinstance(written.operation, Suspend)
+    assert isinstance(written.operation, SuspendEnforcement)
     assert (status, [(each["topic"], each["scope"]) for each in found["suspended"]]) == (200, [("orders", "cluster")])
     assert await change_all("/api/resume", "all=true") == (200, {"suspended": []})
 

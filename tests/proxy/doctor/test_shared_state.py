@@ -3,11 +3,11 @@
 from dataclasses import replace
 from pathlib import Path
 
-from sluicegate.config.state import State
+from sluicegate.config.state import StateTopics
 from sluicegate.proxy.doctor.finding import CheckResult, Level
 from sluicegate.proxy.doctor.shared_state import FoundTopic, findings, findings_of_file
 
-KEYS = State(topic="gate-state")
+KEYS = StateTopics(topic="gate-state")
 OURS = "User:sluicegate"
 GOOD = FoundTopic(1, 3, {"cleanup.policy": "compact", "min.insync.replicas": "2"}, frozenset({OURS}))
 
@@ -56,7 +56,7 @@ def test_other_writers_are_a_failure_and_unknown_ones_are_said_to_be_unknown() -
 
 def test_a_folder_that_is_missing_is_a_failure(tmp_path: Path) -> None:
     def level(path: Path) -> Level:
-        (finding,) = findings_of_file(State(topic="gate-state", snapshot_file=str(path)))
+        (finding,) = findings_of_file(StateTopics(topic="gate-state", snapshot_file=str(path)))
         return finding.level
 
     assert level(tmp_path / "state.json") is Level.OK

@@ -3,7 +3,7 @@
 import pytest
 
 from sluicegate.proxy.reload.enforcement import MAX_SUSPENSIONS, Enforcement, TooManySuspensions
-from sluicegate.proxy.state.suspension import Scope, Suspension
+from sluicegate.proxy.state.suspension import Suspension, SuspensionScope
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
 from sluicegate.validation.rulebook import NOTHING_SUSPENDED, SuspendedTopics
@@ -95,7 +95,9 @@ def test_the_number_of_suspensions_is_bounded(stage: Stage) -> None:
 
 
 def of_all_proxies(topic: str | None, seconds: int) -> Suspension:
-    return Suspension(topic, "agreed", NOON_MS + seconds * 1000, Scope.CLUSTER, "an administrator at 10.1.2.3")
+    return Suspension(
+        topic, "agreed", NOON_MS + seconds * 1000, SuspensionScope.CLUSTER, "an administrator at 10.1.2.3"
+    )
 
 
 def test_suspensions_of_all_proxies_replace_those_before_and_leave_the_own_ones(stage: Stage) -> None:

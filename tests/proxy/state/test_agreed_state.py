@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from sluicegate.proxy.state import agreed_state
-from sluicegate.proxy.state.agreed_state import AgreedState, TooManySuspensions
+from sluicegate.proxy.state.agreed_state import AgreedState, StateFull
 from sluicegate.proxy.state.change import (
     Actor,
-    Change,
     Operation,
-    Resume,
-    Suspend,
+    ResumeEnforcement,
+    StateChange,
+    SuspendEnforcement,
     UnreadableChange,
     decode,
     encode,
@@ -25,12 +25,12 @@ HOUR_MS = 3_600_000
 ADMIN = Actor("an administrator", "10.1.2.3")
 
 
-def change(operation: Operation, time_ms: int = NOON_MS) -> Change:
-    return Change("a1", time_ms, ADMIN, "gate-1:19092", operation)
+def change(operation: Operation, time_ms: int = NOON_MS) -> StateChange:
+    return StateChange("a1", time_ms, ADMIN, "gate-1:19092", operation)
 
 
-def suspension(topic: str | None, until_ms: int = NOON_MS + HOUR_MS) -> Suspend:
-    return Suspend(topic, "incident 7", until_ms)
+def suspension(topic: str | None, until_ms: int = NOON_MS + HOUR_MS) -> SuspendEnforcement:
+    return SuspendEnforcement(topic, "incident 7", until_ms)
 
 
 def state_after(*operations: Operation) -> AgreedState:
@@ -57,9 +57,9 @@ def test_resuming_one_topic_leaves_others_and_resuming_all_leaves_none() -> None
     both = (suspension("orders"), suspension(None))
 
     assert suspended(state_after(*both)) == {"orders", None}
-    assert suspended(state_after(*both, Resume("orders"))) == {None}
-    assert suspended(state_after(*both, Resume(None))) == set()
-    assert suspended(state_after(*both, Resume(None), suspension("orders"))) == {"orders"}
+    assert suspended(state_after(*both, ResumeEnforcement("orders"))) == {None}
+    assert suspended(state_after(*both, ResumeEnforcement(None))) == set()
+    assert suspended(state_after(*both, ResumeEnforcement(None), suspension("orders"))) == {"orders"}
 
 
 def test_a_later_suspension_of_a_topic_replaces_the_earlier_one() -> None:
@@ -73,7 +73,9 @@ def test_a_compacted_topic_gives_the_state_of_the_whole_one() -> None:
     choose = random.Random(65)
     for _ in range(500):
         topics = [choose.choice(["a", "b", "c", None]) for _ in range(12)]
-        operations = [choose.choice([suspension(topic), suspension(topic), Resume(topic)]) for topic in topics]
+        operations = [
+            choose.choice([suspension(topic), suspension(topic), ResumeEnforcement(topic)]) for topic in topics
+        ]
         last = {key_of(operation): i for i, operation in enumerate(operations)}
         kept = [operation for i, operation in enumerate(operations) if last[key_of(operation)] == i]
 
@@ -84,21 +86,23 @@ def test_the_state_keeps_a_bounded_number_of_suspensions(monkeypatch: pytest.Mon
     monkeypatch.setattr(agreed_state, "MAX_SUSPENSIONS", 2)
     state = state_after(suspension("a"), suspension("b"))
 
-    with pytest.raises(TooManySuspensions):
+    with pytest.raises(StateFull):
         state.after(change(suspension("c")), 2)
     assert suspended(state.after(change(suspension("b")), 2)) == {"a", "b"}
     assert suspended(state.after(change(suspension("c"), NOON_MS + HOUR_MS), 2)) == {"c"}  # the others are over
 
 
-@pytest.mark.parametrize("operation", [suspension("orders"), suspension(None), Resume("orders"), Resume(None)])
+@pytest.mark.parametrize(
+    "operation", [suspension("orders"), suspension(None), ResumeEnforcement("orders"), ResumeEnforcement(None)]
+)
 def test_a_change_is_read_back_as_it_was_written(operation: Operation) -> None:
     assert decode(encode(change(operation))) == change(operation)
 
 
 def test_keys_are_the_subjects_of_operations() -> None:
-    assert key_of(suspension("orders")) == key_of(Resume("orders")) == b"suspension/orders"
+    assert key_of(suspension("orders")) == key_of(ResumeEnforcement("orders")) == b"suspension/orders"
     assert key_of(suspension(None)) == b"suspension/*"
-    assert key_of(Resume(None)) == b"resumption/*"  # kept beside a later suspension of all topics
+    assert key_of(ResumeEnforcement(None)) == b"resumption/*"  # kept beside a later suspension of all topics
 
 
 def _with(**content: object) -> bytes:

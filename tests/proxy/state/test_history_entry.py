@@ -6,14 +6,25 @@ from dataclasses import replace
 import pytest
 
 from sluicegate.proxy.state.agreed_state import AgreedState
-from sluicegate.proxy.state.change import Actor, Change, Resume, Suspend, UnreadableChange
-from sluicegate.proxy.state.history_entry import Effect, Entry, Taken, decode, encode, entry_of, entry_of_reload, merged
+from sluicegate.proxy.state.change import Actor, ResumeEnforcement, StateChange, SuspendEnforcement, UnreadableChange
+from sluicegate.proxy.state.history_entry import (
+    ChangeEffect,
+    Entry,
+    Taken,
+    decode,
+    encode,
+    entry_of,
+    entry_of_reload,
+    merged,
+)
 from sluicegate.proxy.watching.change_history import lines_of
 
 NOON_MS = 1_795_780_800_000  # 2026-11-27T12:00:00Z
 ADMIN = Actor("an administrator", "10.1.2.3")
-SUSPENDED = Change("a1", NOON_MS, ADMIN, "gate-1:19092", Suspend("orders", "incident 7", NOON_MS + 3_600_000))
-RESUMED = Change("a2", NOON_MS + 60_000, ADMIN, "gate-2:19092", Resume("orders"))
+SUSPENDED = StateChange(
+    "a1", NOON_MS, ADMIN, "gate-1:19092", SuspendEnforcement("orders", "incident 7", NOON_MS + 3_600_000)
+)
+RESUMED = StateChange("a2", NOON_MS + 60_000, ADMIN, "gate-2:19092", ResumeEnforcement("orders"))
 
 
 def taken(proxy: str, seconds: float) -> Taken:
@@ -28,12 +39,12 @@ def test_an_entry_says_what_was_before_and_what_is_looser() -> None:
     before = AgreedState().after(SUSPENDED, 0).suspensions
 
     assert entry().lines == (
-        (Effect.LOOSER, "enforcement of orders is suspended until 2026-11-27T13:00:00Z: incident 7"),
-        (Effect.LOOSER, "before: not suspended"),
+        (ChangeEffect.LOOSER, "enforcement of orders is suspended until 2026-11-27T13:00:00Z: incident 7"),
+        (ChangeEffect.LOOSER, "before: not suspended"),
     )
     resumed = entry_of(RESUMED, before, taken("gate-1:19092", 60.1))
     assert resumed.what == "resume orders"
-    assert resumed.lines[0] == (Effect.STRICTER, "enforcement of orders is resumed")
+    assert resumed.lines[0] == (ChangeEffect.STRICTER, "enforcement of orders is resumed")
     assert resumed.lines[1][1].startswith("before: enforcement is suspended for orders until")
 
 
@@ -52,9 +63,9 @@ def test_a_reload_has_its_files_and_a_bounded_number_of_lines() -> None:
     changes = {"stricter": ["orders: mode: observe -> reject"], "looser": [f"t{i}: x" for i in range(100)]}
     found = entry_of_reload("b1", NOON_MS, actor, changes, "gate-1:19092")
 
-    assert found.lines[0] == (Effect.STRICTER, "orders: mode: observe -> reject")
+    assert found.lines[0] == (ChangeEffect.STRICTER, "orders: mode: observe -> reject")
     assert len(found.lines) == 21
-    assert found.lines[-1] == (Effect.CHANGED, "and 81 more")
+    assert found.lines[-1] == (ChangeEffect.CHANGED, "and 81 more")
     assert decode(encode(found)) == found
 
 

@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 from sluicegate.proxy.state.agreed_state import AgreedState
-from sluicegate.proxy.state.snapshot_file import Snapshot, SnapshotFile, SnapshotUnreadable
-from sluicegate.proxy.state.suspension import Scope, Suspension
+from sluicegate.proxy.state.snapshot_file import SnapshotFile, SnapshotUnreadable, StateSnapshot
+from sluicegate.proxy.state.suspension import Suspension, SuspensionScope
 
-SUSPENSION = Suspension("orders", "incident 7", 1_795_784_400_000, Scope.CLUSTER, "an administrator at 10.1.2.3")
-SNAPSHOT = Snapshot("topic-id", 1_795_780_800_000, AgreedState(7, (SUSPENSION,)))
+SUSPENSION = Suspension(
+    "orders", "incident 7", 1_795_784_400_000, SuspensionScope.CLUSTER, "an administrator at 10.1.2.3"
+)
+SNAPSHOT = StateSnapshot("topic-id", 1_795_780_800_000, AgreedState(7, (SUSPENSION,)))
 
 
 @pytest.fixture
