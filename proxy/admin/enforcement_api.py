@@ -1,6 +1,6 @@
 """`POST /api/suspend` and `POST /api/resume`: suspend and resume enforcement, from the admin endpoint's threads.
 
-`topic` is a name or a pattern, as `match` of a policy; it stands for the known topics that it matches now. With
+`topic` is a name or a pattern, as `match` of a policy: the known topics that it matches now. With
 `preview=true` these are returned, and nothing changes. With `state.topic` a change applies to all proxies of the
 cluster, unless `scope=proxy` limits it to this one.
 """
@@ -46,7 +46,7 @@ class _Suspension:
 
 
 class EnforcementApi:
-    """Thread-safe. `loop`: the event loop that `enforcement` belongs to. `topics`: those that can be suspended.
+    """Thread-safe. `loop`: the event loop that `enforcement` belongs to. `topics`: the topics that can be suspended.
 
     `commit`: None without `state.topic`; `proxy`: the name of this proxy in changes for all.
     """

@@ -28,7 +28,7 @@ _CHANGES = frozenset({"ALL", "ALTER", "ALTER_CONFIGS", "DELETE", "WRITE"})
 
 @dataclass(frozen=True, slots=True)
 class FoundTopic:
-    """The state topic as the cluster has it. `writers`: the principals that ACLs allow to change it; None: unknown, and
+    """The state topic in the cluster. `writers`: the principals that ACLs allow to change it; None: unknown, and
     `why_unknown` says why.
     """
 
@@ -79,7 +79,7 @@ def _writers(name: str, topic: FoundTopic) -> CheckResult:
         return CheckResult(about, Level.FAILURE, found, "leave these rights to the proxies' login alone")
     if not topic.writers:  # librdkafka returns no ACLs for brokers without an authorizer, too
         found = f"no ACL says who may change {name}: without an authorizer everybody may, and with one only super users"
-        return CheckResult(about, Level.WARNING, found, "allow it to the proxies' login by an ACL, and to nobody else")
+        return CheckResult(about, Level.WARNING, found, "allow only the proxies' login to do so, by an ACL")
     return CheckResult(about, Level.OK, f"ACLs let only {next(iter(topic.writers))} change {name}")
 
 

@@ -87,7 +87,7 @@ class Enforcement:
         self._put_in_force("state topic")
 
     def end_due(self) -> None:
-        """End the suspensions whose end time has come."""
+        """End the suspensions that are over."""
         now = self._now_ms()
         if all(each.until_ms > now for each in self.suspensions):
             return

@@ -19,7 +19,7 @@ _LOOK_SECONDS = 5.0
 
 
 class FileWatch:
-    """Begins and ends `file_unusable` for each key of the configuration whose file cannot be used."""
+    """Begins and ends `file_unusable` for each key of the configuration with an unusable file."""
 
     def __init__(self, config: Callable[[], Config], status: Status) -> None:
         """`config` returns the configuration in force."""

@@ -86,7 +86,7 @@ KEYS = {
     "floor.0.rules.0.value.schema.file": "floor: [{match: a, rules: "
     "[{name: r, value: {schema: {format: json, file: F}}}]}]",
 }
-_BASE_IS_THE_PROCESS = {"violations.file"}  # it is written
+_BASE_IS_THE_PROCESS = {"state.snapshot_file", "violations.file"}  # they are written
 
 
 def keys_that_name_files(section: type[Any] = Config, before: str = "") -> Iterator[str]:

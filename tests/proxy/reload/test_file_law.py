@@ -40,6 +40,7 @@ _READERS = {
     "proxy/registry/glue_folder.py": "schemas that were read stay in the registry's cache",
     "proxy/registry/schema_compiler.py": "a file of our own",
     "proxy/registry/schema_files.py": "the law for policies: what is in force stays until a reload",
+    "proxy/state/snapshot_file.py": "read once, at the start, and written by the proxy itself",
 }
 
 
