@@ -7,7 +7,6 @@ the change. The records of one change have its id, and are shown as one entry.
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
@@ -23,7 +22,7 @@ from sluicegate.proxy.state.change import (
     text_of,
     time_of,
 )
-from sluicegate.proxy.state.suspension import ALL_TOPICS, Suspension
+from sluicegate.proxy.state.suspension import ALL_TOPICS, Suspension, time_text
 
 _MOST_LINES = 20
 _LINE_CHARACTERS = 300
@@ -75,8 +74,7 @@ def entry_of(change: StateChange, before: Iterable[Suspension], taken: Taken) ->
     was = [str(each) for each in before if operation.topic in (None, each.topic)]
     if isinstance(operation, SuspendEnforcement):
         what, effect = f"suspend {topic}", ChangeEffect.LOOSER
-        until = datetime.fromtimestamp(operation.until_ms // 1000, UTC).isoformat().replace("+00:00", "Z")
-        lines = [f"enforcement of {topic} is suspended until {until}: {operation.reason}"]
+        lines = [f"enforcement of {topic} is suspended until {time_text(operation.until_ms)}: {operation.reason}"]
     else:
         what, effect = f"resume {topic}", ChangeEffect.STRICTER
         lines = [f"enforcement of {topic} is resumed"]

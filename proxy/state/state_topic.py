@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -22,6 +21,7 @@ from sluicegate.proxy.reporting.bounded_text import cut, printable
 from sluicegate.proxy.state.agreed_state import MAX_SUSPENSIONS, AgreedState, StateFull
 from sluicegate.proxy.state.change import StateChange, UnreadableChange, decode, encode, key_of
 from sluicegate.proxy.state.snapshot_file import SnapshotFile, SnapshotUnreadable, StateSnapshot
+from sluicegate.proxy.state.suspension import time_text
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
 from sluicegate.proxy.writing.topic_writer import RecordNotAccepted, TopicWriter, client_settings
@@ -286,6 +286,5 @@ class StateTopic:
         if self._known is None:
             self._status.begin(Condition.STATE_UNKNOWN, self._why_unreadable)
             return
-        read_at = datetime.fromtimestamp(self._known.read_at_ms // 1000, UTC).isoformat().replace("+00:00", "Z")
-        detail = f"{self._why_unreadable}; the state of {read_at} is in force"
+        detail = f"{self._why_unreadable}; the state of {time_text(self._known.read_at_ms)} is in force"
         self._status.begin(Condition.STATE_UNREADABLE, detail)

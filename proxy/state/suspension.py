@@ -25,6 +25,11 @@ class Suspension:
     actor: str = ""
 
     def __str__(self) -> str:
-        until = datetime.fromtimestamp(self.until_ms // 1000, UTC).isoformat().replace("+00:00", "Z")
+        until = time_text(self.until_ms)
         text = f"enforcement is suspended for {self.topic or ALL_TOPICS} until {until}: {self.reason}"
         return text if self.scope is SuspensionScope.PROXY else f"{text} (all proxies, by {self.actor})"
+
+
+def time_text(time_ms: int) -> str:
+    """Return a time (Unix time, ms) in ISO 8601, UTC, to the second."""
+    return datetime.fromtimestamp(time_ms // 1000, UTC).isoformat().replace("+00:00", "Z")
