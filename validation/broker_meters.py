@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.validation.policy import TopicPolicy
-from sluicegate.validation.verdict import FaultStage, Reason, Rejected
+from sluicegate.validation.verdict import FaultStage, Finding, Reason
 
 
 class BrokerMeter(StrEnum):
@@ -37,40 +37,40 @@ _MAGIC, _CRC, _TOO_LARGE = Reason.UNSUPPORTED_MAGIC, Reason.CRC_MISMATCH, Reason
 _OUTAGE, _SCHEMA = Reason.DEPENDENCY_UNAVAILABLE, Reason.SCHEMA_UNUSABLE
 
 
-def marks_of(rejected: Rejected, policy: TopicPolicy) -> dict[BrokerMeter, int]:
+def marks_of(finding: Finding, policy: TopicPolicy) -> dict[BrokerMeter, int]:
     """Return how often a broker marks each meter for a rejected batch of a topic with this policy.
 
     Only listed bad records have a reason each, unless all are bad for one reason.
     """
-    reason = rejected.reason
+    reason = finding.reason
     if reason not in _MARKING and not policy.compacted:
         return _NO_MARKS  # there may be thousands of records with bad timestamps
-    if not _is_seen_by_the_log(rejected):
+    if not _is_seen_by_the_log(finding):
         return _NO_MARKS
     meter = _BY_BATCH.get(reason)
     if meter is not None:
         return {meter: 1}
     marks: dict[BrokerMeter, int] = {}
-    for record in rejected.bad_records:
+    for record in finding.bad_records:
         meter = _BY_RECORD.get(record.reason)
         if meter is not None:
             marks[meter] = marks.get(meter, 0) + 1
     meter = _BY_RECORD.get(reason)
     if meter is not None and len(marks) < 2:  # without bad timestamps; two kinds count as listed
-        marks[meter] = rejected.bad_count
+        marks[meter] = finding.bad_count
     return marks
 
 
-def has_failed(rejected: Rejected) -> bool:
+def has_failed(finding: Finding) -> bool:
     """Return whether a broker counts this rejection as a failed Produce request: expected errors do not count."""
-    reason = rejected.reason
+    reason = finding.reason
     is_expected = reason is _CRC or reason in (_TOO_LARGE, _OUTAGE, _SCHEMA)
-    return not is_expected and _is_seen_by_the_log(rejected)
+    return not is_expected and _is_seen_by_the_log(finding)
 
 
-def _is_seen_by_the_log(rejected: Rejected) -> bool:
+def _is_seen_by_the_log(finding: Finding) -> bool:
     """Return whether a broker marks meters: it does not if it cannot find the batch boundaries."""
-    reason = rejected.reason
+    reason = finding.reason
     if reason is _CRC:
-        return rejected.code is _CORRUPT_MESSAGE
-    return rejected.stage is _LOG and (reason is not _MAGIC or rejected.code is _INVALID_RECORD)
+        return finding.code is _CORRUPT_MESSAGE
+    return finding.stage is _LOG and (reason is not _MAGIC or finding.code is _INVALID_RECORD)

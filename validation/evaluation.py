@@ -11,11 +11,11 @@ from sluicegate.protocol.records.codecs.decompression_budget import Decompressio
 from sluicegate.protocol.records.contents import HEADER_BYTES, MOST_HEADERS, RecordContents
 from sluicegate.protocol.records.message_contents import MessageContents
 from sluicegate.validation import wording
-from sluicegate.validation.findings import RuleFindings
+from sluicegate.validation.findings import over_limit
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.reading import Batch, ContentReader
-from sluicegate.validation.rejections import over_limit
 from sluicegate.validation.requests.request_rule import RequestCheck, SentBatch
+from sluicegate.validation.rule_violations import RuleViolations
 from sluicegate.validation.rules.rule import (
     INLINE_STEPS,
     Client,
@@ -31,7 +31,7 @@ from sluicegate.validation.rules.rule import (
     SupportsLookAhead,
 )
 from sluicegate.validation.rules.rule_set import RuleSet
-from sluicegate.validation.verdict import Broken, Reason, Rejected
+from sluicegate.validation.verdict import Broken, Finding, Reason
 
 # The least cost of evaluating a rule, and the cost of a step, in bytes of work. Few steps take as long as they may.
 _RULE_WORK = 672
@@ -64,11 +64,11 @@ def check_may_run_here(work: MayBeSlow, budget: DecompressionBudget) -> None:
 
 
 class RuleResult:
-    """The result for one partition: the rejection, and the violations that are only observed."""
+    """The result for one partition: the finding of rules that reject, and of rules that only observe."""
 
-    def __init__(self, rejected: Rejected | None, observed: Rejected | None) -> None:
-        self.rejected = rejected
-        self.observed = observed
+    def __init__(self, rejecting: Finding | None, observing: Finding | None) -> None:
+        self.rejecting = rejecting
+        self.observing = observing
 
 
 def evaluate_rules(
@@ -93,8 +93,8 @@ def evaluate_rules(
     except OverLimit as over:
         return RuleResult(over_limit(batch.topic, batch.partition, over, batch.record_count), None)
     return RuleResult(
-        evaluation.rejecting.rejection(batch.record_count, budget),
-        evaluation.observing.rejection(batch.record_count, observed),
+        evaluation.rejecting.finding(batch.record_count, budget),
+        evaluation.observing.finding(batch.record_count, observed),
     )
 
 
@@ -105,13 +105,15 @@ def evaluate_request_rules(rules: Sequence[RequestCheck], sent: SentBatch, clien
         text = rule.fault(sent, client) if rule.concerns(client) else None
         if text is not None:
             broken[rule.mode].append((rule.name, text))
-    return RuleResult(_rejection(broken[Mode.REJECT], records), _rejection(broken[Mode.OBSERVE], records))
+    return RuleResult(
+        _finding_about_rules(broken[Mode.REJECT], records), _finding_about_rules(broken[Mode.OBSERVE], records)
+    )
 
 
-def _rejection(broken: list[tuple[str, str]], records: int) -> Rejected | None:
+def _finding_about_rules(broken: list[tuple[str, str]], records: int) -> Finding | None:
     if not broken:
         return None
-    return Rejected(
+    return Finding(
         ErrorCode.POLICY_VIOLATION,
         Reason.REQUEST_RULE_VIOLATED,
         "; ".join(wording.broken_rule(*one) for one in broken[:_MOST_NAMED]),
@@ -144,8 +146,8 @@ class _Evaluation:
         most_observed: int,
         broken: Broken | None,
     ) -> None:
-        self.rejecting = RuleFindings(budget.record_errors, broken)
-        self.observing = RuleFindings(most_observed)
+        self.rejecting = RuleViolations(budget.record_errors, broken)
+        self.observing = RuleViolations(most_observed)
         self._budget = budget
         self._rules = [
             (named.rule.fault, named, Part.KEY in named.rule.parts, Part.VALUE in named.rule.parts)

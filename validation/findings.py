@@ -1,96 +1,188 @@
-"""Collects the violations of rules in one batch, record by record, and builds the rejection."""
+"""Builds the finding about a batch of any magic, with its texts (KIP-467), from what the scan or a decoder has noted.
 
-from collections.abc import Mapping
-from dataclasses import replace
+The texts about framing (docs/framing.md) and limits are the proxy's own: a broker does not check these.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sluicegate.protocol.errors import ErrorCode
-from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
+from sluicegate.protocol.records import scan
+from sluicegate.protocol.records.codecs.codec import Codec, Oddity
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit, PayloadLimit
+from sluicegate.protocol.records.message_set import Message
+from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME, NO_TIMESTAMP, RecordBatch
+from sluicegate.protocol.records.scan import (
+    NEGATIVE_SIZE,
+    OTHER_LENGTH,
+    OTHER_OFFSET,
+    PADDED_LENGTH,
+    TOO_MANY_BITS,
+    Ambiguity,
+)
 from sluicegate.validation import wording
-from sluicegate.validation.rejections import TEXTS_AT_LEAST, reject_records
-from sluicegate.validation.rules.rule import NamedRule, OnOutage, Outage, SchemaError
-from sluicegate.validation.rules.schemas.registered_schema import RegistryOutage
-from sluicegate.validation.verdict import BadRecord, Broken, Reason, Rejected
+from sluicegate.validation.timestamps import TimeWindow, wrapped_int64
+from sluicegate.validation.verdict import BadRecord, Finding, Reason
 
-_MOST_OF_A_RECORD = 8
-_MOST_CHARACTERS = 300
-# The most per batch; more than the default memory for quarantined records has room for.
-MOST_BROKEN = 65_536
+NULL_KEY, OUT_OF_WINDOW, APPEND_TIME, OTHER_MAGIC = 1, 2, 3, 4
 
 
-class RuleFindings:
-    """The violations of all rejecting rules, or of all observing rules. Keeps the texts of `keep` records.
+@dataclass(frozen=True, slots=True)
+class FlawedMessage:
+    """A bad message: its position in the set, its flaw, and its time (ms), which may be the wrapper's."""
 
-    A record that breaks several rules is one bad record, whose text names up to eight of them. `broken` is filled with
-    all bad records, if given.
+    index: int
+    flaw: int
+    message: Message
+    timestamp: int
+
+
+@dataclass(frozen=True, slots=True)
+class LegacyErrors:
+    """Describes the bad messages of one set. `window` is None if the broker sets the time itself."""
+
+    topic: str
+    partition: int
+    window: TimeWindow | None
+
+    def describe(self, flawed: FlawedMessage, outer: Message, base: int) -> BadRecord:
+        """Return a flawed message as a bad record; `base` is added to its offset, `outer` has the timestamp type."""
+        message, timestamp = flawed.message, flawed.timestamp
+        offset = base + message.offset
+        if flawed.flaw == NULL_KEY:
+            text = wording.key_missing(self.topic, self.partition)
+            return BadRecord(flawed.index, timestamp, Reason.NULL_KEY, text)
+        if flawed.flaw == OUT_OF_WINDOW and self.window is not None:
+            text = wording.timestamp_out_of_range(timestamp, offset, self.window.earliest, self.window.latest)
+            breach = self.window.breach(timestamp) or Reason.TIMESTAMP_TOO_OLD
+            return BadRecord(flawed.index, timestamp, breach, wording.diagnosed(text, timestamp, self.window.now_ms))
+        claims_append_time = flawed.flaw == APPEND_TIME or (outer.is_log_append_time and message.magic > 0)
+        record = wording.legacy_batch(offset, _render(message, timestamp, claims_append_time))
+        if flawed.flaw == OTHER_MAGIC:
+            text = wording.inner_magic(record, outer.magic, self.topic, self.partition)
+            return BadRecord(flawed.index, timestamp, Reason.INNER_MAGIC, text)
+        return BadRecord(flawed.index, timestamp, Reason.LOG_APPEND_TIME, wording.log_append_time_claimed(record))
+
+
+def _render(message: Message, timestamp: int, claims_append_time: bool) -> str:
+    """Return a magic 0 or 1 message as a broker prints it."""
+    sizes = f"key={max(message.key_size, 0)} bytes, value={max(message.value_size, 0)} bytes"
+    head = f"magic={message.magic}, attributes={message.attributes}, compression=NONE, crc={message.crc}"
+    if message.magic == 0:
+        return f"Record({head}, {sizes})"
+    kind = "LogAppendTime" if claims_append_time else "CreateTime"
+    return f"Record({head}, {kind}={timestamp}, {sizes})"
+
+
+# Described even if no more record errors can be listed, because the batch's message shows them.
+TEXTS_AT_LEAST = wording.FIRST_SHOWN
+DESCRIBED_WORK = 4096
+"""The cost of the text about one bad record, in bytes of work."""
+
+
+def finding_about_records(
+    bad: Sequence[BadRecord], bad_count: int, first_time: Reason | None, records: int, budget: DecompressionBudget
+) -> Finding:
+    """Return the finding about a batch of `records` records, of which `bad_count` are bad; `bad`: the first of these.
+
+    `first_time`: the fault of the first bad time. A single bad time makes the error INVALID_TIMESTAMP.
     """
+    if first_time is not None:
+        code, message, reason = ErrorCode.INVALID_TIMESTAMP, wording.INVALID_TIMESTAMPS, first_time
+    else:
+        code, reason = ErrorCode.INVALID_RECORD, bad[0].reason
+        message = wording.invalid_records([(record.index, record.message) for record in bad], bad_count)
+    listed = tuple(bad[: budget.record_errors])
+    budget.record_errors -= len(listed)
+    return Finding(code, reason, message, listed, bad_count, records)
 
-    def __init__(self, keep: int, broken: Broken | None = None) -> None:
-        self.count = 0
-        self._keep = max(keep, TEXTS_AT_LEAST)
-        self._kept: list[BadRecord] = []
-        self._by_rule: dict[str, int] = {}
-        self._broken = broken
-        self._index = -1
-        self._outage: tuple[NamedRule, Outage] | None = None
-        self._schema_error: tuple[NamedRule, SchemaError] | None = None
 
-    def note(self, index: int, timestamp: int, rule: str, fault: str) -> None:
-        """Add a record that breaks a rule. Called in the order of records."""
-        if index != self._index:
-            self._index = index
-            self.count += 1
-            if self.count <= self._keep:
-                text = wording.broken_rule(rule, fault[:_MOST_CHARACTERS])
-                self._kept.append(BadRecord(index, timestamp, Reason.RULE_VIOLATED, text, rules=(rule,)))
-        elif self.count <= self._keep and len(self._kept[-1].rules) < _MOST_OF_A_RECORD:
-            last = self._kept[-1]
-            text = f"{last.message}; {wording.broken_rule(rule, fault[:_MOST_CHARACTERS])}"
-            rules = last.rules if rule in last.rules else (*last.rules, rule)
-            self._kept[-1] = replace(last, message=text, rules=rules)
-        self._by_rule[rule] = self._by_rule.get(rule, 0) + 1
-        if self._broken is not None and self.count <= MOST_BROKEN:
-            known = self._broken.get(index, ())
-            self._broken[index] = known if rule in known else (*known, rule)
+def over_limit(topic: str, partition: int, over: OverLimit, records: int) -> Finding:
+    """Return the finding about a batch that exceeds a limit."""
+    text = wording.over_limit(topic, partition, over)
+    reason = Reason.TOO_MANY_HEADERS if over.bound is PayloadLimit.HEADERS else Reason.DECOMPRESSION_LIMIT
+    return Finding(ErrorCode.INVALID_RECORD, reason, text, records=records, limit=over.bound.value)
 
-    def note_outage(self, named: NamedRule, outage: Outage) -> None:
-        """Note that a dependency of a rule did not respond; the first outage is reported."""
-        if self._outage is None:
-            self._outage = (named, outage)
 
-    def note_schema_error(self, named: NamedRule, error: SchemaError) -> None:
-        """Note a schema that cannot be compiled or applied, without a rejected record; the first one is reported."""
-        if self._schema_error is None:
-            self._schema_error = (named, error)
+FlawedRecord = tuple[int, int, int, int, int, int]
+"""(index, reason, timestamp delta, offset delta, key size, value size), from `scan_records`."""
 
-    def rejection(self, records: int, budget: DecompressionBudget) -> Rejected | None:
-        """Return the rejection of a batch of `records` records; None if nothing was found.
 
-        Bad records take precedence over an outage: the batch would be rejected after the outage, too.
-        """
-        if self.count:
-            rejected = reject_records(self._kept, self.count, None, records, budget)
-            return replace(rejected, rules=tuple(self._by_rule.items()), broken=self._broken)
-        if self._outage is None:
-            return self._rejection_by_schema(records)
-        named, outage = self._outage
-        is_final = named.on_outage is OnOutage.REJECT
-        code = ErrorCode.POLICY_VIOLATION if is_final else ErrorCode.REQUEST_TIMED_OUT
-        text = wording.outage(named.name, str(outage)[:_MOST_CHARACTERS], is_final)
-        waits_for = outage.registry if isinstance(outage, RegistryOutage) and not is_final else None
-        return Rejected(
-            code, Reason.DEPENDENCY_UNAVAILABLE, text, records=records, rules=((named.name, 0),), waits_for=waits_for
-        )
+@dataclass(slots=True)
+class RecordErrors:
+    """Describes the bad records of one magic 2 batch. `window` is None if the broker sets the time itself."""
 
-    def _rejection_by_schema(self, records: int) -> Rejected | None:
-        if self._schema_error is None:
-            return None
-        named, error = self._schema_error
-        text = wording.schema_error(named.name, str(error)[:_MOST_CHARACTERS])
-        return Rejected(
-            ErrorCode.REQUEST_TIMED_OUT, Reason.SCHEMA_UNUSABLE, text, records=records, rules=((named.name, 0),)
-        )
+    topic: str
+    partition: int
+    batch: RecordBatch
+    window: TimeWindow | None
 
-    @property
-    def by_rule(self) -> Mapping[str, int]:
-        """The number of records that break each rule."""
-        return self._by_rule
+    def describe(self, flawed: FlawedRecord) -> BadRecord:
+        """Return a flawed record as a bad record."""
+        index, reason, delta, offset_delta, key_size, value_size = flawed
+        claimed = _time_of_all(self.batch)
+        timestamp = claimed if claimed is not None else wrapped_int64(self.batch.base_timestamp + delta)
+        offset = self.batch.base_offset + offset_delta
+        if reason == scan.NULL_KEY:
+            text = wording.key_missing(self.topic, self.partition)
+            return BadRecord(index, timestamp, Reason.NULL_KEY, text)
+        breach = self.window.breach(timestamp) if self.window is not None else None
+        if breach is not None and self.window is not None:
+            text = wording.timestamp_out_of_range(timestamp, offset, self.window.earliest, self.window.latest)
+            return BadRecord(index, timestamp, breach, wording.diagnosed(text, timestamp, self.window.now_ms))
+        render = wording.default_record if self.batch.codec_id == Codec.NONE else wording.partial_record
+        text = wording.log_append_time_claimed(render(offset, timestamp, key_size, value_size))
+        return BadRecord(index, timestamp, Reason.LOG_APPEND_TIME, text)
+
+
+def scan_checks_of(batch: RecordBatch, window: TimeWindow | None, compacted: bool) -> int:
+    """Return the checks for the scan of a batch. `window` is None if the broker sets the time itself."""
+    keys = scan.NULL_KEY if compacted else 0
+    claimed = _time_of_all(batch)
+    if claimed is None:
+        return keys | (scan.OUT_OF_WINDOW if window is not None else 0)
+    if window is None or claimed == NO_TIMESTAMP or window.breach(claimed) is not None:
+        return keys | scan.EVERY_RECORD
+    return keys
+
+
+def _time_of_all(batch: RecordBatch) -> int | None:
+    """Return the time of all records if the batch claims LogAppendTime: the header's maximum; else None."""
+    return batch.max_timestamp if batch.attributes & LOG_APPEND_TIME else None
+
+
+_FLAWS = {
+    OTHER_LENGTH: "states a length of {stated} bytes, but its fields end after {expected}",
+    OTHER_OFFSET: "states the offset {stated} where {expected} has to be",
+    NEGATIVE_SIZE: "has a size of {stated}, where the least is {expected} (null)",
+    TOO_MANY_BITS: "has a number with more bits than its type",
+    PADDED_LENGTH: "states its length in more bytes than necessary",
+}
+_FRAMING_ADVICE = "The proxy in front of the cluster rejects it (framing: safe): repair the producer's encoder."
+_ENDS = {
+    Oddity.HIDDEN_DATA: "has an empty raw block, which ends the data for brokers and not for all clients",
+    Oddity.TRAILING_BYTES: "has bytes after its {codec} data, which brokers ignore and some clients cannot read",
+    Oddity.UNVERIFIED: "has {codec} data whose header or checksum brokers do not verify, and some clients cannot read",
+}
+
+
+def ambiguous(topic: str, partition: int, index: int, found: Ambiguity, records: int) -> Finding:
+    """Return the finding about a batch for the first record (`index`) that clients read differently than brokers."""
+    flaw = _FLAWS[found.why].format(stated=found.stated, expected=found.expected)
+    text = (
+        f"Record {index} of the batch for {topic}-{partition} {flaw}: brokers store it, and clients read other records "
+        f"than it has, or stop there. {_FRAMING_ADVICE}"
+    )
+    return Finding(ErrorCode.INVALID_RECORD, Reason.AMBIGUOUS_FRAMING, text, records=records)
+
+
+def odd_payload(topic: str, partition: int, codec_id: int, oddity: Oddity, records: int) -> Finding:
+    """Return the finding about a batch with odd compressed data."""
+    flaw = _ENDS[oddity].format(codec=Codec(codec_id).name.lower())
+    reason = Reason.AMBIGUOUS_FRAMING if oddity is Oddity.HIDDEN_DATA else Reason.UNREADABLE_FRAMING
+    return Finding(
+        ErrorCode.INVALID_RECORD,
+        reason,
+        f"The batch for {topic}-{partition} {flaw}. {_FRAMING_ADVICE}",
+        records=records,
+    )

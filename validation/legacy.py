@@ -19,22 +19,22 @@ from sluicegate.protocol.records.record_batch import (
     magic_at,
     next_batch_end,
 )
-from sluicegate.validation.policy import TopicPolicy, ValidationLimits
-from sluicegate.validation.rejections import (
+from sluicegate.validation.findings import (
     APPEND_TIME,
     DESCRIBED_WORK,
     NULL_KEY,
     OTHER_MAGIC,
     OUT_OF_WINDOW,
     TEXTS_AT_LEAST,
+    FlawedMessage,
     LegacyErrors,
-    LegacyFinding,
+    finding_about_records,
     over_limit,
-    reject_records,
 )
+from sluicegate.validation.policy import TopicPolicy, ValidationLimits
 from sluicegate.validation.structure import check_stored_form
 from sluicegate.validation.timestamps import TimeWindow
-from sluicegate.validation.verdict import Accepted, Reason, Rejected, Verdict
+from sluicegate.validation.verdict import Accepted, Finding, Reason, Verdict
 
 # The cost of a message, in bytes of work.
 _MESSAGE_WORK = 128
@@ -62,18 +62,18 @@ def validate_message_set(
     try:
         return validator.validate(records)
     except CorruptBatch as error:
-        return Rejected(error.code, Reason.UNSUPPORTED_MAGIC)
+        return Finding(error.code, Reason.UNSUPPORTED_MAGIC)
     except BrokenMessage:
-        return Rejected(ErrorCode.INVALID_RECORD, Reason.RECORD_FORMAT)
+        return Finding(ErrorCode.INVALID_RECORD, Reason.RECORD_FORMAT)
 
 
-def check_stored_message(records: memoryview, start: int, end: int, policy: TopicPolicy) -> Rejected | None:
+def check_stored_message(records: memoryview, start: int, end: int, policy: TopicPolicy) -> Finding | None:
     """Check a message of magic 0 or 1 as a broker's log does, before its content: size and CRC."""
     most = policy.max_message_bytes
     if most is not None and end - start > most:
-        return Rejected(ErrorCode.MESSAGE_TOO_LARGE, Reason.BATCH_TOO_LARGE)
+        return Finding(ErrorCode.MESSAGE_TOO_LARGE, Reason.BATCH_TOO_LARGE)
     if not has_crc(records, records, start, end):
-        return Rejected(ErrorCode.CORRUPT_MESSAGE, Reason.CRC_MISMATCH)
+        return Finding(ErrorCode.CORRUPT_MESSAGE, Reason.CRC_MISMATCH)
     return None
 
 
@@ -86,20 +86,20 @@ class _Found:
     def __init__(self, keep: int) -> None:
         self.keep = keep
         self.count = 0
-        self.kept: list[LegacyFinding] = []
-        self.first_time: LegacyFinding | None = None
-        self.fatal: Rejected | None = None
+        self.kept: list[FlawedMessage] = []
+        self.first_time: FlawedMessage | None = None
+        self.fatal: Finding | None = None
 
     def note(self, index: int, flaw: int, message: Message, timestamp: int) -> None:
         """Count a bad message, and keep it if it is among the first."""
         self.count += 1
         is_first_time = self.first_time is None and flaw in _TIME_FLAWS
         if self.count <= self.keep or is_first_time:
-            finding = LegacyFinding(index, flaw, message.copy(), timestamp)
+            flawed = FlawedMessage(index, flaw, message.copy(), timestamp)
             if self.count <= self.keep:
-                self.kept.append(finding)
+                self.kept.append(flawed)
             if is_first_time:
-                self.first_time = finding
+                self.first_time = flawed
 
 
 class _MessageSetValidator:
@@ -128,17 +128,17 @@ class _MessageSetValidator:
         """Check all outer messages for size and CRC, as the log does, before the content of any."""
         message = Message()
         first: Message | None = None
-        finding: LegacyFinding | None = None
+        flawed: FlawedMessage | None = None
         count = start = 0
         is_compressed = mixes_magics = False
         while (end := next_batch_end(records, start)) is not None:
             self._budget.worked(end - start + _MESSAGE_WORK)
             if magic_at(records, start) == MAGIC_2:  # never the first message
                 batch = check_stored_form(records, start, end, self._policy)
-                if isinstance(batch, Rejected):
+                if isinstance(batch, Finding):
                     return batch
                 is_compressed = is_compressed or batch.attributes & CODEC_MASK != 0
-                mixes_magics = mixes_magics or finding is None
+                mixes_magics = mixes_magics or flawed is None
                 count += 1
                 start = end
                 continue
@@ -150,37 +150,37 @@ class _MessageSetValidator:
                 first = message.copy()
             if message.codec_id:
                 is_compressed = True
-            elif finding is None and not mixes_magics:
+            elif flawed is None and not mixes_magics:
                 mixes_magics = message.magic != first.magic
                 flaw = 0 if mixes_magics else self._flaw_of(message, message.timestamp, message)
                 if flaw:
-                    finding = LegacyFinding(0, flaw, message.copy(), message.timestamp)
+                    flawed = FlawedMessage(0, flaw, message.copy(), message.timestamp)
             count += 1
             start = end
         if first is None:
             return Accepted(0, 0)
         if is_compressed:
             if count > 1:
-                return Rejected(ErrorCode.INVALID_RECORD, Reason.SEVERAL_BATCHES, records=count)
+                return Finding(ErrorCode.INVALID_RECORD, Reason.SEVERAL_BATCHES, records=count)
             return self._validate_wrapper(first, records)
-        return self._validated_plain(finding, mixes_magics, count)
+        return self._validated_plain(flawed, mixes_magics, count)
 
-    def _validated_plain(self, finding: LegacyFinding | None, mixes_magics: bool, count: int) -> Verdict:
+    def _validated_plain(self, flawed: FlawedMessage | None, mixes_magics: bool, count: int) -> Verdict:
         """Return the verdict on uncompressed messages; the first flaw decides."""
-        if finding is not None:
-            described = self._errors.describe(finding, finding.message, 0)
-            time_reason = described.reason if finding.flaw in _TIME_FLAWS else None
-            return reject_records([described], 1, time_reason, count, self._budget)
+        if flawed is not None:
+            described = self._errors.describe(flawed, flawed.message, 0)
+            time_reason = described.reason if flawed.flaw in _TIME_FLAWS else None
+            return finding_about_records([described], 1, time_reason, count, self._budget)
         if mixes_magics:
-            return Rejected(ErrorCode.INVALID_RECORD, Reason.UNSUPPORTED_MAGIC, records=count)
+            return Finding(ErrorCode.INVALID_RECORD, Reason.UNSUPPORTED_MAGIC, records=count)
         return Accepted(count, self._ahead_ms(), has_time=self._latest > 0)
 
     def _validate_wrapper(self, wrapper: Message, records: memoryview) -> Verdict:
         codec_id = wrapper.codec_id
         if codec_id == _ZSTD:
-            return Rejected(ErrorCode.INVALID_RECORD, Reason.UNSUPPORTED_CODEC)
+            return Finding(ErrorCode.INVALID_RECORD, Reason.UNSUPPORTED_CODEC)
         if codec_id > _LAST_CODEC:
-            return Rejected(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.UNSUPPORTED_CODEC)
+            return Finding(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.UNSUPPORTED_CODEC)
         if wrapper.value_size < 0:
             raise BrokenMessage("a compressed message without a value")
         value = records[wrapper.value_at : wrapper.value_at + wrapper.value_size]
@@ -207,7 +207,7 @@ class _MessageSetValidator:
                 self._check(stream, wrapper, index, found)
             index += 1
         if pieces.failure is not None:
-            return Rejected(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.DAMAGED_PAYLOAD)
+            return Finding(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.DAMAGED_PAYLOAD)
         if index == 0:
             raise BrokenMessage("a compressed message without inner messages")
         base = _base_offset(wrapper, last_offset)
@@ -216,11 +216,11 @@ class _MessageSetValidator:
         if found.count == 0:
             return Accepted(index, self._ahead_ms(), has_time=self._latest > 0)
         described = []
-        for finding in found.kept:
-            described.append(self._errors.describe(finding, wrapper, base))
+        for flawed in found.kept:
+            described.append(self._errors.describe(flawed, wrapper, base))
             self._budget.worked(DESCRIBED_WORK)
         first_time = self._errors.describe(found.first_time, wrapper, base).reason if found.first_time else None
-        return reject_records(described, found.count, first_time, index, self._budget)
+        return finding_about_records(described, found.count, first_time, index, self._budget)
 
     def _check(self, stream: MessageStream, wrapper: Message, index: int, found: "_Found") -> None:
         message = stream.message
@@ -229,11 +229,11 @@ class _MessageSetValidator:
             timestamp = wrapper.timestamp
         flaw = 0
         if message.codec_id:
-            found.fatal = Rejected(ErrorCode.INVALID_RECORD, Reason.NESTED_COMPRESSION)
+            found.fatal = Finding(ErrorCode.INVALID_RECORD, Reason.NESTED_COMPRESSION)
         elif message.magic != wrapper.magic:
             flaw = OTHER_MAGIC
         elif not stream.has_crc():
-            found.fatal = Rejected(ErrorCode.CORRUPT_MESSAGE, Reason.CRC_MISMATCH)
+            found.fatal = Finding(ErrorCode.CORRUPT_MESSAGE, Reason.CRC_MISMATCH)
         else:
             flaw = self._flaw_of(message, timestamp, wrapper)
         if flaw:

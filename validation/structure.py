@@ -16,20 +16,20 @@ from sluicegate.protocol.records.record_batch import (
     next_batch_end,
 )
 from sluicegate.validation.policy import TopicPolicy
-from sluicegate.validation.verdict import FaultStage, Reason, Rejected
+from sluicegate.validation.verdict import FaultStage, Finding, Reason
 
 _LAST_CODEC = Codec.ZSTD.value
 _BASE_OFFSET_BYTES = 8
 _NO_BASE_OFFSET = bytes(_BASE_OFFSET_BYTES)
 # Violations of the request's rules; allocated once, because a request may have thousands of such partitions.
-_NO_BATCH = Rejected(ErrorCode.INVALID_RECORD, Reason.NO_BATCH, stage=FaultStage.PARTITION)
-_OLD_MAGIC = Rejected(ErrorCode.INVALID_RECORD, Reason.UNSUPPORTED_MAGIC, stage=FaultStage.PARTITION)
-_NO_CODEC = Rejected(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.UNSUPPORTED_CODEC, stage=FaultStage.PARTITION)
-_EARLY_ZSTD = Rejected(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, Reason.UNSUPPORTED_CODEC, stage=FaultStage.PARTITION)
-_TWO_BATCHES = Rejected(ErrorCode.INVALID_RECORD, Reason.SEVERAL_BATCHES, stage=FaultStage.PARTITION)
+_NO_BATCH = Finding(ErrorCode.INVALID_RECORD, Reason.NO_BATCH, stage=FaultStage.PARTITION)
+_OLD_MAGIC = Finding(ErrorCode.INVALID_RECORD, Reason.UNSUPPORTED_MAGIC, stage=FaultStage.PARTITION)
+_NO_CODEC = Finding(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.UNSUPPORTED_CODEC, stage=FaultStage.PARTITION)
+_EARLY_ZSTD = Finding(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, Reason.UNSUPPORTED_CODEC, stage=FaultStage.PARTITION)
+_TWO_BATCHES = Finding(ErrorCode.INVALID_RECORD, Reason.SEVERAL_BATCHES, stage=FaultStage.PARTITION)
 
 
-def check_request_rules(records: memoryview, first_end: int | None, version: int) -> Rejected | None:
+def check_request_rules(records: memoryview, first_end: int | None, version: int) -> Finding | None:
     """Check the rules of Produce v3 and later: exactly one whole batch of magic 2, and zstd only from v7.
 
     Raises CorruptBatch if a second batch is damaged. Before v7 an unknown codec already fails here.
@@ -48,35 +48,35 @@ def check_request_rules(records: memoryview, first_end: int | None, version: int
     return None
 
 
-def check_stored_form(records: memoryview, start: int, end: int, policy: TopicPolicy) -> Rejected | RecordBatch:
+def check_stored_form(records: memoryview, start: int, end: int, policy: TopicPolicy) -> Finding | RecordBatch:
     """Check a magic 2 batch as a broker's log does, before its records: base offset, size, CRC, codec.
 
     A batch that ends before its producer id already fails where a broker reads producer ids, before the log.
     """
     if end - start < UP_TO_PRODUCER_ID_BYTES:
-        return Rejected(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.CRC_MISMATCH)
+        return Finding(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.CRC_MISMATCH)
     if records[start : start + _BASE_OFFSET_BYTES] != _NO_BASE_OFFSET:
-        return Rejected(ErrorCode.INVALID_RECORD, Reason.BASE_OFFSET)
+        return Finding(ErrorCode.INVALID_RECORD, Reason.BASE_OFFSET)
     most = policy.max_message_bytes
     if most is not None and end - start > most:
-        return Rejected(ErrorCode.MESSAGE_TOO_LARGE, Reason.BATCH_TOO_LARGE)
+        return Finding(ErrorCode.MESSAGE_TOO_LARGE, Reason.BATCH_TOO_LARGE)
     if end - start < HEADER_BYTES:
-        return Rejected(ErrorCode.CORRUPT_MESSAGE, Reason.CRC_MISMATCH)
+        return Finding(ErrorCode.CORRUPT_MESSAGE, Reason.CRC_MISMATCH)
     batch = RecordBatch(records, start, end)
     if not has_valid_crc(records, batch):
-        return Rejected(ErrorCode.CORRUPT_MESSAGE, Reason.CRC_MISMATCH, records=max(batch.record_count, 0))
+        return Finding(ErrorCode.CORRUPT_MESSAGE, Reason.CRC_MISMATCH, records=max(batch.record_count, 0))
     if batch.attributes & CODEC_MASK > _LAST_CODEC:
-        return Rejected(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.UNSUPPORTED_CODEC)
+        return Finding(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.UNSUPPORTED_CODEC)
     return batch
 
 
-def check_header(batch: RecordBatch) -> Rejected | None:
+def check_header(batch: RecordBatch) -> Finding | None:
     """Check counts, control batches and sequences of a magic 2 batch (KIP-98)."""
     count = batch.record_count
     if batch.last_offset_delta + 1 <= 0 or count <= 0 or batch.last_offset_delta + 1 != count:
-        return Rejected(ErrorCode.INVALID_RECORD, Reason.RECORD_COUNT, records=max(count, 0))
+        return Finding(ErrorCode.INVALID_RECORD, Reason.RECORD_COUNT, records=max(count, 0))
     if batch.attributes & CONTROL:
-        return Rejected(ErrorCode.INVALID_RECORD, Reason.CONTROL_BATCH, records=count)
+        return Finding(ErrorCode.INVALID_RECORD, Reason.CONTROL_BATCH, records=count)
     if batch.producer_id > NO_PRODUCER_ID and batch.base_sequence < 0:
-        return Rejected(ErrorCode.INVALID_RECORD, Reason.MISSING_SEQUENCE, records=count)
+        return Finding(ErrorCode.INVALID_RECORD, Reason.MISSING_SEQUENCE, records=count)
     return None

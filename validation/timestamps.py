@@ -86,7 +86,7 @@ def rehearsal_of(policy: TopicPolicy) -> RehearsalCounter | None:
 
 
 def bounds_of(rehearsed: Rehearsed) -> Iterator[RehearsedBound]:
-    """Yield the rehearsed bounds, in the order of a Rehearsal's counts."""
+    """Yield the rehearsed bounds, in the order of the counts of a RehearsalCounter."""
     for bound in rehearsed.before_max_ms:
         yield RehearsedBound(BEFORE_MAX, bound)
     for bound in rehearsed.after_max_ms:

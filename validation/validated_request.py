@@ -9,7 +9,7 @@ from sluicegate.validation.outcome import Waiver
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.previous_times import Partition
 from sluicegate.validation.rules.rule import Mode
-from sluicegate.validation.verdict import Accepted, Rejected, Verdict
+from sluicegate.validation.verdict import Accepted, Finding, Verdict
 
 Place = tuple[int, int]
 """A partition's position in a request: (topic position, partition position)."""
@@ -31,21 +31,21 @@ class ValidationBasis(NamedTuple):
 class FixedBatch:
     """A fixed batch: `records` replaces the original.
 
-    `rejected`: the avoided rejection, with the new times of its records.
+    `finding`: what would have been the reason to reject it, with the new times of its records.
     """
 
     records: bytes
-    rejected: Rejected
+    finding: Finding
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedBatch:
-    """A batch with marks: `records` replaces the original. `found`: the avoided rejections; none if only headers of
+    """A batch with marks: `records` replaces the original. `findings`: about its bad records; none if only headers of
     the producer were renamed.
     """
 
     records: bytes
-    found: tuple[Rejected, ...]
+    findings: tuple[Finding, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class ValidatedRequest:
 
     - `accepted`: partitions whose batch is good.
     - `rejected`: partitions whose batch the client gets back with an error.
-    - `observed`: violations that only get reported; their batches are forwarded. The first ones are those for which
+    - `observed`: findings that only get reported; their batches are forwarded. The first ones are those for which
       mode `reject` would reject the batch. A partition that is rejected for another reason may be here too.
     - `unreadable`: the parts of forwarded batches that some clients cannot read (`framing: safe`); they get reported.
 
@@ -82,7 +82,7 @@ class ValidatedRequest:
 
     Dead letters:
 
-    - `to_quarantine`: verdicts that name bad records, by batch, if the topic has a dead-letter topic. The batch is in
+    - `to_quarantine`: findings that name bad records, by batch, if the topic has a dead-letter topic. The batch is in
       `rejected`, or in `observed` if only copies of its bad records are written.
     - `quarantined`, `to_retry`: the outcome, which is added later. The client retries a batch in `to_retry`: its bad
       records could not be written, for the reason there.
@@ -97,12 +97,12 @@ class ValidatedRequest:
     """
 
     def __init__(
-        self, accepted: dict[Place, Accepted] | None = None, rejected: dict[Place, Rejected] | None = None
+        self, accepted: dict[Place, Accepted] | None = None, rejected: dict[Place, Finding] | None = None
     ) -> None:
         self.accepted = accepted if accepted is not None else {}
         self.rejected = rejected if rejected is not None else {}
-        self.observed: dict[Place, tuple[Rejected, ...]] = _NONE
-        self.unreadable: dict[Place, Rejected] = _NONE
+        self.observed: dict[Place, tuple[Finding, ...]] = _NONE
+        self.unreadable: dict[Place, Finding] = _NONE
         self.fixed: Mapping[Place, FixedBatch] = _NONE
         self.marked: Mapping[Place, MarkedBatch] = _NONE
         self.masked: Mapping[Place, MaskedBatch] = _NONE
@@ -110,45 +110,45 @@ class ValidatedRequest:
         self.rehearsed: Mapping[Place, tuple[int, ...]] = _NONE
         self.times: dict[Place, tuple[Partition, int]] = _NONE
         self.basis: dict[Place, ValidationBasis] = {}
-        self.to_quarantine: dict[Place, tuple[Rejected, ...]] = _NONE
+        self.to_quarantine: dict[Place, tuple[Finding, ...]] = _NONE
         self.quarantined: Set[Place] = frozenset()
         self.to_retry: Mapping[Place, str] = _NONE
         self.waived: dict[Place, Waiver] = _NONE
 
     def add(self, place: Place, verdict: Verdict | None, policy: TopicPolicy, now_ms: int) -> None:
         """Add the verdict on a partition; None: it was added before."""
-        if isinstance(verdict, Rejected):
+        if isinstance(verdict, Finding):
             self.reject(place, verdict, ValidationBasis(policy, now_ms))
         elif verdict is not None:
             self.accepted[place] = verdict
             if verdict.unreadable is not None:
                 self.report_unreadable(place, verdict.unreadable, ValidationBasis(policy, now_ms))
 
-    def reject(self, place: Place, rejected: Rejected, basis: ValidationBasis) -> None:
-        """Add a rejection; if the topic is only observed, as a violation of a forwarded batch."""
+    def reject(self, place: Place, finding: Finding, basis: ValidationBasis) -> None:
+        """Add a finding because of which a batch is rejected, or only reported if the topic is observed."""
         if basis.policy.mode is Mode.OBSERVE:
-            self.observe(place, rejected, basis)
+            self.observe(place, finding, basis)
         else:
             self.basis[place] = basis
-            self.rejected[place] = rejected
-        if basis.policy.dead_letters is not None and rejected.bad_count:
+            self.rejected[place] = finding
+        if basis.policy.dead_letters is not None and finding.bad_count:
             if not self.to_quarantine:
                 self.to_quarantine = {}
-            self.to_quarantine[place] = (rejected, *self.to_quarantine.get(place, ()))
+            self.to_quarantine[place] = (finding, *self.to_quarantine.get(place, ()))
 
-    def observe(self, place: Place, rejected: Rejected, basis: ValidationBasis) -> None:
-        """Add violations that are reported without a rejection, before the earlier ones."""
+    def observe(self, place: Place, finding: Finding, basis: ValidationBasis) -> None:
+        """Add a finding that is reported without a rejection, before the earlier ones."""
         self.basis[place] = basis
         if not self.observed:
             self.observed = {}
-        self.observed[place] = (rejected, *self.observed.get(place, ()))
+        self.observed[place] = (finding, *self.observed.get(place, ()))
 
-    def report_unreadable(self, place: Place, found: Rejected, basis: ValidationBasis) -> None:
+    def report_unreadable(self, place: Place, finding: Finding, basis: ValidationBasis) -> None:
         """Add a report that some clients cannot read a forwarded batch."""
         self.basis[place] = basis
         if not self.unreadable:
             self.unreadable = {}
-        self.unreadable[place] = found
+        self.unreadable[place] = finding
 
     def waive(self, place: Place, waiver: Waiver) -> None:
         """Note that a partition is left to the broker."""
@@ -165,7 +165,7 @@ class ValidatedRequest:
 
     def is_marked(self, place: Place) -> bool:
         """Return whether a batch is forwarded with marks on its bad records."""
-        return place in self.marked and bool(self.marked[place].found)
+        return place in self.marked and bool(self.marked[place].findings)
 
     def is_copied(self, place: Place) -> bool:
         """Return whether a batch is forwarded after copies of its bad records were written to a dead-letter topic."""

@@ -31,21 +31,21 @@ from sluicegate.protocol.records.scan import (
     RehearsalCounter,
     scan_records,
 )
-from sluicegate.validation.legacy import check_stored_message, validate_message_set
-from sluicegate.validation.policy import Framing, TopicPolicy, ValidationLimits
-from sluicegate.validation.rejections import (
+from sluicegate.validation.findings import (
     DESCRIBED_WORK,
     TEXTS_AT_LEAST,
     RecordErrors,
     ambiguous,
+    finding_about_records,
     odd_payload,
     over_limit,
-    reject_records,
     scan_checks_of,
 )
+from sluicegate.validation.legacy import check_stored_message, validate_message_set
+from sluicegate.validation.policy import Framing, TopicPolicy, ValidationLimits
 from sluicegate.validation.structure import check_header, check_request_rules, check_stored_form
 from sluicegate.validation.timestamps import window_of
-from sluicegate.validation.verdict import Accepted, FaultStage, Reason, Rejected, Verdict
+from sluicegate.validation.verdict import Accepted, FaultStage, Finding, Reason, Verdict
 
 _PLAIN = Codec.NONE.value
 _CODECS = tuple(Codec)
@@ -81,35 +81,35 @@ def validate_partition(
     has_rules = submission.version >= ONE_BATCH_SINCE
     try:
         first_end = next_batch_end(records, 0)
-        rejected = check_request_rules(records, first_end, submission.version) if has_rules else None
+        finding = check_request_rules(records, first_end, submission.version) if has_rules else None
     except CorruptBatch as error:
-        return Rejected(
+        return Finding(
             error.code, Reason.UNSUPPORTED_MAGIC, stage=FaultStage.PARTITION if has_rules else FaultStage.LOG
         )
-    if rejected is not None:
-        return rejected
+    if finding is not None:
+        return finding
     if first_end is None or magic_at(records, 0) < MAGIC_2:
         window = window_of(policy, now_ms)
         return validate_message_set(
             submission.topic, submission.partition, records, policy, limits, window, decompressor, budget
         )
     batch = check_stored_form(records, 0, first_end, policy)
-    if isinstance(batch, Rejected):
+    if isinstance(batch, Finding):
         return batch
     budget.worked(len(records))
     if not has_rules:
-        rejected = _check_further_batches(records, first_end, policy, budget)
-        if rejected is not None:
-            return rejected
-    rejected = check_header(batch)
-    if rejected is not None:
-        return rejected
+        finding = _check_further_batches(records, first_end, policy, budget)
+        if finding is not None:
+            return finding
+    finding = check_header(batch)
+    if finding is not None:
+        return finding
     return _validate_records(submission, records, batch, policy, limits, now_ms, decompressor, budget, rehearsal)
 
 
 def _check_further_batches(
     records: memoryview, start: int, policy: TopicPolicy, budget: DecompressionBudget
-) -> Rejected | None:
+) -> Finding | None:
     """Check further batches of old requests: the log checks each batch before it rejects their number."""
     several = False
     message = Message()
@@ -119,19 +119,19 @@ def _check_further_batches(
             budget.worked(_BATCH_WORK)
             if magic_at(records, start) == MAGIC_2:
                 found = check_stored_form(records, start, end, policy)
-                rejected = found if isinstance(found, Rejected) else None
+                finding = found if isinstance(found, Finding) else None
             else:
-                rejected = check_stored_message(records, start, end, policy)
-                if rejected is None:
+                finding = check_stored_message(records, start, end, policy)
+                if finding is None:
                     message.read(records, start, end)
-            if rejected is not None:
-                return rejected
+            if finding is not None:
+                return finding
             start = end
     except CorruptBatch as error:
-        return Rejected(error.code, Reason.UNSUPPORTED_MAGIC)
+        return Finding(error.code, Reason.UNSUPPORTED_MAGIC)
     except BrokenMessage:
-        return Rejected(ErrorCode.INVALID_RECORD, Reason.RECORD_FORMAT)
-    return Rejected(ErrorCode.INVALID_RECORD, Reason.SEVERAL_BATCHES) if several else None
+        return Finding(ErrorCode.INVALID_RECORD, Reason.RECORD_FORMAT)
+    return Finding(ErrorCode.INVALID_RECORD, Reason.SEVERAL_BATCHES) if several else None
 
 
 def _validate_records(
@@ -197,7 +197,7 @@ def _scan(
     if outcome != WHOLE or is_damaged:
         broken = _broken(outcome, is_damaged)
         if broken is not None:
-            return Rejected(*broken, records=batch.record_count)
+            return Finding(*broken, records=batch.record_count)
     found = None
     if pieces is not None and pieces.oddity is not None and policy.framing is not Framing.BROKER:
         found = odd_payload(submission.topic, submission.partition, batch.codec_id, pieces.oddity, batch.record_count)
@@ -206,14 +206,14 @@ def _scan(
     if bad is not None:
         errors = RecordErrors(submission.topic, submission.partition, batch, window)
         described = []
-        for finding in bad.kept:
-            described.append(errors.describe(finding))
+        for flawed in bad.kept:
+            described.append(errors.describe(flawed))
             budget.worked(DESCRIBED_WORK)
         first_time = None
         if bad.first_time is not None:
             is_first = bad.first_time == bad.kept[0]
             first_time = described[0].reason if is_first else errors.describe(bad.first_time).reason
-        return reject_records(described, bad.count, first_time, batch.record_count, budget)
+        return finding_about_records(described, bad.count, first_time, batch.record_count, budget)
     if window is None or not look_for & OUT_OF_WINDOW:
         return Accepted(read, 0, unreadable=found)
     ahead_ms = latest - narrowed

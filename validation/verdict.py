@@ -108,7 +108,7 @@ class Accepted:
     """
 
     def __init__(
-        self, records: int, ahead_ms: int, has_time: bool = False, unreadable: "Rejected | None" = None
+        self, records: int, ahead_ms: int, has_time: bool = False, unreadable: "Finding | None" = None
     ) -> None:
         self.records = records
         self.ahead_ms = ahead_ms
@@ -117,8 +117,10 @@ class Accepted:
 
 
 @dataclass(slots=True)
-class Rejected:
-    """The records are rejected; code, message and record errors are those of a broker's response.
+class Finding:
+    """What validation found about a partition's records, whether they are rejected, changed or only reported.
+
+    Code, message and record errors are those of a broker's response.
 
     `bad_records`: ascending, only the first ones if there are too many; `bad_count`: their true number. `records`: the
     batch's own count, 0 if unknown; `stage`: where a broker would have found the fault. `rules`: if rules are the
@@ -142,4 +144,4 @@ class Rejected:
 
 Broken = dict[int, tuple[str, ...]]
 """Names of rules, by a record's position in its batch."""
-Verdict = Accepted | Rejected
+Verdict = Accepted | Finding

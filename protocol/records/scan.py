@@ -59,7 +59,7 @@ _BAD_BYTES = 256
 _ROOM_BEFORE_KEY = 24
 _ROOM_BEFORE_VALUE = 6
 
-Finding = tuple[int, int, int, int, int, int]
+FlawedRecord = tuple[int, int, int, int, int, int]
 """A bad record: (index, reason, timestamp delta, offset delta, key size, value size)."""
 
 
@@ -77,8 +77,8 @@ class BadRecords:
 
     def __init__(self) -> None:
         self.count = 0
-        self.kept: list[Finding] = []
-        self.first_time: Finding | None = None
+        self.kept: list[FlawedRecord] = []
+        self.first_time: FlawedRecord | None = None
 
     def note(
         self, keep: int, index: int, reason: int, delta: int, offset_delta: int, key_size: int, value_size: int
@@ -87,11 +87,11 @@ class BadRecords:
         self.count += 1
         is_first_time = reason != _NULL_KEY and self.first_time is None
         if self.count <= keep or is_first_time:
-            finding = (index, reason, delta, offset_delta, key_size, value_size)
+            flawed = (index, reason, delta, offset_delta, key_size, value_size)
             if self.count <= keep:
-                self.kept.append(finding)
+                self.kept.append(flawed)
             if is_first_time:
-                self.first_time = finding
+                self.first_time = flawed
 
 
 class RehearsalCounter:

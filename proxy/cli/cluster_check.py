@@ -2,8 +2,8 @@
 
 from sluicegate.config.loading import Loaded
 from sluicegate.proxy.cli.console import end, print_line
+from sluicegate.proxy.doctor.check_result import CheckResult, Level
 from sluicegate.proxy.doctor.checks import CheckedCluster
-from sluicegate.proxy.doctor.finding import CheckResult, Level
 from sluicegate.proxy.doctor.topics import findings_of_topics
 from sluicegate.proxy.network.tls.contexts import context_for_brokers
 

@@ -27,7 +27,7 @@ from sluicegate.validation.rulebook import Rulebook
 from sluicegate.validation.rules.rule import Client
 from sluicegate.validation.topic_patterns import TopicPatterns
 from sluicegate.validation.validated_request import ValidatedRequest
-from sluicegate.validation.verdict import Rejected
+from sluicegate.validation.verdict import Finding
 
 _ACKS = {"all": -1, "1": 1, "0": 0}
 _ADDRESS = "127.0.0.1:0"
@@ -163,33 +163,33 @@ def _validated(
     return validate_batch(case.topic, records, policy, policies.limits, now, client, sending), is_exempt
 
 
-def _outcome(validated: ValidatedRequest) -> tuple[Outcome, tuple[Rejected, ...]]:
+def _outcome(validated: ValidatedRequest) -> tuple[Outcome, tuple[Finding, ...]]:
     """Return the outcome and the verdicts that lead to it."""
     if validated.waived:
         return "unvalidated", ()
     if PLACE in validated.fixed:
-        return "fixed", (validated.fixed[PLACE].rejected,)
+        return "fixed", (validated.fixed[PLACE].finding,)
     if PLACE in validated.rejected:
         outcome: Outcome = "quarantined" if PLACE in validated.to_quarantine else "rejected"
         return outcome, (validated.rejected[PLACE],)
     if validated.is_marked(PLACE):
-        return "marked", validated.marked[PLACE].found
+        return "marked", validated.marked[PLACE].findings
     if PLACE in validated.observed:
         return "copied" if PLACE in validated.to_quarantine else "observed", validated.observed[PLACE]
     return "accepted", ()
 
 
-def _differences(expected: Expected, outcome: Outcome, found: Sequence[Rejected]) -> Iterator[str]:
+def _differences(expected: Expected, outcome: Outcome, findings: Sequence[Finding]) -> Iterator[str]:
     if outcome != expected.outcome:
         yield f"expected outcome {expected.outcome}, found {outcome}"
-    rules = sorted({name for verdict in found for name, _ in verdict.rules})
+    rules = sorted({name for finding in findings for name, _ in finding.rules})
     if expected.rules is not None and rules != sorted(set(expected.rules)):
         yield f"expected rules {_listed(sorted(set(expected.rules)))}, found {_listed(rules)}"
-    error = found[0].code.name if found else None
+    error = findings[0].code.name if findings else None
     if expected.error is not None and error != expected.error:
         yield f"expected error {expected.error}, found {error or 'none'}"
-    violations = [bad for verdict in found for bad in verdict.bad_records]
-    messages = [*(verdict.message or "" for verdict in found), *(bad.message for bad in violations)]
+    violations = [bad for finding in findings for bad in finding.bad_records]
+    messages = [*(finding.message or "" for finding in findings), *(bad.message for bad in violations)]
     if expected.message is not None and not any(map(NamePattern(expected.message).matches, messages)):
         yield f"expected a message like {expected.message}, found {_listed([text for text in messages if text])}"
     bad = sorted({record.index for record in violations})
@@ -201,8 +201,8 @@ def _listed(items: Sequence[object]) -> str:
     return f"[{', '.join(map(str, items))}]" if items else "none"
 
 
-def _described(outcome: Outcome, found: Sequence[Rejected], is_exempt: bool) -> Iterator[str]:
+def _described(outcome: Outcome, findings: Sequence[Finding], is_exempt: bool) -> Iterator[str]:
     yield f"outcome: {outcome}{' (the client is exempt)' if is_exempt else ''}"
-    for verdict in found:
-        yield f"error: {error_name(verdict.code)}: {verdict.message or 'without a message'}"
-        yield from (f"record {bad.index}: {bad.message}" for bad in verdict.bad_records)
+    for finding in findings:
+        yield f"error: {error_name(finding.code)}: {finding.message or 'without a message'}"
+        yield from (f"record {bad.index}: {bad.message}" for bad in finding.bad_records)

@@ -26,7 +26,7 @@ from sluicegate.validation.rules.rule import Client, Mode, OnOutage, OnSchemaErr
 from sluicegate.validation.timestamps import bounds_of
 from sluicegate.validation.units import diagnose
 from sluicegate.validation.validated_request import ValidatedRequest
-from sluicegate.validation.verdict import TIMED, Beginning, Reason, Rejected
+from sluicegate.validation.verdict import TIMED, Beginning, Finding, Reason
 
 _OF_RULES = frozenset(
     {Reason.RULE_VIOLATED, Reason.REQUEST_RULE_VIOLATED, Reason.DEPENDENCY_UNAVAILABLE, Reason.SCHEMA_UNUSABLE}
@@ -115,21 +115,21 @@ class _Explanation:
             yield "forwarded unvalidated (checks: none)"
         elif PLACE in validated.fixed:
             fixed = validated.fixed[PLACE]
-            yield from self._found(fixed.rejected)
+            yield from self._described(fixed.finding)
             records = memoryview(fixed.records)
             given = RecordBatch(records, 0, len(records)).base_timestamp
             yield f"forwarded with the timestamp {given}, which {diagnose(given, self._now_ms)} (fix)"
         elif PLACE in validated.rejected:
             rejected = validated.rejected[PLACE]
-            yield from self._found(rejected)
+            yield from self._described(rejected)
             yield f"rejected: {error_name(rejected.code)}: {rejected.message or 'without a message'}"
         elif validated.is_marked(PLACE):
-            for found in validated.marked[PLACE].found:
-                yield from self._found(found)
+            for finding in validated.marked[PLACE].findings:
+                yield from self._described(finding)
             yield f"forwarded with the header {REASON_HEADER} (mode: mark)"
         elif PLACE in validated.observed:
-            for found in validated.observed[PLACE]:
-                yield from self._found(found)
+            for finding in validated.observed[PLACE]:
+                yield from self._described(finding)
             yield self._why_forwarded(validated.observed[PLACE][0])
         elif self._policy.timestamp_type is TimestampType.LOG_APPEND_TIME:
             yield "accepted, with the time of the broker (message.timestamp.type: LogAppendTime)"
@@ -140,7 +140,7 @@ class _Explanation:
         yield from self._rehearsed()
         yield from self._rules()
 
-    def _why_forwarded(self, observed: Rejected) -> str:
+    def _why_forwarded(self, observed: Finding) -> str:
         """Return why a record with violations is forwarded."""
         policy = self._policy
         named = {rule.name: rule for rule in (policy.rules.rules if policy.rules is not None else ())}
@@ -162,11 +162,11 @@ class _Explanation:
             return "forwarded as it is (mode: observe); mode reject would reject it"
         return "forwarded as it is (mode: observe of the rule); mode reject would reject it"
 
-    def _found(self, rejected: Rejected) -> Iterator[str]:
-        if not rejected.bad_records:
-            rule = rejected.rules[0][0] if rejected.rules else None
-            yield f"  {rejected.reason.value}: {rejected.reason.text}{self._key_of(rejected.reason, rule)}"
-        for bad in rejected.bad_records:
+    def _described(self, finding: Finding) -> Iterator[str]:
+        if not finding.bad_records:
+            rule = finding.rules[0][0] if finding.rules else None
+            yield f"  {finding.reason.value}: {finding.reason.text}{self._key_of(finding.reason, rule)}"
+        for bad in finding.bad_records:
             rule = bad.rules[0] if bad.rules else None
             yield f"  record {bad.index}: {bad.message}{self._key_of(bad.reason, rule)}"
             if bad.contents is not None:
@@ -183,11 +183,11 @@ class _Explanation:
         policy = self._policy
         rejected = self._validated.rejected.get(PLACE)
         observed = self._validated.observed.get(PLACE, ())
-        marked = self._validated.marked[PLACE].found if PLACE in self._validated.marked else ()
-        found = [*(() if rejected is None else (rejected,)), *observed, *marked]
-        broken = {name for each in found if each.reason not in _NOT_EVALUATED for name, _ in each.rules}
-        without_result = {name for each in found if each.reason in _NOT_EVALUATED for name, _ in each.rules}
-        evaluates_requests = policy.mode is Mode.MARK or all(each.reason in _OF_RULES for each in found)
+        marked = self._validated.marked[PLACE].findings if PLACE in self._validated.marked else ()
+        findings = [*(() if rejected is None else (rejected,)), *observed, *marked]
+        broken = {name for each in findings if each.reason not in _NOT_EVALUATED for name, _ in each.rules}
+        without_result = {name for each in findings if each.reason in _NOT_EVALUATED for name, _ in each.rules}
+        evaluates_requests = policy.mode is Mode.MARK or all(each.reason in _OF_RULES for each in findings)
         evaluates_records = evaluates_requests and (
             rejected is None or rejected.reason is not Reason.REQUEST_RULE_VIOLATED
         )

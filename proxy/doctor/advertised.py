@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sluicegate.config.listen import NODE_ID
 from sluicegate.config.model import Config
 from sluicegate.config.values.address import HostPort
-from sluicegate.proxy.doctor.finding import CheckResult, Level
+from sluicegate.proxy.doctor.check_result import CheckResult, Level
 from sluicegate.proxy.doctor.names import resolved
 from sluicegate.proxy.doctor.ports import is_free
 from sluicegate.proxy.doctor.running_proxy import identify, local

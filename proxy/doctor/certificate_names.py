@@ -12,7 +12,7 @@ from cryptography.x509.oid import NameOID
 
 from sluicegate.config.listen import NODE_ID
 from sluicegate.config.model import Config
-from sluicegate.proxy.doctor.finding import CheckResult, Level, names_shortened
+from sluicegate.proxy.doctor.check_result import CheckResult, Level, names_shortened
 from sluicegate.proxy.network.tls.certificates import first_certificate
 
 _ABOUT = "certificate names"

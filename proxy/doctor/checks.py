@@ -13,7 +13,7 @@ from sluicegate.config.files.source import Source
 from sluicegate.config.model import Config
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy import doctor
-from sluicegate.proxy.doctor.finding import CheckResult
+from sluicegate.proxy.doctor.check_result import CheckResult
 from sluicegate.proxy.network.tls.contexts import TlsContext
 from sluicegate.validation.origins import NOWHERE
 

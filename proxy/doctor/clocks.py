@@ -10,8 +10,8 @@ from sluicegate.config.values.address import HostPort
 from sluicegate.config.values.quantity import duration_text
 from sluicegate.proxy.cluster.broker_client import NoBrokerResponses, ask_any_broker
 from sluicegate.proxy.cluster.cluster_clock import NotMeasured, measure_offset
+from sluicegate.proxy.doctor.check_result import CheckResult, Level
 from sluicegate.proxy.doctor.checks import CheckedCluster, ClusterCheck
-from sluicegate.proxy.doctor.finding import CheckResult, Level
 from sluicegate.proxy.network.tls.contexts import TlsContext
 
 _ABOUT = "clock"

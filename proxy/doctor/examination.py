@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from sluicegate.config.files.source import Source
 from sluicegate.config.model import Config
 from sluicegate.proxy.doctor import advertised, brokers, certificate_names, files, names, ports
+from sluicegate.proxy.doctor.check_result import CheckResult, Level
 from sluicegate.proxy.doctor.checks import CheckedCluster, cluster_checks, machine_checks
-from sluicegate.proxy.doctor.finding import CheckResult, Level
 from sluicegate.proxy.network.tls.certificates import Flaw
 from sluicegate.proxy.network.tls.contexts import BadTlsFiles, context_for_brokers
 from sluicegate.validation.origins import NOWHERE

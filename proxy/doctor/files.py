@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from sluicegate.config.model import Config
+from sluicegate.proxy.doctor.check_result import CheckResult, Level
 from sluicegate.proxy.doctor.checks import MachineCheck
-from sluicegate.proxy.doctor.finding import CheckResult, Level
 from sluicegate.proxy.network.tls import certificates
 from sluicegate.proxy.network.tls.certificates import Flaw
 

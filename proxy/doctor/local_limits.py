@@ -4,8 +4,8 @@ import resource
 from collections.abc import Iterator
 
 from sluicegate.config.model import Config
+from sluicegate.proxy.doctor.check_result import CheckResult, Level
 from sluicegate.proxy.doctor.checks import MachineCheck
-from sluicegate.proxy.doctor.finding import CheckResult, Level
 from sluicegate.proxy.network.connection_limit import connections_within, descriptors_for
 
 _ABOUT = "descriptors"

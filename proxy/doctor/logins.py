@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from sluicegate.config.files.source import dotted
 from sluicegate.config.model import Config
 from sluicegate.config.remarks import DECLARE, UNDECLARED, named_principal
+from sluicegate.proxy.doctor.check_result import CheckResult, Level
 from sluicegate.proxy.doctor.checks import MachineCheck
-from sluicegate.proxy.doctor.finding import CheckResult, Level
 
 _ABOUT = "principals"
 

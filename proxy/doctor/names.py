@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from sluicegate.config.listen import NODE_ID
 from sluicegate.config.model import Config
 from sluicegate.config.values.address import HostPort
-from sluicegate.proxy.doctor.finding import CheckResult, Level
+from sluicegate.proxy.doctor.check_result import CheckResult, Level
 
 _SECONDS = 5.0
 _MOST_NAMES = 200

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sluicegate.config.model import Config
+from sluicegate.proxy.doctor.check_result import CheckResult, Level
 from sluicegate.proxy.doctor.checks import MachineCheck
-from sluicegate.proxy.doctor.finding import CheckResult, Level
 from sluicegate.proxy.writing.topic_writer import ClientMissing, check_client
 
 _FILE = "violations.file"

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from sluicegate.config.model import Config
+from sluicegate.proxy.doctor.check_result import CheckResult, Level, names_shortened
 from sluicegate.proxy.doctor.checks import MachineCheck
-from sluicegate.proxy.doctor.finding import CheckResult, Level, names_shortened
 
 _ABOUT = "owners"
 

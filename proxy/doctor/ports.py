@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from sluicegate.config.model import Config
 from sluicegate.config.values.address import HostPort
-from sluicegate.proxy.doctor.finding import CheckResult, Level
+from sluicegate.proxy.doctor.check_result import CheckResult, Level
 from sluicegate.proxy.network.listeners import MAX_BROKERS, CannotListen, bind
 
 

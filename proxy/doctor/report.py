@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from sluicegate.config.files.source import printable
+from sluicegate.proxy.doctor.check_result import CheckResult, Level
 from sluicegate.proxy.doctor.examination import Examination
-from sluicegate.proxy.doctor.finding import CheckResult, Level
 
 _LEVEL_WIDTH = max(len(level.value) for level in Level)
 _STYLES = {

@@ -16,7 +16,7 @@ from sluicegate.config.tls import UpstreamTls
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.cluster.discovery import discover_cluster
-from sluicegate.proxy.doctor.finding import Level
+from sluicegate.proxy.doctor.check_result import Level
 from sluicegate.proxy.network.tls.certificates import first_certificate
 from sluicegate.proxy.network.tls.contexts import TlsContext, tls_failure_message
 from sluicegate.proxy.session.opening.loop_detection import new_mark

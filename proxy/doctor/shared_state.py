@@ -9,8 +9,8 @@ from typing import Any
 from sluicegate.config.state import StateTopics
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.password import PasswordUnreadable
+from sluicegate.proxy.doctor.check_result import CheckResult, Level, names_shortened
 from sluicegate.proxy.doctor.checks import CheckedCluster, ClusterCheck
-from sluicegate.proxy.doctor.finding import CheckResult, Level, names_shortened
 from sluicegate.proxy.network.daemon_thread import in_daemon_thread
 from sluicegate.proxy.network.tls.contexts import MemoryFiles
 from sluicegate.proxy.writing.topic_writer import ClientMissing, check_client, client_settings

@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 
 from sluicegate.config.model import Config
+from sluicegate.proxy.doctor.check_result import CheckResult, Level, names_shortened
 from sluicegate.proxy.doctor.checks import CheckedCluster, ClusterCheck
-from sluicegate.proxy.doctor.finding import CheckResult, Level, names_shortened
 from sluicegate.proxy.doctor.running_proxy import local
 
 _ABOUT = "user names"

@@ -154,10 +154,10 @@ cdef class PathCounts:
     cdef double now(self) except? -1:
         return self.clock.now()
 
-    cdef int time(self, int key, double came, InFlightRequest in_flight) except -1:
+    cdef int time(self, int key, double arrived, InFlightRequest in_flight) except -1:
         # Time the request that was taken last, for all since the previous one; in_flight None: no response comes.
         cdef long long taken = self.taken[key]
-        self.clock.sent(key, came, in_flight, taken - self._timed[key])
+        self.clock.sent(key, arrived, in_flight, taken - self._timed[key])
         self._timed[key] = taken
         self.due_at[key] = taken + _TIMED_EVERY - 1
         return 0
@@ -297,7 +297,7 @@ cdef class FastRequests(OrdinaryFrames):
         cdef int key, version, unasked = 0
         cdef int timed_key = -1  # of what is timed among these frames, one at most
         cdef bint is_due
-        cdef double came = 0
+        cdef double arrived = 0
         cdef Py_ssize_t awaited = 0
         cdef InFlightRequest timed = None
         cdef Py_ssize_t before, charged = 0, charged_requests = 0
@@ -318,7 +318,7 @@ cdef class FastRequests(OrdinaryFrames):
                     break
                 is_due = timed_key < 0 and self._counts.taken[key] >= self._counts.due_at[key]
                 if is_due:
-                    came = self._counts.now()
+                    arrived = self._counts.now()
                     awaited = self._queue.count
                 if key == _PRODUCE:
                     if now < 0:
@@ -355,7 +355,7 @@ cdef class FastRequests(OrdinaryFrames):
         if at > position:
             self._broker.pass_on(<const char *>origin + position, at - position)
         if timed_key >= 0:
-            self._counts.time(timed_key, came, timed)
+            self._counts.time(timed_key, arrived, timed)
         if charged_requests > 0:
             self._charge(charged, charged_requests, newest, charged_version)
             self.settled = False
@@ -411,7 +411,7 @@ cdef class FastRequests(OrdinaryFrames):
         cdef const uint8_t[::1] view = frame
         cdef int version = int16_at(&view[6])
         cdef bint is_due = self._counts.taken[_PRODUCE] >= self._counts.due_at[_PRODUCE]
-        cdef double came = self._counts.now() if is_due else 0
+        cdef double arrived = self._counts.now() if is_due else 0
         cdef Py_ssize_t before = self._queue.count
         cdef InFlightRequest in_flight = None
         cdef Py_ssize_t size = len(frame) - _SIZE_BYTES
@@ -427,7 +427,7 @@ cdef class FastRequests(OrdinaryFrames):
         self._reads_whole(len(frame))
         self._broker.write(frame)
         if is_due:
-            self._counts.time(_PRODUCE, came, in_flight)
+            self._counts.time(_PRODUCE, arrived, in_flight)
         if self._charge is not None:
             self._charge(len(frame), 1, in_flight, version)
             self.settled = False

@@ -11,7 +11,7 @@ from sluicegate.proxy.live.timestamp_distances import TimestampDistances
 from sluicegate.proxy.live.traffic import MAX_CLIENTS, MAX_TOPICS, Traffic
 from sluicegate.proxy.live.violation_groups import GroupKey, ViolationGroups
 from sluicegate.proxy.reporting.bounded_text import cut
-from sluicegate.proxy.reporting.events.violation_event import REHEARSE, Event, Violation
+from sluicegate.proxy.reporting.events.violation_event import REHEARSE, Event, ViolationEvent
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.session.client.client_details import ClientDetails
 from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome, RequestOutcome
@@ -75,7 +75,7 @@ class LiveView:
         """Count a violation, and list it unless it is one of many equal ones."""
         client_id = None if event.client.client_id is None else cut(event.client.client_id)
         topic = event.topic
-        if isinstance(event, Violation):
+        if isinstance(event, ViolationEvent):
             now_ms, bad_records = event.basis.now_ms, event.bad_count
             outcome = event.outcome
             key = GroupKey(outcome, event.mode.value, event.changes, event.copies, client_id, topic, event.reason)
@@ -94,7 +94,7 @@ class LiveView:
             self.topics.add(topic, violations=1)
         group = self.violation_groups.add(key, bad_records, now_ms, event.client.holder)
         if group is not None:
-            group.example = _kept(event) if isinstance(event, Violation) else event
+            group.example = _kept(event) if isinstance(event, ViolationEvent) else event
             self._events += 1
             self.violations.append((self._events, now_ms, group.example))
 
@@ -121,7 +121,7 @@ class LiveView:
         )
 
 
-def _kept(violation: Violation) -> Violation:
+def _kept(violation: ViolationEvent) -> ViolationEvent:
     """Return the event with at most one bad record; it has contents if the topic's `samples` is true."""
     records, message = violation.bad_records, violation.message or ""
     if len(records) <= 1 and len(message) <= _MESSAGE_CHARACTERS and not violation.rules:

@@ -9,7 +9,7 @@ from array import array
 from typing import TYPE_CHECKING
 
 from sluicegate.proxy.live.live_state import Distances
-from sluicegate.proxy.reporting.events.violation_event import Violation
+from sluicegate.proxy.reporting.events.violation_event import ViolationEvent
 from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome
 from sluicegate.validation.units import DISTANCE_STEPS, distance_step
 from sluicegate.validation.verdict import TIMED
@@ -35,7 +35,7 @@ class TimestampDistances:
             self._behind[_step_of(batch.age_ms)] += 1
             self._ahead[_step_of(batch.ahead_ms)] += 1
 
-    def rejected(self, violation: Violation) -> None:
+    def rejected(self, violation: ViolationEvent) -> None:
         """Count a batch with a violation by its first bad record, if its timestamp is the violation."""
         records = violation.bad_records
         if not records or records[0].reason not in TIMED:

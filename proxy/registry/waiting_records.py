@@ -20,9 +20,9 @@ class WaitingRecords:
 
     def batch_settled(self, client: ClientDetails, batch: BatchOutcome) -> None:
         """Note a client that was told to send a batch again because of a registry."""
-        for finding in batch.findings:
-            if finding.found.waits_for is not None and batch.outcome is Outcome.RESEND:
-                self.add(finding.found.waits_for, waiting_for(client, batch.topic))
+        for reported in batch.findings:
+            if reported.finding.waits_for is not None and batch.outcome is Outcome.RESEND:
+                self.add(reported.finding.waits_for, waiting_for(client, batch.topic))
 
     def of(self, registry: str) -> Waiting:
         """Return the clients whose records wait for a registry."""

@@ -9,7 +9,7 @@ from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.protocol.records.contents import TakenRecord
 from sluicegate.protocol.records.stand_in import stand_in
 from sluicegate.proxy.responses.log_starts import LogStarts
-from sluicegate.proxy.responses.produce_responses import PartlyRejected
+from sluicegate.proxy.responses.produce_responses import StandInRequest
 from sluicegate.validation.validated_request import Place, ValidatedRequest
 
 _NOTHING = memoryview(b"")
@@ -47,18 +47,18 @@ class DeadLetters:
 class Dispatch:
     """The broker's request for a validated request; `parts()` replaces the frame if a batch was rejected or changed.
 
-    `partly` merges the broker's response; None: nothing is rejected. `parts` None: the request is forwarded unchanged.
-    `dead_letters` are stored first.
+    `stand_in_request` merges the broker's response; None: nothing is rejected. `parts` None: the request is
+    forwarded unchanged. `dead_letters` are stored first.
     """
 
     def __init__(
         self,
         validated: ValidatedRequest,
-        partly: PartlyRejected | None,
+        stand_in_request: StandInRequest | None,
         parts: Callable[[], list[bytes | memoryview]] | None,
     ) -> None:
         self.validated = validated
-        self.partly = partly
+        self.stand_in_request = stand_in_request
         self.parts = parts
         self.dead_letters: Sequence[DeadLetters] = ()
 
@@ -73,21 +73,21 @@ def dispatch_of(
     """Return the dispatch for a verdict with rejections, or with bad records to copy. `give_way` yields to other
     threads.
     """
-    partly = PartlyRejected(request, validated, log_starts, now_ms, give_way)
-    parts = partial(_parts_of, request, validated, partly)
-    if not partly.may_respond_alone and not partly.may_withhold:
+    stand_in_request = StandInRequest(request, validated, log_starts, now_ms, give_way)
+    parts = partial(_parts_of, request, validated, stand_in_request)
+    if not stand_in_request.may_respond_alone and not stand_in_request.may_withhold:
         made = parts(give_way)
-        return Dispatch(validated, partly, lambda: made)
-    return Dispatch(validated, partly, partial(parts, _go_on))
+        return Dispatch(validated, stand_in_request, lambda: made)
+    return Dispatch(validated, stand_in_request, partial(parts, _go_on))
 
 
 def _parts_of(
-    request: ProduceRequest, validated: ValidatedRequest, partly: PartlyRejected, give_way: Callable[[], None]
+    request: ProduceRequest, validated: ValidatedRequest, stand_in_request: StandInRequest, give_way: Callable[[], None]
 ) -> list[bytes | memoryview]:
     """Return the request with changed batches, and with a stand-in for each batch that is rejected or withheld."""
     replaced = validated.replacements()
-    for place in (*validated.rejected, *partly.withheld):
-        unusual = partly.stand_ins.get(place)
+    for place in (*validated.rejected, *stand_in_request.withheld):
+        unusual = stand_in_request.stand_ins.get(place)
         replaced[place] = stand_in(request.records(*place) or _NOTHING) if unusual is None else unusual
         give_way()
     return request.with_records(replaced)

@@ -41,7 +41,7 @@ from sluicegate.proxy.responses.log_starts import LogStarts
 from sluicegate.proxy.responses.rewriting import ResponseRewriter
 from sluicegate.proxy.responses.stand_ins import rule_breaking_stand_in
 from sluicegate.validation.validated_request import Place, ValidatedRequest
-from sluicegate.validation.verdict import FaultStage, Rejected
+from sluicegate.validation.verdict import FaultStage, Finding
 
 # Codes with which brokers respond to stand-ins; success too, because a stand-in has nothing to store.
 _STAND_IN_CODES = frozenset(
@@ -101,7 +101,7 @@ class _Entry:
     asks_log_start: bool
 
 
-class PartlyRejected:
+class StandInRequest:
     """A request that is forwarded with stand-ins, and the merged response.
 
     `kept_bytes`: the bytes kept until the response. `asked_log_starts`: partitions for which the broker is asked for
@@ -173,60 +173,60 @@ class PartlyRejected:
         self,
         request: ProduceRequest,
         place: Place,
-        spot: PartitionKey,
-        rejected: Rejected | None,
+        partition_key: PartitionKey,
+        finding: Finding | None,
         now_ms: int,
         give_way: Callable[[], None],
     ) -> None:
-        before = self._entries.get(spot)
-        self._breaking.discard(spot)  # a broker uses the last valid batch of a partition
-        if rejected is None:
+        before = self._entries.get(partition_key)
+        self._breaking.discard(partition_key)  # a broker uses the last valid batch of a partition
+        if finding is None:
             if before is not None and before.stage is FaultStage.LOG:
-                del self._entries[spot]
+                del self._entries[partition_key]
             return
         records = request.records(*place) or _NOTHING
-        if rejected.stage is not FaultStage.LOG or is_transactional(records):
+        if finding.stage is not FaultStage.LOG or is_transactional(records):
             self._may_respond_alone = False
-        if rejected.stage is not FaultStage.LOG:
-            self.stand_ins[place] = rule_breaking_stand_in(records, rejected.stage)
-            self._entries[spot] = self._entry(spot[1], rejected, -1)
+        if finding.stage is not FaultStage.LOG:
+            self.stand_ins[place] = rule_breaking_stand_in(records, finding.stage)
+            self._entries[partition_key] = self._entry(partition_key[1], finding, -1)
             return
         # A rejected batch whose records were read is a single, complete batch.
-        is_sound = bool(rejected.bad_count) and self._version >= ONE_BATCH_SINCE
-        breaking = None if is_sound else breaking_piece(records, give_way)
+        is_complete = bool(finding.bad_count) and self._version >= ONE_BATCH_SINCE
+        breaking = None if is_complete else breaking_piece(records, give_way)
         if breaking is not None:
             self.stand_ins[place] = stand_in(records) + breaking if self._version < ONE_BATCH_SINCE else breaking
-            self._breaking.add(spot)
-            self._entries[spot] = self._entry(spot[1], rejected, -1)
+            self._breaking.add(partition_key)
+            self._entries[partition_key] = self._entry(partition_key[1], finding, -1)
             return
         start: int | None = -1
-        if self._version >= LOG_START_SINCE and rejected.code in _WITH_LOG_START:
-            start = self._log_starts.of(*spot, now_ms)
+        if self._version >= LOG_START_SINCE and finding.code in _WITH_LOG_START:
+            start = self._log_starts.of(*partition_key, now_ms)
             if start is None:
-                self.asked_log_starts[spot] = None
+                self.asked_log_starts[partition_key] = None
         if before is None or before.stage is FaultStage.LOG:
-            self._entries[spot] = self._entry(spot[1], rejected, start)
+            self._entries[partition_key] = self._entry(partition_key[1], finding, start)
 
-    def _entry(self, index: int, rejected: Rejected, log_start_offset: int | None) -> _Entry:
+    def _entry(self, index: int, finding: Finding, log_start_offset: int | None) -> _Entry:
         """Return the entry. `log_start_offset` None: the broker is asked for it."""
-        errors = tuple(RecordError(record.index, record.message) for record in rejected.bad_records)
+        errors = tuple(RecordError(record.index, record.message) for record in finding.bad_records)
         start = -1 if log_start_offset is None else log_start_offset
-        rejection = PartitionRejection(rejected.code, rejected.message, errors, start)
+        rejection = PartitionRejection(finding.code, finding.message, errors, start)
         encoded = encode_rejection(index, rejection, self._version)
         self.kept_bytes += len(encoded)
-        return _Entry(rejected.stage, rejected.code, encoded, log_start_offset is None)
+        return _Entry(finding.stage, finding.code, encoded, log_start_offset is None)
 
-    def quarantine_failed(self, place: Place, spot: PartitionKey, message: str) -> None:
+    def quarantine_failed(self, place: Place, partition_key: PartitionKey, message: str) -> None:
         """Ask the client to retry a batch whose bad records were not stored."""
-        entry = self._entries.get(spot)
+        entry = self._entries.get(partition_key)
         if place in self._copied:
             self.withheld.add(place)
         if entry.stage is FaultStage.LOG if entry is not None else place in self._copied:
             rejection = PartitionRejection(ErrorCode.REQUEST_TIMED_OUT, message)
-            encoded = encode_rejection(spot.partition, rejection, self._version)
+            encoded = encode_rejection(partition_key.partition, rejection, self._version)
             self.kept_bytes += len(encoded) - (0 if entry is None else len(entry.encoded))
-            self._entries[spot] = _Entry(FaultStage.LOG, ErrorCode.REQUEST_TIMED_OUT, encoded, False)
-            self.asked_log_starts.pop(spot, None)
+            self._entries[partition_key] = _Entry(FaultStage.LOG, ErrorCode.REQUEST_TIMED_OUT, encoded, False)
+            self.asked_log_starts.pop(partition_key, None)
 
     def read_probe_response(self, frame: bytearray, body_at: int) -> set[PartitionKey]:
         """Return the partitions with bad records for which the broker complains only of the stand-in; none if it failed
@@ -236,24 +236,24 @@ class PartlyRejected:
         response = walk_produce_response(frame, self._version, body_at, self._max_entries)
         found = set()
         for entry in response.entries:
-            spot = PartitionKey(entry.topic, entry.index)
-            if entry.code in _WHOLE_REQUEST_CODES and spot in self._breaking:
+            partition_key = PartitionKey(entry.topic, entry.index)
+            if entry.code in _WHOLE_REQUEST_CODES and partition_key in self._breaking:
                 return set()
-            if (spot in self._entries or spot in copied) and entry.code in _STAND_IN_CODES:
-                found.add(spot)
-                self._note_proven(spot, entry.code)
+            if (partition_key in self._entries or partition_key in copied) and entry.code in _STAND_IN_CODES:
+                found.add(partition_key)
+                self._note_proven(partition_key, entry.code)
         return found
 
-    def _note_proven(self, spot: PartitionKey, code: int) -> None:
+    def _note_proven(self, partition_key: PartitionKey, code: int) -> None:
         if code in _LOG_CODES:
-            self.proven_partitions.append(spot)
-            if isinstance(spot.topic, str):
-                self.proven_topics.add(spot.topic)
+            self.proven_partitions.append(partition_key)
+            if isinstance(partition_key.topic, str):
+                self.proven_topics.add(partition_key.topic)
 
-    def learn_log_start(self, spot: PartitionKey, log_start_offset: int, now_ms: int) -> None:
+    def learn_log_start(self, partition_key: PartitionKey, log_start_offset: int, now_ms: int) -> None:
         """Store the offset from the broker."""
-        self._known_log_starts[spot] = log_start_offset
-        self._log_starts.learn(*spot, log_start_offset, now_ms)
+        self._known_log_starts[partition_key] = log_start_offset
+        self._log_starts.learn(*partition_key, log_start_offset, now_ms)
 
     def response_alone(
         self, proven: Mapping[tuple[PartitionKey, int], int], correlation_id: int, now_ms: int
@@ -264,13 +264,15 @@ class PartlyRejected:
         """
         if not self.may_respond_alone:
             return None
-        for spot in self._entries:
-            if not 0 <= now_ms - proven.get((spot, self._acks), -PROVEN_MS) < PROVEN_MS:
+        for partition_key in self._entries:
+            if not 0 <= now_ms - proven.get((partition_key, self._acks), -PROVEN_MS) < PROVEN_MS:
                 return None
         topics: dict[TopicKey, list[bytes]] = {}
-        for spot, entry in self._entries.items():
-            topics.setdefault(spot.topic, []).append(entry.encoded)
-        self.client_errors = {spot: ClientError(entry.code, is_ours=True) for spot, entry in self._entries.items()}
+        for partition_key, entry in self._entries.items():
+            topics.setdefault(partition_key.topic, []).append(entry.encoded)
+        self.client_errors = {
+            partition_key: ClientError(entry.code, is_ours=True) for partition_key, entry in self._entries.items()
+        }
         header_version = APIS[ApiKey.PRODUCE].response_header_version(self._version)
         return build_response_header(correlation_id, header_version) + response_of(self._version, topics)
 
@@ -279,16 +281,16 @@ class PartlyRejected:
         fails = any(e.code in _WHOLE_REQUEST_CODES for e in response.entries if (e.topic, e.index) in self._breaking)
         replaced = {}
         for position, entry in enumerate(response.entries):
-            spot = PartitionKey(entry.topic, entry.index)
-            ours = self._entries.get(spot)
+            partition_key = PartitionKey(entry.topic, entry.index)
+            ours = self._entries.get(partition_key)
             if ours is None or entry.code not in _REPLACED[FaultStage.REQUEST if fails else ours.stage]:
-                self.client_errors[spot] = ClientError(entry.code, is_ours=False)
+                self.client_errors[partition_key] = ClientError(entry.code, is_ours=False)
                 continue
             replaced[position] = ours.encoded
-            self.client_errors[spot] = ClientError(ours.code, is_ours=True)
-            self._note_proven(spot, entry.code)
-            if ours.asks_log_start and spot in self._known_log_starts:
-                replaced[position] = with_log_start(ours.encoded, self._known_log_starts[spot])
+            self.client_errors[partition_key] = ClientError(ours.code, is_ours=True)
+            self._note_proven(partition_key, entry.code)
+            if ours.asks_log_start and partition_key in self._known_log_starts:
+                replaced[position] = with_log_start(ours.encoded, self._known_log_starts[partition_key])
         return response.with_entries(replaced, client_tail(response, rewriter, client_id))
 
 

@@ -18,7 +18,7 @@ from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.validated_request import Place, ValidatedRequest, ValidationBasis
 from sluicegate.validation.validator import Submission
-from sluicegate.validation.verdict import Rejected
+from sluicegate.validation.verdict import Finding
 
 QUARANTINED_BYTES = "limits.max_quarantined_bytes"
 
@@ -98,7 +98,7 @@ def extract_bad_records(
 def _extracted(
     place: Place,
     submission: Submission,
-    found: tuple[Rejected, ...],
+    findings: tuple[Finding, ...],
     basis: ValidationBasis,
     limits: ValidationLimits,
     decompressor: Decompressor,
@@ -110,7 +110,7 @@ def _extracted(
     where = (place, dead_letters, submission.topic, submission.partition)
     is_copy = basis.policy.mode is Mode.OBSERVE
     try:
-        taken = bad_records_of(submission, found, basis, limits, decompressor, budget, memory.free_bytes)
+        taken = bad_records_of(submission, findings, basis, limits, decompressor, budget, memory.free_bytes)
         claim = memory.claim(taken.size)
     except TooMuch:
         claim = None

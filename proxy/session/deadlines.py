@@ -138,9 +138,9 @@ class Deadlines:
         lasts = now - self._pressed_at
         if lasts < _PRESSED_SECONDS:
             return False
-        came = held - self._pressed_bytes
+        arrived = held - self._pressed_bytes
         self._pressed_at, self._pressed_bytes = now, held
-        return came < _LEAST_BYTES_A_SECOND * lasts
+        return arrived < _LEAST_BYTES_A_SECOND * lasts
 
 
 class RequestWaits(Protocol):

@@ -23,12 +23,12 @@ class RequestClock:
         self.now = seconds
         self._times = times
 
-    def sent(self, api_key: int, came: float, in_flight: InFlightRequest | None, stands_for: int = 1) -> None:
-        """Record that a request that was complete at `came` was forwarded, or that the proxy responded (`in_flight`
+    def sent(self, api_key: int, arrived: float, in_flight: InFlightRequest | None, stands_for: int = 1) -> None:
+        """Record that a request that was complete at `arrived` was forwarded, or that the proxy responded (`in_flight`
         None). `stands_for`: the number of similar requests that it represents, including itself.
         """
         now = self.now()
-        self._times.in_proxy(api_key, now - came, stands_for)
+        self._times.in_proxy(api_key, now - arrived, stands_for)
         if in_flight is not None:
             self.awaits(api_key, in_flight, now, stands_for)
 

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from sluicegate.proxy.reporting.bounded_text import cut, printable
-from sluicegate.proxy.reporting.logs.validation_lines import rejection
+from sluicegate.proxy.reporting.logs.validation_lines import finding_details
 from sluicegate.proxy.session.client.client_details import ClientDetails
 from sluicegate.proxy.session.produce.batch_outcome import RequestOutcome
 from sluicegate.validation.outcome import Outcome
@@ -70,15 +70,15 @@ def summarize(request: RequestOutcome, untraced: int) -> RequestSummary:
 
 def _problem(request: RequestOutcome) -> dict[str, Any] | None:
     """Return the fields of the first violation, of a batch that was not accepted if there is one."""
-    found = [batch for batch in request.batches if batch.basis is not None and (batch.findings or batch.unreadable)]
-    if not found:
+    reported = [batch for batch in request.batches if batch.basis is not None and (batch.findings or batch.unreadable)]
+    if not reported:
         return None
-    batch = next((one for one in found if one.outcome.value in NOT_ACCEPTED and one.findings), found[0])
-    rejected = batch.findings[0].found if batch.findings else batch.unreadable
-    assert rejected is not None
+    batch = next((one for one in reported if one.outcome.value in NOT_ACCEPTED and one.findings), reported[0])
+    finding = batch.findings[0].finding if batch.findings else batch.unreadable
+    assert finding is not None
     assert batch.basis is not None
     shown = None if batch.topic is None else cut(batch.topic)
-    return rejection(request.client, shown, batch, rejected, batch.basis.now_ms)
+    return finding_details(request.client, shown, batch, finding, batch.basis.now_ms)
 
 
 class PerSecond:

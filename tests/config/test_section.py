@@ -9,7 +9,7 @@ from tests.config.reading import SMALLEST, loaded
 def test_a_pickled_configuration_is_equal() -> None:
     config = loaded(SMALLEST + "defaults: {mode: observe}").config
 
-    came = pickle.loads(pickle.dumps(config))
+    restored = pickle.loads(pickle.dumps(config))
 
-    assert came == config
-    assert replace(came, drain_timeout_seconds=1).drain_timeout_seconds == 1
+    assert restored == config
+    assert replace(restored, drain_timeout_seconds=1).drain_timeout_seconds == 1

@@ -153,7 +153,7 @@ def test_every_rule_of_the_page_rejects_what_the_page_says(rule: str, example: s
         assert not found.rejected
     for change in MARKED.get(rule, []):
         found = validated(of_example(example), SentRequest()._replace(**change))
-        assert [[name for name, _ in each.rules] for each in found.marked[0, 0].found] == [[rule]]
+        assert [[name for name, _ in each.rules] for each in found.marked[0, 0].findings] == [[rule]]
 
 
 def test_every_rule_tried_here_is_on_the_page() -> None:

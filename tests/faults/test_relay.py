@@ -21,7 +21,7 @@ class Echo:
     """An echo server: the bytes that it received on one connection, and whether that ended."""
 
     port: int
-    came: bytearray = field(default_factory=bytearray)
+    arrived: bytearray = field(default_factory=bytearray)
     ended: bool = False
 
     def serve(self, listener: socket.socket) -> None:
@@ -30,7 +30,7 @@ class Echo:
             connection.settimeout(_SECONDS)
             try:
                 while data := connection.recv(65536):
-                    self.came += data
+                    self.arrived += data
                     connection.sendall(data)
             except OSError:
                 pass
@@ -60,7 +60,7 @@ def client(server: Echo, relay: FaultyRelay) -> Iterator[socket.socket]:
     with socket.create_connection(("127.0.0.2", server.port), _SECONDS) as connection:
         connection.sendall(FRAME)
         assert received(connection, len(FRAME)) == FRAME
-        server.came.clear()
+        server.arrived.clear()
         yield connection
 
 
@@ -88,7 +88,7 @@ def test_stalled_bytes_arrive_after_the_relay_heals(client: socket.socket, relay
     relay.begin(DirectedFault(RelayFaultKind.STALL, Direction.THERE))
     client.sendall(FRAME)
     eventually(lambda: relay.hits == 1, _SECONDS)
-    assert not server.came
+    assert not server.arrived
 
     relay.heal()
 
@@ -101,8 +101,8 @@ def test_a_cut_ends_the_connection_within_a_frame(client: socket.socket, relay: 
     client.sendall(FRAME)
 
     eventually(lambda: server.ended, _SECONDS)
-    assert 0 < len(server.came) < len(FRAME)
-    assert FRAME.startswith(server.came)
+    assert 0 < len(server.arrived) < len(FRAME)
+    assert FRAME.startswith(server.arrived)
 
 
 def test_a_reset_by_the_relay_reaches_both_sides(client: socket.socket, relay: FaultyRelay, server: Echo) -> None:
@@ -123,7 +123,7 @@ def test_the_relay_closes_one_direction_and_leaves_the_other_open(
     client.sendall(FRAME)
 
     eventually(lambda: server.ended, _SECONDS)
-    assert not server.came
+    assert not server.arrived
     assert client.recv(1) == b"", "the server's own close is forwarded, not a reset"
 
 
@@ -157,7 +157,7 @@ def test_dropped_bytes_never_arrive_and_their_connection_is_reset(
     with pytest.raises(ConnectionResetError):
         client.recv(1)
     eventually(lambda: server.ended, _SECONDS)
-    assert not server.came
+    assert not server.arrived
 
 
 def test_ends_of_frames_are_found_in_arbitrary_pieces() -> None:

@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import parse_host_port
 from sluicegate.proxy.doctor import clocks
-from sluicegate.proxy.doctor.finding import Level
+from sluicegate.proxy.doctor.check_result import Level
 from tests.broker.certificates import Authority
 from tests.broker.fixtures import running
 from tests.broker.kafka import Kafka

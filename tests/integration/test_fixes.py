@@ -51,8 +51,8 @@ def test_a_fixed_batch_of_every_codec_is_accepted_by_a_broker_with_the_same_limi
     topic = create_topic(kafka_bootstrap, VALIDATED, prefix="unit")
     now = now_ms()
     headers = [(b"tenant", b"a"), (b"null", None)]
-    came = [Rec(now, b"k0", b"v" * 500), Rec(now * 1_000_000, b"k1", None, headers), Rec(now // 1000, None, b"v2")]
-    data = batch(came, CODECS[codec])
+    original = [Rec(now, b"k0", b"v" * 500), Rec(now * 1_000_000, b"k1", None, headers), Rec(now // 1000, None, b"v2")]
+    data = batch(original, CODECS[codec])
 
     with RawClient(kafka_bootstrap) as client:
         direct = client.produce(9, [topic_data(topic, (1, data))])
@@ -70,7 +70,7 @@ def test_a_fixed_batch_of_every_codec_is_accepted_by_a_broker_with_the_same_limi
     )
     assert (after.base_timestamp, after.max_timestamp) == (now, now)
     if codec == "none":
-        wanted = [Rec(now, *(r.key, r.value, r.headers)) for r in came]
+        wanted = [Rec(now, *(r.key, r.value, r.headers)) for r in original]
         wanted[2] = Rec(now // 1000 * 1000, None, b"v2")
         assert stored[21:] == batch(wanted)[21:]
     assert consumed(kafka_bootstrap, topic, 3) == [

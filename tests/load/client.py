@@ -14,7 +14,7 @@ _READ_BYTES = 1 << 20
 
 @dataclass(slots=True)
 class CrowdResult:
-    """The outcome of a crowd. `seconds`: duration of each awaited request; `came`: duration of each connect (s).
+    """The outcome of a crowd. `seconds`: duration of each awaited request; `arrived`: duration of each connect (s).
     `waiting`: the time limit of each client that stays until its first response.
     """
 
@@ -22,7 +22,7 @@ class CrowdResult:
     closed: int = 0
     failures: list[str] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
-    came: list[float] = field(default_factory=list)
+    arrived: list[float] = field(default_factory=list)
     bytes: int = 0
     remark: str = ""
     waiting: dict["asyncio.Task[Any] | None", asyncio.Timeout] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class Client:
         raw = await connect_from_other_address(self._where.address, self._receive_bytes)
         name = None if self._trusting is None else "localhost"
         self.reader, self.writer = await asyncio.open_connection(sock=raw, ssl=self._trusting, server_hostname=name)
-        self._result.came.append(time.monotonic() - began)
+        self._result.arrived.append(time.monotonic() - began)
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -36,7 +36,7 @@ async def run_crowd(settings: dict[str, Any], commands: FileIO) -> None:
     await KINDS[settings["kind"]](crowd)
     outcome = crowd.result
     report(
-        came=len(outcome.came),
+        arrived=len(outcome.arrived),
         responses=outcome.responses,
         closed=outcome.closed,
         unserved=len(outcome.failures),

@@ -106,10 +106,10 @@ async def produce_now_and_then(crowd: Crowd) -> None:
                 await asyncio.sleep(2)
 
     await crowd.each(run_client, MinimumStay.FIRST_RESPONSE)
-    waits, came = waits_of(crowd.result.seconds), waits_of(crowd.result.came)
+    waits, arrived = waits_of(crowd.result.seconds), waits_of(crowd.result.arrived)
     crowd.result.remark = (
-        f"{len(crowd.result.came):,} came (p99 {came['p99'] * 1000:.0f} ms), {crowd.result.responses:,} responses "
-        f"(p99 {waits['p99'] * 1000:.0f} ms)"
+        f"{len(crowd.result.arrived):,} arrived (p99 {arrived['p99'] * 1000:.0f} ms), "
+        f"{crowd.result.responses:,} responses (p99 {waits['p99'] * 1000:.0f} ms)"
     )
 
 

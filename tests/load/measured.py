@@ -159,9 +159,12 @@ class Run:
         if failures:
             broken.append(f"the small client lost requests: {failures[0]}")
         connections = situation.size(self._is_long).connections
-        if situation.is_served and (outcome["unserved"] or outcome["came"] < connections or not outcome["responses"]):
+        if situation.is_served and (
+            outcome["unserved"] or outcome["arrived"] < connections or not outcome["responses"]
+        ):
             broken.append(
-                f"{outcome['unserved']} of {connections} were not served, {outcome['came']} connected: {outcome['why']}"
+                f"{outcome['unserved']} of {connections} were not served, {outcome['arrived']} connected: "
+                f"{outcome['why']}"
             )
 
     def _is_held(self, measured: SituationResult, cut_off: float) -> None:

@@ -89,8 +89,8 @@ def test_the_package_has_one_name_and_runs_beside_user_modules_config_and_proxy(
     python = environment / "bin" / "python"
     run(sys.executable, "-m", "uv", "pip", "install", "--quiet", "--no-deps", "--python", python, wheel, cwd=tmp_path)
 
-    came = {place.name for place in set(site_packages(environment).iterdir()) - before}
-    assert {name for name in came if not name.endswith(".dist-info")} == {"sluicegate"}
+    added = {place.name for place in set(site_packages(environment).iterdir()) - before}
+    assert {name for name in added if not name.endswith(".dist-info")} == {"sluicegate"}
     mine = "import " + ", ".join(ROOMS) + "; import sluicegate; print(config.MINE, proxy.MINE, sluicegate.__file__)"
     assert run(python, "-c", mine, cwd=tmp_path).split() == [
         "True",

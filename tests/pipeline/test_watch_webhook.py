@@ -30,14 +30,14 @@ class WebhookServer:
 
     def __init__(self) -> None:
         self.status = 200
-        self.came: list[tuple[str, dict[str, Any]]] = []
+        self.arrived: list[tuple[str, dict[str, Any]]] = []
         hook = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 if hook.status == 200:
-                    hook.came.append((self.path, body))
+                    hook.arrived.append((self.path, body))
                 self.send_response(hook.status)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
@@ -83,12 +83,12 @@ def test_findings_are_posted_once_and_again_after_a_failure(
     assert took() == ()
     assert took() == ()
 
-    ((path, body),) = hook.came
+    ((path, body),) = hook.arrived
     assert path == "/hook?key=secret"
     assert (body["version"], [found["what"] for found in body["findings"]]) == (1, ["microseconds", "seconds"])
     writer.write(lambda now: 0)
     assert took() == ()
-    assert [found["what"] for found in hook.came[1][1]["findings"]] == ["zero"]
+    assert [found["what"] for found in hook.arrived[1][1]["findings"]] == ["zero"]
 
 
 def test_a_slow_response_times_out() -> None:
@@ -132,7 +132,7 @@ def test_an_unreachable_webhook_is_reported_without_its_address() -> None:
 def test_many_findings_are_sent_a_hundred_at_a_time(hook: WebhookServer) -> None:
     assert webhook_at(hook.address).send("w", [{"id": str(n)} for n in range(250)]) is None
 
-    assert [len(body["findings"]) for _, body in hook.came] == [100, 100, 50]
+    assert [len(body["findings"]) for _, body in hook.arrived] == [100, 100, 50]
 
 
 @pytest.mark.parametrize("address", ["http://h/a b", "http://h/\x01", "http://", "h/x", "file:///etc/passwd"])

@@ -12,7 +12,7 @@ import pytest
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
 from sluicegate.config.loading import config_of
-from sluicegate.proxy.doctor.finding import Level
+from sluicegate.proxy.doctor.check_result import Level
 from sluicegate.proxy.doctor.registries import findings
 from sluicegate.proxy.registry.met_subjects import met_subjects
 from sluicegate.proxy.registry.survey import SurveyResult, Surveys, UnusableSchema

@@ -15,7 +15,7 @@ from sluicegate.validation.policy import TopicPolicy, ValidationLimits
 from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.validated_request import ValidatedRequest
 from sluicegate.validation.validator import Submission, validate_partition
-from sluicegate.validation.verdict import Accepted, Reason, Rejected, Verdict
+from sluicegate.validation.verdict import Accepted, Finding, Reason, Verdict
 from tests.wire.batches import CODECS, GZIP, NONE, SNAPPY, ZSTD, Rec, alike, batch, message, record, wrapper
 from tests.wire.raw_client import produce_body, topic_data
 
@@ -95,7 +95,7 @@ def test_the_batch_message_equals_a_brokers_without_listed_records() -> None:
 
     found = validate(keyless, COMPACTED, budget=budget_of(record_errors=0))
 
-    assert isinstance(found, Rejected)
+    assert isinstance(found, Finding)
     assert (found.code, found.bad_records, found.bad_count) == (ErrorCode.INVALID_RECORD, (), 5000)
     assert found.message is not None
     assert "due to 5000 record errors in total" in found.message
@@ -109,7 +109,7 @@ def test_a_bad_timestamp_after_the_listed_records_decides_the_error_code(codec: 
 
     found = validate(data, COMPACTED)
 
-    assert isinstance(found, Rejected)
+    assert isinstance(found, Finding)
     assert (found.code, found.reason) == (ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_TOO_OLD)
     assert (len(found.bad_records), found.bad_count) == (1000, 5001)
     assert {bad.reason for bad in found.bad_records} == {Reason.NULL_KEY}
@@ -142,7 +142,7 @@ def test_the_rejection_names_the_exceeded_limit(data: bytes, key: str) -> None:
 
     found = validate(data, budget=budget)
 
-    assert isinstance(found, Rejected)
+    assert isinstance(found, Finding)
     assert (found.code, found.reason) == (ErrorCode.INVALID_RECORD, Reason.DECOMPRESSION_LIMIT)
     assert found.message is not None
     assert key in found.message
@@ -181,7 +181,7 @@ def test_old_messages_add_overhead_to_the_decompression_budget() -> None:
 
     found = validate(message(1, gzip.compress(messages), key=None, codec=GZIP, timestamp=NOW), version=2, budget=budget)
 
-    assert isinstance(found, Rejected)
+    assert isinstance(found, Finding)
     assert found.reason is Reason.DECOMPRESSION_LIMIT
     assert budget.exhausted
 
@@ -193,7 +193,7 @@ def test_an_old_message_that_runs_over_pieces_is_held_only_within_the_window() -
 
     rejected, accepted = (validate(data, version=2, limits=ANY_RATIO) for data in compressed)
 
-    assert isinstance(rejected, Rejected)
+    assert isinstance(rejected, Finding)
     assert rejected.message is not None
     assert "limits.max_decompression_window_bytes" in rejected.message
     assert isinstance(accepted, Accepted)
@@ -274,5 +274,5 @@ def test_empty_zstd_frames_count_against_the_budget() -> None:
     budget = budget_of(plain_bytes=4 * MIB)
     data = batch([], ZSTD, compressed=zstandard.compress(b"") * 20_000, count=1, base_timestamp=NOW, max_timestamp=NOW)
 
-    assert isinstance(validate(data, budget=budget), Rejected)
+    assert isinstance(validate(data, budget=budget), Finding)
     assert budget.exhausted

@@ -6,19 +6,19 @@ from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.validation.policy import TopicPolicy, ValidationLimits
 from sluicegate.validation.validator import Submission, validate_partition
-from sluicegate.validation.verdict import Rejected
+from sluicegate.validation.verdict import Finding
 from tests.wire.batches import CODECS, GZIP, NONE, Rec, batch, message, wrapper
 
 NOW = 1_800_000_000_000
 BOUNDED = TopicPolicy(before_max_ms=1000, after_max_ms=2000, compacted=True)
 
 
-def rejected(data: bytes, budget: DecompressionBudget | None = None, version: int = 8) -> Rejected:
+def rejected(data: bytes, budget: DecompressionBudget | None = None, version: int = 8) -> Finding:
     given = budget or DecompressionBudget(1 << 24, 1000, lambda: None)
     verdict = validate_partition(
         Submission("t", 0, memoryview(data), version), BOUNDED, ValidationLimits(), NOW, Decompressor(), given
     )
-    assert isinstance(verdict, Rejected)
+    assert isinstance(verdict, Finding)
     return verdict
 
 

@@ -2,7 +2,7 @@
 
 from sluicegate.protocol.records import scan
 from sluicegate.protocol.records.record_batch import RecordBatch
-from sluicegate.validation.rejections import scan_checks_of
+from sluicegate.validation.findings import scan_checks_of
 from sluicegate.validation.timestamps import TimeWindow
 from sluicegate.validation.verdict import Reason
 

@@ -16,7 +16,7 @@ from sluicegate.validation.previous_times import PreviousTimes, PreviousTimesInO
 from sluicegate.validation.timestamps import TimeWindow, window_of
 from sluicegate.validation.units import in_milliseconds, unit_of
 from sluicegate.validation.validated_request import FixedBatch
-from sluicegate.validation.verdict import TIMED, Reason, Rejected
+from sluicegate.validation.verdict import TIMED, Finding, Reason
 
 # A broker validates later, and by its own clock, so a clamped time keeps this distance from the bound, or half the
 # bound.
@@ -31,7 +31,7 @@ Previous = PreviousTimes | PreviousTimesInOrder
 def fix_times(
     place: tuple[str, int],
     records: memoryview,
-    rejected: Rejected,
+    rejected: Finding,
     policy: TopicPolicy,
     limits: ValidationLimits,
     now_ms: int,

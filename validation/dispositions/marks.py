@@ -18,11 +18,11 @@ from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME, RecordBatc
 from sluicegate.protocol.records.rewriting import CannotRewrite, Header, RecordChange, RecordReader, encoded
 from sluicegate.validation.dispositions.bad_records import BadByBounds
 from sluicegate.validation.dispositions.rewritten import Rewriting
-from sluicegate.validation.findings import MOST_BROKEN
 from sluicegate.validation.policy import TopicPolicy, ValidationLimits
+from sluicegate.validation.rule_violations import MOST_BROKEN
 from sluicegate.validation.timestamps import window_of
 from sluicegate.validation.validated_request import MarkedBatch
-from sluicegate.validation.verdict import Reason, Rejected
+from sluicegate.validation.verdict import Finding, Reason
 
 RENAMED: Final = b"renamed."
 """The prefix of the new name of a producer's own header that has the name of a mark."""
@@ -44,14 +44,14 @@ WhyBad = Callable[[int, int, int], Reason | None]
 
 def mark(
     records: memoryview,
-    found: tuple[Rejected, ...],
+    found: tuple[Finding, ...],
     policy: TopicPolicy,
     now_ms: int,
     most_bytes: int,
     limits: ValidationLimits,
     decompressor: Decompressor,
     budget: DecompressionBudget,
-) -> MarkedBatch | Rejected | None:
+) -> MarkedBatch | Finding | None:
     """Return a batch of magic 2 with all bad records marked; None if nothing changes.
 
     `found`: the rejections for its bad records, by bounds and by rules. `most_bytes`: of the marked batch. `budget`: a
@@ -70,7 +70,7 @@ def mark(
     except CannotRewrite as error:
         return found[0] if found else _cannot_mark(str(error), batch.record_count)
     except BatchTooLarge:
-        return Rejected(ErrorCode.MESSAGE_TOO_LARGE, Reason.BATCH_TOO_LARGE, records=batch.record_count)
+        return Finding(ErrorCode.MESSAGE_TOO_LARGE, Reason.BATCH_TOO_LARGE, records=batch.record_count)
 
 
 def without_marks(records: memoryview, limits: ValidationLimits, decompressor: Decompressor) -> bytes | None:
@@ -127,12 +127,12 @@ def _no_check() -> None:
     """Do nothing: no other client waits for this thread."""
 
 
-def _cannot_mark(why: str, records: int) -> Rejected:
+def _cannot_mark(why: str, records: int) -> Finding:
     text = f"The batch may have headers that only the proxy sets, and the proxy cannot rename them: {why}."
-    return Rejected(ErrorCode.INVALID_RECORD, Reason.RECORD_FORMAT, text, records=records)
+    return Finding(ErrorCode.INVALID_RECORD, Reason.RECORD_FORMAT, text, records=records)
 
 
-def _broken_by(found: tuple[Rejected, ...]) -> Mapping[int, tuple[str, ...]]:
+def _broken_by(found: tuple[Finding, ...]) -> Mapping[int, tuple[str, ...]]:
     """Return the names of violated rules by record. Raises CannotRewrite if not all of them are known."""
     broken = next((each.broken for each in found if each.broken is not None), {})
     if len(broken) >= MOST_BROKEN:
@@ -140,7 +140,7 @@ def _broken_by(found: tuple[Rejected, ...]) -> Mapping[int, tuple[str, ...]]:
     return broken
 
 
-def _why_bad(batch: RecordBatch, found: tuple[Rejected, ...], policy: TopicPolicy, now_ms: int) -> WhyBad:
+def _why_bad(batch: RecordBatch, found: tuple[Finding, ...], policy: TopicPolicy, now_ms: int) -> WhyBad:
     if all(each.broken is not None for each in found):
         return _good
     return BadByBounds(batch, window_of(policy, now_ms), policy.compacted)

@@ -32,13 +32,13 @@ from sluicegate.protocol.records.record_batch import (
 )
 from sluicegate.protocol.records.rewriting import CannotRewrite, RecordChange, RecordReader
 from sluicegate.validation.dispositions.rewritten import Rewriting
-from sluicegate.validation.findings import RuleFindings
 from sluicegate.validation.policy import ValidationLimits
+from sluicegate.validation.rule_violations import RuleViolations
 from sluicegate.validation.rules.rule import Client, Header, Outage, Part, RuledRecord, SchemaError
 from sluicegate.validation.sensitive.edits import Unmaskable
 from sluicegate.validation.sensitive.from_keys import Sensitive
 from sluicegate.validation.validated_request import MaskedBatch
-from sluicegate.validation.verdict import Reason, Rejected
+from sluicegate.validation.verdict import Finding, Reason
 
 _RECORD_WORK = 1024
 _TOKEN_WORK = 512
@@ -58,8 +58,8 @@ def mask(
     again: DecompressionBudget,
     budget: DecompressionBudget,
     is_ours: bool,
-) -> MaskedBatch | Rejected | None:
-    """Return a batch without sensitive values in clear, a rejection, or None if the batch can stay as it is.
+) -> MaskedBatch | Finding | None:
+    """Return a batch without sensitive values in clear, a finding if it cannot be masked, or None if it can stay.
 
     `where`: the topic, the partition and the client. `most_bytes`: of the masked batch. `again`: a budget for reading
     the payload again; `budget`: that of the request, for record errors. `is_ours`: the proxy has compressed the batch
@@ -76,12 +76,12 @@ def mask(
     if unused is not None:
         return _rejected(unused, sensitive, batch.record_count)
     rewriting = Rewriting(records, batch, most_bytes, limits, decompressor, again)
-    found = RuleFindings(budget.record_errors)
+    found = RuleViolations(budget.record_errors)
     is_recompressed = batch.codec_id != Codec.NONE.value and not is_ours
     masks = _Masks(where, sensitive, found, limits.max_decompression_window_bytes, again, batch, is_recompressed)
     try:
         changed = rewriting.changed(masks)
-        rejection = found.rejection(batch.record_count, budget)
+        rejection = found.finding(batch.record_count, budget)
         if rejection is not None:
             return rejection
         if changed is None:
@@ -90,7 +90,7 @@ def mask(
     except CannotRewrite as error:
         return _rejected(str(error), sensitive, batch.record_count)
     except BatchTooLarge:
-        return Rejected(ErrorCode.MESSAGE_TOO_LARGE, Reason.BATCH_TOO_LARGE, records=batch.record_count)
+        return Finding(ErrorCode.MESSAGE_TOO_LARGE, Reason.BATCH_TOO_LARGE, records=batch.record_count)
     return MaskedBatch(made, masks.count, tuple(masks.rules.items()))
 
 
@@ -106,7 +106,7 @@ class _Masks:
         self,
         where: tuple[str, int, Client],
         sensitive: Sensitive,
-        found: RuleFindings,
+        found: RuleViolations,
         most_bytes: int,
         budget: DecompressionBudget,
         batch: RecordBatch,
@@ -175,8 +175,6 @@ def _unused_fields(batch: RecordBatch) -> str | None:
     return None
 
 
-def _rejected(why: str, sensitive: Sensitive, records: int) -> Rejected:
+def _rejected(why: str, sensitive: Sensitive, records: int) -> Finding:
     text = f"The batch may have sensitive fields ({sensitive.first}) that cannot be masked: {why}."
-    return Rejected(
-        ErrorCode.INVALID_RECORD, Reason.RULE_VIOLATED, text, records=records, rules=((sensitive.first, 0),)
-    )
+    return Finding(ErrorCode.INVALID_RECORD, Reason.RULE_VIOLATED, text, records=records, rules=((sensitive.first, 0),))

@@ -30,7 +30,7 @@ from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.timestamps import window_of
 from sluicegate.validation.validated_request import ValidationBasis
 from sluicegate.validation.validator import Submission
-from sluicegate.validation.verdict import Broken, Reason, Rejected
+from sluicegate.validation.verdict import Broken, Finding, Reason
 
 Headers = Sequence[tuple[bytes, bytes | None]]
 _HEADERS_AT_ONCE = 500
@@ -120,7 +120,7 @@ def can_be_quarantined(submission: Submission) -> bool:
 
 def bad_records_of(
     submission: Submission,
-    found: Sequence[Rejected],
+    found: Sequence[Finding],
     basis: ValidationBasis,
     limits: ValidationLimits,
     decompressor: Decompressor,
@@ -158,7 +158,7 @@ def bad_records_of(
     return taken
 
 
-def _wanted(batch: RecordBatch, found: Sequence[Rejected], basis: ValidationBasis) -> "_Wanted":
+def _wanted(batch: RecordBatch, found: Sequence[Finding], basis: ValidationBasis) -> "_Wanted":
     bounds = None
     broken: Broken = {}
     for each in found:

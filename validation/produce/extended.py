@@ -21,11 +21,11 @@ from sluicegate.validation.evaluation import (
     evaluate_request_rules,
     evaluate_rules,
 )
+from sluicegate.validation.findings import over_limit
 from sluicegate.validation.policy import TimeFix, TopicPolicy, ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimes
 from sluicegate.validation.produce.samples import Sampling
 from sluicegate.validation.reading import Batch, ContentReader
-from sluicegate.validation.rejections import over_limit
 from sluicegate.validation.requests.request_rule import SentBatch
 from sluicegate.validation.rules.rule import Client, Mode
 from sluicegate.validation.timestamps import rehearsal_of
@@ -38,7 +38,7 @@ from sluicegate.validation.validated_request import (
     ValidationBasis,
 )
 from sluicegate.validation.validator import Submission, validate_partition
-from sluicegate.validation.verdict import Accepted, Broken, Rejected, Verdict
+from sluicegate.validation.verdict import Accepted, Broken, Finding, Verdict
 
 _ANY_SIZE = 1 << 50
 _NOBODY = Client("")
@@ -132,7 +132,7 @@ class ExtendedValidation:
             check_may_run_here(floor.rules, self._budget)
         by_broker = validate_partition(submission, floor, self._limits, now_ms, self._decompressor, self._budget)
         verdict = self._by_rules(place, submission, by_broker, floor, now_ms)
-        if not isinstance(verdict, Rejected):
+        if not isinstance(verdict, Finding):
             return False
         if floor.samples:
             verdict = self._sampling.shown(verdict, submission.topic, submission.partition, submission.records)
@@ -149,8 +149,8 @@ class ExtendedValidation:
         records, sensitive = submission.records, policy.sensitive
         if records is None or sensitive is None or not is_forwarded:
             return False
-        rejection: Rejected | None = None
-        if isinstance(verdict, Rejected) and not verdict.bad_count and verdict.reason not in OF_READABLE_BATCHES:
+        rejection: Finding | None = None
+        if isinstance(verdict, Finding) and not verdict.bad_count and verdict.reason not in OF_READABLE_BATCHES:
             rejection = verdict
         elif verdict.records:  # without a whole message a broker stores nothing
             changed = self._validated.replacements().get(place)
@@ -158,7 +158,7 @@ class ExtendedValidation:
             budget = self._budget
             known = (self._limits_of(place), self._decompressor, budget.for_rereading(), budget)
             where = (submission.topic, submission.partition, self._client)
-            found: MaskedBatch | Rejected | None
+            found: MaskedBatch | Finding | None
             try:
                 is_ours = changed is not None
                 found = mask(batch, where, sensitive, self._most_bytes(batch, policy), *known, is_ours=is_ours)
@@ -170,14 +170,14 @@ class ExtendedValidation:
                     self._masked[place] = found
                 else:
                     self._recompressed[place] = found.records
-            rejection = found if isinstance(found, Rejected) else None
+            rejection = found if isinstance(found, Finding) else None
         if rejection is None:
             return False
         for replaced in (self._fixed, self._marked):
             replaced.pop(place, None)
         if place in self._validated.to_quarantine:
             del self._validated.to_quarantine[place]
-        if isinstance(verdict, Rejected) and verdict is not rejection:
+        if isinstance(verdict, Finding) and verdict is not rejection:
             self._validated.observe(place, verdict, ValidationBasis(policy, now_ms))
         self._validated.reject(place, rejection, ValidationBasis(replace(policy, mode=Mode.REJECT), now_ms))
         return True
@@ -191,7 +191,7 @@ class ExtendedValidation:
         if rehearsal is not None and any(rehearsal.counts) and (isinstance(verdict, Accepted) or verdict.bad_count):
             self._rehearsed[place] = rehearsal.counts
             self._validated.basis[place] = ValidationBasis(policy, now_ms)
-        if policy.fix is not None and policy.mode not in _WITHOUT_FIXES and isinstance(verdict, Rejected):
+        if policy.fix is not None and policy.mode not in _WITHOUT_FIXES and isinstance(verdict, Finding):
             verdict = self._fix(place, submission, verdict, policy, now_ms)
             if isinstance(verdict, Accepted):
                 budget.record_errors = kept
@@ -200,35 +200,35 @@ class ExtendedValidation:
     def _marked_or_rejected(
         self, place: Place, submission: Submission, by_broker: Verdict, policy: TopicPolicy, now_ms: int
     ) -> Verdict:
-        """Return that a batch is accepted, with marks if it has bad records; the rejection if they cannot be marked.
+        """Return that a batch is accepted, with marks if it has bad records; the finding if they cannot be marked.
 
         Rules are evaluated also if bounds are violated, so that a mark names all violations of a record.
         """
         records = submission.records
         if records is None or by_broker.records == 0 or magic_at(records, 0) < MAGIC_2:
             return self._by_rules(place, submission, by_broker, policy, now_ms)
-        if isinstance(by_broker, Rejected) and not by_broker.bad_count:
+        if isinstance(by_broker, Finding) and not by_broker.bad_count:
             return by_broker
-        as_accepted = Accepted(by_broker.records, 0) if isinstance(by_broker, Rejected) else by_broker
+        as_accepted = Accepted(by_broker.records, 0) if isinstance(by_broker, Finding) else by_broker
         by_rules = self._by_rules(place, submission, as_accepted, policy, now_ms)
-        found = tuple(each for each in (by_broker, by_rules) if isinstance(each, Rejected))
-        if not all(each.bad_count for each in found):
-            return found[0]
+        findings = tuple(each for each in (by_broker, by_rules) if isinstance(each, Finding))
+        if not all(each.bad_count for each in findings):
+            return findings[0]
         known = (self._most_bytes(records, policy), self._limits, self._decompressor, self._budget.for_rereading())
-        marked: MarkedBatch | Rejected | None
+        marked: MarkedBatch | Finding | None
         try:
-            marked = mark(records, found, policy, now_ms, *known)
+            marked = mark(records, findings, policy, now_ms, *known)
         except OverLimit as over:
             marked = over_limit(submission.topic, submission.partition, over, by_broker.records)
-        if isinstance(marked, Rejected):
+        if isinstance(marked, Finding):
             return marked
-        if found:
-            self._budget.record_errors += sum(len(each.bad_records) for each in found)  # they are in no response
+        if findings:
+            self._budget.record_errors += sum(len(each.bad_records) for each in findings)  # they are in no response
         if marked is not None:
             self._growth.spend(len(records), len(marked.records))
             if policy.samples:
                 where = (submission.topic, submission.partition, records)
-                marked = replace(marked, found=tuple(self._sampling.shown(each, *where) for each in marked.found))
+                marked = replace(marked, findings=tuple(self._sampling.shown(each, *where) for each in marked.findings))
             self._marked[place] = marked
             self._validated.basis[place] = ValidationBasis(policy, now_ms)
         return as_accepted
@@ -248,7 +248,7 @@ class ExtendedValidation:
         if records is None or magic_at(records, 0) < MAGIC_2:  # its records cannot be copied
             return by_broker
         by_rules = self._by_rules(place, submission, Accepted(by_broker.records, 0), policy, now_ms)
-        if isinstance(by_rules, Rejected):
+        if isinstance(by_rules, Finding):
             self._validated.reject(place, by_rules, ValidationBasis(policy, now_ms))
         return by_broker
 
@@ -256,18 +256,18 @@ class ExtendedValidation:
         self, place: Place, submission: Submission, verdict: Verdict, policy: TopicPolicy, now_ms: int
     ) -> Verdict:
         """Return the verdict of the operator's rules on a batch, or its fix, that a broker's checks accept."""
-        if isinstance(verdict, Rejected) or submission.records is None or not policy.has_rules:
+        if isinstance(verdict, Finding) or submission.records is None or not policy.has_rules:
             return verdict
         if verdict.records == 0:  # an old request without a whole message, of which a broker stores nothing
             return verdict
         records = memoryview(self._fixed[place].records) if place in self._fixed else submission.records
         batch = Batch(submission.topic, submission.partition, records, verdict.records)
         for result in self._results(batch, policy, self._limits_of(place)):
-            if result.observed is not None:
-                self._validated.observe(place, result.observed, ValidationBasis(policy, now_ms))
-            if result.rejected is not None:
+            if result.observing is not None:
+                self._validated.observe(place, result.observing, ValidationBasis(policy, now_ms))
+            if result.rejecting is not None:
                 self._fixed.pop(place, None)
-                return result.rejected
+                return result.rejecting
         return verdict
 
     def _most_bytes(self, records: memoryview, policy: TopicPolicy) -> int:
@@ -291,24 +291,22 @@ class ExtendedValidation:
             observed = self._observed_budget
             yield evaluate_rules(policy.rules, batch, self._client, limits, reader, self._budget, observed, broken)
 
-    def _fix(
-        self, place: Place, submission: Submission, rejected: Rejected, policy: TopicPolicy, now_ms: int
-    ) -> Verdict:
-        """Return the verdict on the fixed batch; the rejection if it cannot be fixed."""
+    def _fix(self, place: Place, submission: Submission, finding: Finding, policy: TopicPolicy, now_ms: int) -> Verdict:
+        """Return the verdict on the fixed batch; the finding if it cannot be fixed."""
         records = submission.records
         if records is None or submission.version < ONE_BATCH_SINCE:
-            return rejected
+            return finding
         where = (submission.topic, submission.partition)
         budget = self._budget.for_rereading()  # all bytes were counted in the first validation
         known = (self._limits, now_ms, self._previous, self._most_bytes(records, policy), self._decompressor, budget)
-        fixed = fix_times(where, records, rejected, policy, *known)
+        fixed = fix_times(where, records, finding, policy, *known)
         if fixed is None:
-            return rejected
+            return finding
         again = Submission(submission.topic, submission.partition, memoryview(fixed.records), submission.version)
         limits = replace(self._limits, ratio_free_bytes=_ANY_SIZE)  # the decompressed size is unchanged
         verdict = validate_partition(again, policy, limits, now_ms, self._decompressor, budget)
-        if isinstance(verdict, Rejected):
-            return rejected
+        if isinstance(verdict, Finding):
+            return finding
         self._growth.spend(len(records), len(fixed.records))
         self._fixed[place] = fixed
         self._validated.basis[place] = ValidationBasis(policy, now_ms)

@@ -21,7 +21,7 @@ from sluicegate.validation.produce.extended import ExtendedValidation
 from sluicegate.validation.rules.rule import Client
 from sluicegate.validation.validated_request import ValidatedRequest
 from sluicegate.validation.validator import Submission, validate_partition
-from sluicegate.validation.verdict import FaultStage, Reason, Rejected, Verdict
+from sluicegate.validation.verdict import FaultStage, Finding, Reason, Verdict
 
 # The cost of any partition, in bytes of work.
 _PARTITION_WORK = 4096
@@ -60,7 +60,7 @@ def validate_request(
             if whole is not None:
                 verdict = whole
             elif name is None:
-                verdict = Rejected(ErrorCode.UNKNOWN_TOPIC_ID, Reason.UNKNOWN_TOPIC_ID, stage=FaultStage.PARTITION)
+                verdict = Finding(ErrorCode.UNKNOWN_TOPIC_ID, Reason.UNKNOWN_TOPIC_ID, stage=FaultStage.PARTITION)
             elif not policy.checked:
                 validated.waive((t, p), Waiver.EXEMPT if policy is EXEMPT else Waiver.CHECKS_NONE)
                 continue
@@ -87,8 +87,8 @@ def waived_request(request: ProduceRequest, waiver: Waiver) -> ValidatedRequest:
     return validated
 
 
-def _whole_request(request: ProduceRequest) -> Rejected | None:
-    """Return the rejection for an impossible size or magic in a first batch, up to the first transactional one."""
+def _whole_request(request: ProduceRequest) -> Finding | None:
+    """Return the finding about an impossible size or magic in a first batch, up to the first transactional one."""
     try:
         for t, topic in enumerate(request.topics):
             for p in range(len(topic.partitions)):
@@ -96,5 +96,5 @@ def _whole_request(request: ProduceRequest) -> Rejected | None:
                 if records is not None and opens_transactional(records):
                     return None
     except CorruptBatch as error:
-        return Rejected(error.code, Reason.UNSUPPORTED_MAGIC, str(error), stage=FaultStage.REQUEST)
+        return Finding(error.code, Reason.UNSUPPORTED_MAGIC, str(error), stage=FaultStage.REQUEST)
     return None

@@ -12,7 +12,7 @@ from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.reading import Batch, ContentReader
 from sluicegate.validation.validated_request import FixedBatch
 from sluicegate.validation.validator import Submission
-from sluicegate.validation.verdict import BadRecord, Beginning, RecordSample, Rejected, Verdict
+from sluicegate.validation.verdict import BadRecord, Beginning, Finding, RecordSample, Verdict
 
 SHOWN_BYTES = 256
 """The most bytes of a key or a value."""
@@ -29,24 +29,24 @@ class Sampling:
         self._budget = budget
         self._left = _MOST_OF_A_REQUEST
 
-    def shown(self, rejected: Rejected, topic: str, partition: int, records: memoryview | None) -> Rejected:
-        """Return the rejection of a batch with samples of its bad records. Raises the errors of `budget`."""
-        asked = rejected.bad_records[: min(self._limits.max_samples, self._left)]
+    def shown(self, finding: Finding, topic: str, partition: int, records: memoryview | None) -> Finding:
+        """Return the finding about a batch with samples of its bad records. Raises the errors of `budget`."""
+        asked = finding.bad_records[: min(self._limits.max_samples, self._left)]
         if not asked or records is None:
-            return rejected
-        batch = Batch(topic, partition, records, rejected.records)
+            return finding
+        batch = Batch(topic, partition, records, finding.records)
         if batch.is_old:
-            return rejected
+            return finding
         self._left -= len(asked)
         shown = self._with_contents(asked, batch)
-        return replace(rejected, bad_records=(*shown, *rejected.bad_records[len(shown) :]))
+        return replace(finding, bad_records=(*shown, *finding.bad_records[len(shown) :]))
 
     def with_samples(
         self,
         place: tuple[int, int],
         submission: Submission,
         verdict: Verdict,
-        observed: dict[tuple[int, int], tuple[Rejected, ...]],
+        observed: dict[tuple[int, int], tuple[Finding, ...]],
         fixed: dict[tuple[int, int], FixedBatch],
     ) -> Verdict:
         """Return the verdict with samples, and add samples to the partition's entries in `observed` and `fixed`."""
@@ -54,8 +54,8 @@ class Sampling:
         if place in observed:
             observed[place] = tuple(self.shown(each, *where) for each in observed[place])
         if place in fixed:
-            fixed[place] = replace(fixed[place], rejected=self.shown(fixed[place].rejected, *where))
-        return self.shown(verdict, *where) if isinstance(verdict, Rejected) else verdict
+            fixed[place] = replace(fixed[place], finding=self.shown(fixed[place].finding, *where))
+        return self.shown(verdict, *where) if isinstance(verdict, Finding) else verdict
 
     def _with_contents(self, asked: Sequence[BadRecord], batch: Batch) -> list[BadRecord]:
         shown = []

@@ -19,7 +19,7 @@ from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.timestamps import bounds_of
 from sluicegate.validation.units import diagnose
 from sluicegate.validation.validated_request import ValidatedRequest
-from sluicegate.validation.verdict import TIMED, BadRecord, Reason, Rejected
+from sluicegate.validation.verdict import TIMED, BadRecord, Finding, Reason
 
 HOUR_MS = 3_600_000
 DDL = (
@@ -82,13 +82,13 @@ class UncertainRecords(NamedTuple):
 
 def bad_records(validated: ValidatedRequest) -> int:
     """Return the number of bad records of the batch."""
-    return max((rejected.bad_count for _, rejected in _violations_in(validated)), default=0)
+    return max((finding.bad_count for _, finding in _findings_in(validated)), default=0)
 
 
 def timed_reason(validated: ValidatedRequest) -> Reason | None:
     """Return why times of the batch are out of bounds; None if they are not."""
-    for _, rejected in _violations_in(validated):
-        reasons = [rejected.reason, *(bad.reason for bad in rejected.bad_records)]
+    for _, finding in _findings_in(validated):
+        reasons = [finding.reason, *(bad.reason for bad in finding.bad_records)]
         if Reason.TIMESTAMP_IN_FUTURE in reasons:
             return Reason.TIMESTAMP_IN_FUTURE
         if Reason.TIMESTAMP_TOO_OLD in reasons:
@@ -120,16 +120,16 @@ class AuditFindings:
         """Add a batch with its validation result, and the records that are `perhaps` bad too."""
         producer = _producer_of(batch, appended)
         may_be_bad = perhaps is not None and perhaps.records > 0
-        violations = list(_violations_in(validated))
+        violations = list(_findings_in(validated))
         masked = validated.masked.get(PLACE)
         good = MASK if masked is not None else PERHAPS if may_be_bad else GOOD
         verdict = UNCHECKED if validated.waived else violations[0][0].value if violations else good
         records = (0 if validated.waived else validated.records_of(PLACE)) or self._stored(batch)
-        bad = max((rejected.bad_count for _, rejected in violations), default=0 if masked is None else masked.count)
+        bad = max((finding.bad_count for _, finding in violations), default=0 if masked is None else masked.count)
         _add(self._batches, (producer, verdict), 1, records, bad)
         found = [
-            (mode.value, rejected.reason.value, rejected.rules or ((None, rejected.bad_count),))
-            for mode, rejected in violations
+            (mode.value, finding.reason.value, finding.rules or ((None, finding.bad_count),))
+            for mode, finding in violations
         ]
         if masked is not None:
             found.append((MASK, _SENSITIVE, masked.rules))
@@ -139,12 +139,12 @@ class AuditFindings:
             for rule, count in rules:
                 key = (producer, kind, reason, rule)
                 _add(self._findings, key, 1, records, count, span=(self._first_offset(batch), batch.last_offset))
-        for mode, rejected in violations:
+        for mode, finding in violations:
             is_ahead = Reason.TIMESTAMP_IN_FUTURE in (
-                rejected.reason,
-                *(bad.reason for bad in rejected.bad_records[:1]),
+                finding.reason,
+                *(bad.reason for bad in finding.bad_records[:1]),
             )
-            self._sample(batch, mode, rejected, appended.latest_ms if is_ahead else appended.earliest_ms)
+            self._sample(batch, mode, finding, appended.latest_ms if is_ahead else appended.earliest_ms)
         if len(self._samples) >= _PACKED_ROWS:
             self._packed.append(pa.RecordBatch.from_pylist(self._samples, SCHEMA))
             self._samples = []
@@ -172,18 +172,18 @@ class AuditFindings:
         for first, end in missing:
             yield where | {"what": RowKind.MISSING.value, "first_offset": first, "last_offset": end - 1}
 
-    def _sample(self, batch: StoredBatch, mode: Mode, rejected: Rejected, appended_ms: int) -> None:
+    def _sample(self, batch: StoredBatch, mode: Mode, finding: Finding, appended_ms: int) -> None:
         common: dict[str, Any] = {"topic": self._of.topic, "partition": self._of.partition}
         common |= {"what": RowKind.SAMPLES.value, "verdict": mode.value, "appended_ms": appended_ms}
-        if not rejected.bad_records:  # the whole batch is bad
-            rule = rejected.rules[0][0] if rejected.rules else None
-            if self._has_room(mode, rejected.reason.value, rule):
-                text = (rejected.message or rejected.reason.value)[:_DIAGNOSIS_CHARACTERS]
-                about = {"reason": rejected.reason.value, "rule": rule, "diagnosis": text}
+        if not finding.bad_records:  # the whole batch is bad
+            rule = finding.rules[0][0] if finding.rules else None
+            if self._has_room(mode, finding.reason.value, rule):
+                text = (finding.message or finding.reason.value)[:_DIAGNOSIS_CHARACTERS]
+                about = {"reason": finding.reason.value, "rule": rule, "diagnosis": text}
                 self._samples.append(common | about | {"first_offset": self._first_offset(batch)})
             return
         offsets: list[int] | None = None
-        for bad in rejected.bad_records:
+        for bad in finding.bad_records:
             rules = [rule for rule in bad.rules or (None,) if self._has_room(mode, bad.reason.value, rule)]
             if rules:
                 offsets = offsets if offsets is not None else self._offsets(batch)
@@ -218,14 +218,14 @@ class AuditFindings:
         return len(self._offsets(batch))
 
 
-def _violations_in(validated: ValidatedRequest) -> Iterator[tuple[Mode, Rejected]]:
+def _findings_in(validated: ValidatedRequest) -> Iterator[tuple[Mode, Finding]]:
     """Yield the violations of the batch, with the mode that decides its fate first."""
     if PLACE in validated.rejected:
         yield Mode.QUARANTINE if PLACE in validated.to_quarantine else Mode.REJECT, validated.rejected[PLACE]
     if PLACE in validated.fixed:
-        yield Mode.FIX, validated.fixed[PLACE].rejected
+        yield Mode.FIX, validated.fixed[PLACE].finding
     if PLACE in validated.marked:
-        yield from ((Mode.MARK, found) for found in validated.marked[PLACE].found)
+        yield from ((Mode.MARK, found) for found in validated.marked[PLACE].findings)
     if PLACE in validated.observed:
         is_copied = PLACE in validated.to_quarantine and PLACE not in validated.rejected
         deciding, *others = validated.observed[PLACE]

@@ -23,7 +23,7 @@ from sluicegate.pipeline.writing.record_writer import why_unwritable
 from sluicegate.protocol.records.record_batch import RecordBatch
 from sluicegate.protocol.records.writing import NewRecord, write_batch
 from sluicegate.validation.rules.custom_rule import place_of
-from sluicegate.validation.verdict import TIMED, Rejected
+from sluicegate.validation.verdict import TIMED, Finding
 
 Correct = Callable[[DeadLetter], ReplayRecord | None]
 
@@ -202,11 +202,11 @@ def _batch_of(record: ReplayRecord, offset: int) -> StoredBatch:
     return StoredBatch(frame, 0, len(frame), offset, offset, RecordBatch(frame, 0, len(frame)))
 
 
-def _remaining(rejected: Rejected, now_ms: int) -> RemainingLetter:
-    rules = [name for name, _ in rejected.rules]
-    reason = f"rule {', '.join(rules)}" if rules else rejected.reason.value
-    if not rejected.bad_records:
-        return RemainingLetter(reason, rejected.message or rejected.reason.value)
-    bad = rejected.bad_records[0]
+def _remaining(finding: Finding, now_ms: int) -> RemainingLetter:
+    rules = [name for name, _ in finding.rules]
+    reason = f"rule {', '.join(rules)}" if rules else finding.reason.value
+    if not finding.bad_records:
+        return RemainingLetter(reason, finding.message or finding.reason.value)
+    bad = finding.bad_records[0]
     message = diagnosis_of(bad, now_ms)
     return RemainingLetter(reason, f"{bad.timestamp} {message}" if bad.reason in TIMED else message)

@@ -13,7 +13,7 @@ from sluicegate.config.teams import Owner
 from sluicegate.protocol.errors import ERROR_NAMES, ErrorCode
 from sluicegate.proxy.reporting.bounded_text import CLIENT_CHARACTERS, cut, printable
 from sluicegate.proxy.session.client.client_details import ClientDetails
-from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome, Finding
+from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome, ReportedFinding
 from sluicegate.validation.effective import EffectiveValue, value_of, violated_value
 from sluicegate.validation.event_schema import SCHEMA_VERSION
 from sluicegate.validation.outcome import Change, Copies, Outcome, Waiver
@@ -65,11 +65,11 @@ class EventNumbering:
         return EventOrigin(self._proxy, f"{self._process}-{next(self._numbers)}")
 
 
-class Violation(NamedTuple):
+class ViolationEvent(NamedTuple):
     """A violation of one batch, and what became of the batch.
 
     `mode`: what the policy asks for; `outcome`, `client_error`, `changes` and `waiver` as in `BatchOutcome`; `copies`
-    as in `Finding`. `bad_records` are the listed ones; `bad_count` counts all. `rules` as in `Rejected`.
+    as in `ReportedFinding`. `bad_records` are the listed ones; `bad_count` counts all. `rules` as in `Finding`.
     """
 
     mode: Mode
@@ -100,7 +100,7 @@ class Violation(NamedTuple):
         return _OF_AN_EVENT + _OF_A_RECORD * len(self.bad_records) + 4 * texts + shown
 
 
-class Rehearsal(NamedTuple):
+class RehearsalEvent(NamedTuple):
     """The rehearsed bounds that would reject records of one batch, each with the number of records."""
 
     client: ClientDetails
@@ -131,44 +131,44 @@ class Rehearsal(NamedTuple):
         return _OF_AN_EVENT + _OF_A_BOUND * len(self.found)
 
 
-Event = Violation | Rehearsal
+Event = ViolationEvent | RehearsalEvent
 
 
-def violation(
-    client: ClientDetails, batch: BatchOutcome, finding: Finding, origin: EventOrigin, max_records: int
-) -> Violation:
+def violation_event(
+    client: ClientDetails, batch: BatchOutcome, reported: ReportedFinding, origin: EventOrigin, max_records: int
+) -> ViolationEvent:
     """Return the event of a finding, with at most `max_records` bad records."""
-    mode, found, copies = finding.mode, finding.found, finding.copies
+    finding = reported.finding
     assert batch.basis is not None  # else nothing is found
-    return Violation(
-        mode,
+    return ViolationEvent(
+        reported.mode,
         batch.outcome,
         batch.error,
         batch.changes,
-        copies,
+        reported.copies,
         batch.waiver,
         client,
         _cut(batch.topic),
         batch.topic_id,
         batch.partition,
-        found.code,
-        found.reason,
-        found.message if found.message is None else cut(found.message, _MESSAGE_CHARACTERS),
-        found.records,
-        found.bad_count,
-        found.bad_records[:max_records],
+        finding.code,
+        finding.reason,
+        finding.message if finding.message is None else cut(finding.message, _MESSAGE_CHARACTERS),
+        finding.records,
+        finding.bad_count,
+        finding.bad_records[:max_records],
         batch.basis,
         origin,
-        found.rules,
+        finding.rules,
     )
 
 
 def event_of(event: Event) -> dict[str, Any]:
     """Return the JSON object of an event, version 1 (docs/violations.md); texts are cut."""
-    return _of_violation(event) if isinstance(event, Violation) else _of_rehearsal(event)
+    return _of_violation(event) if isinstance(event, ViolationEvent) else _of_rehearsal(event)
 
 
-def _of_violation(violation: Violation) -> dict[str, Any]:
+def _of_violation(violation: ViolationEvent) -> dict[str, Any]:
     policy, now_ms = violation.basis
     window = window_of(policy, now_ms)
     event = _where(violation, now_ms, policy) | {
@@ -196,7 +196,7 @@ def _of_violation(violation: Violation) -> dict[str, Any]:
     return event
 
 
-def _of_rehearsal(rehearsal: Rehearsal) -> dict[str, Any]:
+def _of_rehearsal(rehearsal: RehearsalEvent) -> dict[str, Any]:
     batch = rehearsal.batch
     return _where(rehearsal, rehearsal.now_ms, rehearsal.policy) | {
         "outcome": batch.outcome.value,

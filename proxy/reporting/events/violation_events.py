@@ -1,9 +1,9 @@
 """Makes an event of each finding about a batch, for a file, a topic and the live view."""
 
-from sluicegate.proxy.reporting.events.violation_event import EventNumbering, Rehearsal, violation
+from sluicegate.proxy.reporting.events.violation_event import EventNumbering, RehearsalEvent, violation_event
 from sluicegate.proxy.reporting.events.violation_writer import ViolationSink
 from sluicegate.proxy.session.client.client_details import ClientDetails
-from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome, Finding
+from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome, ReportedFinding
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.timestamps import bounds_of
 
@@ -20,19 +20,19 @@ class ViolationEvents:
         """Write the events of a batch."""
         if batch.basis is None:
             return
-        for finding in batch.findings:
-            self._write(client, batch, finding)
+        for reported in batch.findings:
+            self._write(client, batch, reported)
         if batch.rehearsed:
             policy, now_ms = batch.basis
             assert policy.rehearsed is not None  # else there are no counts
             found = zip(bounds_of(policy.rehearsed), batch.rehearsed, strict=True)
             exceeded = tuple((bound, count) for bound, count in found if count)
-            self._sink.write(Rehearsal(client, batch, exceeded, now_ms, self._numbering.next(), policy))
+            self._sink.write(RehearsalEvent(client, batch, exceeded, now_ms, self._numbering.next(), policy))
         if batch.unreadable is not None:
-            self._write(client, batch, Finding(Mode.OBSERVE, batch.unreadable))
+            self._write(client, batch, ReportedFinding(Mode.OBSERVE, batch.unreadable))
 
-    def _write(self, client: ClientDetails, batch: BatchOutcome, finding: Finding) -> None:
-        self._sink.write(violation(client, batch, finding, self._numbering.next(), self._max_records))
+    def _write(self, client: ClientDetails, batch: BatchOutcome, reported: ReportedFinding) -> None:
+        self._sink.write(violation_event(client, batch, reported, self._numbering.next(), self._max_records))
 
     def close(self) -> None:
         """Write all pending events, before shutdown."""

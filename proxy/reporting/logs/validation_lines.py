@@ -15,16 +15,16 @@ from sluicegate.proxy.reporting.logs.aggregation import AggregateKind, Aggregato
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
 from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.session.client.client_details import ClientDetails
-from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome, Finding
+from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome, ReportedFinding
 from sluicegate.validation.outcome import Copies, Outcome
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.timestamps import FAR_AHEAD_MS, RehearsedBound, bounds_of
 from sluicegate.validation.units import diagnose
-from sluicegate.validation.verdict import FRAMED, TIMED, Reason, Rejected
+from sluicegate.validation.verdict import FRAMED, TIMED, Finding, Reason
 
 
-def rejection(
-    client: ClientDetails, topic: str | None, batch: BatchOutcome, rejected: Rejected, now_ms: int
+def finding_details(
+    client: ClientDetails, topic: str | None, batch: BatchOutcome, finding: Finding, now_ms: int
 ) -> dict[str, Any]:
     """Return the fields of a violation: where it was, what became of the batch, and why. `error`: what the client got,
     or would have got.
@@ -33,14 +33,14 @@ def rejection(
     details: dict[str, Any] = {
         **_place(client, topic, batch.partition),
         "outcome": batch.outcome.value,
-        "error": rejected.code.name if got is None else ERROR_NAMES.get(got, str(got)),
-        "reason": rejected.reason.value,
-        "reason_text": rejected.reason.text,
+        "error": finding.code.name if got is None else ERROR_NAMES.get(got, str(got)),
+        "reason": finding.reason.value,
+        "reason_text": finding.reason.text,
     }
-    if rejected.rules:
-        details["rule"] = cut(rejected.rules[0][0])
-    if rejected.bad_records:
-        first = rejected.bad_records[0]
+    if finding.rules:
+        details["rule"] = cut(finding.rules[0][0])
+    if finding.bad_records:
+        first = finding.bad_records[0]
         details |= {"record": first.index, "record_timestamp": first.timestamp}
         if first.reason in TIMED:
             details["diagnosis"] = diagnose(first.timestamp, now_ms)
@@ -48,8 +48,8 @@ def rejection(
             details["diagnosis"] = cut(first.message)
         if first.fixed is not None:
             details["fixed_timestamp"] = first.fixed
-    elif rejected.rules or rejected.reason in FRAMED:
-        details["diagnosis"] = None if rejected.message is None else cut(rejected.message)
+    elif finding.rules or finding.reason in FRAMED:
+        details["diagnosis"] = None if finding.message is None else cut(finding.message)
     return details
 
 
@@ -145,16 +145,16 @@ class ValidationLines:
         if batch.basis is None:
             return
         policy, now_ms = batch.basis
-        for finding in batch.findings:
-            found = finding.found
-            key = (client.client_id, topic, batch.error, _violated(found))
-            records = max(1, found.bad_count)
-            line = self._findings[_line_of(batch, finding)]
-            line.note(key, records, now, rejection, client, topic, batch, found, now_ms)
+        for reported in batch.findings:
+            finding = reported.finding
+            key = (client.client_id, topic, batch.error, _violated(finding))
+            records = max(1, finding.bad_count)
+            line = self._findings[_line_of(batch, reported)]
+            line.note(key, records, now, finding_details, client, topic, batch, finding, now_ms)
         if batch.unreadable is not None:
-            found = batch.unreadable
-            key = (client.client_id, topic, batch.error, found.reason)
-            self._unreadable.note(key, 0, now, rejection, client, topic, batch, found, now_ms)
+            finding = batch.unreadable
+            key = (client.client_id, topic, batch.error, finding.reason)
+            self._unreadable.note(key, 0, now, finding_details, client, topic, batch, finding, now_ms)
         if batch.rehearsed:
             assert policy.rehearsed is not None  # else there are no counts
             for bound, count in zip(bounds_of(policy.rehearsed), batch.rehearsed, strict=True):
@@ -220,20 +220,20 @@ class ValidationLines:
         )
 
 
-def _violated(rejected: Rejected) -> Reason | tuple[Reason, str]:
+def _violated(finding: Finding) -> Reason | tuple[Reason, str]:
     """Return the reason, and the first rule if a rule was violated."""
-    return (rejected.reason, rejected.rules[0][0]) if rejected.rules else rejected.reason
+    return (finding.reason, finding.rules[0][0]) if finding.rules else finding.reason
 
 
 def _without_none(details: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in details.items() if value is not None}
 
 
-def _line_of(batch: BatchOutcome, finding: Finding) -> str:
-    if finding.copies is Copies.QUARANTINED:
+def _line_of(batch: BatchOutcome, reported: ReportedFinding) -> str:
+    if reported.copies is Copies.QUARANTINED:
         return _QUARANTINED
-    if finding.copies is not Copies.NOT_STORED and finding.mode in _LINES:
-        return _LINES[finding.mode]
+    if reported.copies is not Copies.NOT_STORED and reported.mode in _LINES:
+        return _LINES[reported.mode]
     if batch.outcome is not Outcome.RESEND:
         return _REJECTED
-    return _RESENT if finding.copies is None else _NOT_STORED
+    return _RESENT if reported.copies is None else _NOT_STORED

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum, auto
 from typing import Any
 
-from sluicegate.validation.verdict import Rejected
+from sluicegate.validation.verdict import Finding
 
 
 class BatchEvent(IntEnum):
@@ -56,7 +56,7 @@ class Counted:
 
     events: tuple[BatchEvent, ...]
     unit: Unit
-    when: Callable[[Rejected], bool] | None
+    when: Callable[[Finding], bool] | None
 
 
 class BatchCounts(dict[str, Counter[Any]]):

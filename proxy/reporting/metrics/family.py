@@ -7,7 +7,7 @@ from typing import Any
 
 from sluicegate.proxy.reporting.metrics.batch_events import DETAIL_LABELS, BatchEvent, Counted, Unit
 from sluicegate.proxy.reporting.metrics.counters import Durations, DurationsBy, Snapshot
-from sluicegate.validation.verdict import Rejected
+from sluicegate.validation.verdict import Finding
 
 TOPIC = "topic"
 
@@ -74,7 +74,7 @@ def batch_counter(
     *events: BatchEvent,
     labels: tuple[str, ...] = (TOPIC,),
     unit: Unit = Unit.BATCHES,
-    when: Callable[[Rejected], bool] | None = None,
+    when: Callable[[Finding], bool] | None = None,
 ) -> Family:
     """Declare a counter of batch events; it needs no other code.
 

@@ -18,7 +18,7 @@ from sluicegate.proxy.reporting.metrics.fair_label_slots import FairLabelSlots
 from sluicegate.proxy.reporting.metrics.families import BATCH_COUNTERS
 from sluicegate.proxy.reporting.metrics.family import TOPIC
 from sluicegate.validation.rulebook import Rulebook
-from sluicegate.validation.verdict import Rejected
+from sluicegate.validation.verdict import Finding
 
 MAX_TOPICS = 500
 _FEWEST_TOPICS = 25
@@ -26,7 +26,7 @@ _PATTERN = frozenset("*?[/")
 _BY_TOPIC = tuple(family for family in BATCH_COUNTERS if TOPIC in family.labels)
 
 
-_Counter = tuple[Counter[Any], int, bool, Callable[[Rejected], bool] | None]
+_Counter = tuple[Counter[Any], int, bool, Callable[[Finding], bool] | None]
 """A metric's counts, the place of its key in what `count` makes, whether it counts records, and `Counted.when`."""
 _BY_LABELS = {(True, False): 0, (True, True): 1, (False, True): 2, (False, False): 3}
 """Whether a metric has the label topic, whether it has another: the place of its key."""
@@ -67,17 +67,17 @@ class TopicLabels:
         holder: str,
         detail: str = "",
         records: int = 0,
-        rejected: Rejected | None = None,
+        finding: Finding | None = None,
     ) -> str:
         """Count an event of a batch in every metric of that event. Return the topic's label.
 
         `detail`: the value of the label that the event has beside `topic`; `records`: how many are bad or fixed;
-        `rejected`: the verdict, if there is one.
+        `finding`: the verdict, if there is one.
         """
         label = self.label(topic, holder)
         keys = (label, (label, detail), detail, ())
         for counts, by, is_in_records, when in self._by_event[event]:
-            if when is None or (rejected is not None and when(rejected)):
+            if when is None or (finding is not None and when(finding)):
                 counts[keys[by]] += records if is_in_records else 1
         if detail and label is not OTHER:
             self._noted[label].add(detail)

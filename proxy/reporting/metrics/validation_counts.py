@@ -13,7 +13,7 @@ from sluicegate.proxy.reporting.metrics.topic_labels import MAX_TOPICS, TopicLab
 from sluicegate.proxy.reporting.metrics.violation_labels import FairLabels, RuleLabels, ViolationLabels, rules_of
 from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.session.client.client_details import ClientDetails
-from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome, Finding, RequestOutcome
+from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome, ReportedFinding, RequestOutcome
 from sluicegate.validation.outcome import Copies, Outcome, Waiver
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.requests.name_pattern import OwnedClients
@@ -146,13 +146,15 @@ class ValidationCounts:
             self._counters.unchecked_partitions += 1
 
     def _count_findings(self, client: ClientDetails, batch: BatchOutcome, policy: TopicPolicy) -> None:
-        for finding in batch.findings:
-            self._violated(client, batch, finding)
+        for reported in batch.findings:
+            self._violated(client, batch, reported)
         if batch.unreadable is not None:
-            found, error = batch.unreadable, _NAME_OF[batch.unreadable.code]
-            label = self._labels.count(BatchEvent.UNREADABLE, batch.topic, client.holder, error, found.bad_count, found)
+            finding, error = batch.unreadable, _NAME_OF[batch.unreadable.code]
+            label = self._labels.count(
+                BatchEvent.UNREADABLE, batch.topic, client.holder, error, finding.bad_count, finding
+            )
             self._violations.violated(
-                label, rules_of(found), Mode.OBSERVE.value, batch.outcome, client.client_id, client.holder
+                label, rules_of(finding), Mode.OBSERVE.value, batch.outcome, client.client_id, client.holder
             )
         if batch.rehearsed:
             assert policy.rehearsed is not None  # else there are no counts
@@ -172,24 +174,24 @@ class ValidationCounts:
             return OTHER
         return self._topics.label(topic, holder)
 
-    def _violated(self, client: ClientDetails, batch: BatchOutcome, finding: Finding) -> None:
-        mode, found = finding.mode, finding.found
+    def _violated(self, client: ClientDetails, batch: BatchOutcome, reported: ReportedFinding) -> None:
+        mode, finding = reported.mode, reported.finding
         holder = client.holder
         label = self._labels.label(batch.topic, holder)
-        self._violations.violated(label, rules_of(found), _MODES[mode], batch.outcome, client.client_id, holder)
-        if found.rules:
-            self._rules.count(batch.outcome, found.rules)
-        if found.limit is not None:
-            self.limit_reached(found.limit)
-        if finding.is_further:
+        self._violations.violated(label, rules_of(finding), _MODES[mode], batch.outcome, client.client_id, holder)
+        if finding.rules:
+            self._rules.count(batch.outcome, finding.rules)
+        if finding.limit is not None:
+            self.limit_reached(finding.limit)
+        if reported.is_further:
             return
-        for event, error in _events_of(batch, finding):
-            self._labels.count(event, batch.topic, holder, error, found.bad_count, found)
+        for event, error in _events_of(batch, reported):
+            self._labels.count(event, batch.topic, holder, error, finding.bad_count, finding)
         if mode in _ENFORCED and batch.outcome is Outcome.REJECTED:
-            self._counters.request_errors[_PRODUCE, _NAME_OF[found.code]] += 1
-            for meter, marks in finding.marks.items():
+            self._counters.request_errors[_PRODUCE, _NAME_OF[finding.code]] += 1
+            for meter, marks in reported.marks.items():
                 self._counters.broker_invalid[meter] += marks
-            if not finding.is_listed:
+            if not reported.is_listed:
                 self.limit_reached(_RECORD_ERRORS)
 
     def not_quarantined(self, client: ClientDetails, letters: DeadLetters) -> None:
@@ -231,14 +233,14 @@ class ValidationCounts:
         return counted
 
 
-def _events_of(batch: BatchOutcome, finding: Finding) -> Iterator[tuple[BatchEvent, str]]:
-    """Yield what metrics count of a batch because of a finding, each with the value of its label `error`: the error
+def _events_of(batch: BatchOutcome, reported: ReportedFinding) -> Iterator[tuple[BatchEvent, str]]:
+    """Yield what metrics count of a batch because of a reported, each with the value of its label `error`: the error
     that the client got for a rejected batch, or that it would have got.
     """
-    mode, found, copies = finding.mode, finding.found, finding.copies
+    mode, finding, copies = reported.mode, reported.finding, reported.copies
     if mode not in _ENFORCED:
         if mode is not Mode.COPY or copies is Copies.COPIED:
-            yield _EVENTS[mode], _NAME_OF[found.code]
+            yield _EVENTS[mode], _NAME_OF[finding.code]
         return
     error = NO_RESPONSE if batch.error is None else ERROR_NAMES.get(batch.error, OTHER)
     if batch.outcome is Outcome.REJECTED:

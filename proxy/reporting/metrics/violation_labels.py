@@ -14,7 +14,7 @@ from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters
 from sluicegate.proxy.reporting.metrics.fair_label_slots import FairLabelSlots
 from sluicegate.validation.requests.name_pattern import OwnedClients, owner_among
 from sluicegate.validation.rules.rule import Client
-from sluicegate.validation.verdict import Reason, Rejected
+from sluicegate.validation.verdict import Finding, Reason
 
 MAX_CLIENTS = 100
 NO_CLIENT_ID = "none"
@@ -133,8 +133,8 @@ def _without_names(kind: SeriesLabels) -> SeriesLabels:
     return kind._replace(topic=OTHER, client_id=OTHER)
 
 
-def rules_of(rejected: Rejected) -> tuple[str, ...]:
+def rules_of(finding: Finding) -> tuple[str, ...]:
     """Return the violated rules of the configuration by name, else a broker's reason (`timestamp_in_future`)."""
-    if rejected.reason in _NAMED_BY_RULES and rejected.rules:
-        return tuple(rule for rule, _ in rejected.rules)
-    return _REASONS[rejected.reason]
+    if finding.reason in _NAMED_BY_RULES and finding.rules:
+        return tuple(rule for rule, _ in finding.rules)
+    return _REASONS[finding.reason]

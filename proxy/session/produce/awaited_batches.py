@@ -12,12 +12,12 @@ from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.protocol.records.record_batch import base_time_of
 from sluicegate.proxy.responses.produce_responses import ClientError, PartitionKey, key_of
 from sluicegate.proxy.session.client.client_details import ClientDetails
-from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome, Finding, RequestOutcome, outcome_of
+from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome, ReportedFinding, RequestOutcome, outcome_of
 from sluicegate.validation.broker_meters import marks_of
 from sluicegate.validation.outcome import Change, Copies, Outcome, Waiver
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.validated_request import Place, ValidatedRequest
-from sluicegate.validation.verdict import Rejected
+from sluicegate.validation.verdict import Finding
 
 # The proxy's own errors after which the same batch may be accepted; the bytes of a corrupt one stay corrupt.
 _SENT_AGAIN = RETRIABLE_CODES - {ErrorCode.CORRUPT_MESSAGE}
@@ -31,7 +31,7 @@ _ACCEPTED, _REJECTED, _RESEND, _UNKNOWN = Outcome.ACCEPTED, Outcome.REJECTED, Ou
 class _Awaited(NamedTuple):
     """One batch. `is_withheld`: the broker gets a stand-in for it."""
 
-    spot: PartitionKey
+    partition_key: PartitionKey
     batch: BatchOutcome
     is_withheld: bool
 
@@ -77,7 +77,7 @@ class AwaitedBatches:
             self._version,
             self._size,
             self._topics,
-            tuple(_settled(one, errors.get(one.spot)) for one in self._awaited),
+            tuple(_settled(one, errors.get(one.partition_key)) for one in self._awaited),
             self._sent_ms,
             self._proxy_seconds,
             upstream_seconds,
@@ -107,7 +107,7 @@ def _awaited(
 ) -> _Awaited:
     topic = request.topics[place[0]]
     partition = topic.partitions[place[1]]
-    spot = PartitionKey(key_of(topic), partition.index)
+    partition_key = PartitionKey(key_of(topic), partition.index)
     size = max(partition.records_end - partition.records_at, 0)
     accepted, rejected = validated.accepted.get(place), validated.rejected.get(place)
     is_withheld = rejected is not None or place in validated.to_retry
@@ -121,7 +121,7 @@ def _awaited(
             ahead_ms=accepted.ahead_ms,
             age_ms=_age(request, place, now_ms),
         )
-        return _Awaited(spot, batch, is_withheld)
+        return _Awaited(partition_key, batch, is_withheld)
     findings = _findings(validated, place, most_records)
     basis = validated.basis.get(place)
     masked = validated.masked.get(place)
@@ -142,7 +142,7 @@ def _awaited(
         rehearsed=validated.rehearsed.get(place, ()),
         unreadable=validated.unreadable.get(place),
     )
-    return _Awaited(spot, batch, is_withheld)
+    return _Awaited(partition_key, batch, is_withheld)
 
 
 def _age(request: ProduceRequest, place: Place, now_ms: int) -> int | None:
@@ -150,9 +150,9 @@ def _age(request: ProduceRequest, place: Place, now_ms: int) -> int | None:
     return None if base is None else now_ms - base
 
 
-def _findings(validated: ValidatedRequest, place: Place, most_records: int) -> tuple[Finding, ...]:
+def _findings(validated: ValidatedRequest, place: Place, most_records: int) -> tuple[ReportedFinding, ...]:
     """Return the findings; the first is the one because of which a batch is rejected, or would be."""
-    findings: list[Finding] = []
+    findings: list[ReportedFinding] = []
     rejected = validated.rejected.get(place)
     if rejected is not None:
         policy = validated.basis[place].policy
@@ -167,31 +167,33 @@ def _findings(validated: ValidatedRequest, place: Place, most_records: int) -> t
         findings.append(one._replace(is_further=position > 0 and not has_copies))
     fixed = validated.fixed.get(place)
     if fixed is not None:
-        findings.append(Finding(Mode.FIX, _shortened(fixed.rejected, most_records)))
+        findings.append(ReportedFinding(Mode.FIX, _shortened(fixed.finding, most_records)))
     marked = validated.marked.get(place)
     if marked is not None:
-        findings += (Finding(Mode.MARK, _shortened(found, most_records)) for found in marked.found)
+        findings += (ReportedFinding(Mode.MARK, _shortened(found, most_records)) for found in marked.findings)
     return tuple(findings)
 
 
-def _finding(validated: ValidatedRequest, place: Place, mode: Mode, found: Rejected, most_records: int) -> Finding:
-    found = _shortened(found, most_records)
+def _finding(
+    validated: ValidatedRequest, place: Place, mode: Mode, finding: Finding, most_records: int
+) -> ReportedFinding:
+    finding = _shortened(finding, most_records)
     copies = _COPIES.get(mode)
     if copies is None:
-        return Finding(mode, found)
+        return ReportedFinding(mode, finding)
     reason = validated.to_retry.get(place)
     if reason is None:
-        return Finding(mode, found, copies if place in validated.quarantined else None)
+        return ReportedFinding(mode, finding, copies if place in validated.quarantined else None)
     where = validated.basis[place].policy.dead_letters
     message = f"its bad records cannot be stored in dead-letter topic {where}: {reason}"
-    return Finding(mode, replace(found, message=message), Copies.NOT_STORED)
+    return ReportedFinding(mode, replace(finding, message=message), Copies.NOT_STORED)
 
 
-def _shortened(found: Rejected, most_records: int) -> Rejected:
+def _shortened(finding: Finding, most_records: int) -> Finding:
     """Return the verdict without what only the response and dead letters need."""
-    if found.broken is None and len(found.bad_records) <= most_records:
-        return found
-    return replace(found, broken=None, bad_records=found.bad_records[:most_records])
+    if finding.broken is None and len(finding.bad_records) <= most_records:
+        return finding
+    return replace(finding, broken=None, bad_records=finding.bad_records[:most_records])
 
 
 def _changes(validated: ValidatedRequest, place: Place) -> tuple[Change, ...]:
@@ -205,18 +207,18 @@ def _changes(validated: ValidatedRequest, place: Place) -> tuple[Change, ...]:
     return tuple(changes)
 
 
-def _waiver(validated: ValidatedRequest, place: Place, findings: tuple[Finding, ...]) -> Waiver | None:
+def _waiver(validated: ValidatedRequest, place: Place, findings: tuple[ReportedFinding, ...]) -> Waiver | None:
     waived = validated.waived.get(place)
     if waived is not None or not findings:
         return waived
     if validated.basis[place].policy.origins.is_suspended:
         return Waiver.SUSPENDED
-    exceeds = any(finding.found.limit is not None for finding in findings if finding.mode is Mode.OBSERVE)
+    exceeds = any(reported.finding.limit is not None for reported in findings if reported.mode is Mode.OBSERVE)
     return Waiver.OVER_BUDGET if exceeds else None
 
 
 def _size_of(batch: BatchOutcome) -> int:
     return sum(
-        _BYTES_OF_A_FINDING + _BYTES_OF_A_RECORD * len(found.bad_records) + len(found.message or "")
-        for found in (finding.found for finding in batch.findings)
+        _BYTES_OF_A_FINDING + _BYTES_OF_A_RECORD * len(finding.bad_records) + len(finding.message or "")
+        for finding in (reported.finding for reported in batch.findings)
     )

@@ -12,7 +12,7 @@ from sluicegate.proxy.responses.dispatch import Dispatch
 from sluicegate.proxy.responses.produce_responses import (
     ClientError,
     PartitionKey,
-    PartlyRejected,
+    StandInRequest,
     client_tail,
     most_entries,
 )
@@ -36,10 +36,10 @@ class ThrottleTimes(Protocol):
 
 
 class _Awaited(NamedTuple):
-    """One request. `partly` None: nothing of it is rejected."""
+    """One request. `stand_in_request` None: nothing of it is rejected."""
 
     batches: AwaitedBatches
-    partly: PartlyRejected | None
+    stand_in_request: StandInRequest | None
     times: ExpectedTimes
     version: int
     acks: int
@@ -49,7 +49,7 @@ class _Awaited(NamedTuple):
     @property
     def kept_bytes(self) -> int:
         """The bytes that are kept until the response."""
-        return self.batches.kept_bytes + (0 if self.partly is None else self.partly.kept_bytes)
+        return self.batches.kept_bytes + (0 if self.stand_in_request is None else self.stand_in_request.kept_bytes)
 
 
 class AwaitedResponses:
@@ -78,7 +78,7 @@ class AwaitedResponses:
         """Return the request in flight for a request that is forwarded now."""
         awaited = _Awaited(
             batches,
-            dispatch.partly,
+            dispatch.stand_in_request,
             self._stored_times.expect(request, dispatch.validated),
             request.version,
             request.acks,
@@ -94,12 +94,12 @@ class AwaitedResponses:
 
     def _responded(self, awaited: _Awaited, frame: bytearray) -> Parts:
         """Return what the client gets for the broker's response. Raises MalformedMessage."""
-        shared, version, partly = self._shared, awaited.version, awaited.partly
+        shared, version, stand_in_request = self._shared, awaited.version, awaited.stand_in_request
         try:
             response = walk_produce_response(frame, version, produce_body_at(frame, version), awaited.most_entries)
-            if partly is not None:
-                parts = partly.merged(response, shared.rewriter, self._identity.client_id)
-                errors = partly.client_errors
+            if stand_in_request is not None:
+                parts = stand_in_request.merged(response, shared.rewriter, self._identity.client_id)
+                errors = stand_in_request.client_errors
             else:
                 errors = {
                     PartitionKey(entry.topic, entry.index): ClientError(entry.code, False) for entry in response.entries
@@ -110,8 +110,8 @@ class AwaitedResponses:
             raise
         for code in {error.code for error in errors.values() if not error.is_ours and error.code != ErrorCode.NONE}:
             shared.broker_errors.broker_error(self._identity, _PRODUCE, code)
-        if partly is not None:
-            self._proven.learn(partly, awaited.acks)
+        if stand_in_request is not None:
+            self._proven.learn(stand_in_request, awaited.acks)
         self._forget(awaited)
         shared.validations.settled(awaited.batches.settled(errors, shared.clock.now() - awaited.sent))
         self._stored_times.responded(awaited.times, errors)

@@ -10,7 +10,7 @@ from sluicegate.validation.broker_meters import BrokerMeter
 from sluicegate.validation.outcome import Change, Copies, Outcome, Waiver
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.validated_request import ValidationBasis
-from sluicegate.validation.verdict import Rejected
+from sluicegate.validation.verdict import Finding
 
 # Codes of batches that the broker has stored.
 _STORED = frozenset({ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER})
@@ -26,14 +26,14 @@ def outcome_of(code: int) -> Outcome:
 _NO_MARKS: Mapping[BrokerMeter, int] = MappingProxyType({})
 
 
-class Finding(NamedTuple):
-    """One fault of a batch. `mode`: what the policy asks for. `found` lists only the bad records that events may show.
-    `is_further`: another finding about the batch comes before it. `is_listed`: the client's response names each bad
-    record. `marks`: how a broker's own meters count the batch.
+class ReportedFinding(NamedTuple):
+    """One finding about a batch. `mode`: what the policy asks for. `finding` lists only the bad records that events may
+    show. `is_further`: another finding about the batch comes before it. `is_listed`: the client's response names each
+    bad record. `marks`: how a broker's own meters count the batch.
     """
 
     mode: Mode
-    found: Rejected
+    finding: Finding
     copies: Copies | None = None
     is_further: bool = False
     is_listed: bool = True
@@ -61,7 +61,7 @@ class BatchOutcome(NamedTuple):
     size: int
     outcome: Outcome = Outcome.UNKNOWN
     error: int | None = None
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[ReportedFinding, ...] = ()
     changes: tuple[Change, ...] = ()
     waiver: Waiver | None = None
     basis: ValidationBasis | None = None
@@ -70,7 +70,7 @@ class BatchOutcome(NamedTuple):
     masked: tuple[tuple[str, int], ...] = ()
     masked_records: int = 0
     rehearsed: tuple[int, ...] = ()
-    unreadable: Rejected | None = None
+    unreadable: Finding | None = None
 
     @property
     def is_validated(self) -> bool:

@@ -202,7 +202,7 @@ class ProduceEffects:
         self._report_unvalidated(effect.error)
 
     def _time_request(self, effect: TimeRequest) -> None:
-        self._shared.clock.sent(_PRODUCE, effect.came, effect.in_flight)
+        self._shared.clock.sent(_PRODUCE, effect.arrived, effect.in_flight)
 
 
 _PERFORM: dict[type, Callable[[ProduceEffects, Any], object]] = {

@@ -176,7 +176,7 @@ class ReportUnvalidated(Effect[None]):
 
 @dataclass(frozen=True, slots=True)
 class TimeRequest(Effect[None]):
-    """Time a request that was complete at `came` (s) and is forwarded now; `in_flight` None: no response is awaited."""
+    """Time a request that was complete at `arrived` (s) and is forwarded now; `in_flight` None: it gets no response."""
 
-    came: float
+    arrived: float
     in_flight: InFlightRequest | None

@@ -87,7 +87,7 @@ class ProduceHandler:
         if not (yield from self._within_quota(of_client, QuotaTurn())):
             return
         yield from ChargeRequest(len(frame))
-        came = shared.clock.now()
+        arrived = shared.clock.now()
 
         request = walk_produce_request(frame, version, body_at, shared.max_request_partitions)
         check_record_count(request, shared.max_request_records)
@@ -124,15 +124,15 @@ class ProduceHandler:
             dispatch.validated,
             shared.names.by_id,
             shared.now_ms(),
-            shared.clock.now() - came,
+            shared.clock.now() - arrived,
             shared.max_event_records,
         )
         awaited = yield from self._dispatch(request, correlation_id, dispatch, batches)
-        yield from TimeRequest(came, awaited)
+        yield from TimeRequest(arrived, awaited)
         if awaited is None:
-            errors = {} if dispatch.partly is None else dispatch.partly.client_errors
+            errors = {} if dispatch.stand_in_request is None else dispatch.stand_in_request.client_errors
             yield from Settle(batches.settled(errors, None))
-        if request.acks == 0 and dispatch.partly is not None and dispatch.partly.rejects_anything:
+        if request.acks == 0 and dispatch.stand_in_request is not None and dispatch.stand_in_request.rejects_anything:
             yield from CloseUnanswered()
 
     def _within_quota(self, decision: QuotaDecision, turn: QuotaTurn | TopicQuotaTurn) -> Steps[bool]:
@@ -160,8 +160,8 @@ class ProduceHandler:
         """Forward a request unchanged, fixed, or with stand-ins. Return the request in flight; None: no response comes,
         or the proxy itself has responded.
         """
-        partly = dispatch.partly
-        if partly is None:
+        stand_in_request = dispatch.stand_in_request
+        if stand_in_request is None:
             if Waiver.INTERNAL_ERROR not in dispatch.validated.waived.values():
                 yield from TeachFastPath(request)
             if request.acks == 0:
@@ -177,11 +177,11 @@ class ProduceHandler:
         if request.acks == 0:
             yield from Forward(dispatch.parts(), ())
             return None
-        alone = partly.response_alone(self._proven.since, correlation_id, self._shared.now_ms())
+        alone = stand_in_request.response_alone(self._proven.since, correlation_id, self._shared.now_ms())
         if alone is not None:
             yield from Respond(self._meter.with_throttle(InFlightRequest(response=alone), request.version))
             return None
-        before = self._log_starts.about(partly)
+        before = self._log_starts.about(stand_in_request)
         in_flight = yield from ExpectResponse(request, correlation_id, batches, dispatch)
         yield from Forward(dispatch.parts(), (*before.in_flight, in_flight), before.frames)
         return in_flight

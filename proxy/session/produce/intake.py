@@ -110,8 +110,8 @@ class ProduceIntake:
     def take(self, frame: bytearray) -> None:
         """Forward a complete request by the fast path, or run its handler."""
         self._is_unmet = False
-        came = self._clock.now()
-        if self._fast is not None and self._passes(self._fast, frame, came):
+        arrived = self._clock.now()
+        if self._fast is not None and self._passes(self._fast, frame, arrived):
             return
         version = self._version
         body_at = HEAD_BYTES + len(self._header_rest)
@@ -140,7 +140,7 @@ class ProduceIntake:
         """Clean up at the end of the session."""
         self._handler.end()
 
-    def _passes(self, fast: "FastRequests", frame: bytearray, came: float) -> bool:
+    def _passes(self, fast: "FastRequests", frame: bytearray, arrived: float) -> bool:
         """Return whether the fast path has validated and forwarded a request."""
         version = self._version
         verdict = fast.validate_gathered(frame, version)
@@ -152,7 +152,7 @@ class ProduceIntake:
         if in_flight is not None:
             self._metering.with_throttle(in_flight, version)
         self._forwarding.produce(frame, in_flight)
-        self._clock.sent(_PRODUCE.key, came, in_flight)
+        self._clock.sent(_PRODUCE.key, arrived, in_flight)
         return True
 
     def _reads_more(self) -> None:

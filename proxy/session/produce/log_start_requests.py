@@ -9,7 +9,7 @@ from typing import NamedTuple
 from sluicegate.protocol.framing import Parts, frame_of
 from sluicegate.protocol.log_start_request import log_start_request, log_starts_in
 from sluicegate.protocol.topic_name import is_legal_topic_name
-from sluicegate.proxy.responses.produce_responses import PartitionKey, PartlyRejected
+from sluicegate.proxy.responses.produce_responses import PartitionKey, StandInRequest
 from sluicegate.proxy.session.in_flight import InFlightRequest
 
 _OUR_CORRELATION_ID = -1
@@ -31,22 +31,22 @@ class LogStartRequests:
     def __init__(self, names: Mapping[bytes, str], now_ms: Callable[[], int]) -> None:
         self._names = names
         self._now_ms = now_ms
-        self._waiting: dict[PartitionKey, list[PartlyRejected]] = {}
+        self._waiting: dict[PartitionKey, list[StandInRequest]] = {}
 
-    def about(self, partly: PartlyRejected) -> LogStartRequest:
+    def about(self, stand_in_request: StandInRequest) -> LogStartRequest:
         """Return the frames to send just before the Produce request, so that their response comes first."""
         named: dict[tuple[str, int], PartitionKey] = {}
         partitions: dict[str, list[int]] = {}
-        for spot in partly.asked_log_starts:
-            waiting = self._waiting.get(spot)
+        for partition_key in stand_in_request.asked_log_starts:
+            waiting = self._waiting.get(partition_key)
             if waiting is not None:
-                waiting.append(partly)
+                waiting.append(stand_in_request)
                 continue
-            name = spot.topic if isinstance(spot.topic, str) else self._names.get(spot.topic)
+            name = partition_key.topic if isinstance(partition_key.topic, str) else self._names.get(partition_key.topic)
             if name is not None and is_legal_topic_name(name):
-                named[name, spot.partition] = spot
-                partitions.setdefault(name, []).append(spot.partition)
-                self._waiting[spot] = [partly]
+                named[name, partition_key.partition] = partition_key
+                partitions.setdefault(name, []).append(partition_key.partition)
+                self._waiting[partition_key] = [stand_in_request]
         if not named:
             return _ASKED_ALREADY
         awaits = InFlightRequest(_OUR_CORRELATION_ID, partial(self._responded, named))
@@ -59,8 +59,8 @@ class LogStartRequests:
     def _responded(self, named: Mapping[tuple[str, int], PartitionKey], response: bytearray) -> None:
         starts = log_starts_in(response, len(named))
         now_ms = self._now_ms()
-        for place, spot in named.items():
-            waiting = self._waiting.pop(spot)
+        for place, partition_key in named.items():
+            waiting = self._waiting.pop(partition_key)
             if place in starts:
-                for partly in waiting:
-                    partly.learn_log_start(spot, starts[place], now_ms)
+                for stand_in_request in waiting:
+                    stand_in_request.learn_log_start(partition_key, starts[place], now_ms)

@@ -16,7 +16,7 @@ from sluicegate.proxy.responses.produce_responses import (
     MOST_ALONE,
     PROVEN_MS,
     PartitionKey,
-    PartlyRejected,
+    StandInRequest,
     is_transactional,
     partition_at,
 )
@@ -39,15 +39,15 @@ class ProvenPartitions:
         self._now_ms = now_ms
         self.since: dict[tuple[PartitionKey, int], int] = {}
 
-    def learn(self, partly: PartlyRejected, acks: int) -> None:
+    def learn(self, stand_in_request: StandInRequest, acks: int) -> None:
         """Record the broker's response to a request with stand-ins."""
-        proven = partly.proven_partitions[:_MOST_PROVEN]
+        proven = stand_in_request.proven_partitions[:_MOST_PROVEN]
         if len(self.since) + len(proven) > _MOST_PROVEN:
             self.since.clear()
         now_ms = self._now_ms()
-        for spot in proven:
-            self.since[spot, acks] = now_ms
-        self._names.learn((None, topic) for topic in partly.proven_topics)
+        for partition_key in proven:
+            self.since[partition_key, acks] = now_ms
+        self._names.learn((None, topic) for topic in stand_in_request.proven_topics)
 
 
 class Quarantining:
@@ -59,18 +59,24 @@ class Quarantining:
 
     def keep(self, request: ProduceRequest, correlation_id: int, dispatch: Dispatch) -> Steps[None]:
         """Probe the broker if necessary, then store all records that may be stored."""
-        partly = dispatch.partly
-        assert partly is not None
-        spots = {each.place: partition_at(request, each.place) for each in dispatch.dead_letters}
-        to_probe = {spot for place, spot in spots.items() if self._needs_probe(request, place, spot)}
+        stand_in_request = dispatch.stand_in_request
+        assert stand_in_request is not None
+        partition_keys = {each.place: partition_at(request, each.place) for each in dispatch.dead_letters}
+        to_probe = {
+            partition_key
+            for place, partition_key in partition_keys.items()
+            if self._needs_probe(request, place, partition_key)
+        }
         unproven: set[PartitionKey] = set()
         if to_probe:
-            probe = probe_request(request, partly.stand_ins)
-            unproven = to_probe - (yield from AskBroker(probe, correlation_id, partial(self._read, request, partly)))
+            probe = probe_request(request, stand_in_request.stand_ins)
+            unproven = to_probe - (
+                yield from AskBroker(probe, correlation_id, partial(self._read, request, stand_in_request))
+            )
         letters, unwritten = [], {}
         for each in dispatch.dead_letters:
-            if spots[each.place] in unproven:
-                _quarantine_failed(partly, spots, each, _BROKER_FIRST)
+            if partition_keys[each.place] in unproven:
+                _quarantine_failed(stand_in_request, partition_keys, each, _BROKER_FIRST)
                 unwritten[each.place] = _BROKER_FIRST
             else:
                 letters.append(each)
@@ -80,30 +86,30 @@ class Quarantining:
             failures.update((yield from Quarantined(whole)))
         for each in letters:
             if each.place in failures:
-                _quarantine_failed(partly, spots, each, failures[each.place])
+                _quarantine_failed(stand_in_request, partition_keys, each, failures[each.place])
                 yield from ReportNotStored(each, failures[each.place])
         dispatch.validated.quarantined = frozenset(each.place for each in letters) - failures.keys()
         dispatch.validated.to_retry = failures | unwritten
         dispatch.dead_letters = ()  # frees their memory while the broker responds
 
-    def _needs_probe(self, request: ProduceRequest, place: Place, spot: PartitionKey) -> bool:
+    def _needs_probe(self, request: ProduceRequest, place: Place, partition_key: PartitionKey) -> bool:
         """Return whether to probe: always for a transaction; other results are valid for a second."""
-        since = self._now_ms() - self._proven.since.get((spot, request.acks), -PROVEN_MS)
+        since = self._now_ms() - self._proven.since.get((partition_key, request.acks), -PROVEN_MS)
         records = request.records(*place)
         return not 0 <= since < PROVEN_MS or (records is not None and is_transactional(records))
 
-    def _read(self, request: ProduceRequest, partly: PartlyRejected, frame: bytearray) -> set[PartitionKey]:
-        found = partly.read_probe_response(frame, produce_body_at(frame, request.version))
-        self._proven.learn(partly, request.acks)
+    def _read(self, request: ProduceRequest, stand_in_request: StandInRequest, frame: bytearray) -> set[PartitionKey]:
+        found = stand_in_request.read_probe_response(frame, produce_body_at(frame, request.version))
+        self._proven.learn(stand_in_request, request.acks)
         return found
 
 
 def _quarantine_failed(
-    partly: PartlyRejected, spots: Mapping[Place, PartitionKey], letters: DeadLetters, reason: str
+    stand_in_request: StandInRequest, partition_keys: Mapping[Place, PartitionKey], letters: DeadLetters, reason: str
 ) -> None:
-    partly.quarantine_failed(
+    stand_in_request.quarantine_failed(
         letters.place,
-        spots[letters.place],
+        partition_keys[letters.place],
         f"The batch for {letters.source}-{letters.partition} has bad records, which could not be kept in "
         f"{letters.topic}: {reason}. Nothing of the batch is stored; it may be sent again.",
     )

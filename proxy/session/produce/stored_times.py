@@ -44,8 +44,8 @@ class StoredTimes:
 
     def responded(self, times: ExpectedTimes, client_errors: Mapping[PartitionKey, ClientError]) -> None:
         """Store the times of the batches that the broker has stored."""
-        for spot, ((topic, index), time) in times.items():
-            error = client_errors.get(spot)
+        for partition_key, ((topic, index), time) in times.items():
+            error = client_errors.get(partition_key)
             if error is not None and error.code == ErrorCode.NONE:
                 self._known.stored(topic, index, time)
         for partition, _ in times.values():

@@ -7,7 +7,7 @@ import pytest
 from cryptography.x509 import load_pem_x509_certificate
 
 from sluicegate.proxy.doctor.certificate_names import covers, findings
-from sluicegate.proxy.doctor.finding import Level
+from sluicegate.proxy.doctor.check_result import Level
 from tests.broker.certificates import Authority
 from tests.config.reading import loaded
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sluicegate.proxy.doctor.finding import Level
+from sluicegate.proxy.doctor.check_result import Level
 from sluicegate.proxy.doctor.logins import findings
 from tests.config.reading import SMALLEST, loaded
 

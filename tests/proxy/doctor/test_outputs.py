@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sluicegate.proxy.doctor.finding import Level
+from sluicegate.proxy.doctor.check_result import Level
 from sluicegate.proxy.doctor.outputs import findings
 from tests.config.reading import SMALLEST, loaded
 

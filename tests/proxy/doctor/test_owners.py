@@ -2,7 +2,7 @@
 
 import pytest
 
-from sluicegate.proxy.doctor.finding import Level
+from sluicegate.proxy.doctor.check_result import Level
 from sluicegate.proxy.doctor.owners import findings
 from sluicegate.proxy.doctor.topics import differences, permissions, unused_entries
 from sluicegate.validation.cluster_settings import ClusterSettings

@@ -4,8 +4,8 @@ import pytest
 
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages.cluster import DESCRIBE_CONFIGS_REQUEST, DESCRIBE_CONFIGS_RESPONSE
+from sluicegate.proxy.doctor.check_result import Level
 from sluicegate.proxy.doctor.checks import CheckedCluster
-from sluicegate.proxy.doctor.finding import Level
 from sluicegate.proxy.doctor.principals import CHECK, contradictions
 from tests.config.reading import SMALLEST, loaded
 from tests.proxy.scripted_broker import ScriptedBroker, brokers

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sluicegate.config.state import StateTopics
-from sluicegate.proxy.doctor.finding import CheckResult, Level
+from sluicegate.proxy.doctor.check_result import CheckResult, Level
 from sluicegate.proxy.doctor.shared_state import FoundTopic, findings, findings_of_file
 
 KEYS = StateTopics(topic="gate-state")

@@ -6,7 +6,7 @@ from sluicegate.config.loading import config_of
 from sluicegate.config.model import Config
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.proxy.cluster.topics import MetadataTopic
-from sluicegate.proxy.doctor.finding import CheckResult, Level
+from sluicegate.proxy.doctor.check_result import CheckResult, Level
 from sluicegate.proxy.doctor.topics import differences, permissions, unused_entries
 from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.policy import TimestampType

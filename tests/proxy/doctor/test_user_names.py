@@ -5,8 +5,8 @@ import json
 
 import pytest
 
+from sluicegate.proxy.doctor.check_result import Level
 from sluicegate.proxy.doctor.checks import CheckedCluster
-from sluicegate.proxy.doctor.finding import Level
 from sluicegate.proxy.doctor.user_names import CHECK, kind_of_secret
 from tests.config.reading import SMALLEST, loaded
 from tests.proxy.scripted_broker import ScriptedBroker

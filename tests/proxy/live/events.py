@@ -1,14 +1,14 @@
 """Violations as the proxy reports them."""
 
 from sluicegate.protocol.errors import ErrorCode
-from sluicegate.proxy.reporting.events.violation_event import EventNumbering, Violation, violation
+from sluicegate.proxy.reporting.events.violation_event import EventNumbering, ViolationEvent, violation_event
 from sluicegate.proxy.session.client.client_details import ClientDetails
-from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome, Finding
+from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome, ReportedFinding
 from sluicegate.validation.outcome import Change, Copies, Outcome
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.validated_request import ValidationBasis
-from sluicegate.validation.verdict import BadRecord, Beginning, Reason, RecordSample, Rejected
+from sluicegate.validation.verdict import BadRecord, Beginning, Finding, Reason, RecordSample
 
 NOW = 1_800_000_000_000
 SECRET = b"what-a-record-holds"
@@ -24,11 +24,11 @@ def rejected(
     timestamp: int = NOW * 1_000_000,
     mode: Mode = Mode.REJECT,
     peer: str = "192.0.2.1:5",
-) -> Violation:
+) -> ViolationEvent:
     """One batch of which one record is bad."""
     shown = RecordSample(Beginning(SECRET, 19), Beginning(SECRET, 19))
     bad = BadRecord(3, timestamp, reason, "its text", contents=shown)
-    verdict = Rejected(ErrorCode.INVALID_TIMESTAMP, reason, "its message", (bad,) * 5, 5, 8)
+    verdict = Finding(ErrorCode.INVALID_TIMESTAMP, reason, "its message", (bad,) * 5, 5, 8)
     who = ClientDetails(peer, client_id, "lib", "1.0", None)
     is_kept_out = mode in (Mode.REJECT, Mode.QUARANTINE)
     batch = BatchOutcome(
@@ -42,4 +42,6 @@ def rejected(
         changes=_CHANGES.get(mode, ()),
         basis=ValidationBasis(TopicPolicy(), now_ms),
     )
-    return violation(who, batch, Finding(mode, verdict, _COPIES.get(mode)), EventNumbering("proxy:9092").next(), 10)
+    return violation_event(
+        who, batch, ReportedFinding(mode, verdict, _COPIES.get(mode)), EventNumbering("proxy:9092").next(), 10
+    )

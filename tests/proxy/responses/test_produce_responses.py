@@ -10,31 +10,31 @@ from sluicegate.protocol.messages.schema import Value
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.produce_response import walk_produce_response
 from sluicegate.proxy.responses.log_starts import LogStarts
-from sluicegate.proxy.responses.produce_responses import PartitionKey, PartlyRejected
+from sluicegate.proxy.responses.produce_responses import PartitionKey, StandInRequest
 from sluicegate.proxy.responses.rewriting import ResponseRewriter
 from sluicegate.validation.validated_request import Place, ValidatedRequest
-from sluicegate.validation.verdict import Accepted, FaultStage, Reason, Rejected
+from sluicegate.validation.verdict import Accepted, FaultStage, Finding, Reason
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import produce_body, topic_data
 
 NOW = 1_800_000_000_000
 VERSION = 8
 GOOD, BAD = batch([Rec(NOW)]), batch([Rec(1)])
-TOO_OLD = Rejected(ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_TOO_OLD, "too old")
+TOO_OLD = Finding(ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_TOO_OLD, "too old")
 
 
 def partly_rejected(
-    rejected: dict[Place, Rejected], *partitions: tuple[int, bytes], starts: LogStarts | None = None
+    rejected: dict[Place, Finding], *partitions: tuple[int, bytes], starts: LogStarts | None = None
 ) -> Any:
     """Return a validated request for topic `t`."""
     frame = bytearray(produce_body(VERSION, [topic_data("t", *partitions)]))
     request = walk_produce_request(frame, VERSION, 0, 100)
     accepted = {(0, p): Accepted(1, 0) for p in range(len(partitions)) if (0, p) not in rejected}
     validated = ValidatedRequest(accepted, rejected)
-    return PartlyRejected(request, validated, starts if starts is not None else LogStarts(), NOW, _go_on)
+    return StandInRequest(request, validated, starts if starts is not None else LogStarts(), NOW, _go_on)
 
 
-def answered(request: PartlyRejected, *entries: tuple[int, int, int]) -> list[Value]:
+def answered(request: StandInRequest, *entries: tuple[int, int, int]) -> list[Value]:
     """Return the client's entries for these of the broker: (partition, code, log start offset)."""
     said = [
         {"index": index, "error_code": code, "base_offset": 5, "log_append_time_ms": -1, "log_start_offset": start}
@@ -105,7 +105,7 @@ def test_a_recently_proven_partition_is_rejected_without_the_broker() -> None:
     first = partly_rejected({(0, 0): TOO_OLD}, (0, BAD), starts=known_log_starts(0))
     assert first.response_alone({}, 9, NOW) is None
     asked = answered(first, (0, ErrorCode.CORRUPT_MESSAGE, -1))
-    proven = dict.fromkeys(((spot, -1) for spot in first.proven_partitions), NOW)
+    proven = dict.fromkeys(((partition_key, -1) for partition_key in first.proven_partitions), NOW)
 
     alone = partly_rejected({(0, 0): TOO_OLD}, (0, BAD), starts=known_log_starts(0)).response_alone(
         proven, 9, NOW + 999
@@ -131,11 +131,11 @@ def test_an_outdated_proof_of_a_partition_is_not_reused(later_ms: int) -> None:
         ({(0, 0): TOO_OLD}, [(0, BAD)], 1),  # with acks=1 the broker did not check whether there are enough replicas
         ({(0, 0): TOO_OLD}, [(0, BAD)], 2),
         ({(0, 0): TOO_OLD}, [(0, batch([Rec(1)], flags=0x10, producer_id=7, producer_epoch=0, base_sequence=0))], -1),
-        ({(0, 0): Rejected(ErrorCode.INVALID_RECORD, Reason.NO_BATCH, stage=FaultStage.PARTITION)}, [(0, b"")], -1),
+        ({(0, 0): Finding(ErrorCode.INVALID_RECORD, Reason.NO_BATCH, stage=FaultStage.PARTITION)}, [(0, b"")], -1),
     ],
 )
 def test_a_request_is_forwarded_if_the_broker_may_respond_otherwise(
-    rejected: dict[Place, Rejected], partitions: list[tuple[int, bytes]], acks: int
+    rejected: dict[Place, Finding], partitions: list[tuple[int, bytes]], acks: int
 ) -> None:
     frame = bytearray(produce_body(VERSION, [topic_data("t", *partitions)], acks))
     request = walk_produce_request(frame, VERSION, 0, 100)
@@ -143,7 +143,7 @@ def test_a_request_is_forwarded_if_the_broker_may_respond_otherwise(
     proven = {(PartitionKey("t", index), -1): NOW for index in (0, 1)}
 
     assert (
-        PartlyRejected(request, validated, known_log_starts(0, 1), NOW, _go_on).response_alone(proven, 9, NOW) is None
+        StandInRequest(request, validated, known_log_starts(0, 1), NOW, _go_on).response_alone(proven, 9, NOW) is None
     )
 
 
@@ -159,7 +159,7 @@ def test_of_a_partition_that_is_named_twice_the_last_batch_counts() -> None:
     superseded = partly_rejected({(0, 0): TOO_OLD}, (0, BAD), (0, GOOD))
     decisive = partly_rejected({(0, 1): TOO_OLD}, (0, GOOD), (0, BAD))
     against_rules = partly_rejected(
-        {(0, 0): Rejected(ErrorCode.INVALID_RECORD, Reason.NO_BATCH, stage=FaultStage.PARTITION)}, (0, b""), (0, GOOD)
+        {(0, 0): Finding(ErrorCode.INVALID_RECORD, Reason.NO_BATCH, stage=FaultStage.PARTITION)}, (0, b""), (0, GOOD)
     )
 
     assert not superseded.rejects_anything
@@ -172,8 +172,8 @@ def test_a_request_that_is_rejected_whole_has_one_code_for_all_of_it() -> None:
     """A later head at which a broker fails before it checks the content of any partition."""
     frame = bytearray(produce_body(2, [topic_data("t", (0, GOOD + bytes(30)), (1, BAD))]))
     request = walk_produce_request(frame, 2, 0, 100)
-    corrupt = Rejected(ErrorCode.CORRUPT_MESSAGE, Reason.UNSUPPORTED_MAGIC)
-    made = PartlyRejected(request, ValidatedRequest({}, {(0, 0): corrupt, (0, 1): TOO_OLD}), LogStarts(), NOW, _go_on)
+    corrupt = Finding(ErrorCode.CORRUPT_MESSAGE, Reason.UNSUPPORTED_MAGIC)
+    made = StandInRequest(request, ValidatedRequest({}, {(0, 0): corrupt, (0, 1): TOO_OLD}), LogStarts(), NOW, _go_on)
 
     assert made.stand_ins[0, 0].endswith(bytes(17))
     for codes, expected in (([2, 2], [2, 2]), ([3, 2], [3, 32])):

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_request
 from sluicegate.proxy.live.live_view import LiveView
-from sluicegate.proxy.reporting.events.violation_event import Event, EventNumbering, Violation, event_of
+from sluicegate.proxy.reporting.events.violation_event import Event, EventNumbering, ViolationEvent, event_of
 from sluicegate.proxy.reporting.events.violation_events import ViolationEvents
 from sluicegate.proxy.reporting.logs import validation_lines
 from sluicegate.proxy.reporting.logs.aggregation import LINES_AT_ONCE
@@ -27,7 +27,7 @@ from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.validated_request import ValidatedRequest, ValidationBasis
-from sluicegate.validation.verdict import BadRecord, Reason, Rejected
+from sluicegate.validation.verdict import BadRecord, Finding, Reason
 from tests.proxy.session.outcomes import settled
 from tests.wire.raw_client import produce_body, topic_data
 
@@ -39,10 +39,10 @@ class RecordingSink:
     """A sink that keeps what it is given."""
 
     def __init__(self) -> None:
-        self.violations: list[Violation] = []
+        self.violations: list[ViolationEvent] = []
 
     def write(self, event: Event) -> None:
-        assert isinstance(event, Violation)
+        assert isinstance(event, ViolationEvent)
         self.violations.append(event)
 
     def close(self) -> None:
@@ -73,7 +73,7 @@ class Seen:
     def _is_known(self, name: str) -> bool:
         return name.startswith("known-") or self.names.is_known(name)
 
-    def reject(self, client_id: str, topics: dict[str, int], rejected: Rejected) -> None:
+    def reject(self, client_id: str, topics: dict[str, int], rejected: Finding) -> None:
         """A request of so many partitions of each topic, all of them rejected."""
         request = request_of(topics)
         places = [(t, p) for t, topic in enumerate(request.topics) for p in range(len(topic.partitions))]
@@ -88,9 +88,9 @@ def request_of(topics: dict[str, int]) -> ProduceRequest:
     return walk_produce_request(bytearray(body), 9, 0, 20_000)
 
 
-def rejection(bad: int = 3, listed: int = 3) -> Rejected:
+def rejection(bad: int = 3, listed: int = 3) -> Finding:
     records = tuple(BadRecord(i, 5, Reason.TIMESTAMP_TOO_OLD, "text") for i in range(listed))
-    return Rejected(ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_TOO_OLD, "message", records, bad, records=bad)
+    return Finding(ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_TOO_OLD, "message", records, bad, records=bad)
 
 
 def test_all_bad_records_are_counted_although_few_are_listed() -> None:

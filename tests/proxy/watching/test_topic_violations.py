@@ -8,7 +8,7 @@ import pytest
 from sluicegate.config.teams import Owner
 from sluicegate.proxy.live.live_state import ViolationGroupState
 from sluicegate.proxy.live.live_view import LiveView
-from sluicegate.proxy.reporting.events.violation_event import Violation, event_of
+from sluicegate.proxy.reporting.events.violation_event import ViolationEvent, event_of
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.watching.topic_violations import EventsUnreadable, TopicViolations, lines_about
 from sluicegate.validation.policy import TopicPolicy
@@ -102,7 +102,7 @@ def test_who_escapes_control_sequences_in_names(tmp_path: Path) -> None:
     assert all(line.isprintable() for line in lines)
 
 
-def _violation_groups(*events: Violation) -> list[ViolationGroupState]:
+def _violation_groups(*events: ViolationEvent) -> list[ViolationGroupState]:
     view = LiveView(Counters(), None, NOW)
     for event in events:
         view.write(event)

@@ -62,15 +62,15 @@ def fixing(fix: TimeFix, policy: TopicPolicy = BOUNDED) -> TopicPolicy:
 @pytest.mark.parametrize("codec", list(CODECS.values()))
 def test_a_fix_replaces_bad_timestamps_and_keeps_good_ones(fix: TimeFix, time: int, becomes: int, codec: int) -> None:
     state = {"producer_id": 5, "producer_epoch": 1, "base_sequence": 3}
-    came = batch([Rec(NOW - 7), Rec(time, b"key", b"value", [(b"h", None)]), Rec(-1)], codec, **state)
+    original = batch([Rec(NOW - 7), Rec(time, b"key", b"value", [(b"h", None)]), Rec(-1)], codec, **state)
     wanted = [Rec(NOW - 7), Rec(becomes, b"key", b"value", [(b"h", None)]), Rec(-1)]
 
-    found = validated(fixing(fix), came)
+    found = validated(fixing(fix), original)
 
     assert found.rejected == {}
     assert found.accepted[0, 0].records == 3
     fixed = found.fixed[0, 0]
-    assert (fixed.rejected.bad_count, [(r.index, r.timestamp, r.fixed) for r in fixed.rejected.bad_records]) == (
+    assert (fixed.finding.bad_count, [(r.index, r.timestamp, r.fixed) for r in fixed.finding.bad_records]) == (
         1,
         [(1, time, becomes)],
     )
@@ -87,8 +87,8 @@ def test_the_previous_time_is_that_of_the_last_record_or_of_the_partition() -> N
     later = validated(fixing(TimeFix.PREVIOUS), batch([bad]), batch([bad]), previous=previous)
 
     assert nothing.rejected[0, 0].reason is Reason.TIMESTAMP_IN_FUTURE
-    assert within.fixed[0, 0].rejected.bad_records[0].fixed == NOW - 50
-    assert later.fixed[0, 0].rejected.bad_records[0].fixed == NOW - 50
+    assert within.fixed[0, 0].finding.bad_records[0].fixed == NOW - 50
+    assert later.fixed[0, 0].finding.bad_records[0].fixed == NOW - 50
     assert set(later.rejected) == {(0, 1)}, "another partition has had none"
 
 
@@ -104,7 +104,7 @@ def test_good_batches_are_forwarded_as_they_came_and_remembered() -> None:
 
 @pytest.mark.parametrize("fix", list(TimeFix))
 @pytest.mark.parametrize(
-    "came",
+    "original",
     [
         batch([Rec(0), Rec(0)], crc=1),
         batch([Rec(0), Rec(0)], count=3, last_offset_delta=2),
@@ -113,8 +113,8 @@ def test_good_batches_are_forwarded_as_they_came_and_remembered() -> None:
         batch([Rec(0)]) + batch([Rec(0)]),
     ],
 )
-def test_batches_with_other_violations_are_not_fixed(fix: TimeFix, came: bytes) -> None:
-    plain, found = validated(BOUNDED, came), validated(fixing(fix), came)
+def test_batches_with_other_violations_are_not_fixed(fix: TimeFix, original: bytes) -> None:
+    plain, found = validated(BOUNDED, original), validated(fixing(fix), original)
 
     assert found.fixed == {}
     assert found.rejected == plain.rejected != {}
@@ -169,23 +169,23 @@ def test_a_batch_that_is_fixed_spends_no_more_of_the_requests_limits_than_a_good
     bad = NOW * 1_000_000
     headers = [(b"h", b"v"), (b"i", None)]
     times = [NOW - 9, *[bad if i == 30 else NOW - 9 for i in range(99)]]
-    came = batch([Rec(time, b"k", b"v" * 1000, headers) for time in times], codec)
+    original = batch([Rec(time, b"k", b"v" * 1000, headers) for time in times], codec)
     good = batch([Rec(NOW - 9, b"k", b"v" * 1000, headers) for _ in times], codec)
     plain = 0 if codec == NONE else 150_000  # what is compressed counts; twice would not pass
     limits = ValidationLimits(max_decompressed_bytes=plain, max_request_headers=2 * len(times))
 
     assert validated(fixing(fix), good, limits=limits).rejected == {}
-    found = validated(fixing(fix), came, limits=limits)
+    found = validated(fixing(fix), original, limits=limits)
 
     assert found.rejected == {}
     assert set(found.fixed) == {(0, 0)}
 
 
 def test_a_batch_after_a_fixed_one_has_the_rest_of_the_limits() -> None:
-    came = batch([Rec(NOW * 1_000_000, None, b"v" * 60_000)], LZ4)
+    original = batch([Rec(NOW * 1_000_000, None, b"v" * 60_000)], LZ4)
     limits = ValidationLimits(max_decompressed_bytes=130_000)
 
-    found = validated(fixing(TimeFix.NOW), came, came, came, limits=limits)
+    found = validated(fixing(TimeFix.NOW), original, original, original, limits=limits)
 
     assert set(found.fixed) == {(0, 0), (0, 1)}
     assert found.rejected[0, 2].reason is Reason.DECOMPRESSION_LIMIT
@@ -194,10 +194,10 @@ def test_a_batch_after_a_fixed_one_has_the_rest_of_the_limits() -> None:
 def test_a_better_compression_ratio_of_a_fixed_batch_is_not_rejected() -> None:
     """What came with a ratio that is allowed may leave with one that would not be."""
     value = bytes(2 << 20)
-    came = batch([Rec(NOW * 1_000_000, None, value)], CODECS["zstd"])
+    original = batch([Rec(NOW * 1_000_000, None, value)], CODECS["zstd"])
     limits = ValidationLimits(max_decompression_ratio=1, ratio_free_bytes=len(value) + 100)
 
-    assert set(validated(fixing(TimeFix.NOW), came, limits=limits).fixed) == {(0, 0)}
+    assert set(validated(fixing(TimeFix.NOW), original, limits=limits).fixed) == {(0, 0)}
 
 
 @pytest.mark.parametrize("ago", [5_000, 2 * HOUR, 30 * HOUR])
@@ -208,7 +208,7 @@ def test_the_previous_time_with_rehearsed_bounds_is_the_latest_good_one(ago: int
     validated(fixing(TimeFix.PREVIOUS, policy), batch([Rec(NOW - ago), Rec(NOW - ago - 10)]), previous=previous)
     fixed = validated(fixing(TimeFix.PREVIOUS, policy), batch([Rec(NOW * 1_000_000)]), previous=previous).fixed
 
-    assert fixed[0, 0].rejected.bad_records[0].fixed == NOW - ago
+    assert fixed[0, 0].finding.bad_records[0].fixed == NOW - ago
 
 
 def test_a_batch_without_times_sets_no_previous_time() -> None:
@@ -233,4 +233,4 @@ def test_a_previous_time_fix_waits_for_requests_in_flight() -> None:
     under_way.clear()
 
     fixed = validated(fixing(TimeFix.PREVIOUS), bad, previous=previous).fixed
-    assert fixed[0, 0].rejected.bad_records[0].fixed == NOW - 9
+    assert fixed[0, 0].finding.bad_records[0].fixed == NOW - 9

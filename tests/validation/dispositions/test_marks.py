@@ -132,7 +132,7 @@ def test_a_batch_that_exceeds_the_topics_size_with_its_marks_is_rejected_as_by_a
 def test_violations_of_both_kinds_are_reported_and_rules_that_observe_mark_nothing() -> None:
     found = validated(batch([each for each, _ in RECORDS]))
 
-    assert [(each.reason.value, each.bad_count, each.rules) for each in found.marked[0, 0].found] == [
+    assert [(each.reason.value, each.bad_count, each.rules) for each in found.marked[0, 0].findings] == [
         (BEHIND, 2, ()),
         (RULE, 2, (("keyed", 2), ("short", 1))),
     ]

@@ -16,7 +16,7 @@ from sluicegate.validation.rules.rule import Mode, NamedRule, Part, RuledRecord
 from sluicegate.validation.rules.rule_set import RuleSet
 from sluicegate.validation.validated_request import ValidatedRequest, ValidationBasis
 from sluicegate.validation.validator import Submission, validate_partition
-from sluicegate.validation.verdict import Reason, Rejected
+from sluicegate.validation.verdict import Finding, Reason
 from tests.validation.rules.inline_rule import InlineRule
 from tests.wire.batches import CODECS, Rec, batch
 
@@ -27,13 +27,11 @@ LIMITS = ValidationLimits()
 MIN, MAX = -(2**63), 2**63 - 1
 
 
-def verdict_and_records(
-    data: bytes, policy: TopicPolicy = POLICY, most: int = 1 << 40
-) -> tuple[Rejected, TakenRecords]:
+def verdict_and_records(data: bytes, policy: TopicPolicy = POLICY, most: int = 1 << 40) -> tuple[Finding, TakenRecords]:
     submission = Submission("t", 0, memoryview(data), 9)
     budget = DecompressionBudget(1 << 40, 2, lambda: None)
     rejected = validate_partition(submission, policy, LIMITS, NOW, Decompressor(), budget)
-    assert isinstance(rejected, Rejected)
+    assert isinstance(rejected, Finding)
     again = DecompressionBudget(1 << 40, 0, lambda: None)
     return rejected, bad_records_of(
         submission, (rejected,), ValidationBasis(policy, NOW), LIMITS, Decompressor(), again, most
@@ -69,7 +67,7 @@ def test_quarantined_records_have_the_reasons_of_the_validation(
         verdict = validate_partition(
             submission, policy, wide, NOW, Decompressor(), DecompressionBudget(1 << 40, 1000, lambda: None)
         )
-        if not isinstance(verdict, Rejected):
+        if not isinstance(verdict, Finding):
             continue
 
         _, taken = verdict_and_records(data, policy)

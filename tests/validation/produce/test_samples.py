@@ -11,7 +11,7 @@ from sluicegate.validation.rules.built_in import Required
 from sluicegate.validation.rules.rule import Mode, NamedRule, Side
 from sluicegate.validation.rules.rule_set import RuleSet
 from sluicegate.validation.validated_request import ValidatedRequest
-from sluicegate.validation.verdict import Beginning, RecordSample, Rejected
+from sluicegate.validation.verdict import Beginning, Finding, RecordSample
 from tests.wire.batches import CODECS, GZIP, LZ4, NONE, Rec, batch, message, wrapper
 from tests.wire.raw_client import produce_body, topic_data
 
@@ -28,7 +28,7 @@ def validated(
     return validate_request(request, {}, lambda _: policy, limits, lambda: NOW, Decompressor(), budget)
 
 
-def samples_by_index(rejected: Rejected) -> dict[int, RecordSample | None]:
+def samples_by_index(rejected: Finding) -> dict[int, RecordSample | None]:
     return {bad.index: bad.contents for bad in rejected.bad_records}
 
 
@@ -96,7 +96,7 @@ def test_samples_show_observed_fixed_and_rejected_records() -> None:
     assert samples_by_index(found.observed[0, 0][0]) == {0: RecordSample(whole_sample(b"o"), whole_sample(b"v"))}
 
     found = validated(TopicPolicy(before_max_ms=1000, fix=TimeFix.NOW, samples=True), batch([Rec(1, b"f")]))
-    assert samples_by_index(found.fixed[0, 0].rejected) == {0: RecordSample(whole_sample(b"f"), whole_sample(b"v"))}
+    assert samples_by_index(found.fixed[0, 0].finding) == {0: RecordSample(whole_sample(b"f"), whole_sample(b"v"))}
 
 
 def test_whole_batch_rejections_and_old_messages_have_no_samples() -> None:

@@ -96,16 +96,16 @@ def test_request_rules_reject_or_observe_batches_of_matching_clients() -> None:
 
     found = evaluate_request_rules(rules, SENT._replace(acks=1, is_idempotent=False), CLIENT, 7)
 
-    assert found.rejected is not None and found.observed is not None
-    assert (found.rejected.code, found.rejected.records) == (44, 7)
-    assert found.rejected.rules == (("acks", 0), ("size", 0))
-    assert found.rejected.message == (
+    assert found.rejecting is not None and found.observing is not None
+    assert (found.rejecting.code, found.rejecting.records) == (44, 7)
+    assert found.rejecting.rules == (("acks", 0), ("size", 0))
+    assert found.rejecting.message == (
         "rule acks: acks=1 is not allowed here; set acks=all; "
         "rule size: a batch of 100 bytes, at most 50 are allowed here; set batch.size lower"
     )
-    assert found.observed.rules == (("idem", 0),)
+    assert found.observing.rules == (("idem", 0),)
     nothing = evaluate_request_rules(rules[:1], SENT, CLIENT, 1)
-    assert (nothing.rejected, nothing.observed) == (None, None)
+    assert (nothing.rejecting, nothing.observing) == (None, None)
 
 
 def test_exemption_matches_client_id_and_principal() -> None:

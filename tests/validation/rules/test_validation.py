@@ -34,7 +34,7 @@ from sluicegate.validation.rules.rule import (
 )
 from sluicegate.validation.rules.rule_set import RuleSet
 from sluicegate.validation.validated_request import ValidatedRequest
-from sluicegate.validation.verdict import BadRecord, Reason, Rejected
+from sluicegate.validation.verdict import BadRecord, Finding, Reason
 from tests.validation.rules.inline_rule import InlineRule
 from tests.wire.batches import CODECS, NONE, Rec, batch, message, wrapper
 from tests.wire.raw_client import produce_body, topic_data
@@ -161,10 +161,10 @@ SEVERAL = (
 ENFORCED = policy_with_rules(*SEVERAL)
 
 
-def findings(found: ValidatedRequest) -> Iterator[Rejected]:
+def findings(found: ValidatedRequest) -> Iterator[Finding]:
     yield from found.rejected.values()
     yield from (each for several in found.observed.values() for each in several)
-    yield from (each for marked in found.marked.values() for each in marked.found)
+    yield from (each for marked in found.marked.values() for each in marked.findings)
 
 
 def by_rule(found: ValidatedRequest) -> Counter[str]:

@@ -276,9 +276,9 @@ async def test_little_goes_through_tls_at_once_because_its_buffers_never_shrink(
     behind_tls.connection_made(cast(SocketTransport, ends))
 
     data = os.urandom(MUCH)
-    came = theirs.encrypted(data)
-    for at in range(0, len(came), len(encrypted)):
-        piece = came[at : at + len(encrypted)]
+    encrypted_bytes = theirs.encrypted(data)
+    for at in range(0, len(encrypted_bytes), len(encrypted)):
+        piece = encrypted_bytes[at : at + len(encrypted)]
         behind_tls.get_buffer(-1)[: len(piece)] = piece
         behind_tls.buffer_updated(len(piece))
     behind_tls.write(data)

@@ -21,17 +21,17 @@ from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.events.violation_event import (
     EventOrigin,
-    Rehearsal,
-    Violation,
+    RehearsalEvent,
+    ViolationEvent,
     event_of,
-    violation,
+    violation_event,
 )
 from sluicegate.proxy.reporting.events.violation_writer import EventFile, ViolationFile
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.session.client.client_details import ClientDetails, client_details
 from sluicegate.proxy.session.client.identity import ClientIdentity
-from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome, Finding
+from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome, ReportedFinding
 from sluicegate.validation.cluster_settings import AFTER_MAX, BEFORE_MAX
 from sluicegate.validation.from_keys import rulebook_of
 from sluicegate.validation.outcome import Outcome
@@ -39,7 +39,7 @@ from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.timestamps import RehearsedBound
 from sluicegate.validation.validated_request import ValidationBasis
-from sluicegate.validation.verdict import BadRecord, Beginning, Reason, RecordSample, Rejected
+from sluicegate.validation.verdict import BadRecord, Beginning, Finding, Reason, RecordSample
 from tests.broker.eventually import eventually
 from tests.config.reading import SMALLEST, loaded
 
@@ -47,7 +47,7 @@ NOW = 1_800_000_000_000
 HELD_TO = ValidationBasis(TopicPolicy(before_max_ms=1000, after_max_ms=2000), NOW)
 UNBOUNDED = 1 << 40
 ORIGIN = EventOrigin("proxy:9092", "a-1")
-REHEARSAL = Rehearsal(
+REHEARSAL = RehearsalEvent(
     client_details(ClientIdentity("p", "c")),
     BatchOutcome("payments", None, 3, 9, 100, Outcome.ACCEPTED, 0),
     ((RehearsedBound(BEFORE_MAX, 10), 4), (RehearsedBound(AFTER_MAX, 60_000), 2)),
@@ -56,9 +56,9 @@ REHEARSAL = Rehearsal(
 )
 
 
-def rejected(count: int) -> Rejected:
+def rejected(count: int) -> Finding:
     bad = [BadRecord(i, NOW * 1_000_000, Reason.TIMESTAMP_IN_FUTURE, "text") for i in range(count)]
-    return Rejected(ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_IN_FUTURE, "message", tuple(bad), count, records=99)
+    return Finding(ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_IN_FUTURE, "message", tuple(bad), count, records=99)
 
 
 def batch(topic: str, partition: int) -> BatchOutcome:
@@ -66,9 +66,11 @@ def batch(topic: str, partition: int) -> BatchOutcome:
     return BatchOutcome(topic, None, partition, 99, 500, Outcome.REJECTED, ErrorCode.INVALID_TIMESTAMP, basis=HELD_TO)
 
 
-def one_violation(partition: int = 0, client_id: str = "c", topic: str = "t", bad: int = 1) -> Violation:
+def one_violation(partition: int = 0, client_id: str = "c", topic: str = "t", bad: int = 1) -> ViolationEvent:
     client = client_details(ClientIdentity("127.0.0.1:5", client_id))
-    return violation(client, batch(topic, partition), Finding(Mode.REJECT, rejected(bad)), ORIGIN, max_records=10)
+    return violation_event(
+        client, batch(topic, partition), ReportedFinding(Mode.REJECT, rejected(bad)), ORIGIN, max_records=10
+    )
 
 
 def file_at(
@@ -88,8 +90,8 @@ def partitions_in(path: Path) -> list[int]:
 
 def test_an_event_has_client_verdict_and_reason() -> None:
     identity = ClientIdentity("127.0.0.1:5", "billing", "apache-kafka-java", "4.3.1", "User:alice")
-    finding = Finding(Mode.REJECT, rejected(25))
-    kept = violation(client_details(identity), batch("payments", 3), finding, ORIGIN, max_records=2)
+    finding = ReportedFinding(Mode.REJECT, rejected(25))
+    kept = violation_event(client_details(identity), batch("payments", 3), finding, ORIGIN, max_records=2)
     identity.client_id = identity.principal = "what it says later"
 
     assert event_of(kept) == {
@@ -220,8 +222,8 @@ def test_a_rehearsal_has_the_count_of_each_bound() -> None:
 
 
 def test_only_so_many_bad_records_are_kept_and_all_are_counted() -> None:
-    finding = Finding(Mode.REJECT, rejected(1000))
-    kept = violation(client_details(ClientIdentity("p")), batch("t", 0), finding, ORIGIN, max_records=10)
+    finding = ReportedFinding(Mode.REJECT, rejected(1000))
+    kept = violation_event(client_details(ClientIdentity("p")), batch("t", 0), finding, ORIGIN, max_records=10)
 
     assert len(kept.bad_records) == 10
     assert event_of(kept)["bad_records"] == 1000

@@ -15,7 +15,7 @@ from sluicegate.proxy.reporting.metrics.families import BATCH_COUNTERS, FAMILIES
 from sluicegate.proxy.reporting.metrics.family import TOPIC, Family, Kind, batch_counter
 from sluicegate.proxy.reporting.metrics.reference import page
 from sluicegate.proxy.reporting.metrics.topic_labels import MAX_TOPICS, TopicLabels
-from sluicegate.validation.verdict import Reason, Rejected
+from sluicegate.validation.verdict import Finding, Reason
 from tests.oracle.kafka_java import ROOT
 
 # https://prometheus.io/docs/practices/naming/, and what promtool's linter holds.
@@ -67,7 +67,7 @@ _BOUNDED = {
     "contact": "the configuration",
 }
 VERDICTS = [
-    Rejected(code, reason, bad_count=3, records=3)
+    Finding(code, reason, bad_count=3, records=3)
     for code in (ErrorCode.INVALID_RECORD, ErrorCode.CORRUPT_MESSAGE)
     for reason in Reason
 ]

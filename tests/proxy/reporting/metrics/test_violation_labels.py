@@ -3,7 +3,7 @@
 from threading import Lock
 
 from sluicegate.protocol.errors import ErrorCode
-from sluicegate.proxy.reporting.events.violation_event import EventOrigin, event_of, violation
+from sluicegate.proxy.reporting.events.violation_event import EventOrigin, event_of, violation_event
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters
 from sluicegate.proxy.reporting.metrics.violation_labels import (
     MAX_CLIENTS,
@@ -14,12 +14,12 @@ from sluicegate.proxy.reporting.metrics.violation_labels import (
     rules_of,
 )
 from sluicegate.proxy.session.client.client_details import ClientDetails
-from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome, Finding
+from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome, ReportedFinding
 from sluicegate.validation.outcome import Outcome
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.validated_request import ValidationBasis
-from sluicegate.validation.verdict import BadRecord, Reason, Rejected
+from sluicegate.validation.verdict import BadRecord, Finding, Reason
 
 
 def test_the_first_clients_have_names_and_all_others_count_together() -> None:
@@ -69,8 +69,8 @@ def test_a_flood_of_topics_and_client_ids_leaves_the_series_of_others() -> None:
 
 
 def test_an_operators_rules_are_named_and_a_brokers_reasons_are_words_for_queries() -> None:
-    rule = Rejected(ErrorCode.INVALID_RECORD, Reason.RULE_VIOLATED, rules=(("has-key", 2), ("is-json", 1)))
-    time = Rejected(ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_IN_FUTURE)
+    rule = Finding(ErrorCode.INVALID_RECORD, Reason.RULE_VIOLATED, rules=(("has-key", 2), ("is-json", 1)))
+    time = Finding(ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_IN_FUTURE)
 
     assert rules_of(rule) == ("has-key", "is-json")
     assert rules_of(time) == ("timestamp_in_future",)
@@ -78,9 +78,7 @@ def test_an_operators_rules_are_named_and_a_brokers_reasons_are_words_for_querie
 
 TEXT = "rule keyed: the key is null; send one; rule tenant: header tenant is missing"
 BAD = BadRecord(3, 5, Reason.RULE_VIOLATED, TEXT, rules=("keyed", "tenant"))
-BROKEN = Rejected(
-    ErrorCode.INVALID_RECORD, Reason.RULE_VIOLATED, "m", (BAD,), 1, 9, rules=(("keyed", 1), ("tenant", 1))
-)
+BROKEN = Finding(ErrorCode.INVALID_RECORD, Reason.RULE_VIOLATED, "m", (BAD,), 1, 9, rules=(("keyed", 1), ("tenant", 1)))
 
 
 def test_every_violated_rule_of_a_batch_counts() -> None:
@@ -111,7 +109,7 @@ def test_events_have_the_violated_rule_and_its_diagnosis() -> None:
     who = ClientDetails("a:1", "app", None, None, None)
     basis = ValidationBasis(TopicPolicy(), 1_800_000_000_000)
     batch = BatchOutcome("t", None, 0, 9, 500, Outcome.REJECTED, BROKEN.code, basis=basis)
-    kept = violation(who, batch, Finding(Mode.REJECT, BROKEN), EventOrigin("proxy:9092", "a-1"), 10)
+    kept = violation_event(who, batch, ReportedFinding(Mode.REJECT, BROKEN), EventOrigin("proxy:9092", "a-1"), 10)
 
     event = event_of(kept)
 

@@ -5,7 +5,7 @@ from enum import Enum
 
 
 class Level(Enum):
-    """How bad a finding is; the value is shown to people and in JSON."""
+    """How bad a result is; the value is shown to people and in JSON."""
 
     OK = "ok"
     NOTE = "note"
@@ -15,7 +15,7 @@ class Level(Enum):
     FAILURE = "failure"
     """The proxy does not start, or some clients or functions fail, until this is fixed."""
     NOT_CHECKED = "not checked"
-    """The check was not possible; the finding says why."""
+    """The check was not possible; `found` says why."""
 
 
 @dataclass(frozen=True, slots=True)
