@@ -26,9 +26,9 @@ _CORRECT = "correct listen.advertised_host, or DNS, routes and load balancers th
 
 @dataclass(frozen=True, slots=True)
 class AdvertisedCheck:
-    """The findings, and whether a proxy with this configuration is `running` already."""
+    """The results, and whether a proxy with this configuration is `running` already."""
 
-    findings: tuple[CheckResult, ...]
+    results: tuple[CheckResult, ...]
     running: bool = False
 
 

@@ -35,7 +35,7 @@ _ADVICE = (
 class SurveyedBrokers:
     """The brokers by node id. `answering`: addresses that respond; `let_in`: these accept the proxy's own requests."""
 
-    findings: list[CheckResult] = field(default_factory=list)
+    results: list[CheckResult] = field(default_factory=list)
     brokers: dict[int, HostPort] = field(default_factory=dict)
     answering: list[HostPort] = field(default_factory=list)
     let_in: list[HostPort] = field(default_factory=list)
@@ -48,43 +48,41 @@ async def survey_brokers(upstream: Upstream, tls: TlsContext | None) -> Surveyed
         await _look_at(address, upstream, tls, seen)
     seen.brokers = {**seen.brokers, **upstream.brokers}
     if seen.answering:
-        seen.findings += await _versions(upstream, tls, seen.brokers)
+        seen.results += await _versions(upstream, tls, seen.brokers)
     return seen
 
 
 async def _look_at(address: HostPort, upstream: Upstream, tls: TlsContext | None, seen: SurveyedBrokers) -> None:
     about = f"broker at {address}"
     if await resolved(address.host) is None:  # which is a failure of its own
-        seen.findings.append(CheckResult(about, Level.NOT_CHECKED, f"this machine does not resolve {address.host}"))
+        seen.results.append(CheckResult(about, Level.NOT_CHECKED, f"this machine does not resolve {address.host}"))
         return
     found = await discover_cluster(replace(upstream, bootstrap=(address,)), tls, new_mark())
     if found.answered_by is None:
         reason = (found.reason or "no response").removeprefix(f"{address}: ")
         if "HTTP" in reason or (tls is None and await _speaks_http(address)):
-            seen.findings.append(CheckResult(about, Level.FAILURE, "is an HTTP port, not a Kafka listener", _NO_BROKER))
+            seen.results.append(CheckResult(about, Level.FAILURE, "is an HTTP port, not a Kafka listener", _NO_BROKER))
         elif found.is_no_broker:
-            seen.findings.append(CheckResult(about, Level.FAILURE, reason, _NO_BROKER))
+            seen.results.append(CheckResult(about, Level.FAILURE, reason, _NO_BROKER))
         else:
-            seen.findings.append(CheckResult(about, Level.FAILURE, *_split(reason)))
+            seen.results.append(CheckResult(about, Level.FAILURE, *_split(reason)))
         return
     seen.answering.append(address)
     if found.login_rejected is not None:
         reason = found.login_rejected.removeprefix(f"{address}: ")
-        seen.findings.append(CheckResult(about, Level.FAILURE, reason, "correct upstream.sasl"))
+        seen.results.append(CheckResult(about, Level.FAILURE, reason, "correct upstream.sasl"))
     elif found.brokers is None:
         level = Level.NOTE if upstream.brokers else Level.WARNING
         advice = "set upstream.sasl to a login that may describe the cluster and topic configurations"
-        seen.findings.append(CheckResult(about, level, "requires a login (SASL)", advice))
+        seen.results.append(CheckResult(about, level, "requires a login (SASL)", advice))
     else:
         seen.let_in.append(address)
         seen.brokers.update(found.brokers)
         if found.brokers:
-            seen.findings.append(
-                CheckResult(about, Level.OK, f"responds; brokers in the cluster: {len(found.brokers)}")
-            )
+            seen.results.append(CheckResult(about, Level.OK, f"responds; brokers in the cluster: {len(found.brokers)}"))
         else:
             advice = "look at the cluster's controllers: without their quorum all brokers are fenced"
-            seen.findings.append(CheckResult(about, Level.FAILURE, "responds, but lists no broker", advice))
+            seen.results.append(CheckResult(about, Level.FAILURE, "responds, but lists no broker", advice))
 
 
 def _split(reason: str) -> tuple[str, str]:

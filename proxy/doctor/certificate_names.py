@@ -18,7 +18,7 @@ from sluicegate.proxy.network.tls.certificates import first_certificate
 _ABOUT = "certificate names"
 
 
-def findings(config: Config, brokers: Iterable[int]) -> Iterator[CheckResult]:
+def check(config: Config, brokers: Iterable[int]) -> Iterator[CheckResult]:
     """Yield the names that the certificate does not cover. `brokers`: the known node ids."""
     listen = config.listen
     certificate = first_certificate(listen.tls.certificate_file) if listen.tls is not None else None
@@ -26,18 +26,18 @@ def findings(config: Config, brokers: Iterable[int]) -> Iterator[CheckResult]:
         return
     ids = sorted(brokers)
     if listen.broker_host is None:
-        yield _finding(certificate, "listen.advertised_host", [listen.host_for_clients], Level.FAILURE)
+        yield _result(certificate, "listen.advertised_host", [listen.host_for_clients], Level.FAILURE)
         return
     if listen.advertised_host is not None:  # only for bootstrap: responses have the names of brokers
-        yield _finding(certificate, "listen.advertised_host", [listen.advertised_host], Level.WARNING)
+        yield _result(certificate, "listen.advertised_host", [listen.advertised_host], Level.WARNING)
     if ids:
         hosts = [listen.broker_host.replace(NODE_ID, str(node_id)) for node_id in ids]
-        yield _finding(certificate, "listen.broker_host", hosts, Level.FAILURE)
+        yield _result(certificate, "listen.broker_host", hosts, Level.FAILURE)
     else:
         yield CheckResult(_ABOUT, Level.NOT_CHECKED, "the names by listen.broker_host: no broker is known")
 
 
-def _finding(certificate: x509.Certificate, key: str, hosts: list[str], level: Level) -> CheckResult:
+def _result(certificate: x509.Certificate, key: str, hosts: list[str], level: Level) -> CheckResult:
     missing = [host for host in hosts if not covers(certificate, host)]
     if not missing:
         return CheckResult(_ABOUT, Level.OK, f"covers {names_shortened(hosts)} ({key})")

@@ -32,10 +32,10 @@ class CheckedCluster:
 
 @dataclass(frozen=True, slots=True)
 class MachineCheck:
-    """Checks the configuration and this machine. Findings are shown in the order of `place`."""
+    """Checks the configuration and this machine. Results are shown in the order of `place`."""
 
     place: int
-    findings: Callable[[Config], Iterable[CheckResult]]
+    run: Callable[[Config], Iterable[CheckResult]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class ClusterCheck:
 
     place: int
     about: tuple[str, ...]
-    findings: Callable[[CheckedCluster], AsyncIterator[CheckResult]]
+    run: Callable[[CheckedCluster], AsyncIterator[CheckResult]]
 
 
 def machine_checks() -> list[MachineCheck]:

@@ -25,7 +25,7 @@ _BY_HAND = "check NTP on this machine and on the brokers (chronyc tracking, time
 _SYNCHRONISE = "synchronise both clocks by NTP: the proxy validates timestamps by this machine's clock"
 
 
-async def finding(
+async def check_clock(
     upstream: Upstream, tls: TlsContext | None, asked: HostPort, now_ns: Callable[[], int] = time.time_ns
 ) -> CheckResult:
     """Compare `now_ns`, this machine's clock, with that of the active controller, as reported by the broker `asked`."""
@@ -48,8 +48,8 @@ async def finding(
     return CheckResult(_ABOUT, Level.OK, f"{found}; the clocks of other brokers cannot be read")
 
 
-async def _findings(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
-    yield await finding(cluster.config.upstream, cluster.tls, cluster.asked)
+async def _check(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
+    yield await check_clock(cluster.config.upstream, cluster.tls, cluster.asked)
 
 
-CHECK = ClusterCheck(10, (_ABOUT,), _findings)
+CHECK = ClusterCheck(10, (_ABOUT,), _check)

@@ -15,9 +15,9 @@ from sluicegate.validation.origins import NOWHERE
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """All findings. `saw_cluster`: whether any broker responded; without one most checks do not run."""
+    """All results. `saw_cluster`: whether any broker responded; without one most checks do not run."""
 
-    findings: tuple[CheckResult, ...]
+    results: tuple[CheckResult, ...]
     saw_cluster: bool
 
     @property
@@ -25,7 +25,7 @@ class Examination:
         """Return 0, 1 if there is a failure, or 2 if the cluster could not be checked."""
         if not self.saw_cluster:
             return 2
-        return 1 if any(finding.level is Level.FAILURE for finding in self.findings) else 0
+        return 1 if any(result.level is Level.FAILURE for result in self.results) else 0
 
 
 async def examine(config: Config, flaws: Iterable[Flaw] = (), source: Source = NOWHERE) -> Examination:
@@ -34,25 +34,25 @@ async def examine(config: Config, flaws: Iterable[Flaw] = (), source: Source = N
     `flaws`: the result of `sluicegate check` for the files that the configuration names. `source` has the places
     of its keys.
     """
-    found = [files.finding_of(flaw) for flaw in flaws]
-    found += [finding for check in machine_checks() for finding in check.findings(config)]
+    found = [files.result_of(flaw) for flaw in flaws]
+    found += [result for check in machine_checks() for result in check.run(config)]
     try:
         tls = context_for_brokers(config.upstream.tls) if config.upstream.tls is not None else None
     except BadTlsFiles:
         found.append(CheckResult("cluster", Level.NOT_CHECKED, "upstream.tls cannot be used"))
         return Examination(tuple(found), saw_cluster=False)
     seen = await brokers.survey_brokers(config.upstream, tls)
-    found += await names.findings(config, seen.brokers.values())
-    found += certificate_names.findings(config, seen.brokers)
+    found += await names.check(config, seen.brokers.values())
+    found += certificate_names.check(config, seen.brokers)
     checked = await advertised.check(config, seen.brokers)
-    found += ports.findings(config, seen.brokers, checked.running)
-    found += checked.findings
-    found += seen.findings
+    found += ports.check(config, seen.brokers, checked.running)
+    found += checked.results
+    found += seen.results
     if seen.let_in:
         inside = replace(config, upstream=replace(config.upstream, bootstrap=tuple(seen.let_in)))
         cluster = CheckedCluster(inside, tls, seen.let_in[0], source)
         for check in cluster_checks():
-            found += [finding async for finding in check.findings(cluster)]
+            found += [result async for result in check.run(cluster)]
     else:
         for about in (about for check in cluster_checks() for about in check.about):
             found.append(CheckResult(about, Level.NOT_CHECKED, "no broker accepts requests of the proxy"))

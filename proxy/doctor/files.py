@@ -13,14 +13,14 @@ _ADVICE = "correct the file; a running proxy uses it for new connections within 
 _HAS_ADVICE = (": renew it", ": set ", ": check ", "pip install")
 
 
-def finding_of(flaw: Flaw) -> CheckResult:
-    """Return a flaw as a finding. Its advice is empty if the message contains one."""
+def result_of(flaw: Flaw) -> CheckResult:
+    """Return a flaw as a result. Its advice is empty if the message contains one."""
     is_of_a_file = flaw.key.endswith("_file") and not any(each in flaw.message for each in _HAS_ADVICE)
     level = Level.FAILURE if flaw.is_error else Level.WARNING
     return CheckResult(flaw.key, level, flaw.message, _ADVICE if is_of_a_file else "")
 
 
-def findings(config: Config) -> Iterator[CheckResult]:
+def check(config: Config) -> Iterator[CheckResult]:
     """Yield how long each certificate without a flaw remains valid."""
     now = datetime.now(UTC)
     flawed = {flaw.key for files in certificates.tls_files(config) for flaw in certificates.flaws_of(files, now)}
@@ -30,4 +30,4 @@ def findings(config: Config) -> Iterator[CheckResult]:
             yield CheckResult(expiry.key, Level.OK, f"{expiry.file} is valid for {days} more days")
 
 
-CHECK = MachineCheck(10, findings)
+CHECK = MachineCheck(10, check)

@@ -12,7 +12,7 @@ _ABOUT = "descriptors"
 _FEW_CONNECTIONS = 1000
 
 
-def findings(config: Config) -> Iterator[CheckResult]:
+def check(config: Config) -> Iterator[CheckResult]:
     """Check the hard limit, to which the proxy raises its soft limit when it starts."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     possible = connections_within(hard)
@@ -29,4 +29,4 @@ def findings(config: Config) -> Iterator[CheckResult]:
         yield CheckResult(_ABOUT, Level.OK, room)
 
 
-CHECK = MachineCheck(30, findings)
+CHECK = MachineCheck(30, check)

@@ -11,8 +11,8 @@ from sluicegate.proxy.doctor.checks import MachineCheck
 _ABOUT = "principals"
 
 
-def findings(config: Config) -> Iterator[CheckResult]:
-    """Yield one finding if a policy depends on a principal."""
+def check(config: Config) -> Iterator[CheckResult]:
+    """Yield one result if a policy depends on a principal."""
     named = named_principal(config)
     if named is None:
         return
@@ -32,4 +32,4 @@ def findings(config: Config) -> Iterator[CheckResult]:
         yield CheckResult(_ABOUT, Level.WARNING, f"{key}: {UNDECLARED}", DECLARE)
 
 
-CHECK = MachineCheck(20, findings)
+CHECK = MachineCheck(20, check)

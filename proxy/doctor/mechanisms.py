@@ -24,7 +24,7 @@ _ADVICE = {
 }
 
 
-async def _findings(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
+async def _check(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
     """Yield a warning for each such mechanism that the broker offers."""
     alone = replace(cluster.config.upstream, bootstrap=(cluster.asked,), sasl=None)
     try:
@@ -53,4 +53,4 @@ async def _offered(client: BrokerClient) -> frozenset[str]:
     return frozenset(read_response(SASL_HANDSHAKE_RESPONSE, response, _VERSION)["mechanisms"])
 
 
-CHECK = ClusterCheck(15, (), _findings)
+CHECK = ClusterCheck(15, (), _check)

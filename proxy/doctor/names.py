@@ -24,7 +24,7 @@ async def resolved(host: str) -> frozenset[str] | None:
     return frozenset(str(entry[4][0]) for entry in found)
 
 
-async def findings(config: Config, of_brokers: Iterable[HostPort]) -> list[CheckResult]:
+async def check(config: Config, of_brokers: Iterable[HostPort]) -> list[CheckResult]:
     """Check the names in the configuration and in `of_brokers`, the addresses that brokers advertise."""
     named = [("upstream.bootstrap", address.host, Level.FAILURE) for address in config.upstream.bootstrap]
     named += [(f"upstream.brokers.{node}", one.host, Level.FAILURE) for node, one in config.upstream.brokers.items()]

@@ -13,8 +13,8 @@ _FILE = "violations.file"
 _VOLUME = "mount a writable volume there, or correct violations.file"
 
 
-def findings(config: Config) -> Iterator[CheckResult]:
-    """Yield a finding for `violations.file`, and one for each key whose package is missing."""
+def check(config: Config) -> Iterator[CheckResult]:
+    """Yield a result for `violations.file`, and one for each key whose package is missing."""
     file = config.violations.file
     if file is not None:
         path = Path(file).absolute()
@@ -47,4 +47,4 @@ def _why_not_writable(path: Path) -> str | None:
     return None
 
 
-CHECK = MachineCheck(50, findings)
+CHECK = MachineCheck(50, check)

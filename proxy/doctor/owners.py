@@ -9,8 +9,8 @@ from sluicegate.proxy.doctor.checks import MachineCheck
 _ABOUT = "owners"
 
 
-def findings(config: Config) -> Iterator[CheckResult]:
-    """Yield one finding if the configuration names an owner."""
+def check(config: Config) -> Iterator[CheckResult]:
+    """Yield one result if the configuration names an owner."""
     owners = [topic.owner or config.defaults.owner for topic in config.topics]
     teams = {owner.team for owner in (*owners, config.defaults.owner) if owner is not None}
     if not teams:
@@ -25,4 +25,4 @@ def findings(config: Config) -> Iterator[CheckResult]:
         )
 
 
-CHECK = MachineCheck(60, findings)
+CHECK = MachineCheck(60, check)

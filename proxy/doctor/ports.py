@@ -13,8 +13,8 @@ def is_free(address: HostPort) -> bool:
     return _why_not(address) is None
 
 
-def findings(config: Config, brokers: Mapping[int, HostPort], running: bool) -> Iterator[CheckResult]:
-    """Yield a finding for each port. `running`: whether a proxy with this configuration listens already."""
+def check(config: Config, brokers: Mapping[int, HostPort], running: bool) -> Iterator[CheckResult]:
+    """Yield a result for each port. `running`: whether a proxy with this configuration listens already."""
     listen = config.listen
     wanted = [("listen.bootstrap", listen.bootstrap)]
     if config.admin.listen is not None:

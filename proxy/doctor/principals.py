@@ -85,7 +85,7 @@ def _declaring(listen: Listen) -> str:
     return ", ".join(f"listen.{key}" for key in keys) or "no key of listen"
 
 
-async def _findings(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
+async def _check(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
     """Yield the signs of each broker, or that there are none."""
     config = cluster.config
     if not config.listen.declares_principals and named_principal(config) is None:
@@ -118,4 +118,4 @@ async def _settings_of(cluster: CheckedCluster, node_id: int, address: HostPort)
     return settings
 
 
-CHECK = ClusterCheck(16, (), _findings)
+CHECK = ClusterCheck(16, (), _check)

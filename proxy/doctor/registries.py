@@ -11,7 +11,7 @@ _MOST_LISTED = 50
 _ADVICE = "register a corrected version, or choose the outcome of its records with on_schema_error"
 
 
-def findings(config: Config) -> Iterator[CheckResult]:
+def check(config: Config) -> Iterator[CheckResult]:
     """Yield each schema that cannot be used, and how many can be."""
     for surveyed in Surveys(config).look():
         yield from _findings_of(surveyed)
@@ -38,4 +38,4 @@ def _findings_of(surveyed: SurveyResult) -> Iterator[CheckResult]:
         yield CheckResult(about, Level.OK, f"the newest schemas of {surveyed.usable} subjects can be used")
 
 
-CHECK = MachineCheck(15, findings)
+CHECK = MachineCheck(15, check)

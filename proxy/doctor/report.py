@@ -1,4 +1,4 @@
-"""Shows the findings as a table, as plain lines, or as JSON for programs."""
+"""Shows the results as a table, as plain lines, or as JSON for programs."""
 
 import json
 from collections import Counter
@@ -19,17 +19,17 @@ _STYLES = {
 
 
 def lines_of(examined: Examination) -> Iterator[str]:
-    """Yield a line for each finding and for its advice, and at last the summary."""
-    for finding in examined.findings:
-        yield f"{finding.level.value:<{_LEVEL_WIDTH}}  {finding.about}: {finding.found}"
-        if finding.advice:
-            yield f"{'':<{_LEVEL_WIDTH}}  -> {finding.advice}"
+    """Yield a line for each result and for its advice, and at last the summary."""
+    for result in examined.results:
+        yield f"{result.level.value:<{_LEVEL_WIDTH}}  {result.about}: {result.found}"
+        if result.advice:
+            yield f"{'':<{_LEVEL_WIDTH}}  -> {result.advice}"
     yield summary_of(examined)
 
 
 def summary_of(examined: Examination) -> str:
-    """Return the number of findings of each level, and the verdict."""
-    counts = Counter(finding.level for finding in examined.findings)
+    """Return the number of results of each level, and the verdict."""
+    counts = Counter(result.level for result in examined.results)
     numbers = ", ".join(f"{counts[level]} {level.value}" for level in Level if counts[level])
     return f"{numbers}: {_VERDICTS[examined.exit_code]}"
 
@@ -48,9 +48,9 @@ def draw(examined: Examination) -> None:
     from rich.text import Text  # noqa: PLC0415  # an extra
 
     table = Table("", "subject", "finding", "remedy", show_lines=True)
-    for finding in examined.findings:
-        words = (finding.about, finding.found, finding.advice)
-        table.add_row(Text(finding.level.value, _STYLES[finding.level]), *(Text(printable(word)) for word in words))
+    for result in examined.results:
+        words = (result.about, result.found, result.advice)
+        table.add_row(Text(result.level.value, _STYLES[result.level]), *(Text(printable(word)) for word in words))
     Console().print(table)
 
 
@@ -60,16 +60,16 @@ def json_of(examined: Examination) -> str:
         {
             "exit_code": examined.exit_code,
             "summary": summary_of(examined),
-            "findings": [_plain(finding) for finding in examined.findings],
+            "findings": [_plain(result) for result in examined.results],
         },
         indent=2,
     )
 
 
-def _plain(finding: CheckResult) -> dict[str, str]:
+def _plain(result: CheckResult) -> dict[str, str]:
     return {
-        "about": finding.about,
-        "level": finding.level.value,
-        "found": finding.found,
-        "advice": finding.advice,
+        "about": result.about,
+        "level": result.level.value,
+        "found": result.found,
+        "advice": result.advice,
     }

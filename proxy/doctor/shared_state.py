@@ -43,7 +43,7 @@ class _NotFound(Exception):
     """The topic cannot be described; the text says why."""
 
 
-def findings(keys: StateTopics, topic: FoundTopic) -> Iterator[CheckResult]:
+def check_state_topic(keys: StateTopics, topic: FoundTopic) -> Iterator[CheckResult]:
     """Yield what is wrong with the topic, or that nothing is; and who may write to it."""
     wrong = []
     if topic.partitions != 1:
@@ -83,7 +83,7 @@ def _writers(name: str, topic: FoundTopic) -> CheckResult:
     return CheckResult(about, Level.OK, f"ACLs let only {next(iter(topic.writers))} change {name}")
 
 
-def findings_of_file(keys: StateTopics) -> Iterator[CheckResult]:
+def check_snapshot_file(keys: StateTopics) -> Iterator[CheckResult]:
     """Yield whether the snapshot file can be written."""
     if keys.snapshot_file is not None:
         folder = Path(keys.snapshot_file).absolute().parent
@@ -94,13 +94,13 @@ def findings_of_file(keys: StateTopics) -> Iterator[CheckResult]:
             yield CheckResult(_FILE, Level.FAILURE, found, "mount a writable volume there, or correct the key")
 
 
-async def findings_of_state(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
+async def check_shared_state(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
     """Check the state topic and the snapshot file, if there is a section `state`."""
     keys = cluster.config.state
     if keys is None:
         return
-    for finding in findings_of_file(keys):
-        yield finding
+    for result in check_snapshot_file(keys):
+        yield result
     try:
         check_client(_ABOUT)
         topic = await in_daemon_thread(lambda: _described(keys.topic, cluster.config.upstream))
@@ -110,8 +110,8 @@ async def findings_of_state(cluster: CheckedCluster) -> AsyncIterator[CheckResul
     except _NotFound as error:
         yield CheckResult(_ABOUT, Level.FAILURE, f"{keys.topic}: {error}", _CREATE.format(topic=keys.topic))
     else:
-        for finding in findings(keys, topic):
-            yield finding
+        for result in check_state_topic(keys, topic):
+            yield result
 
 
 def _described(name: str, upstream: Upstream) -> FoundTopic:
@@ -158,4 +158,4 @@ def _writers_in(client: Any, admin: Any, name: str) -> tuple[frozenset[str] | No
     return frozenset(acl.principal for acl in acls if acl.operation.name in _CHANGES), ""
 
 
-CHECK = ClusterCheck(45, (), findings_of_state)
+CHECK = ClusterCheck(45, (), check_shared_state)

@@ -89,7 +89,7 @@ def _may(topic: MetadataTopic, operation: int) -> bool:
 
 
 def differences(config: Config, settings: Mapping[str, ClusterSettings]) -> Iterator[CheckResult]:
-    """Yield the differences between file and cluster; topics of one owner with the same difference share a finding."""
+    """Yield the differences between file and cluster; topics of one owner with the same difference share a result."""
     plain = [(topic.match, replace(topic, rules=None)) for topic in config.topics]
     floor = [replace(each, rules=None) for each in config.floor]
     policies = compile_policies(replace(config.defaults, rules=None), plain, floor=floor)
@@ -183,7 +183,7 @@ def _shown(key: str, bound: int | None) -> str:
     return f"{bound} bytes" if key == MAX_MESSAGE_BYTES else f"{duration_text(bound)} ({bound} ms)"
 
 
-async def findings_of_topics(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
+async def check_topics(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
     """Compare the configuration with the topics of the cluster: permissions, limits, and entries without a topic."""
     config, tls = cluster.config, cluster.tls
     try:
@@ -191,13 +191,13 @@ async def findings_of_topics(cluster: CheckedCluster) -> AsyncIterator[CheckResu
     except (NoBrokerResponses, SenderError) as error:
         yield CheckResult("topics", Level.NOT_CHECKED, str(error))
         return
-    for finding in permissions(config, shown):
-        yield finding
+    for result in permissions(config, shown):
+        yield result
     if len(shown) > MOST_TOPICS:
         found = f"compares the first {MOST_TOPICS} of {len(shown)} topics, by name"
         yield CheckResult("topic limits", Level.NOTE, found)
-    async for finding in _limits(cluster, tls, shown[:MOST_TOPICS]):
-        yield finding
+    async for result in _limits(cluster, tls, shown[:MOST_TOPICS]):
+        yield result
 
 
 async def _limits(
@@ -215,10 +215,10 @@ async def _limits(
     if asked is not None:
         for complaint in list(asked.complaints.values())[:_MOST_COMPLAINTS]:
             yield CheckResult("topic limits", Level.NOT_CHECKED, complaint)
-        for finding in differences(config, asked.settings):
-            yield finding
-    for finding in unused_entries(config, names_of_all, cluster.source):
-        yield finding
+        for result in differences(config, asked.settings):
+            yield result
+    for result in unused_entries(config, names_of_all, cluster.source):
+        yield result
 
 
-CHECK = ClusterCheck(20, ("permissions", "topic limits"), findings_of_topics)
+CHECK = ClusterCheck(20, ("permissions", "topic limits"), check_topics)

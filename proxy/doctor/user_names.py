@@ -36,7 +36,7 @@ def kind_of_secret(user_name: str) -> str | None:
     return next((kind for kind, pattern in _OTHER_NAMES.items() if pattern.fullmatch(user_name)), None)
 
 
-async def _findings(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
+async def _check(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
     """Yield a warning if such names are in use although user names are declared to be principals."""
     config = cluster.config
     if not config.listen.user_name_is_principal:
@@ -76,4 +76,4 @@ def _user_names(live: bytes) -> Iterator[str]:
                 yield principal.removeprefix(_KIND)
 
 
-CHECK = ClusterCheck(17, (), _findings)
+CHECK = ClusterCheck(17, (), _check)

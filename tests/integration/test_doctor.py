@@ -1,4 +1,4 @@
-"""`sluicegate doctor` with real brokers: findings without and with a problem."""
+"""`sluicegate doctor` with real brokers: results without and with a problem."""
 
 import json
 import re
@@ -50,8 +50,8 @@ def doctor(folder: Path, config: dict[str, Any]) -> tuple[int, Found]:
         [COMMAND, "doctor", "--config", str(file), "--json"], capture_output=True, text=True, timeout=120, check=False
     )
     assert done.stderr == ""
-    findings = json.loads(done.stdout)["findings"]
-    return done.returncode, {one["about"]: (one["level"], one["found"]) for one in findings}
+    results = json.loads(done.stdout)["findings"]
+    return done.returncode, {one["about"]: (one["level"], one["found"]) for one in results}
 
 
 def advice(folder: Path, config: dict[str, Any], about: str) -> str:
@@ -87,9 +87,9 @@ async def test_doctor_reports_a_clock_that_is_five_seconds_off(kafka_bootstrap: 
     address = parse_host_port(kafka_bootstrap)
     upstream = Upstream(bootstrap=(address,))
 
-    behind = await clocks.finding(upstream, None, address, lambda: time.time_ns() - 5_500_000_000)
-    far_behind = await clocks.finding(upstream, None, address, lambda: time.time_ns() - 7_230_000_000_000)
-    right = await clocks.finding(upstream, None, address)
+    behind = await clocks.check_clock(upstream, None, address, lambda: time.time_ns() - 5_500_000_000)
+    far_behind = await clocks.check_clock(upstream, None, address, lambda: time.time_ns() - 7_230_000_000_000)
+    right = await clocks.check_clock(upstream, None, address)
 
     assert behind.level is Level.WARNING
     assert re.search(r" is 5 s \d+ ms ahead of this machine, within \d+ ms$", behind.found)

@@ -13,7 +13,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
 from sluicegate.config.loading import config_of
 from sluicegate.proxy.doctor.check_result import Level
-from sluicegate.proxy.doctor.registries import findings
+from sluicegate.proxy.doctor.registries import check
 from sluicegate.proxy.registry.met_subjects import met_subjects
 from sluicegate.proxy.registry.survey import SurveyResult, Surveys, UnusableSchema
 from sluicegate.proxy.server.schema_watch import SchemaWatch
@@ -90,7 +90,7 @@ def test_twenty_unusable_schemas_of_two_hundred_are_listed(apicurio: Apicurio, t
         assert [line for line in listed if f"subject surveyed.{name}-value, version 1 " in line and words in line]
 
     config, status = config_of(given), Status()
-    found = list(findings(config))
+    found = list(check(config))
     assert [each.level for each in found] == [Level.WARNING] * 20 + [Level.OK]
     watch, surveys = SchemaWatch(config, status), Surveys(config)
     watch.learn(surveys.look())

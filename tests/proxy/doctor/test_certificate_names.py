@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from cryptography.x509 import load_pem_x509_certificate
 
-from sluicegate.proxy.doctor.certificate_names import covers, findings
+from sluicegate.proxy.doctor.certificate_names import check, covers
 from sluicegate.proxy.doctor.check_result import Level
 from tests.broker.certificates import Authority
 from tests.config.reading import loaded
@@ -63,15 +63,15 @@ def test_a_name_is_covered_if_clients_accept_it(names: tuple[str, ...], tmp_path
     assert covered == {host: is_accepted(authority, made.chain, made.key, host) for host in HOSTS}
 
 
-def findings_with(listen: str, brokers: list[int], tmp_path: Path, *names: str) -> list[tuple[Level, str]]:
+def results_with(listen: str, brokers: list[int], tmp_path: Path, *names: str) -> list[tuple[Level, str]]:
     own = Authority(tmp_path).sign("proxy", *names).files
     tls = f"{{certificate_file: '{own['certificate_file']}', key_file: '{own['key_file']}'}}"
     text = f"upstream: {{bootstrap: ['h:1']}}\nlisten: {{bootstrap: '127.0.0.1:2', tls: {tls}, {listen}}}\n"
-    return [(finding.level, finding.found) for finding in findings(loaded(text).config, brokers)]
+    return [(result.level, result.found) for result in check(loaded(text).config, brokers)]
 
 
 def test_an_advertised_host_that_the_certificate_lacks_is_a_failure(tmp_path: Path) -> None:
-    ((level, message),) = findings_with("advertised_host: kafka.test", [1], tmp_path, "localhost")
+    ((level, message),) = results_with("advertised_host: kafka.test", [1], tmp_path, "localhost")
 
     assert level is Level.FAILURE
     assert message == "does not cover kafka.test (listen.advertised_host); names in the certificate: localhost"
@@ -80,9 +80,9 @@ def test_an_advertised_host_that_the_certificate_lacks_is_a_failure(tmp_path: Pa
 def test_each_brokers_name_must_be_covered(tmp_path: Path) -> None:
     host = "broker_host: 'broker-{node_id}.test', advertised_host: kafka.test"
 
-    missing = findings_with(host, [1, 2, 3], tmp_path, "kafka.test", "broker-2.test")
-    covered = findings_with(host, [1, 2, 3], tmp_path, "kafka.test", "broker-1.test", "broker-2.test", "broker-3.test")
-    unknown = findings_with(host, [], tmp_path, "kafka.test")
+    missing = results_with(host, [1, 2, 3], tmp_path, "kafka.test", "broker-2.test")
+    covered = results_with(host, [1, 2, 3], tmp_path, "kafka.test", "broker-1.test", "broker-2.test", "broker-3.test")
+    unknown = results_with(host, [], tmp_path, "kafka.test")
 
     assert [level for level, _ in missing] == [Level.OK, Level.FAILURE]
     assert "does not cover broker-1.test, broker-3.test (listen.broker_host)" in missing[1][1]

@@ -3,7 +3,7 @@
 import pytest
 
 from sluicegate.proxy.doctor.check_result import Level
-from sluicegate.proxy.doctor.logins import findings
+from sluicegate.proxy.doctor.logins import check
 from tests.config.reading import SMALLEST, loaded
 
 _EXEMPT = "exempt: [{client_id: a}, {principal: 'User:mirror'}]"
@@ -15,19 +15,19 @@ _NAMES = SMALLEST.replace("listen: {", "listen: {user_name_is_principal: [PLAIN,
 
 @pytest.mark.parametrize(("text", "level"), [(SMALLEST, Level.WARNING), (_CLAIM, Level.OK), (_NAMES, Level.OK)])
 def test_a_policy_with_a_principal_is_a_warning_without_a_declaration(text: str, level: Level) -> None:
-    (finding,) = findings(loaded(text + _EXEMPT).config)
+    (result,) = check(loaded(text + _EXEMPT).config)
 
-    assert finding.level is level
-    assert finding.found.startswith("exempt[1].principal: ")
+    assert result.level is level
+    assert result.found.startswith("exempt[1].principal: ")
 
 
 def test_policies_without_principals_have_no_finding() -> None:
-    assert list(findings(loaded(SMALLEST).config)) == []
+    assert list(check(loaded(SMALLEST).config)) == []
 
 
 def test_the_finding_says_which_mechanisms_give_principals() -> None:
-    (finding,) = findings(loaded(_NAMES + _EXEMPT).config)
+    (result,) = check(loaded(_NAMES + _EXEMPT).config)
 
-    assert finding.found.partition(": ")[2] == (
+    assert result.found.partition(": ")[2] == (
         "principals are user names of PLAIN, SCRAM-SHA-512; those of other SASL logins are unverified"
     )

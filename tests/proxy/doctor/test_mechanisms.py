@@ -25,7 +25,7 @@ async def test_a_mechanism_that_signs_the_hosts_name_is_a_warning(offered: list[
     answers = {ApiKey.SASL_HANDSHAKE: lambda version, _: SASL_HANDSHAKE_RESPONSE.build(response, version)}
     async with ScriptedBroker(answers) as broker:
         cluster = CheckedCluster(loaded(SMALLEST).config, None, broker.address)
-        found = [finding async for finding in CHECK.findings(cluster)]
+        found = [result async for result in CHECK.run(cluster)]
 
     assert [each.level for each in found] == [Level.WARNING] * len(reported)
     for each, mechanism in zip(found, reported, strict=True):
@@ -47,7 +47,7 @@ async def test_mechanisms_with_unverified_principals_are_named_if_a_policy_depen
     answers = {ApiKey.SASL_HANDSHAKE: lambda version, _: SASL_HANDSHAKE_RESPONSE.build(response, version)}
     async with ScriptedBroker(answers) as broker:
         config = loaded(SMALLEST.replace("listen: {", f"listen: {{{listen}") + policy).config
-        found = [finding async for finding in CHECK.findings(CheckedCluster(config, None, broker.address))]
+        found = [result async for result in CHECK.run(CheckedCluster(config, None, broker.address))]
 
     assert [(each.level, each.found) for each in found] == [
         (Level.NOTE, f"principals of clients that log in with {names} are unverified") for names in reported

@@ -1,9 +1,9 @@
-"""The owners of topics in the findings of `doctor`, and entries without one."""
+"""The owners of topics in the results of `doctor`, and entries without one."""
 
 import pytest
 
 from sluicegate.proxy.doctor.check_result import Level
-from sluicegate.proxy.doctor.owners import findings
+from sluicegate.proxy.doctor.owners import check
 from sluicegate.proxy.doctor.topics import differences, permissions, unused_entries
 from sluicegate.validation.cluster_settings import ClusterSettings
 from tests.config.reading import SMALLEST, loaded
@@ -20,25 +20,25 @@ _OWNED = "topics: [{match: a*, owner: {team: a, contact: '#a'}, quarantine: dead
     ],
 )
 def test_entries_without_an_owner_are_named(text: str, level: Level, found: str) -> None:
-    (finding,) = findings(loaded(SMALLEST + text).config)
+    (result,) = check(loaded(SMALLEST + text).config)
 
-    assert (finding.level, finding.found) == (level, found)
+    assert (result.level, result.found) == (level, found)
 
 
 def test_a_configuration_without_owners_has_no_finding() -> None:
-    assert list(findings(loaded(f"{SMALLEST}topics: [{{match: a}}]").config)) == []
+    assert list(check(loaded(f"{SMALLEST}topics: [{{match: a}}]").config)) == []
 
 
 def test_findings_about_topics_name_their_owner() -> None:
     config = loaded(f"{SMALLEST}{_OWNED}defaults: {{message.timestamp.after.max.ms: 1h}}").config
     settings = {name: ClusterSettings() for name in ("a1", "a2", "b", "c")}
 
-    assert [finding.about for finding in differences(config, settings)] == [
+    assert [result.about for result in differences(config, settings)] == [
         "2 topics: a1, a2 (owner: a (#a))",
         "2 topics: b, c",
     ]
-    assert [finding.about for finding in permissions(config, [])][-1] == "quarantine of a* (owner: a (#a))"
-    assert [finding.found.partition(" is ")[0] for finding in unused_entries(config, [])] == [
+    assert [result.about for result in permissions(config, [])][-1] == "quarantine of a* (owner: a (#a))"
+    assert [result.found.partition(" is ")[0] for result in unused_entries(config, [])] == [
         "a* (owner: a (#a))",
         "b",
         "b2",

@@ -80,7 +80,7 @@ async def test_each_broker_is_asked_for_its_own_settings(code: int, value: str, 
     async with ScriptedBroker({ApiKey.DESCRIBE_CONFIGS: settings}) as broker:
         broker.answers[ApiKey.METADATA] = brokers((7, broker.address.host, broker.address.port))
         config = loaded(SMALLEST.replace("listen: {", f"listen: {{{_NAMES}, ")).config
-        found = [each async for each in CHECK.findings(CheckedCluster(config, None, broker.address))]
+        found = [each async for each in CHECK.run(CheckedCluster(config, None, broker.address))]
 
     assert asked == [(4, "7")]
     assert [each.level for each in found] == [level]
@@ -89,7 +89,7 @@ async def test_each_broker_is_asked_for_its_own_settings(code: int, value: str, 
 
 async def test_without_a_declaration_and_a_policy_no_broker_is_asked() -> None:
     async with ScriptedBroker({}) as broker:
-        found = [each async for each in CHECK.findings(CheckedCluster(loaded(SMALLEST).config, None, broker.address))]
+        found = [each async for each in CHECK.run(CheckedCluster(loaded(SMALLEST).config, None, broker.address))]
 
     assert found == []
     assert broker.connections == 0

@@ -21,27 +21,27 @@ def config(**sections: object) -> Config:
     return config_of(given)
 
 
-def topic_findings(file: Config, **settings: ClusterSettings) -> list[CheckResult]:
+def topic_results(file: Config, **settings: ClusterSettings) -> list[CheckResult]:
     return list(differences(file, settings))
 
 
 def test_matching_settings_are_one_ok_result() -> None:
     file = config(defaults={"message.timestamp.after.max.ms": HOUR})
 
-    (finding,) = topic_findings(file, a=PLAIN, b=PLAIN)
+    (result,) = topic_results(file, a=PLAIN, b=PLAIN)
 
-    assert finding.level is Level.OK
-    assert "2 topics" in finding.found
+    assert result.level is Level.OK
+    assert "2 topics" in result.found
 
 
 def test_a_file_stricter_than_the_cluster_is_one_note_for_equal_topics() -> None:
     file = config(defaults={"message.timestamp.after.max.ms": HOUR, "message.timestamp.before.max.ms": DAY})
 
-    (finding,) = topic_findings(file, **{f"t{i}": PLAIN for i in range(500)})
+    (result,) = topic_results(file, **{f"t{i}": PLAIN for i in range(500)})
 
-    assert finding.level is Level.NOTE
-    assert finding.about == "500 topics: t0, t1, t2 and 497 more"
-    assert "message.timestamp.before.max.ms is 1 d (86400000 ms) in the file, not set on the cluster" in finding.found
+    assert result.level is Level.NOTE
+    assert result.about == "500 topics: t0, t1, t2 and 497 more"
+    assert "message.timestamp.before.max.ms is 1 d (86400000 ms) in the file, not set on the cluster" in result.found
 
 
 @pytest.mark.parametrize(
@@ -52,41 +52,39 @@ def test_a_file_looser_than_the_cluster_is_a_warning(read: bool, word: str) -> N
     told = {"message.timestamp.after.max.ms": 2 * HOUR, "max.message.bytes": PLAIN.max_message_bytes}
     file = config(upstream=upstream, defaults=told)
 
-    (finding,) = topic_findings(file, t=PLAIN)
+    (result,) = topic_results(file, t=PLAIN)
 
-    assert (finding.level, finding.about) == (Level.WARNING, "topic t")
-    assert word in finding.found
-    assert finding.advice
+    assert (result.level, result.about) == (Level.WARNING, "topic t")
+    assert word in result.found
+    assert result.advice
 
 
 def test_compaction_configured_on_one_side_only_is_a_finding() -> None:
     compacted = ClusterSettings(TimestampType.CREATE_TIME, LONG_MAX, HOUR, True, 1_048_588)
     told = {"message.timestamp.after.max.ms": HOUR}
 
-    ours = topic_findings(config(defaults={**told, "cleanup.policy": "compact"}), t=PLAIN)
-    theirs = topic_findings(
-        config(upstream={"bootstrap": "h:1", "topic_settings": "false"}, defaults=told), t=compacted
-    )
+    ours = topic_results(config(defaults={**told, "cleanup.policy": "compact"}), t=PLAIN)
+    theirs = topic_results(config(upstream={"bootstrap": "h:1", "topic_settings": "false"}, defaults=told), t=compacted)
 
-    assert [finding.level for finding in ours] == [Level.NOTE]
-    assert any("the broker rejects null keys that the proxy forwards" in finding.found for finding in theirs)
-    assert [finding.level for finding in topic_findings(config(defaults=told), t=compacted)] == [Level.OK]  # it is read
+    assert [result.level for result in ours] == [Level.NOTE]
+    assert any("the broker rejects null keys that the proxy forwards" in result.found for result in theirs)
+    assert [result.level for result in topic_results(config(defaults=told), t=compacted)] == [Level.OK]  # it is read
 
 
 def test_unchecked_topics_have_no_finding() -> None:
-    assert topic_findings(config(defaults={"checks": "none"}), t=PLAIN)[0].level is Level.OK
+    assert topic_results(config(defaults={"checks": "none"}), t=PLAIN)[0].level is Level.OK
 
 
 def test_an_entry_without_a_topic_is_a_warning() -> None:
     file = config(topics=[{"match": "orders.*"}, {"match": "order.eu"}])
 
-    (finding,) = unused_entries(file, ["orders.eu", "orders.us"])
+    (result,) = unused_entries(file, ["orders.eu", "orders.us"])
 
-    assert (finding.about, finding.level) == ("topics[1]", Level.WARNING)
-    assert finding.found.startswith("order.eu ")
+    assert (result.about, result.level) == ("topics[1]", Level.WARNING)
+    assert result.found.startswith("order.eu ")
 
 
-def test_missing_permissions_and_topics_of_the_proxys_login_are_findings() -> None:
+def test_missing_permissions_and_topics_of_the_proxys_login_are_results() -> None:
     file = config(violations={"topic": "bad"}, topics=[{"match": "a", "quarantine": "kept"}])
     shown = [
         MetadataTopic("a", False, READ | DESCRIBE | DESCRIBE_CONFIGS),
@@ -94,12 +92,12 @@ def test_missing_permissions_and_topics_of_the_proxys_login_are_findings() -> No
         MetadataTopic("kept", False, WRITE | DESCRIBE),
     ]
 
-    findings = {finding.about: finding for finding in permissions(file, shown)}
+    results = {result.about: result for result in permissions(file, shown)}
 
-    assert findings["permissions"].level is Level.WARNING
-    assert "DESCRIBE_CONFIGS is not allowed on kept" in findings["permissions"].found
-    assert findings["violations.topic"].level is Level.FAILURE
-    assert findings["quarantine of a"].level is Level.OK
+    assert results["permissions"].level is Level.WARNING
+    assert "DESCRIBE_CONFIGS is not allowed on kept" in results["permissions"].found
+    assert results["violations.topic"].level is Level.FAILURE
+    assert results["quarantine of a"].level is Level.OK
     (gone,) = [f for f in permissions(file, shown[:1]) if f.about == "violations.topic"]
     assert gone.level is Level.FAILURE
     assert "topic bad does not exist" in gone.found

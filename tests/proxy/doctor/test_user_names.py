@@ -38,7 +38,7 @@ def test_ordinary_user_names_are_not_taken_for_keys(name: str) -> None:
 async def _found(text: str) -> list[tuple[Level, str]]:
     async with ScriptedBroker({}) as broker:
         cluster = CheckedCluster(loaded(text).config, None, broker.address)
-        return [(each.level, each.found) async for each in CHECK.findings(cluster)]
+        return [(each.level, each.found) async for each in CHECK.run(cluster)]
 
 
 def _with_login(user: str, text: str = _DECLARED) -> str:
