@@ -1,0 +1,138 @@
+"""One Produce request with many topics, each with its own sensitive fields, and a codec for each partition."""
+
+import io
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pytest
+from google.protobuf.wrappers_pb2 import StringValue
+from kafka.record import MemoryRecords
+
+from tests.broker.proxy_process import ProxyProcess
+from tests.integration.topics import UNVALIDATED, create_topic
+from tests.wire.batches import CODECS, Rec, batch
+from tests.wire.raw_client import RawClient, topic_data
+
+MAIL = "me@example.com"
+AVRO = {"type": "record", "name": "Customer", "fields": [{"name": "mail", "type": "string"}]}
+PROTOBUF = 'syntax = "proto3"; message Customer { string mail = 1; }'
+_COUNT = 300
+_REJECTED = len(CODECS)  # the partition whose batch has a value that nobody can mask
+
+
+def avro(mail: str) -> bytes:
+    data = io.BytesIO()
+    fastavro.schemaless_writer(data, AVRO, {"mail": mail})
+    return data.getvalue()
+
+
+def protobuf(mail: str) -> bytes:
+    return StringValue(value=mail).SerializeToString()  # field 1 is the string, as in Customer
+
+
+def as_json(field: str, mail: str) -> bytes:
+    return json.dumps({field: mail, "n": 1}).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Topics with one policy: its keys, what is sent, what is stored, and a value that is not stored."""
+
+    policy: dict[str, Any]
+    sent: bytes
+    stored: bytes
+    rejected: bytes | None = None
+
+
+def kinds(folder: Path) -> dict[str, Kind]:
+    (folder / "customer.avsc").write_text(json.dumps(AVRO))
+    (folder / "customer.proto").write_text(PROTOBUF)
+
+    def schema(format: str, **more: str) -> dict[str, str]:
+        suffix = {"avro": "avsc", "protobuf": "proto"}[format]
+        return {"file": str(folder / f"customer.{suffix}"), "format": format} | more
+
+    def masking(**keys: Any) -> dict[str, Any]:
+        return {"sensitive": [{"name": "pii", "action": "mask", **keys}]}
+
+    plain = as_json("mail", MAIL)
+    return {
+        "mail": Kind(masking(fields=["mail"]), plain, as_json("mail", "***"), b"no JSON"),
+        "card": Kind(masking(fields=["card"]), as_json("card", "4111"), as_json("card", "***"), b'{"card": 4111}'),
+        "avro": Kind(masking(fields=["mail"], schema=schema("avro")), avro(MAIL), avro("***"), b"\xff"),
+        "proto": Kind(
+            masking(fields=["mail"], schema=schema("protobuf", message="Customer")),
+            protobuf(MAIL),
+            protobuf("***"),
+            b"\x0a\x7f",
+        ),
+        "open": Kind({"checks": "none"}, plain, plain),
+        "bounded": Kind({"message.timestamp.after.max.ms": "1h"}, plain, plain),
+    }
+
+
+@pytest.fixture(scope="module")
+def all_kinds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Kind]:
+    return kinds(tmp_path_factory.mktemp("schemas"))
+
+
+@pytest.fixture(scope="module")
+def proxy(
+    kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory, all_kinds: dict[str, Kind]
+) -> Iterator[ProxyProcess]:
+    settings = {"topics": [{"match": f"{name}-*", **kind.policy} for name, kind in all_kinds.items()]}
+    made = ProxyProcess(tmp_path_factory.mktemp("mixed"), kafka_bootstrap, settings)
+    try:
+        yield made.start()
+    finally:
+        made.stop()
+
+
+def sent_batch(value: bytes, codec: str) -> bytes:
+    now = time.time_ns() // 1_000_000
+    return batch([Rec(now, str(number).encode(), value) for number in range(_COUNT)], CODECS[codec])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("version", [3, 8, 9])
+def test_each_topic_of_one_request_is_masked_by_its_own_policy(
+    version: int, kafka_bootstrap: str, proxy: ProxyProcess, all_kinds: dict[str, Kind]
+) -> None:
+    codecs = [codec for codec in CODECS if version >= 7 or codec != "zstd"]
+    topics = {name: create_topic(kafka_bootstrap, UNVALIDATED, _REJECTED + 1, prefix=name) for name in all_kinds}
+    request = [
+        topic_data(
+            topics[name],
+            *((number, sent_batch(kind.sent, codec)) for number, codec in enumerate(codecs)),
+            *([(_REJECTED, sent_batch(kind.rejected, "lz4"))] if kind.rejected is not None else []),
+        )
+        for name, kind in all_kinds.items()
+    ]
+    with RawClient(proxy.bootstrap) as bootstrap:
+        node = bootstrap.metadata(topics["mail"])["brokers"][0]
+
+    with RawClient(f"{node['host']}:{node['port']}") as client:
+        response = client.produce(version, request)
+
+    assert not isinstance(response, str), response
+    errors = {
+        (topic["name"], partition["index"]): partition["error_code"]
+        for topic in response["responses"]
+        for partition in topic["partition_responses"]
+    }
+    with RawClient(kafka_bootstrap) as direct:
+        for name, kind in all_kinds.items():
+            for number, codec in enumerate(codecs):
+                stored = MemoryRecords(direct.log_of(topics[name], number)).next_batch()
+                assert errors[topics[name], number] == 0, (name, codec)
+                assert [(each.key, each.value) for each in stored] == [
+                    (str(number).encode(), kind.stored) for number in range(_COUNT)
+                ], (name, codec)
+            if kind.rejected is not None:
+                assert errors[topics[name], _REJECTED] == 87, name
+                assert direct.log_of(topics[name], _REJECTED) == b"", name
