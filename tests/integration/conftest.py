@@ -1,6 +1,7 @@
 """The proxies and brokers of the integration tests."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,7 +13,11 @@ from tests.integration.secure_brokers import guarded, mutual_broker, tls_proxy
 from tests.integration.strict_broker import strict_kafka
 from tests.integration.topics import DEFAULTS
 from tests.oracle.kafka_java import KAFKA_NEW
+from tests.webui.browser import CHROMIUM
 from tests.wire.raw_client import RawClient
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 __all__ = ["guarded", "mutual_broker", "strict_kafka", "tls_proxy"]  # fixtures
 
@@ -53,3 +58,17 @@ def cluster_proxy(cluster: Kafka, tmp_path_factory: pytest.TempPathFactory) -> I
         yield process.start()
     finally:
         process.stop()
+
+
+@pytest.fixture(scope="module")
+def web_ui() -> Iterator["Page | None"]:
+    """A page of Chromium; None without Chromium."""
+    if CHROMIUM is None:
+        yield None
+        return
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415  # few test runs need it
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield chromium.new_page()
+        chromium.close()

@@ -1,10 +1,6 @@
-"""Conditions of a proxy in front of real brokers: each begins, is shown everywhere, and ends, within ten seconds.
-
-What each place shows is left side by side in build/conditions/: a text, and pictures of the web UI at 1280 and 360 px.
-"""
+"""Conditions of a proxy in front of real brokers: each begins, is shown everywhere, and ends, within ten seconds."""
 
 import os
-import re
 import signal
 import socket
 import struct
@@ -12,7 +8,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -26,15 +22,15 @@ from tests.broker.certificates import Authority
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
+from tests.integration.condition_views import PAGE_MS, PICTURES, conditions, ends, wait_until_begun
 from tests.integration.secure_brokers import GuardedBroker, proxy_for
 from tests.integration.strict_broker import topic_on
 from tests.integration.test_produce import leader_of
 from tests.integration.test_quarantine import client_of, produce_and_wait
 from tests.integration.test_workers import children_of, workers_of
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
-from tests.oracle.kafka_java import KAFKA_NEW, ROOT
-from tests.proxy.cli.test_commands import sluicegate, sluicegate_process
-from tests.webui.browser import CHROMIUM
+from tests.oracle.kafka_java import KAFKA_NEW
+from tests.proxy.cli.test_commands import sluicegate_process
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
 
@@ -43,17 +39,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.long
 
-_PICTURES = ROOT / "build" / "conditions"
-_PAGE_MS = 60_000
-_LOGGED_AS = {
-    "upstream_unreachable": "no broker reachable",
-    "upstream_not_a_broker": "no broker reachable",
-    "configuration_rejected": "configuration rejected",
-}
 _UNREGISTER_BROKER = 64
-_COLOURS = {"needs attention": "attention", "not serving": "bad"}
-_WITHIN_SECONDS = 10
-_FOR_A_BUSY_MACHINE = 20
 INVALID_TIMESTAMP = 32
 _SHIFTED_CLOCK = """from pathlib import Path
 from sluicegate.proxy.server import clock
@@ -61,73 +47,6 @@ right = clock.now_ms
 clock.now_ms = lambda: right() - (7_200_000 if Path({mark!r}).exists() else 0)
 from sluicegate.proxy.cli.main import main
 main()"""
-
-
-def conditions(proxy: ProxyProcess) -> dict[str, str]:
-    """Return the details of the active conditions."""
-    lines = proxy.get("/readyz")[1].splitlines()[1:]
-    return dict(line.split(": ", 1) for line in lines)
-
-
-@pytest.fixture(scope="module")
-def web_ui() -> Iterator["Page | None"]:
-    """A page of Chromium; None without Chromium."""
-    if CHROMIUM is None:
-        yield None
-        return
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415  # few test runs need it
-
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        yield chromium.new_page()
-        chromium.close()
-
-
-def wait_until_begun(proxy: ProxyProcess, condition: str, web_ui: "Page | None") -> str:
-    """Wait for a condition, check that every view shows it, and return its detail."""
-    seconds = _WITHIN_SECONDS + _FOR_A_BUSY_MACHINE
-    detail = eventually(lambda: conditions(proxy).get(condition), seconds, condition)
-    status, readiness = proxy.get("/readyz")
-    state = readiness.splitlines()[0]
-    assert status == (503 if state == "not serving" else 200)
-    metric = re.search(
-        rf'^sluicegate_condition{{condition="{condition}",subject=".*"}} 1\.0$', proxy.get("/metrics")[1], re.M
-    )
-    assert metric is not None
-    assert f'"condition": "{condition}"' in proxy.get("/api/live")[1]
-    shown = {"/readyz": f"{status}\n{readiness}", "metric": metric[0]}
-    address = proxy.admin.removeprefix("http://")
-    for view in (["top", "--once", address], ["who", "a-topic", "--admin", address]):
-        said = sluicegate(*view)
-        shown[view[0]] = said.stdout + said.stderr
-        assert detail[:20] in " ".join(shown[view[0]].split()), said
-    _PICTURES.mkdir(parents=True, exist_ok=True)
-    if web_ui is not None:
-        shown["web UI"] = _in_the_web_ui(web_ui, proxy, condition, state)
-        assert detail[:20].replace("`", "") in " ".join(shown["web UI"].split())  # with code and no-break spaces
-    (_PICTURES / f"{condition}.txt").write_text("".join(f"== {place}\n{text}\n" for place, text in shown.items()))
-    proxy.wait_for_line(_LOGGED_AS.get(condition, "condition began"))
-    return detail
-
-
-def _in_the_web_ui(page: "Page", proxy: ProxyProcess, condition: str, state: str) -> str:
-    """Return the web UI's text about all conditions."""
-    page.goto(proxy.admin, wait_until="domcontentloaded")
-    page.wait_for_selector(f"#conditions :text('{condition}')", timeout=_PAGE_MS)
-    assert page.locator("#state-text").inner_text() == state
-    assert page.locator("#state").get_attribute("data-state") == _COLOURS[state]
-    assert page.locator("#conditions.bad").count() == (state == "not serving")
-    page.set_viewport_size({"width": 360, "height": 900})
-    assert page.evaluate("document.getElementById('conditions').scrollWidth") <= 360
-    for width in (1280, 360):
-        page.set_viewport_size({"width": width, "height": 900})
-        page.screenshot(path=_PICTURES / f"{condition}-{width}.png")
-    return page.locator("#conditions").inner_text()
-
-
-def ends(proxy: ProxyProcess, condition: str) -> None:
-    eventually(lambda: condition not in conditions(proxy), _WITHIN_SECONDS + _FOR_A_BUSY_MACHINE, f"no {condition}")
-    proxy.wait_for_line("condition ended")
 
 
 def test_an_unwritable_quarantine_topic_is_a_condition_until_it_can_be_written(
@@ -184,9 +103,9 @@ def _is_shown_as_retrying(proxy: ProxyProcess, topic: str, dead: str, page: "Pag
         page.set_viewport_size({"width": 1280, "height": 900})
         for place in ("#/clients", "#/topics", "#/client?id=raw", f"#/topic?name={topic}", "#/violations"):
             page.goto(f"{proxy.admin}/{place}")
-            page.wait_for_selector(f"td:has-text('{retrying}')", timeout=_PAGE_MS)
+            page.wait_for_selector(f"td:has-text('{retrying}')", timeout=PAGE_MS)
             name = place.strip("#/").partition("?")[0]
-            page.screenshot(path=_PICTURES / f"quarantine_failing-{name}.png")
+            page.screenshot(path=PICTURES / f"quarantine_failing-{name}.png")
 
 
 def test_a_quarantine_success_of_one_worker_ends_the_failure_of_an_idle_one(
@@ -421,6 +340,46 @@ def test_a_taken_broker_port_is_a_condition_until_it_is_free(
             assert proxy.get("/readyz")[0] == 200
             assert proxy.metric("sluicegate_ready") == 1
         ends(proxy, "broker_port_closed")
+    finally:
+        proxy.stop()
+
+
+def test_a_broker_without_any_free_port_closes_the_proxy_until_one_is_free(
+    kafka_bootstrap: str, tmp_path: Path, web_ui: "Page | None"
+) -> None:
+    proxy = ProxyProcess(tmp_path, kafka_bootstrap)
+    try:
+        with socket.create_server(("127.0.0.1", proxy.broker_port(1))):
+            proxy.start(ready=False)
+            wait_until_begun(proxy, "listener_closed", web_ui)
+            assert proxy.metric("sluicegate_ready") == 0
+        ends(proxy, "listener_closed")
+    finally:
+        proxy.stop()
+
+
+def test_a_broker_address_that_leads_back_is_a_condition(
+    kafka_bootstrap: str, tmp_path: Path, web_ui: "Page | None"
+) -> None:
+    proxy = ProxyProcess(tmp_path, kafka_bootstrap)
+    proxy.config["upstream"]["brokers"] = {1: f"127.0.0.1:{proxy.broker_port(1)}"}
+    try:
+        proxy.start(ready=False)
+        wait_until_begun(proxy, "routing_loop", web_ui)
+        assert proxy.metric("sluicegate_ready") == 0
+    finally:
+        proxy.stop()
+
+
+def test_a_killed_worker_is_a_condition_for_a_minute(
+    kafka_bootstrap: str, tmp_path: Path, web_ui: "Page | None"
+) -> None:
+    proxy = ProxyProcess(tmp_path, kafka_bootstrap, {"workers": 2})
+    try:
+        proxy.start()
+        os.kill(workers_of(proxy)[0], signal.SIGKILL)
+        wait_until_begun(proxy, "worker_restarted", web_ui)
+        assert proxy.get("/readyz")[0] == 200
     finally:
         proxy.stop()
 

@@ -6,16 +6,20 @@ import signal
 import subprocess
 import urllib.request
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 import yaml
 
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import COMMAND, ProxyProcess
-from tests.integration.test_conditions import conditions
+from tests.integration.condition_views import conditions, wait_until_begun
 from tests.integration.test_reload import AFTER, HOUR, becomes, codes
 from tests.integration.test_workers import workers_of
 from tests.integration.topics import UNVALIDATED, create_topic
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 _FORBIDDEN, _UNAUTHORIZED = 403, 401
 
@@ -94,7 +98,7 @@ def test_a_vanished_file_is_kept_until_it_is_back_or_its_removal_is_accepted(sta
     assert proxy.get("/readyz") == (200, "serving\n")
 
 
-def test_a_vanished_folder_is_kept_and_a_restarted_worker_has_its_policies(stage: Stage) -> None:
+def test_a_vanished_folder_is_kept_and_a_restarted_worker_has_its_policies(stage: Stage, web_ui: "Page | None") -> None:
     """The folder has the schema of a rule and a key too, which a restarted worker could not read."""
     schema = stage.teams / "schema.json"
     schema.write_text('{"type": "object"}')
@@ -106,7 +110,7 @@ def test_a_vanished_folder_is_kept_and_a_restarted_worker_has_its_policies(stage
     stage.team.write_text(yaml.safe_dump({"topics": [own, {"match": "hashed-*", "sensitive": [hashed]}]}))
     assert stage.reload().returncode == 0
     stage.teams.rename(stage.teams.with_name("elsewhere"))
-    eventually(lambda: "policy_file_missing" in conditions(stage.proxy), what="the condition")
+    wait_until_begun(stage.proxy, "policy_file_missing", web_ui)
     metrics = stage.proxy.get("/metrics")[1]
     for file in (stage.team, schema, key):
         assert f'sluicegate_condition{{condition="policy_file_missing",subject="{file}"}} 1.0' in metrics

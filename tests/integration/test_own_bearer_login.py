@@ -5,7 +5,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import confluent_kafka
 import pytest
@@ -14,9 +14,13 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
+from tests.integration.condition_views import wait_until_begun
 from tests.integration.java import java_tool
 from tests.pipeline.bearers import CLIENT, SECRET, bearer_broker, token, token_endpoint
 from tests.proxy.cli.test_commands import sluicegate_process
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 pytestmark = pytest.mark.long
 
@@ -81,7 +85,9 @@ def _proxy(broker: Kafka, folder: Path, sasl: dict[str, Any], topic: str, dead: 
     return proxy
 
 
-def test_a_token_file_serves_settings_dead_letters_and_events(broker: Kafka, tmp_path: Path) -> None:
+def test_a_token_file_serves_settings_dead_letters_and_events(
+    broker: Kafka, tmp_path: Path, web_ui: "Page | None"
+) -> None:
     """The cluster's own bound of the topic is what the record breaks, so the proxy has read the topic's settings."""
     topic, dead, events = _topics(broker, {"message.timestamp.before.max.ms": str(_DAY_MS)}, {}, {})
     file = tmp_path / "token"
@@ -96,7 +102,7 @@ def test_a_token_file_serves_settings_dead_letters_and_events(broker: Kafka, tmp
 
         expired = token("sluicegate", -30, marker="planted")
         file.write_text(expired)
-        eventually(lambda: "proxy_login_rejected" in proxy.get("/readyz")[1], what="the condition")
+        wait_until_begun(proxy, "proxy_login_rejected", web_ui)
         status, body = proxy.get("/readyz")
         assert status == 200
         assert "upstream.sasl has no token" in body

@@ -8,7 +8,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
@@ -18,11 +18,15 @@ from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
 from tests.broker.security import SCRAM_LOGIN, bearer_login, plain_login, security_settings
+from tests.integration.condition_views import wait_until_begun
 from tests.integration.test_doctor import doctor
 from tests.integration.topics import DEFAULTS
 from tests.oracle.kafka_java import KAFKA_NEW
 from tests.pipeline.bearers import token
 from tests.wire.sasl_client import TOKEN_AUTH, DelegationToken, SaslClient
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 _MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 _CLAIM = "preferred_username"
@@ -220,13 +224,15 @@ def test_without_a_declaration_no_exemption_applies(broker: Kafka, undeclared: P
     assert "principal unverified" in undeclared.wait_for_line(f'"principal": "{shown}", "reason"')
 
 
-def test_a_condition_reports_user_names_that_are_not_declared(broker: Kafka, tmp_path: Path) -> None:
+def test_a_condition_reports_user_names_that_are_not_declared(
+    broker: Kafka, tmp_path: Path, web_ui: "Page | None"
+) -> None:
     proxy = _proxy(broker.relayed_bootstrap, tmp_path, "User:alice")
     try:
         proxy.start()
         with SaslClient(proxy.bootstrap) as client:
             assert _plain(client, "") is None
-            eventually(lambda: "principal_unverified: " in proxy.get("/readyz")[1], what="the condition")
+            wait_until_begun(proxy, "principal_unverified", web_ui)
         status, body = proxy.get("/readyz")
     finally:
         proxy.stop()

@@ -13,20 +13,21 @@ import pytest
 from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.test_conditions import conditions, ends, wait_until_begun, web_ui
+from tests.integration.condition_views import conditions, ends, wait_until_begun
 from tests.integration.test_registry_outages import written_with
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.registry.apicurio import Apicurio
 from tests.registry.conftest import apicurio, registry_process
 from tests.registry.relay import relay_with_login
 from tests.registry.stand_in import StandIn, http_response
+from tests.registry.test_survey import UNUSABLE
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import PRODUCE, RawClient, produce_body, topic_data
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-__all__ = ["apicurio", "registry_process", "web_ui"]  # fixtures
+__all__ = ["apicurio", "registry_process"]  # fixtures
 
 pytestmark = pytest.mark.long
 
@@ -216,4 +217,18 @@ def test_a_registry_that_fails_to_return_a_reference_is_a_condition(
     finally:
         if producer is not None:
             producer.stop()
+        proxy.stop()
+
+
+def test_a_newest_schema_that_cannot_be_used_is_a_condition(
+    kafka_bootstrap: str, apicurio: Apicurio, tmp_path: Path, web_ui: "Page | None"
+) -> None:
+    subject = f"orders-{uuid.uuid4().hex}-value"
+    apicurio.register(subject, UNUSABLE["undefined"][1], "PROTOBUF")
+    proxy = proxy_of(tmp_path, kafka_bootstrap, f"http://127.0.0.1:{apicurio.port}", subject="topic")
+    try:
+        proxy.start()
+        assert subject in wait_until_begun(proxy, "schema_unusable", web_ui)
+        assert proxy.get("/readyz")[0] == 200
+    finally:
         proxy.stop()

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import confluent_kafka
 import pytest
@@ -15,11 +15,15 @@ import yaml
 
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
+from tests.integration.condition_views import wait_until_begun
 from tests.integration.test_workers import workers_of
 from tests.integration.topics import UNVALIDATED, create_topic
 from tests.proxy.cli.test_commands import sluicegate, sluicegate_process
 from tests.wire.batches import LZ4, Rec, batch
 from tests.wire.raw_client import PRODUCE, RawClient, produce_body, topic_data
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 AFTER = "message.timestamp.after.max.ms"
 HOUR = 3_600_000
@@ -272,7 +276,7 @@ def test_connected_clients_are_exempt_while_the_file_exempts_them(kafka_bootstra
 
 @pytest.mark.long
 def test_suspended_enforcement_takes_effect_at_once_survives_a_bad_file_and_a_reload_and_ends(
-    kafka_bootstrap: str, proxy: ProxyProcess
+    kafka_bootstrap: str, proxy: ProxyProcess, web_ui: "Page | None"
 ) -> None:
     topic, other = (create_topic(kafka_bootstrap, UNVALIDATED) for _ in range(2))
     admin = f"127.0.0.1:{proxy.config['admin']['listen'].rpartition(':')[2]}"
@@ -291,7 +295,8 @@ def test_suspended_enforcement_takes_effect_at_once_survives_a_bad_file_and_a_re
     assert (suspended.returncode, "incident 7" in suspended.stdout) == (0, True), suspended.stderr
     becomes(proxy, topic, 0)
     assert codes(proxy, other) == {32}
-    assert f"enforcement_suspended: enforcement is suspended for {topic}" in proxy.get("/readyz")[1]
+    detail = wait_until_begun(proxy, "enforcement_suspended", web_ui)
+    assert detail.startswith(f"enforcement is suspended for {topic}")
     assert proxy.wait_for_violations(topic, 1)
 
     write(proxy, defaults={AFTER: "soon"})

@@ -1,11 +1,12 @@
 """Several proxies of one cluster that agree by a topic of that cluster."""
 
 import json
+import shutil
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
@@ -14,10 +15,14 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
+from tests.integration.condition_views import ends, wait_until_begun
 from tests.integration.topics import UNVALIDATED, create_topic
 from tests.proxy.cli.test_commands import sluicegate
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 HOUR_MS = 3_600_000
 STATE = {"cleanup.policy": "compact", "min.compaction.lag.ms": "0"}
@@ -135,12 +140,12 @@ def test_a_suspension_of_one_proxy_stays_there_and_ends_with_it(gate: Gate, topi
 
 @pytest.mark.long
 def test_a_deleted_topic_changes_nothing_until_it_is_there_again(
-    kafka_bootstrap: str, gate: Gate, state_topic: str, topic: str
+    kafka_bootstrap: str, gate: Gate, state_topic: str, topic: str, web_ui: "Page | None"
 ) -> None:
     one = gate().start()
     sluicegate("suspend", topic, "--reason", "incident 7", "--for", "1h", *options(one))
     delete(kafka_bootstrap, state_topic)
-    eventually(lambda: "state_unreadable" in one.get("/readyz")[1], what="the condition")
+    wait_until_begun(one, "state_unreadable", web_ui)
     assert one.get("/readyz")[0] == 200
     assert codes(one, topic) == {0}
 
@@ -158,7 +163,7 @@ def test_a_deleted_topic_changes_nothing_until_it_is_there_again(
 
 @pytest.mark.long
 def test_a_start_without_topic_or_snapshot_is_not_ready_and_one_with_a_snapshot_is(
-    kafka_bootstrap: str, gate: Gate, state_topic: str, topic: str, tmp_path: Path
+    kafka_bootstrap: str, gate: Gate, state_topic: str, topic: str, tmp_path: Path, web_ui: "Page | None"
 ) -> None:
     kept = gate(snapshot_file=str(tmp_path / "state.json")).start()
     sluicegate("suspend", topic, "--reason", "incident 7", "--for", "1h", *options(kept))
@@ -171,22 +176,39 @@ def test_a_start_without_topic_or_snapshot_is_not_ready_and_one_with_a_snapshot_
     assert codes(kept, topic) == {0}
 
     bare = gate().start(ready=False)
-    eventually(lambda: "state_unknown" in bare.get("/readyz")[1], what="the condition")
+    wait_until_begun(bare, "state_unknown", web_ui)
     assert bare.get("/readyz")[0] == 503
     create(kafka_bootstrap, state_topic)
     eventually(lambda: bare.get("/readyz")[0] == 200, what="a known state")
 
 
 @pytest.mark.long
+def test_a_snapshot_that_cannot_be_written_is_a_condition_until_it_can(
+    gate: Gate, topic: str, tmp_path: Path, web_ui: "Page | None"
+) -> None:
+    folder = tmp_path / "snapshots"
+    folder.mkdir()
+    one = gate(snapshot_file=str(folder / "state.json")).start()
+    shutil.rmtree(folder)
+
+    sluicegate("suspend", topic, "--reason", "incident 7", "--for", "1h", *options(one))
+    wait_until_begun(one, "state_snapshot_failing", web_ui)
+
+    folder.mkdir()
+    sluicegate("resume", topic, *options(one))
+    ends(one, "state_snapshot_failing")
+
+
+@pytest.mark.long
 def test_records_of_others_are_named_and_change_nothing(
-    kafka_bootstrap: str, gate: Gate, state_topic: str, topic: str
+    kafka_bootstrap: str, gate: Gate, state_topic: str, topic: str, web_ui: "Page | None"
 ) -> None:
     one, two = gate().start(), gate().start()
     sluicegate("suspend", topic, "--reason", "incident 7", "--for", "1h", *options(one))
 
     for value in (b"\x00garbage", b'{"version": 2}', None, b"x" * 100_000):
         write(kafka_bootstrap, state_topic, uuid.uuid4().bytes, value)
-    eventually(lambda: "state_record_invalid" in two.get("/readyz")[1], what="the condition")
+    wait_until_begun(two, "state_record_invalid", web_ui)
     assert two.get("/readyz")[0] == 200
     assert codes(one, topic) == codes(two, topic) == {0}
 

@@ -21,8 +21,8 @@ from tests.broker.certificates import Authority, Certificate
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
+from tests.integration.condition_views import ends, wait_until_begun
 from tests.integration.secure_brokers import TOPIC, GuardedBroker, login, now_ms, proxy_for, send
-from tests.integration.test_conditions import ends, wait_until_begun, web_ui
 from tests.integration.topics import DEFAULTS, UNVALIDATED
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import CLOSED, PRODUCE, RawClient, produce_body, topic_data
@@ -30,8 +30,6 @@ from tests.wire.tls_client import TlsClient
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
-
-__all__ = ["web_ui"]  # a fixture
 
 
 @pytest.fixture
@@ -126,7 +124,9 @@ def seconds_left(proxy: ProxyProcess) -> float:
 
 
 @pytest.mark.long
-def test_certificates_are_read_again_when_the_file_changes(guarded: GuardedBroker, tmp_path: Path) -> None:
+def test_certificates_are_read_again_when_the_file_changes(
+    guarded: GuardedBroker, tmp_path: Path, web_ui: "Page | None"
+) -> None:
     proxy = proxy_for(guarded, tmp_path)
     files = {name: tmp_path / name for name in ("certificate_file", "key_file")}
     expired = guarded.authority.sign("expired", expires=datetime.now(UTC) - timedelta(days=1))
@@ -136,7 +136,7 @@ def test_certificates_are_read_again_when_the_file_changes(guarded: GuardedBroke
     trusting = login("alice", "secret") | {"ssl.ca.location": str(guarded.authority.file)}
     try:
         proxy.start(ready=False)
-        eventually(lambda: "expired on " in proxy.get("/readyz")[1], what="the reason in /readyz")
+        assert "expired on " in wait_until_begun(proxy, "certificate_expired", web_ui)
         assert proxy.get("/readyz")[0] == 503
         assert seconds_left(proxy) < 0
         errors: list[KafkaError] = []
