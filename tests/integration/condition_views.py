@@ -24,7 +24,7 @@ _LOGGED_AS = {
     "configuration_rejected": "configuration rejected",
     "enforcement_suspended": "enforcement suspended",
     "policy_file_missing": "policy files missing",
-    "proxy_login_rejected": "proxy login rejected",
+    "proxy_login_rejected": "broker rejected proxy login",
     "worker_restarted": "worker ended, restarting",
 }
 _COLOURS = {"needs attention": "attention", "not serving": "bad"}

@@ -9,7 +9,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ import yaml
 from sluicegate.protocol.headers import build_request_header
 from tests.broker.certificates import Authority
 from tests.broker.eventually import eventually
+from tests.broker.fixtures import running
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.condition_views import PAGE_MS, PICTURES, conditions, ends, wait_until_begun
@@ -358,17 +359,22 @@ def test_a_broker_without_any_free_port_closes_the_proxy_until_one_is_free(
         proxy.stop()
 
 
-def test_a_broker_address_that_leads_back_is_a_condition(
-    kafka_bootstrap: str, tmp_path: Path, web_ui: "Page | None"
-) -> None:
-    proxy = ProxyProcess(tmp_path, kafka_bootstrap)
-    proxy.config["upstream"]["brokers"] = {1: f"127.0.0.1:{proxy.broker_port(1)}"}
-    try:
-        proxy.start(ready=False)
-        wait_until_begun(proxy, "routing_loop", web_ui)
-        assert proxy.metric("sluicegate_ready") == 0
-    finally:
-        proxy.stop()
+def test_a_broker_that_advertises_the_proxys_own_address_is_a_condition(tmp_path: Path, web_ui: "Page | None") -> None:
+    kafka = Kafka(KAFKA_NEW, tmp_path / "kafka", relay_host="127.0.0.2")
+    with closing(running(kafka)) as brokers:
+        port = next(brokers).nodes[0].relayed_port
+        proxy = ProxyProcess(tmp_path, f"127.0.0.1:{port}")
+        listen = proxy.config["listen"]
+        del listen["broker_port_base"]
+        listen |= {"bootstrap": f"127.0.0.2:{proxy.bootstrap.rpartition(':')[2]}", "broker_port_map": {1: port}}
+        try:
+            proxy.start(ready=False)
+            assert wait_until_begun(proxy, "routing_loop", web_ui).startswith(
+                f"broker 1 is said to be at 127.0.0.2:{port}, which is this proxy's own listener"
+            )
+            assert proxy.metric("sluicegate_ready") == 0
+        finally:
+            proxy.stop()
 
 
 def test_a_killed_worker_is_a_condition_for_a_minute(
