@@ -17,7 +17,7 @@ from tests.broker.kafka import _SETTINGS, _START_SECONDS
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import ProxyProcess
 from tests.broker.storage import an_id, format_storage
-from tests.integration.test_conditions import conditions
+from tests.integration.condition_views import conditions
 from tests.integration.test_reload import codes
 from tests.integration.topics import UNVALIDATED, create_topic
 from tests.oracle.java_program import SHORT_LIVED, java_command
