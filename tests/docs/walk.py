@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import socket
 import subprocess
@@ -20,9 +21,12 @@ from tests.docs.shown import is_shown_in
 from tests.oracle.java_program import java_command
 from tests.oracle.kafka_java import KAFKA_NEW, ROOT, kafka_folder
 from tests.pipeline import java_options
+from tests.pipeline.commands import RepeatedCommand
 
 _STAYS = re.compile(r"(sluicegate run|sluicegate demo|make run)(?!.*(SECONDS|--seconds))")
 """Commands that a reader leaves running in another terminal."""
+_JOB = re.compile(r"sluicegate-spark [^|&;<>$\n]+\n?")
+"""A job alone. It runs in a session that the page's other jobs share, as the installed command's code does."""
 _READS = ("cat ", "curl ", "grep ", "tail ", "ls ")
 """Commands that may be repeated, because they change nothing: events and counters appear a moment later."""
 _PACKAGES = {"curl": "curl", "kcat": "kcat", "jq": "jq", "git": "git", "openssl": "openssl"}
@@ -76,6 +80,7 @@ class Reader:
         self._environment = inherited | java_options.ENVIRONMENT | own
         self._activation = ""
         self._running: ProcessGroup | None = None
+        self._jobs = RepeatedCommand(self._environment, folder=folder) if furnished else None
         if furnished:
             self._furnish()
 
@@ -89,6 +94,12 @@ class Reader:
             self._type(block)
 
     def stop(self) -> None:
+        """Close all terminals."""
+        self._interrupt()
+        if self._jobs is not None:
+            self._jobs.end()
+
+    def _interrupt(self) -> None:
         """Press Ctrl-C in the other terminal."""
         if self._running is not None:
             self._running.interrupt()
@@ -140,7 +151,7 @@ class Reader:
             raise AssertionError(_difference(block, shown, last[0])) from None
 
     def _leave_running(self, block: Block, command: str, shown: str | None) -> None:
-        self.stop()
+        self._interrupt()
         output = self.folder / ".output"
         with output.open("wb") as log:
             self._running = self._start(command, log)
@@ -156,6 +167,13 @@ class Reader:
 
     def _output_of(self, command: str) -> str:
         """Return the output, followed by the exit status unless it is 0."""
+        if self._jobs is not None and _JOB.fullmatch(command):
+            status, text = self._jobs.status_and_output(shlex.split(command)[1:])
+        else:
+            status, text = self._typed(command)
+        return text if status == 0 else f"{text}exit status {status}\n"
+
+    def _typed(self, command: str) -> tuple[int, str]:
         with (self.folder / ".command-output").open("w+b") as file:
             group = self._start(command, file)
             try:
@@ -163,8 +181,7 @@ class Reader:
             finally:
                 group.end()
             file.seek(0)
-            text = file.read().decode()
-        return text if status == 0 else f"{text}exit status {status}\n"
+            return status, file.read().decode()
 
     def _start(self, command: str, output: IO[bytes]) -> ProcessGroup:
         stays = "exec " if _STAYS.match(command) else ""  # Ctrl-C is for the command, not for the shell around it

@@ -32,13 +32,27 @@ class RepeatedCommand:
 
     started: ClassVar[list["RepeatedCommand"]] = []
 
-    def __init__(self, environment: Mapping[str, str], settings: Mapping[str, str] = MappingProxyType({})) -> None:
-        """`settings`: what its session begins with, beside what every command's begins with."""
+    def __init__(
+        self,
+        environment: Mapping[str, str],
+        settings: Mapping[str, str] = MappingProxyType({}),
+        folder: Path = Path(),
+    ) -> None:
+        """`settings`: what its session begins with, beside what every command's begins with. `folder`: where commands
+        run.
+        """
         self._environment = environment
         self._settings = settings
+        self._runs_in = folder
 
     def run(self, arguments: Sequence[str], status: int) -> str:
         """Return the output, standard output first, as from a separate process, which must end with that status."""
+        ended, reported = self.status_and_output(arguments)
+        assert ended == status, reported
+        return reported
+
+    def status_and_output(self, arguments: Sequence[str]) -> tuple[int, str]:
+        """Return the exit status and the output, standard output first, as from a separate process."""
         if self not in RepeatedCommand.started:
             self._start()
         assert self._process.stdin is not None and self._process.stdout is not None
@@ -46,14 +60,14 @@ class RepeatedCommand:
         ended = self._process.stdout.readline()
         reported = "".join(file.read_text() for file in self._files)
         assert ended, f"the process that keeps a session ended:\n{reported}"
-        assert int(ended) == status, reported
-        return reported
+        return int(ended), reported
 
     def _start(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="sluicegate-spark-"))
         self._files = [self._folder / "output.txt", self._folder / "errors.txt"]
         settings = json.dumps(dict(self._settings))
-        command = [sys.executable, "-m", "tests.pipeline.repeated_command", *map(str, self._files), settings]
+        module = "tests.pipeline.repeated_command"
+        command = [sys.executable, "-m", module, *map(str, self._files), settings, str(self._runs_in)]
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(
             ending_with_tests(command), stdin=pipe, stdout=pipe, text=True, env=self._environment
@@ -61,7 +75,9 @@ class RepeatedCommand:
         RepeatedCommand.started.append(self)
 
     def end(self) -> None:
-        """Give back what its Java holds."""
+        """Give back what its Java holds, if it has started."""
+        if self not in RepeatedCommand.started:
+            return
         RepeatedCommand.started.remove(self)
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.close()

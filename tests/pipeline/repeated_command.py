@@ -2,7 +2,8 @@
 
 A line of JSON on standard input has the arguments; a line on standard output, the exit status. What the command prints
 goes to the two files that are this program's first arguments, what it tells of errors to the second. The third argument
-has, in JSON, what the session begins with beside what it begins with for every command.
+has, in JSON, what the session begins with beside what it begins with for every command; the fourth is the folder where
+commands run.
 """
 
 import json
@@ -42,6 +43,7 @@ def _begin_files() -> None:
 def main() -> None:
     """Until standard input ends."""
     answers = os.fdopen(os.dup(1), "w")
+    os.chdir(sys.argv[4])
     kept: SparkSession | None = None
     for line in sys.stdin:
         _begin_files()
