@@ -1,6 +1,7 @@
 """A partition large enough to be cut in pieces: damage, transactions that were aborted, producers and codecs."""
 
 import struct
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,10 +12,13 @@ from tests.pipeline.polluted import DAMAGES, HOUR, UNLIMITED, wrong_timestamp
 from tests.wire.batches import LZ4, NONE, ZSTD, Rec, batch, record
 from tests.wire.raw_client import RawClient, topic_data
 
-_A_BATCH = 5_000
+RECORDS_A_BATCH = 5_000
 _CODECS = (LZ4, NONE, ZSTD)
 _EVERY = 9
 _TRANSACTIONS = 4
+_RECORDS_A_TRANSACTION = 700
+COMMITTED_RECORDS = 2 * _RECORDS_A_TRANSACTION
+"""Of the two transactions that were not aborted."""
 
 
 def large_partition(
@@ -37,15 +41,15 @@ def large_partition(
     with RawClient(address, timeout=60) as client:
         for i in range(batches) if order is None else order:
             time = now_ms - 20 * HOUR + 20 * HOUR * i // batches
-            if i % every == every - 1:
-                time = wrong_timestamp(DAMAGES[i // every % len(DAMAGES)], time)
+            if (damage := _damage_of(i, every)) is not None:
+                time = wrong_timestamp(damage, time)
             data = batch(
                 (),
                 _CODECS[i % len(_CODECS)],
                 payload=payloads[i % len(payloads)],
-                count=_A_BATCH,
+                count=RECORDS_A_BATCH,
                 base_timestamp=time,
-                max_timestamp=time + _A_BATCH,
+                max_timestamp=time + RECORDS_A_BATCH,
             )
             answer: Any = client.produce(9, [topic_data(name, (0, data))])
             assert answer["responses"][0]["partition_responses"][0]["error_code"] == 0, answer
@@ -54,11 +58,21 @@ def large_partition(
     return name
 
 
+def damaged_records(batches: int, every: int = _EVERY) -> Counter[str]:
+    """Return the number of records with each damage that `large_partition` writes."""
+    damages = (_damage_of(i, every) for i in range(batches))
+    return Counter(damage for damage in damages if damage is not None for _ in range(RECORDS_A_BATCH))
+
+
+def _damage_of(batch: int, every: int) -> str | None:
+    return DAMAGES[batch // every % len(DAMAGES)] if batch % every == every - 1 else None
+
+
 def _payload(number: int) -> bytes:
     """Records of which some have no key."""
     return b"".join(
         record(Rec(i, None if i % 8 == 0 else b"key-%d" % (i % 50), struct.pack(">ii", number, i)), i, 0)
-        for i in range(_A_BATCH)
+        for i in range(RECORDS_A_BATCH)
     )
 
 
@@ -66,7 +80,7 @@ def _transaction(bootstrap: str, topic: str, time_ms: int, *, aborted: bool) -> 
     producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": f"{topic}-{time_ms}"})
     producer.init_transactions(60)
     producer.begin_transaction()
-    for i in range(700):
+    for i in range(_RECORDS_A_TRANSACTION):
         producer.produce(topic, b"in a transaction", b"k%d" % i, 0, timestamp=max(time_ms, 1))
     if aborted:
         producer.flush(60)

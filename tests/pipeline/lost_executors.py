@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
@@ -21,6 +22,7 @@ from sluicegate.config.files.yaml_source import read_file
 from sluicegate.config.loading import load
 from sluicegate.pipeline import audit as validated
 from sluicegate.pipeline import replay
+from sluicegate.pipeline import watch as watched
 from sluicegate.pipeline.commands.spark import session
 from sluicegate.pipeline.jobs.audit.findings import RowKind
 from sluicegate.pipeline.jobs.audit.job import audit
@@ -38,6 +40,7 @@ from sluicegate.pipeline.jobs.violations.batches import ViolationTotals
 from sluicegate.pipeline.jobs.violations.events import from_files
 from sluicegate.pipeline.kafka.cluster import TopicTrouble
 from sluicegate.pipeline.runs.results import Results
+from sluicegate.pipeline.source import chunks
 from sluicegate.pipeline.source.topics import Topics
 from sluicegate.protocol.messages.fetch import LATEST
 from tests.broker.eventually import eventually
@@ -126,6 +129,12 @@ class Jobs:
         sums = origins.select(f.count("*"), f.countDistinct("header.value")).first()
         return done.summary["topics"], list(sums or ())
 
+    def watch(self, name: str) -> Any:
+        """Several batches. The number of records with each damage, of which the topic's writer knows the truth."""
+        topic, out = self._topics.names, self._folder / f"watch-{name}"
+        found = watched(self._spark, self._address, topic, out, offsets_a_batch=_OFFSETS_A_BATCH)
+        return dict(found.hours.groupBy("damage").agg(f.sum("records")).collect())
+
     def violations(self, name: str) -> Any:
         """Six batches of events."""
         results, events = self._results(f"violations-{name}"), self._folder / "events"
@@ -138,6 +147,10 @@ class Jobs:
     def has_added_up_some(self) -> bool:
         """Whether the disturbed one has done a batch."""
         return self._results("violations-disturbed").has("windows/batch=1")
+
+    def has_watched_some(self) -> bool:
+        """Whether the disturbed one has done a batch."""
+        return self._results("watch-disturbed").has("progress/0.json")
 
     def has_extracted_some(self) -> bool:
         """Whether the disturbed one has done a batch."""
@@ -170,7 +183,8 @@ def _rows(results: Results, table: str) -> list[str]:
 def main(master: str, address: str, topic: str, folder: str, now_ms: str, *asked: str) -> None:
     """A line of JSON for each job."""
     os.environ["SPARK_HOME"] = str(HOME)  # what executors of a local-cluster are started from
-    with _at(master, Path(folder)) as at:
+    # A chunk may have a single block of offsets, so that there are four tasks, of which two wait for others.
+    with mock.patch.object(chunks, "_BLOCKS_AT_LEAST", 1), _at(master, Path(folder)) as at:
         spark = session("lost executors", at)
         jobs = Jobs(spark, address, topic, Path(folder), int(now_ms))
         middle = stage_half_done(spark)
@@ -180,18 +194,23 @@ def main(master: str, address: str, topic: str, folder: str, now_ms: str, *asked
             "plan": lambda: both("plan", jobs.plan, middle, kill_an_executor),
             "write": jobs.write,
             "verify": lambda: both("verify", jobs.verify, middle, kill_an_executor),
+            "watch": lambda: once("watch", jobs.watch, jobs.has_watched_some, kill_an_executor),
             "replay": lambda: print(json.dumps({"job": "replay", "reported": jobs.replay("disturbed")}), flush=True),
             "extract": lambda: both("extract", jobs.extract, jobs.has_extracted_some, kill_all_executors),
             "violations": lambda: both("violations", jobs.violations, jobs.has_added_up_some, kill_all_executors),
         }
 
         def both(name: str, job: Callable[[str], Any], is_time: Callable[[], bool], kill: Callable[[], None]) -> None:
-            undisturbed = job("as it is")
+            once(name, job, is_time, kill, undisturbed=job("as it is"))
+
+        def once(
+            name: str, job: Callable[[str], Any], is_time: Callable[[], bool], kill: Callable[[], None], **others: Any
+        ) -> None:
             eventually(lambda: len(executors()) == _EXECUTORS, what="executors")
             with disturbing(is_time, kill):
                 disturbed = job("disturbed")
-            both_ways = {"job": name, "undisturbed": undisturbed, "disturbed": disturbed}
-            print(json.dumps(both_ways, default=lambda partitions: sorted(map(str, partitions))), flush=True)
+            output = {"job": name, "disturbed": disturbed} | others
+            print(json.dumps(output, default=lambda partitions: sorted(map(str, partitions))), flush=True)
             eventually(lambda: len(executors()) == _EXECUTORS, what="another executor in the place of the lost one")
 
         for name in asked:

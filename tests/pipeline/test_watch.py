@@ -1,8 +1,5 @@
 """A watch counts every record once, whatever happens in between, and reports each beginning once."""
 
-import os
-import signal
-import subprocess
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -17,10 +14,8 @@ from pyspark.sql import functions as f
 from sluicegate.pipeline import Watched, audit, watch
 from sluicegate.pipeline.jobs.watch.progress import DifferentWatch, WatchProgress
 from sluicegate.pipeline.runs.tables import TableFormat, minor_of, package_of
-from tests.broker.child_processes import ending_with_tests
-from tests.broker.eventually import eventually
 from tests.integration.topics import create_topic
-from tests.pipeline.commands import COMMAND, ENVIRONMENT, kill_once, run, summary
+from tests.pipeline.commands import kill_once, run, summary
 from tests.pipeline.polluted import DAY, HOUR, RECORDS, UNLIMITED, Polluted, Polluter
 from tests.pipeline.repairs import now_ms
 from tests.wire.batches import LZ4, Rec, batch
@@ -123,54 +118,6 @@ def test_a_watch_overwrites_a_batch_that_its_progress_does_not_list(
     ids = [row["id"] for row in found.findings.collect()]
     assert len(ids) == len(set(ids)) == 1
     assert found.findings.schema.fieldNames()[0] == "id"
-
-
-def test_a_watch_survives_a_lost_executor(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
-    polluted = Polluter(kafka_bootstrap, now_ms(), partitions=4).write(batches=60, span_ms=5 * HOUR)
-    out, log = tmp_path / "out", tmp_path / "log"
-    about = ("--bootstrap", kafka_bootstrap, "--topic", polluted.topic, "--out", str(out), "--batch", "1500")
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            ending_with_tests([COMMAND, "watch", *about, "--once", "--master", "local-cluster[2,1,1024]"]),
-            stdout=output,
-            stderr=output,
-            env=ENVIRONMENT,
-        )
-    try:
-        eventually((out / "progress" / "0.json").exists, 600, "a first batch")
-        executors = executors_of(process.pid)
-        assert len(executors) == 2
-        os.kill(executors[0], signal.SIGKILL)
-        assert process.wait(600) == 0, log.read_text()
-    finally:
-        process.kill()
-
-    assert not Path(f"/proc/{executors[0]}").exists()
-    assert counted(spark, out) == damage_of(polluted)
-
-
-def executors_of(command: int) -> list[int]:
-    """Spark's Java processes that a command started, by their parents."""
-    parents, names = {}, {}
-    for process in Path("/proc").iterdir():
-        if process.name.isdigit():
-            try:
-                status = dict(
-                    line.split(":\t", 1) for line in (process / "status").read_text().splitlines() if ":\t" in line
-                )
-                names[int(process.name)] = (process / "cmdline").read_text()
-            except (OSError, ValueError):
-                continue
-            parents[int(process.name)] = int(status["PPid"])
-
-    def comes_from(pid: int) -> bool:
-        while pid in parents:
-            if pid == command:
-                return True
-            pid = parents[pid]
-        return False
-
-    return [pid for pid, name in names.items() if "CoarseGrainedExecutorBackend" in name and comes_from(pid)]
 
 
 def test_a_watch_reports_each_beginning_and_change_once(
