@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from sluicegate.config.bounds_in_seconds import probable_seconds
@@ -29,6 +30,7 @@ _WITHOUT_EFFECT = "is never applied: mode: observe forwards batches unchanged. W
 _DEPRECATED = "message.timestamp.difference.max.ms"
 # The number of compared patterns with one prefix, and the maximum length of a prefix.
 _MAX_COMPARED, _MAX_BEGINNING = 100, 249
+_MOST_STATEMENTS = 50
 
 
 def warnings_of(config: Config, source: Source) -> Iterator[str]:
@@ -173,6 +175,20 @@ def hints_of(config: Config, source: Source) -> Iterator[str]:
                 f"{topic.match} is a glob, in which a dot is a literal dot: it matches {stem}.a, not {stem}-a. "
                 f"If both are meant, write {meant}",
             )
+    yield from _unchecked_statements(source)
+
+
+def _unchecked_statements(source: Source) -> Iterator[str]:
+    """Yield the statements of contracts that nothing checks."""
+    statements = (
+        f"{each.place}: contract of {contract.topic}: not checked: {each}"
+        for contract in source.contracts.values()
+        for each in contract.unchecked
+    )
+    yield from map(printable, islice(statements, _MOST_STATEMENTS))
+    more = sum(1 for _ in statements)
+    if more:
+        yield f"{more} more statements of contracts are not checked; sluicegate contract import FILE lists those of one"
 
 
 def _shadowed(config: Config, source: Source) -> Iterator[str]:

@@ -20,6 +20,7 @@ from sluicegate.config.values.extras import RULES_EXTRA
 
 _EXTRA = f"contracts need libraries: {RULES_EXTRA}"
 _VERSION = "apiVersion"
+_BOUNDS: Final = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
 _MOST_ERRORS = 20
 _STANDARD: Final = "tag:yaml.org,2002:"
 _KINDS: Final = ("bool", "int", "float", "null")
@@ -58,6 +59,8 @@ def _problems_in(source: Source) -> Iterator[Problem]:
         words = f"version 3 of the Open Data Contract Standard is read; found {version}"
         yield Problem(_VERSION, source.place_of((_VERSION,)), words)
         return
+    if isinstance(version, str) and version.startswith("v3.0."):
+        _write_bounds_as_in_3_1(source.data)
     try:
         validator = _validator()
     except ModuleNotFoundError:
@@ -74,6 +77,24 @@ def _problems_in(source: Source) -> Iterator[Problem]:
         telling = [error for error in its if error.kind.name != "unevaluatedProperties"]
         if telling or not _are_around(path, found):
             yield from (_problem_of(source, path, error) for error in telling or its)
+
+
+def _write_bounds_as_in_3_1(contract: dict[str, Any]) -> None:
+    """Replace `minimum: 0` with `exclusiveMinimum: true`, as in version 3.0, by `exclusiveMinimum: 0`."""
+    parts: list[Any] = [contract.get("schema")]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, list):
+            parts += part
+        elif isinstance(part, dict):
+            parts += part.values()
+            given = part.get("logicalTypeOptions")
+            options: dict[str, Any] = given if isinstance(given, dict) else {}
+            for exclusive, bound in _BOUNDS.items():
+                if options.get(exclusive) is False:
+                    del options[exclusive]
+                elif options.get(exclusive) is True and bound in options:
+                    options[exclusive] = options.pop(bound)
 
 
 def _is_a_flaw_of_3_2(error: Any) -> bool:

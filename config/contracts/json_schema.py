@@ -1,7 +1,7 @@
 """Translates the properties of a contract to a JSON Schema of the values."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from sluicegate.config.files.source import Path
@@ -47,8 +47,22 @@ _FORMATS = frozenset({"email", "uuid", "uri", "hostname", "ipv4", "ipv6"})
 _ANNOTATIONS = frozenset({"password", "byte", "binary"})
 _TIME_OF_A_TYPE: Final = r"^[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?$"
 _OFFSET = "(Z|[+-][0-9]{2}(:?[0-9]{2})?)"
-_PARTS: Final = {"yyyy": "[0-9]{4}", "uuuu": "[0-9]{4}"} | dict.fromkeys(("MM", "dd", "HH", "mm", "ss"), "[0-9]{2}")
-_PATTERN = re.compile(r"'([^']*)'|([A-Za-z])\2*|[^A-Za-z']")
+_ZONES: Final = frozenset("XxZ")
+_LENGTH = re.compile(r"\(\s*[0-9]")
+_YEAR, _MONTH, _DAY = "[0-9]{4}", "(0[1-9]|1[0-2])", "(0[1-9]|[12][0-9]|3[01])"
+_PARTS: Final = {
+    "yyyy": _YEAR,
+    "uuuu": _YEAR,
+    "MM": _MONTH,
+    "dd": _DAY,
+    "HH": "([01][0-9]|2[0-3])",
+    "mm": "[0-5][0-9]",
+    "ss": "[0-5][0-9]",
+}
+_LOCAL_TIME: Final = f"{_PARTS['HH']}:{_PARTS['mm']}:{_PARTS['ss']}(\\.[0-9]+)?"
+_LOCAL: Final = {"timestamp": f"{_YEAR}-{_MONTH}-{_DAY}[Tt ]{_LOCAL_TIME}", "time": _LOCAL_TIME}
+_PATTERN = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z']")
+_RESERVED: Final = frozenset("{}#")
 
 
 def object_schema(schema: Mapping[str, Any], path: Path, how: Translation) -> dict[str, Any]:
@@ -89,6 +103,7 @@ def _properties(element: Mapping[str, Any], path: Path, how: Translation) -> dic
 def _property(element: Mapping[str, Any], path: Path, how: Translation) -> dict[str, Any]:
     kind = element.get("logicalType")
     made: dict[str, Any] = {}
+    _note_what_has_no_effect(element, path, how.note)
     if kind is None:
         how.note((*path, "physicalType"), f"type of {element.get('name', 'an item')}", "it has no logicalType")
     else:
@@ -107,6 +122,17 @@ def _property(element: Mapping[str, Any], path: Path, how: Translation) -> dict[
     return made
 
 
+def _note_what_has_no_effect(element: Mapping[str, Any], path: Path, note: Note) -> None:
+    name, physical = element.get("name", "an item"), str(element.get("physicalType", ""))
+    if element.get("primaryKey"):
+        note((*path, "primaryKey"), f"primaryKey of {name}", "keys are not compared; write required and unique")
+    if element.get("relationships"):
+        note((*path, "relationships"), f"relationships of {name}", "records of other topics are not read")
+    if _LENGTH.search(physical):
+        why = "physical types have no rule; write logicalTypeOptions (maxLength, multipleOf, ...)"
+        note((*path, "physicalType"), f"length in {physical[:100]} of {name}", why)
+
+
 def _of_type(kind: str, element: Mapping[str, Any], path: Path, how: Translation) -> dict[str, Any]:
     options = element.get("logicalTypeOptions") or {}
     made: dict[str, Any] = {"type": _TYPES[kind]}
@@ -123,6 +149,10 @@ def _of_type(kind: str, element: Mapping[str, Any], path: Path, how: Translation
             )
     elif kind == "integer" and "format" in options:
         made |= _range_of(options["format"], made)
+    elif kind == "number" and "format" in options:
+        how.note(
+            (*at, "format"), f"format {options['format']} of {element.get('name', 'an item')}", "JSON has one type"
+        )
     elif kind == "object":
         inner = _properties(element, path, how)
         inner_required = [*made.get("required", ()), *inner.get("required", ())]
@@ -155,32 +185,55 @@ def _time(kind: str, element: Mapping[str, Any], at: Path, note: Note) -> dict[s
             note((*at, key), f"{key} of {name}", "times are not compared")
     if str(element.get("physicalType", "")).lower() in _WHOLE_TIMES:
         return {"type": "integer"}
-    pattern = options.get("format")
+    pattern, zoned = options.get("format"), options.get("timezone")
     if pattern is None:
-        return {"format": _TIMES[kind]} if kind != "time" else {"pattern": _expression("HH:mm:ss") or ""}
+        return _time_in_iso_8601(kind, zoned, "defaultTimezone" in options)
     expression = _expression(pattern)
     if expression is None:
         note((*at, "format"), f"format {pattern} of {name}", "it has parts that are not translated")
         return {}
+    letters = {found.group(2) for found in _PATTERN.finditer(pattern)}
+    if zoned is not None and zoned != bool(letters & _ZONES):
+        note((*at, "timezone"), f"timezone of {name}", f"format {pattern} decides")
     return {"pattern": expression}
+
+
+def _time_in_iso_8601(kind: str, zoned: bool | None, has_default_zone: bool) -> dict[str, Any]:
+    """Return the schema of a time without a format. `zoned`: whether the text has an offset, if the contract says so.
+
+    Else a timestamp has one and a time has none, and with a default time zone both may have one.
+    """
+    if kind == "date":
+        return {"format": "date"}
+    if zoned is None and has_default_zone:
+        return {"pattern": f"^{_LOCAL[kind]}{_OFFSET}?$"}
+    if kind == "timestamp" and zoned is not False:
+        return {"format": "date-time"}
+    return {"pattern": f"^{_LOCAL[kind]}{_OFFSET if zoned else ''}$"}
 
 
 def _expression(pattern: str) -> str | None:
     """Return the regular expression of a pattern of Java's DateTimeFormatter; None for parts that are unknown."""
-    parts = list(_expressions(pattern))
-    return None if None in parts else f"^{''.join(part or '' for part in parts)}$"
-
-
-def _expressions(pattern: str) -> Iterator[str | None]:
+    parts: list[str] = []
+    depth = 0
     for found in _PATTERN.finditer(pattern):
-        text = found.group()
+        text, letter = found.group(), found.group(2)
+        part: str | None = re.escape(text)
         if found.group(1) is not None:
-            yield re.escape(found.group(1) or "'")
-        elif found.group(2) == "S":
-            yield f"[0-9]{{{len(text)}}}"
-        elif found.group(2) in ("X", "x", "Z"):
-            yield _OFFSET
-        elif found.group(2) is None or text == "T":
-            yield re.escape(text)
-        else:
-            yield _PARTS.get(text)
+            part = re.escape(found.group(1).replace("''", "'") or "'")
+        elif text == "[":
+            part, depth = "(", depth + 1
+        elif text == "]":
+            part, depth = ")?", depth - 1
+        elif letter == "S":
+            part = f"[0-9]{{{len(text)}}}"
+        elif letter in _ZONES:
+            part = _OFFSET
+        elif text in _RESERVED:
+            part = None
+        elif letter is not None and text != "T":
+            part = _PARTS.get(text)
+        if part is None or depth < 0:
+            return None
+        parts.append(part)
+    return f"^{''.join(parts)}{')?' * depth}$"  # Java closes what is open at the end

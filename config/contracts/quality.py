@@ -1,7 +1,10 @@
 """Translates the quality attributes of a contract: to rules about one record, or to checks of all stored records."""
 
+import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Final
 
 from sluicegate.config.contracts.json_schema import DIALECT
@@ -28,11 +31,14 @@ class NotTranslated(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """One quality attribute. `field`: the path of its property in the data; empty: it is about the whole object."""
+    """One quality attribute. `field`: the path of its property in the data; empty: it is about the whole object.
+    `is_text`: whether the property is a text.
+    """
 
     keys: Mapping[str, Any]
     field: tuple[str, ...]
     place: str
+    is_text: bool = True
 
     @property
     def name(self) -> str:
@@ -105,9 +111,12 @@ def _arguments_of(metric: Metric, arguments: Mapping[str, Any]) -> tuple[tuple[A
     return None if values is None else tuple(values), None if pattern is None else str(pattern)
 
 
-def schema_for_one_record(check: StoredCheck) -> dict[str, Any] | None:
-    """Return a JSON Schema of which every record must be good to pass the check; None: one record shows nothing."""
-    if check.metric not in _OF_ONE_RECORD or not _allows_none(check):
+def schema_for_one_record(check: StoredCheck, is_text: bool = True) -> dict[str, Any] | None:
+    """Return a JSON Schema of which every record must be good to pass the check; None: one record shows nothing.
+
+    `is_text`: whether the property is a text, so that a schema can compare it with a pattern.
+    """
+    if check.metric not in _OF_ONE_RECORD or not _allows_none(check) or (check.pattern is not None and not is_text):
         return None
     (field,) = check.fields
     must_exist = check.metric is Metric.NULLS
@@ -115,18 +124,40 @@ def schema_for_one_record(check: StoredCheck) -> dict[str, Any] | None:
     if check.metric is Metric.NULLS:
         good["type"] = _NOT_NULL
     elif check.metric is Metric.MISSING:
-        values = check.values or ()
-        must_exist = None in values
-        good["not"] = {"enum": list(values)}
+        must_exist = None in (check.values or ())
+        good["not"] = {"enum": _of_same_text(check.values or ())}
     else:
         if check.values is not None:
-            good["enum"] = [*check.values] if None in check.values else [*check.values, None]
+            good["enum"] = _of_same_text((*check.values, None))
         if check.pattern is not None:
             good["pattern"] = check.pattern
     for name in reversed(field):
-        good = {"properties": {name: good}} | ({"required": [name]} if must_exist else {})
-        must_exist = False  # an absent object has no fields
+        good = {"properties": {name: good}}
+        if must_exist:  # a field of an object that is absent or null counts as null
+            good |= {"type": "object", "required": [name]}
     return {"$schema": DIALECT, **good}
+
+
+def _of_same_text(values: Sequence[Any]) -> list[Any]:
+    """Return the values, and those of other types that are written with the same text: 5 for "5", and "5" for 5.0."""
+    found: dict[tuple[type, Any], Any] = {}
+    for value in values:
+        others = [value]
+        if isinstance(value, str):
+            with suppress(ValueError, RecursionError):
+                read = json.loads(value)
+                others += [read] if isinstance(read, bool | int | float) and _text_of(read) == value else []
+        elif isinstance(value, bool | int | float):
+            others.append(_text_of(value))
+        found |= {(type(each), str(each)): each for each in others}
+    return list(found.values())
+
+
+def _text_of(value: float) -> str:
+    """Return the text of a boolean or a number, the same for 5, 5.0 and 5e0; without an exponent."""
+    if isinstance(value, bool) or value == int(value):
+        return json.dumps(value if isinstance(value, bool) else int(value))
+    return f"{Decimal(repr(value)):f}"
 
 
 def _allows_none(check: StoredCheck) -> bool:

@@ -21,6 +21,7 @@ from sluicegate.protocol.topic_name import is_legal_topic_name
 _RULE = "contract"
 _TOPIC = "topic"
 _KAFKA = "kafka"
+_ACTIVE = "active"
 _FRESHNESS = frozenset({"freshness", "latency", "ly"})
 _UNITS_MS: Final = {
     **dict.fromkeys(("ms", "millisecond", "milliseconds"), 1),
@@ -84,6 +85,7 @@ class _OneTopic:
         else:
             self._translate_nothing()
         self._of_service_levels()
+        self._note_what_has_no_effect()
         return TopicContract(
             self._topic,
             self._file,
@@ -108,7 +110,7 @@ class _OneTopic:
             except NotTranslated as reason:
                 self._note(path, quality.name, str(reason))
                 continue
-            of_one = schema_for_one_record(check)
+            of_one = schema_for_one_record(check, quality.is_text)
             if of_one is not None:
                 self._add_rule(quality.name, keys_of, of_one, "observe" if quality.is_a_warning else mode, path)
             else:
@@ -141,17 +143,27 @@ class _OneTopic:
         """Yield each quality attribute, and each `unique`, of an element and of the properties of its objects."""
         for i, keys in enumerate(element.get("quality") or ()):
             at = (*path, "quality", i)
-            yield Quality(keys, field, self._source.place_of(at)), at
+            yield Quality(keys, field, self._source.place_of(at), element.get("logicalType") in (None, "string")), at
         if element.get("unique"):
             at = (*path, "unique")
             keys = {"name": f"{'.'.join(field)}.unique", "metric": Metric.DUPLICATES.value, "mustBe": 0}
             yield Quality(keys, field, self._source.place_of(at)), at
         for i, each in enumerate(element.get("properties") or ()):
             yield from self._qualities(each, (*path, "properties", i), (*field, field_of(each)))
-        if element.get("items") is not None:
-            for i, keys in enumerate(element["items"].get("quality") or ()):
-                at = (*path, "items", "quality", i)
-                self._note(at, Quality(keys, (*field, "items"), "").name, "quality of the items of a list is not read")
+        for path_of_several, part in _repeated_parts(element, path):
+            self._note_qualities_of_several(part, path_of_several, (*field, str(path_of_several[-1])))
+
+    def _note_qualities_of_several(self, element: Mapping[str, Any], path: Path, field: tuple[str, ...]) -> None:
+        """Note each quality attribute of what a record has several of: items of a list, and values of a map."""
+        why = "quality of the items of a list or map is not read"
+        for i, keys in enumerate(element.get("quality") or ()):
+            self._note((*path, "quality", i), Quality(keys, field, "").name, why)
+        if element.get("unique"):
+            self._note((*path, "unique"), f"{'.'.join(field)}.unique", why)
+        for i, each in enumerate(element.get("properties") or ()):
+            self._note_qualities_of_several(each, (*path, "properties", i), (*field, field_of(each)))
+        for at, part in _repeated_parts(element, path):
+            self._note_qualities_of_several(part, at, (*field, str(at[-1])))
 
     def _of_service_levels(self) -> None:
         for i, level in enumerate(self._source.data.get("slaProperties") or ()):
@@ -171,8 +183,34 @@ class _OneTopic:
                 check = StoredCheck(str(level.get("id") or name), Metric.FRESHNESS, operator, limit, place)
                 self._stored.append(check)
 
+    def _note_what_has_no_effect(self) -> None:
+        status = self._source.data.get("status")
+        if status not in (None, _ACTIVE):
+            self._note(("status",), f"status {status}", "the rules apply in every status; remove the file to end them")
+        kafka = [i for i, each in enumerate(self._source.data.get("servers") or ()) if each.get("type") == _KAFKA]
+        for i in kafka[1:]:
+            server = self._source.data["servers"][i]
+            what = f"server {server.get('server', i)}"
+            self._note(("servers", i), what, "the format of the first Kafka server counts; all have the topic")
+        if self._schema.get("relationships"):
+            self._note((*self._path, "relationships"), "relationships", "records of other topics are not read")
+        if not self._schema.get("properties"):
+            why = "it has no properties" + (
+                "; schemas that authoritativeDefinitions name are not read"
+                if self._schema.get("authoritativeDefinitions")
+                else ""
+            )
+            self._note(self._path, f"schema of {self._topic}", why)
+
     def _note(self, path: Path, what: str, why: str) -> None:
         self._unchecked.append(Unchecked(what, why, self._source.place_of(path)))
+
+
+def _repeated_parts(element: Mapping[str, Any], path: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    if element.get("items") is not None:
+        yield (*path, "items"), element["items"]
+    for part in ("key", "value") if element.get("map") is not None else ():
+        yield (*path, "map", part), element["map"][part]
 
 
 def _of_json(json_schema: str) -> dict[str, str]:

@@ -1,0 +1,129 @@
+"""Times of a contract. Java's DateTimeFormatter, which the standard refers to, is the oracle for formats."""
+
+import json
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+from random import Random
+
+import jsonschema_rs
+import pytest
+
+from tests.config.contracts.written import load, of_fields
+from tests.oracle.java_program import java_command, run_java
+from tests.oracle.kafka_java import KAFKA_NEW, ROOT, kafka_folder
+
+FORMATS = [
+    "yyyy-MM-dd",
+    "dd.MM.uuuu",
+    "yyyy-MM-dd'T'HH:mm:ss",
+    "yyyy-MM-dd HH:mm:ss[.SSS]",
+    "HH:mm[:ss[.SSS]]",
+    "HH:mm[:ss][.SSSSSS]",
+    "yyyy-MM-dd['T'HH:mm",
+    "yyyy-MM-dd[HHmm]",
+    "HH 'o''clock'",
+    "[HH:mm]",
+]
+INVALID = ["HH]", "{yyyy}", "yyyy#"]
+TEXTS = [
+    "2026-11-30",
+    "2026-02-30",
+    "2026-13-01",
+    "2026-11-32",
+    "30.11.2026",
+    "2026-11-30T09:05:00",
+    "2026-11-30T09:05",
+    "2026-11-30 09:05:00",
+    "2026-11-30 09:05:00.250",
+    "2026-11-30 09:05:00.25",
+    "2026-11-30 24:05:00",
+    "09:05",
+    "09:60",
+    "09:05:07",
+    "09:05:07.250",
+    "09:05:07.250000",
+    "09:05.250000",
+    "9:05",
+    "2026-11-300905",
+    "09 o'clock",
+    "",
+]
+
+
+def accepts(folder: Path, field: str) -> Callable[[str], bool]:
+    """Return whether the rule of a contract accepts a text for its property `t`."""
+    folder.mkdir(exist_ok=True)
+    (rule,) = load(folder, "contracts: c.odcs.yaml\n", c_odcs=of_fields(f"[{field}]")).config.topics[0].rules or ()
+    assert rule.value is not None and rule.value.schema_ is not None and rule.value.schema_.text is not None
+    schema = jsonschema_rs.Draft202012Validator(json.loads(rule.value.schema_.text), validate_formats=True)
+    return lambda text: bool(schema.is_valid({"t": text}))
+
+
+def field_of(kind: str, **options: object) -> str:
+    return json.dumps({"name": "t", "logicalType": kind, "logicalTypeOptions": options})
+
+
+def edited(chance: Random, text: str) -> str:
+    at = chance.randrange(len(text) + 1)
+    return text[:at] + chance.choice(["", "0", "9", ":", "."]) + text[at + chance.randrange(2) :]
+
+
+def test_formats_accept_what_java_reads(tmp_path: Path) -> None:
+    chance = Random(64)
+    texts = [*dict.fromkeys([*TEXTS, *(edited(chance, text) for text in TEXTS for _ in range(5))])]
+    patterns = [*FORMATS, *INVALID]
+    program = java_command(kafka_folder(KAFKA_NEW), str(ROOT / "tests/oracle/TimeFormats.java"))
+    lines = "".join(f"{pattern}\t{text}\n" for pattern in patterns for text in texts)
+    of_java = iter(run_java(program, lines).splitlines())
+    by_pattern = {pattern: dict(zip(texts, islice(of_java, len(texts)), strict=True)) for pattern in patterns}
+
+    for pattern in FORMATS:
+        is_good = accepts(tmp_path, field_of("timestamp", format=pattern))
+        expected = {text: said == "true" for text, said in by_pattern[pattern].items()}
+        assert {text: is_good(text) for text in texts} == expected, pattern
+        assert set(expected.values()) == {True, False}
+    for pattern in INVALID:
+        assert set(by_pattern[pattern].values()) == {"invalid"}
+
+
+@pytest.mark.parametrize("pattern", INVALID)
+def test_a_format_that_is_none_is_named_and_not_checked(pattern: str, tmp_path: Path) -> None:
+    contract = of_fields(f"[{field_of('timestamp', format=pattern)}]")
+
+    (statement,) = load(tmp_path, "contracts: c.odcs.yaml\n", c_odcs=contract).source.contracts["t"].unchecked
+
+    assert str(statement) == f"format {pattern} of t: it has parts that are not translated"
+
+
+_ZONED, _LOCAL = "2026-11-30T09:05:00.25+01:00", "2026-11-30T09:05:00"
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "good", "bad"),
+    [
+        ("timestamp", {}, [_ZONED, "2026-11-30T09:05:00Z"], [_LOCAL]),
+        ("timestamp", {"timezone": True}, [_ZONED], [_LOCAL]),
+        ("timestamp", {"timezone": False}, [_LOCAL, _LOCAL + ".123"], [_ZONED, _LOCAL + "Z", "2026-13-30T09:05:00"]),
+        ("timestamp", {"defaultTimezone": "Europe/Berlin"}, [_LOCAL, _ZONED], ["2026-11-30"]),
+        ("timestamp", {"timezone": True, "defaultTimezone": "Etc/UTC"}, [_ZONED], [_LOCAL]),
+        ("time", {}, ["09:05:00", "09:05:00.123456"], ["09:05:00Z", "25:00:00", "09:05"]),
+        ("time", {"timezone": True}, ["09:05:00Z", "09:05:00.5+01:00"], ["09:05:00"]),
+        ("time", {"timezone": False}, ["09:05:00"], ["09:05:00Z"]),
+        ("time", {"defaultTimezone": "Etc/UTC"}, ["09:05:00", "09:05:00Z"], ["09"]),
+    ],
+)
+def test_a_time_has_an_offset_as_the_contract_says(
+    kind: str, options: dict[str, object], good: list[str], bad: list[str], tmp_path: Path
+) -> None:
+    field = field_of(kind, **options)
+
+    assert [*filter(accepts(tmp_path, field), (*good, *bad))] == good
+
+
+def test_a_timezone_that_contradicts_the_format_is_named(tmp_path: Path) -> None:
+    contract = of_fields(f"[{field_of('timestamp', format='yyyy-MM-dd HH:mm:ssX', timezone=False)}]")
+
+    (statement,) = load(tmp_path, "contracts: c.odcs.yaml\n", c_odcs=contract).source.contracts["t"].unchecked
+
+    assert str(statement) == "timezone of t: format yyyy-MM-dd HH:mm:ssX decides"
