@@ -26,6 +26,11 @@ class StateTopics:
     )
 
     @property
+    def topics(self) -> frozenset[str]:
+        """The names of all topics that only the proxies themselves change."""
+        return frozenset({self.topic, self.history})
+
+    @property
     def history(self) -> str:
         """The name of the history topic."""
         return self.history_topic if self.history_topic is not None else f"{self.topic}-history"

@@ -64,6 +64,7 @@ class ApiHandling(Enum):
     """What the proxy does with an API."""
 
     OPAQUE = "bytes are forwarded in both directions"
+    GUARD = "as OPAQUE, except that changes of the proxies' own topics are refused"
     VALIDATE = "the request is gathered and validated; its response may be merged"
     REWRITE = "the response is gathered and the addresses in it are rewritten"
     WATCH = "request and response are gathered, read and forwarded unchanged"
@@ -116,7 +117,7 @@ class Api:
         return 1 if self.is_flexible(version) else 0
 
 
-_VALIDATE, _WATCH = ApiHandling.VALIDATE, ApiHandling.WATCH
+_VALIDATE, _WATCH, _GUARD = ApiHandling.VALIDATE, ApiHandling.WATCH, ApiHandling.GUARD
 
 
 def rewritten(api: Api, *layout: LayoutField) -> Api:
@@ -212,33 +213,33 @@ APIS = by_key(
         Api(16, "ListGroups", 5, 3, code=CodeAt(0, 1)),
         Api(17, "SaslHandshake", 1, NOT_FLEXIBLE, _WATCH, code=_FIRST),
         Api(18, "ApiVersions", 4, 3, ApiHandling.NEGOTIATE, code=_FIRST),
-        Api(19, "CreateTopics", 7, 5),
-        Api(20, "DeleteTopics", 6, 4),
-        Api(21, "DeleteRecords", 2, 2),
+        Api(19, "CreateTopics", 7, 5, _GUARD),
+        Api(20, "DeleteTopics", 6, 4, _GUARD),
+        Api(21, "DeleteRecords", 2, 2, _GUARD),
         Api(22, "InitProducerId", 6, 2, code=_AFTER_THROTTLE),
         Api(23, "OffsetForLeaderEpoch", 4, 4),
-        Api(24, "AddPartitionsToTxn", 5, 3, code=CodeAt(4, 4)),
+        Api(24, "AddPartitionsToTxn", 5, 3, _GUARD, code=CodeAt(4, 4)),
         Api(25, "AddOffsetsToTxn", 4, 3, code=_AFTER_THROTTLE),
         Api(26, "EndTxn", 5, 3, code=_AFTER_THROTTLE),
-        Api(27, "WriteTxnMarkers", 2, 1),
+        Api(27, "WriteTxnMarkers", 2, 1, _GUARD),
         Api(28, "TxnOffsetCommit", 5, 3, codes=_TXN_OFFSET_COMMIT_CODES),
         Api(29, "DescribeAcls", 3, 2, code=_AFTER_THROTTLE),
         Api(30, "CreateAcls", 3, 2),
         Api(31, "DeleteAcls", 3, 2),
         Api(32, "DescribeConfigs", 4, 4),
-        Api(33, "AlterConfigs", 2, 2),
-        Api(34, "AlterReplicaLogDirs", 2, 2),
+        Api(33, "AlterConfigs", 2, 2, _GUARD),
+        Api(34, "AlterReplicaLogDirs", 2, 2, _GUARD),
         Api(35, "DescribeLogDirs", 5, 2, code=CodeAt(3, 3)),
         Api(36, "SaslAuthenticate", 2, 2, _WATCH, code=_FIRST),
-        Api(37, "CreatePartitions", 3, 2),
+        Api(37, "CreatePartitions", 3, 2, _GUARD),
         Api(38, "CreateDelegationToken", 3, 2, code=_FIRST),
         Api(39, "RenewDelegationToken", 2, 2, code=_FIRST),
         Api(40, "ExpireDelegationToken", 2, 2, code=_FIRST),
         Api(41, "DescribeDelegationToken", 3, 2, code=_FIRST),
         Api(42, "DeleteGroups", 2, 2),
-        Api(43, "ElectLeaders", 2, 2, code=CodeAt(1, 1)),
-        Api(44, "IncrementalAlterConfigs", 1, 1),
-        Api(45, "AlterPartitionReassignments", 1, 0, code=CodeAt(0, 0, 0)),
+        Api(43, "ElectLeaders", 2, 2, _GUARD, code=CodeAt(1, 1)),
+        Api(44, "IncrementalAlterConfigs", 1, 1, _GUARD),
+        Api(45, "AlterPartitionReassignments", 1, 0, _GUARD, code=CodeAt(0, 0, 0)),
         Api(46, "ListPartitionReassignments", 0, 0, code=_AFTER_THROTTLE),
         Api(47, "OffsetDelete", 0, NOT_FLEXIBLE, code=_FIRST),
         Api(48, "DescribeClientQuotas", 1, 1, code=_AFTER_THROTTLE),

@@ -45,6 +45,7 @@ class Reason(StrEnum):
     AMBIGUOUS_FRAMING = "ambiguous_framing", "some clients read other records"
     UNREADABLE_FRAMING = "unreadable_framing", "some clients cannot read the batch"
     UNKNOWN_TOPIC_ID = "unknown_topic_id", "topic id that no broker could name"
+    OWN_TOPIC = "own_topic", "topic that only sluicegate writes"
     RULE_VIOLATED = "rule_violated", "record violates a rule"
     REQUEST_RULE_VIOLATED = "request_rule_violated", "request violates a rule for requests"
     DEPENDENCY_UNAVAILABLE = "dependency_unavailable", "a service that a rule depends on does not respond"

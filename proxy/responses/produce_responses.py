@@ -267,6 +267,10 @@ class StandInRequest:
         for partition_key in self._entries:
             if not 0 <= now_ms - proven.get((partition_key, self._acks), -PROVEN_MS) < PROVEN_MS:
                 return None
+        return self.response_now(correlation_id)
+
+    def response_now(self, correlation_id: int) -> bytes:
+        """Return the client's response to a request that is rejected as a whole, without the broker."""
         topics: dict[TopicKey, list[bytes]] = {}
         for partition_key, entry in self._entries.items():
             topics.setdefault(partition_key.topic, []).append(entry.encoded)

@@ -190,6 +190,7 @@ def assembled(
         from_thread=runtime.from_thread,
         now_ms=runtime.now_ms,
         max_event_records=config.violations.max_records,
+        own_topics=frozenset() if config.state is None else config.state.topics,
         on_internal_error=OnInternalError(config.on_internal_error),
     )
     budget = GatherBudget(limits.max_buffered_bytes, limits.max_frame_bytes, runtime.call_soon)

@@ -60,6 +60,9 @@ class Lines(Protocol):
     def closed_by_limit(self, identity: ClientIdentity, listener: str, limit: str, text: str, /) -> None:
         """A connection was closed because of the limit or deadline `limit`."""
 
+    def topic_change_refused(self, identity: ClientIdentity, api: str, topic: str | None, /) -> None:
+        """A request of `api` that would change a topic of the proxies' own was refused."""
+
     def internal_error(self, identity: ClientIdentity, error: BaseException, /) -> None:
         """The proxy failed, and the connection was closed."""
 

@@ -10,7 +10,7 @@ from tests.oracle.kafka_java import KAFKA_NEW, ROOT, kafka_folder
 _ROW = re.compile(r"^\| (-?\d+) \| ([A-Z_]+) \| .+ \| (yes|no) \|$", re.MULTILINE)
 _IN_CODE = re.compile(r"ErrorCode\.([A-Z_]+)")
 _BROKERS_OWN = {
-    *("NONE", "DUPLICATE_SEQUENCE_NUMBER", "TOPIC_AUTHORIZATION_FAILED", "UNKNOWN_TOPIC_OR_PARTITION"),
+    *("NONE", "DUPLICATE_SEQUENCE_NUMBER", "UNKNOWN_TOPIC_OR_PARTITION"),
     "UNSUPPORTED_VERSION",
 }
 """No verdicts: what a broker or the proxy itself is asked about."""

@@ -81,6 +81,11 @@ ENTRIES: dict[Reason, ReasonEntry] = {
     Reason.UNKNOWN_TOPIC_ID: ReasonEntry(
         (ErrorCode.UNKNOWN_TOPIC_ID,), "The topic was deleted or recreated. The client looks it up again and retries."
     ),
+    Reason.OWN_TOPIC: ReasonEntry(
+        (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.REQUEST_TIMED_OUT),
+        "Write to other topics: this one has the [shared state](shared-state.md) of the proxies. Batches for other "
+        "topics in the same request get the second error, and the client sends them again.",
+    ),
     Reason.RULE_VIOLATED: ReasonEntry(
         _INVALID_RECORD,
         "The event's `rule` and `samples` name the rule and say what was expected ([policies](policies.md)).",

@@ -79,6 +79,18 @@ class SessionLog:
         }
         self._note("principal unverified", (_host(identity.peer), str(identity.principal)), details)
 
+    def topic_change_refused(self, identity: ClientIdentity, api: str, topic: str | None) -> None:
+        """Log a refused request of `api` that would change a topic of the proxies' own."""
+        details = {
+            "client_address": identity.peer,
+            "client_id": identity.client_id,
+            "principal": identity.principal,
+            "api": api,
+            "topic": topic,
+            "advice": "this topic has the state that the proxies share: change it at the cluster itself",
+        }
+        self._note("change of a state topic refused", (_host(identity.peer), api, str(topic)), details)
+
     def handshake_failed(self, peer: str, listener: str, reason: str) -> None:
         """Log a failed TLS handshake of a client."""
         host = _host(peer)

@@ -17,6 +17,7 @@ from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.forwarding import Forwarding
 from sluicegate.proxy.session.handlers.dependencies import RequestDependencies
 from sluicegate.proxy.session.handlers.login_handler import LoginHandler
+from sluicegate.proxy.session.handlers.topic_change_handler import TopicChangeHandler
 from sluicegate.proxy.session.in_flight import Finish, InFlightRequest
 from sluicegate.proxy.session.limit_names import GATHERED_BYTES
 from sluicegate.proxy.session.memory import Gathering
@@ -28,8 +29,9 @@ from sluicegate.proxy.session.request_runner import RequestRunner
 
 # Globals, because an enum lookup costs more than the comparison.
 _STREAM, _GATHER = Disposition.STREAM, Disposition.GATHER
-_OPAQUE, _REWRITE, _VALIDATE, _NEGOTIATE = (
+_OPAQUE, _GUARD, _REWRITE, _VALIDATE, _NEGOTIATE = (
     ApiHandling.OPAQUE,
+    ApiHandling.GUARD,
     ApiHandling.REWRITE,
     ApiHandling.VALIDATE,
     ApiHandling.NEGOTIATE,
@@ -62,8 +64,10 @@ class RequestHandler:
         runner: RequestRunner,
         login: LoginHandler,
         produce: ProduceIntake,
+        changes: TopicChangeHandler | None,
         errors: BrokerErrors,
     ) -> None:
+        """`changes` None: the proxies have no topics of their own."""
         self._cluster_login, self._rewriter = shared.login, shared.rewriter
         self._counts, self._clock = shared.produce.counts, shared.produce.clock
         self._identity = identity
@@ -77,6 +81,7 @@ class RequestHandler:
         self._runner = runner
         self._login = login
         self._produce = produce
+        self._changes = changes
         self._errors = errors
         self._rewritings: dict[tuple[int, int], Finish] = {}
         self._on_gathered: Callable[[bytearray], None] | None = None
@@ -184,15 +189,18 @@ class RequestHandler:
 
     def _by_treatment(self, api: Api, version: int, correlation_id: int, size: int) -> Disposition:
         handling = api.handling
-        if handling is _OPAQUE:
+        if handling is _OPAQUE or (handling is _GUARD and self._changes is None):
             self._passes(api, version, InFlightRequest(correlation_id))
             return _STREAM
         if handling is _REWRITE:
             self._passes(api, version, InFlightRequest(correlation_id, self._rewriting(api.key, version)))
             return _STREAM
+        if handling in (_VALIDATE, _GUARD) and self._cluster_login.is_wanted and not self._sasl.logged_in:
+            raise RequestBeforeLogin(f"{api.name} before the login that the cluster wants")
+        if handling is _GUARD and self._changes is not None:
+            self._on_gathered = partial(self._changes.take, api, version, correlation_id)
+            return _GATHER
         if handling is _VALIDATE:
-            if self._cluster_login.is_wanted and not self._sasl.logged_in:
-                raise RequestBeforeLogin(f"{api.name} before the login that the cluster wants")
             self._produce.begin(version, correlation_id)
             self._on_gathered = self._produce.take
             return _GATHER

@@ -20,6 +20,7 @@ from sluicegate.proxy.session.handlers.dependencies import SessionDependencies
 from sluicegate.proxy.session.handlers.login_handler import LoginHandler
 from sluicegate.proxy.session.handlers.request_handler import RequestHandler
 from sluicegate.proxy.session.handlers.response_handler import ResponseHandler
+from sluicegate.proxy.session.handlers.topic_change_handler import TopicChangeHandler
 from sluicegate.proxy.session.handlers.traced_handlers import TracedRequests, TracedResponses, trace_pause
 from sluicegate.proxy.session.in_flight import InFlightQueue
 from sluicegate.proxy.session.lifecycle import Lifecycle
@@ -126,6 +127,9 @@ def make_parts(
     login = LoginHandler(
         identity, sasl, forwarding, delivery, runner, produce, given.counts, of_produce.clock, given.log
     )
+    changes = None
+    if of_produce.own_topics:
+        changes = TopicChangeHandler(of_produce, identity, runner, effects, given.counts, given.log)
     requests = RequestHandler(
         shared=of_requests,
         identity=identity,
@@ -139,6 +143,7 @@ def make_parts(
         runner=runner,
         login=login,
         produce=produce,
+        changes=changes,
         errors=errors,
     )
     responses = ResponseHandler(

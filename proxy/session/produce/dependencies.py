@@ -66,7 +66,8 @@ class Validations(Protocol):
 class ProduceDependencies:
     """The dependencies of all Produce handlers. `ordinary` None: there is no fast path; `clock` times requests;
     `from_thread` runs a function on the event loop; `now_ms` is the proxy's clock; `settings` None: topic settings are
-    not read; `dead_letters` None: there is no quarantine; `max_event_records`: bad records listed in one event.
+    not read; `dead_letters` None: there is no quarantine; `max_event_records`: bad records listed in one event;
+    `own_topics`: the topics that only the proxies themselves change.
     """
 
     max_request_partitions: int
@@ -86,4 +87,5 @@ class ProduceDependencies:
     from_thread: Callable[..., Any]
     now_ms: Callable[[], int]
     max_event_records: int
+    own_topics: frozenset[str] = frozenset()
     on_internal_error: OnInternalError = OnInternalError.CLOSE

@@ -12,6 +12,8 @@ from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_req
 from sluicegate.protocol.produce_versions import TOPIC_ID_SINCE
 from sluicegate.protocol.records.record_limit import check_record_count
 from sluicegate.proxy.responses.dispatch import Dispatch
+from sluicegate.proxy.responses.log_starts import LogStarts
+from sluicegate.proxy.responses.produce_responses import StandInRequest
 from sluicegate.proxy.session.client.client_details import client_details
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.effect import Steps
@@ -39,6 +41,7 @@ from sluicegate.proxy.session.produce.effects import (
     Validate,
 )
 from sluicegate.proxy.session.produce.log_start_requests import LogStartRequests
+from sluicegate.proxy.session.produce.own_topics import refused_request
 from sluicegate.proxy.session.produce.quarantining import ProvenPartitions, Quarantining
 from sluicegate.proxy.session.quotas.metering import QuotaDecision
 from sluicegate.proxy.session.quotas.shares import TopicShares
@@ -94,6 +97,9 @@ class ProduceHandler:
 
         if missing := self._ids_without_a_name(request):
             yield from ResolveNames(missing)
+        if not shared.own_topics.isdisjoint(self._names(request)):
+            yield from self._refuse(request, correlation_id, arrived)
+            return
         if shared.settings is not None:
             yield from SettingsKnown(tuple(name for name in self._names(request) if name is not None))
 
@@ -133,6 +139,29 @@ class ProduceHandler:
             errors = {} if dispatch.stand_in_request is None else dispatch.stand_in_request.client_errors
             yield from Settle(batches.settled(errors, None))
         if request.acks == 0 and dispatch.stand_in_request is not None and dispatch.stand_in_request.rejects_anything:
+            yield from CloseUnanswered()
+
+    def _refuse(self, request: ProduceRequest, correlation_id: int, arrived: float) -> Steps[None]:
+        """Respond to a request with batches for the proxies' own topics. Nothing of it is forwarded."""
+        shared = self._shared
+        now_ms = shared.now_ms()
+        validated = refused_request(request, shared.own_topics, shared.names.by_id, now_ms)
+        batches = AwaitedBatches(
+            client_details(self._identity),
+            request,
+            validated,
+            shared.names.by_id,
+            now_ms,
+            shared.clock.now() - arrived,
+            shared.max_event_records,
+        )
+        stand_ins = StandInRequest(request, validated, LogStarts(), now_ms, lambda: None)
+        response = stand_ins.response_now(correlation_id)
+        if request.acks != 0:
+            yield from Respond(self._meter.with_throttle(InFlightRequest(response=response), request.version))
+        yield from TimeRequest(arrived, None)
+        yield from Settle(batches.settled(stand_ins.client_errors, None))
+        if request.acks == 0:
             yield from CloseUnanswered()
 
     def _within_quota(self, decision: QuotaDecision, turn: QuotaTurn | TopicQuotaTurn) -> Steps[bool]:

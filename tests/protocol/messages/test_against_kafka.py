@@ -7,14 +7,24 @@ from typing import Any
 import pytest
 
 from sluicegate.protocol import messages
-from sluicegate.protocol.messages import cluster, fetch, handshake, produce, transactions
+from sluicegate.protocol.messages import cluster, fetch, handshake, produce, topic_changes, transactions
 from sluicegate.protocol.messages.schema import MessageSchema
 from tests.oracle.definitions import RandomMessage, definition, versions
 from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD
 from tests.oracle.kafka_messages import ask_kafka
 from tests.wire import fetch_response, share_messages, unparsed_messages
 
-MODULES = (cluster, fetch, handshake, produce, transactions, unparsed_messages, fetch_response, share_messages)
+MODULES = (
+    cluster,
+    fetch,
+    handshake,
+    produce,
+    topic_changes,
+    transactions,
+    unparsed_messages,
+    fetch_response,
+    share_messages,
+)
 SEEDS = range(12)
 
 

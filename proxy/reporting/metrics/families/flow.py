@@ -157,8 +157,8 @@ FLOW: tuple[Family, ...] = (
     ),
     counter(
         "sluicegate_request_errors",
-        "Errors that the proxy detects, by API: rejected partitions of Produce requests, and logins that the broker "
-        "rejected.",
+        "Errors that the proxy detects, by API: rejected partitions of Produce requests, logins that the broker "
+        "rejected, and refused changes of topics with [shared state](shared-state.md).",
         "Shows which API fails. `unknown` with `MALFORMED`: a client uses another protocol or violates Kafka's.",
         lambda s: s.counters.request_errors,
         ("api", "error"),

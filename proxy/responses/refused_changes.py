@@ -1,0 +1,280 @@
+"""Refuses requests that would change the proxies' own topics (`state`), as a broker does without authorization.
+
+A request that names such a topic is refused as a whole: a broker authorizes each topic alone, but nobody who may change
+these topics changes others in the same request. The other topics get OPERATION_NOT_ATTEMPTED. A request about several
+topics that brokers authorize as an operation on the cluster gets CLUSTER_AUTHORIZATION_FAILED.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from sluicegate.protocol.errors import ErrorCode
+from sluicegate.protocol.messages import topic_changes as messages
+from sluicegate.protocol.messages.schema import MessageSchema, Value
+
+MOST_ELEMENTS = 2_500
+"""Topics, partitions and settings of a request that names one of these topics; reading more delays other clients."""
+_TOPIC_RESOURCE = 2
+_NO_ID = bytes(16)
+_CLUSTER = {"error_code": ErrorCode.CLUSTER_AUTHORIZATION_FAILED}
+
+Topic = str | bytes
+"""A topic by its name or its id."""
+IsOwn = Callable[[Topic], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicChange:
+    """How one API names topics, and refuses to change them.
+
+    `topics` returns the topics that a request names. `refusal` returns the response to it.
+    """
+
+    request: MessageSchema
+    response: MessageSchema
+    topics: Callable[[Value], Iterable[Topic]]
+    refusal: Callable[[Value, IsOwn], Value]
+
+
+def _error(topic: Topic, is_own: IsOwn) -> Value:
+    if is_own(topic):
+        message = "only sluicegate itself changes this topic: it has the state that the proxies of this cluster share"
+        return {"error_code": ErrorCode.TOPIC_AUTHORIZATION_FAILED, "error_message": message}
+    message = "the request names another topic that only sluicegate itself changes"
+    return {"error_code": ErrorCode.OPERATION_NOT_ATTEMPTED, "error_message": message}
+
+
+def _names(key: str) -> Callable[[Value], Iterable[Topic]]:
+    return lambda request: (topic["name"] for topic in request[key] or ())
+
+
+def _by_name(topics: str, results: str) -> Callable[[Value, IsOwn], Value]:
+    """Return the refusal of an API whose response has an error for each topic."""
+
+    def refusal(request: Value, is_own: IsOwn) -> Value:
+        named = [topic["name"] for topic in request[topics]]
+        return {results: [{"name": name, **_error(name, is_own)} for name in named]}
+
+    return refusal
+
+
+def _deleted(request: Value) -> list[Value]:
+    """Return the topics to delete: before version 6 only names."""
+    if "topic_names" in request:
+        return [{"name": name, "topic_id": _NO_ID} for name in request["topic_names"]]
+    return list(request["topics"])
+
+
+def _deleted_topics(request: Value) -> Iterator[Topic]:
+    for topic in _deleted(request):
+        yield topic["topic_id"] if topic["name"] is None else topic["name"]
+
+
+def _delete_topics(request: Value, is_own: IsOwn) -> Value:
+    named = zip(_deleted(request), _deleted_topics(request), strict=True)
+    return {"responses": [{**topic, **_error(key, is_own)} for topic, key in named]}
+
+
+def _delete_records(request: Value, is_own: IsOwn) -> Value:
+    return {
+        "topics": [
+            {
+                "name": topic["name"],
+                "partitions": [
+                    {
+                        "partition_index": partition["partition_index"],
+                        "error_code": _error(topic["name"], is_own)["error_code"],
+                    }
+                    for partition in topic["partitions"]
+                ],
+            }
+            for topic in request["topics"]
+        ]
+    }
+
+
+def _transactions(request: Value) -> list[Value]:
+    """Return the transactions of a request; before version 4 it has one."""
+    if "transactions" in request:
+        return list(request["transactions"])
+    return [{"transactional_id": "", "topics": request["v3_and_below_topics"]}]
+
+
+def _topics_of_transactions(request: Value) -> Iterator[Topic]:
+    return (topic["name"] for transaction in _transactions(request) for topic in transaction["topics"])
+
+
+def _add_partitions(request: Value, is_own: IsOwn) -> Value:
+    results = [
+        {
+            "transactional_id": transaction["transactional_id"],
+            "topic_results": [
+                {
+                    "name": topic["name"],
+                    "results_by_partition": [
+                        {"partition_index": index, "partition_error_code": _error(topic["name"], is_own)["error_code"]}
+                        for index in topic["partitions"]
+                    ],
+                }
+                for topic in transaction["topics"]
+            ],
+        }
+        for transaction in _transactions(request)
+    ]
+    return {"results_by_transaction": results, "results_by_topic_v3_and_below": results[0]["topic_results"]}
+
+
+def _topics_of_markers(request: Value) -> Iterator[Topic]:
+    return (topic["name"] for marker in request["markers"] for topic in marker["topics"])
+
+
+def _write_markers(request: Value, _is_own: IsOwn) -> Value:
+    return {
+        "markers": [
+            {
+                "producer_id": marker["producer_id"],
+                "topics": [
+                    {"name": topic["name"], "partitions": _failed(topic["partition_indexes"])}
+                    for topic in marker["topics"]
+                ],
+            }
+            for marker in request["markers"]
+        ]
+    }
+
+
+def _failed(indexes: Iterable[int]) -> list[Value]:
+    return [{"partition_index": index, **_CLUSTER} for index in indexes]
+
+
+def _topics_of_resources(request: Value) -> Iterator[Topic]:
+    return (each["resource_name"] for each in request["resources"] if each["resource_type"] == _TOPIC_RESOURCE)
+
+
+def _alter_configs(request: Value, is_own: IsOwn) -> Value:
+    def error(resource: Value) -> Value:
+        is_topic = resource["resource_type"] == _TOPIC_RESOURCE
+        found = _error(resource["resource_name"], lambda topic: is_topic and is_own(topic))
+        return {"resource_type": resource["resource_type"], "resource_name": resource["resource_name"], **found}
+
+    return {"responses": [error(each) for each in request["resources"]]}
+
+
+def _reassign(_request: Value, _is_own: IsOwn) -> Value:
+    return {**_CLUSTER, "error_message": _error("", lambda _: True)["error_message"], "responses": []}
+
+
+def _elected_topics(request: Value) -> Iterator[Topic]:
+    return (each["topic"] for each in request["topic_partitions"] or ())
+
+
+def _elect(request: Value, _is_own: IsOwn) -> Value:
+    message = _error("", lambda _: True)["error_message"]
+    results = [
+        {
+            "topic": each["topic"],
+            "partition_result": [
+                {"partition_id": index, **_CLUSTER, "error_message": message} for index in each["partitions"]
+            ],
+        }
+        for each in request["topic_partitions"]
+    ]
+    return {**_CLUSTER, "replica_election_results": results}
+
+
+def _moved(request: Value) -> Iterator[Value]:
+    return (topic for folder in request["dirs"] for topic in folder["topics"])
+
+
+def _topics_of_folders(request: Value) -> Iterator[Topic]:
+    return (topic["name"] for topic in _moved(request))
+
+
+def _move(request: Value, _is_own: IsOwn) -> Value:
+    moved = _moved(request)
+    return {"results": [{"topic_name": each["name"], "partitions": _failed(each["partitions"])} for each in moved]}
+
+
+TOPIC_CHANGES: dict[str, TopicChange] = {
+    api: TopicChange(request, response, topics, refusal)
+    for api, request, response, topics, refusal in (
+        (
+            "CreateTopics",
+            messages.CREATE_TOPICS_REQUEST,
+            messages.CREATE_TOPICS_RESPONSE,
+            _names("topics"),
+            _by_name("topics", "topics"),
+        ),
+        (
+            "DeleteTopics",
+            messages.DELETE_TOPICS_REQUEST,
+            messages.DELETE_TOPICS_RESPONSE,
+            _deleted_topics,
+            _delete_topics,
+        ),
+        (
+            "DeleteRecords",
+            messages.DELETE_RECORDS_REQUEST,
+            messages.DELETE_RECORDS_RESPONSE,
+            _names("topics"),
+            _delete_records,
+        ),
+        (
+            "AddPartitionsToTxn",
+            messages.ADD_PARTITIONS_TO_TXN_REQUEST,
+            messages.ADD_PARTITIONS_TO_TXN_RESPONSE,
+            _topics_of_transactions,
+            _add_partitions,
+        ),
+        (
+            "WriteTxnMarkers",
+            messages.WRITE_TXN_MARKERS_REQUEST,
+            messages.WRITE_TXN_MARKERS_RESPONSE,
+            _topics_of_markers,
+            _write_markers,
+        ),
+        (
+            "AlterConfigs",
+            messages.ALTER_CONFIGS_REQUEST,
+            messages.ALTER_CONFIGS_RESPONSE,
+            _topics_of_resources,
+            _alter_configs,
+        ),
+        (
+            "IncrementalAlterConfigs",
+            messages.INCREMENTAL_ALTER_CONFIGS_REQUEST,
+            messages.INCREMENTAL_ALTER_CONFIGS_RESPONSE,
+            _topics_of_resources,
+            _alter_configs,
+        ),
+        (
+            "CreatePartitions",
+            messages.CREATE_PARTITIONS_REQUEST,
+            messages.CREATE_PARTITIONS_RESPONSE,
+            _names("topics"),
+            _by_name("topics", "results"),
+        ),
+        (
+            "AlterPartitionReassignments",
+            messages.ALTER_PARTITION_REASSIGNMENTS_REQUEST,
+            messages.ALTER_PARTITION_REASSIGNMENTS_RESPONSE,
+            _names("topics"),
+            _reassign,
+        ),
+        (
+            "ElectLeaders",
+            messages.ELECT_LEADERS_REQUEST,
+            messages.ELECT_LEADERS_RESPONSE,
+            _elected_topics,
+            _elect,
+        ),
+        (
+            "AlterReplicaLogDirs",
+            messages.ALTER_REPLICA_LOG_DIRS_REQUEST,
+            messages.ALTER_REPLICA_LOG_DIRS_RESPONSE,
+            _topics_of_folders,
+            _move,
+        ),
+    )
+}
+"""By the name of the API. Produce is refused with its batches (`sluicegate.proxy.session.produce.own_topics`)."""

@@ -1,0 +1,87 @@
+"""Handles requests with which clients change topics, so that none changes the proxies' own (`state`).
+
+Whether it does depends on the configuration alone. Topic ids are resolved by the client's own broker.
+"""
+
+from sluicegate.protocol.api import Api
+from sluicegate.protocol.errors import ErrorCode
+from sluicegate.protocol.headers import build_response_header
+from sluicegate.protocol.messages.schema import Value
+from sluicegate.proxy.responses.refused_changes import MOST_ELEMENTS, TOPIC_CHANGES, Topic, TopicChange
+from sluicegate.proxy.session.broker_errors import expect_code
+from sluicegate.proxy.session.client.identity import ClientIdentity, read_header
+from sluicegate.proxy.session.effect import Steps
+from sluicegate.proxy.session.in_flight import InFlightRequest
+from sluicegate.proxy.session.produce.dependencies import ProduceDependencies
+from sluicegate.proxy.session.produce.effect_performer import ProduceEffects
+from sluicegate.proxy.session.produce.effects import ForwardAsItCame, ResolveNames, Respond
+from sluicegate.proxy.session.reports import Counts, Lines
+from sluicegate.proxy.session.request_runner import RequestRunner
+
+_REFUSED = ErrorCode.TOPIC_AUTHORIZATION_FAILED.name
+_DELETE_TOPICS, _IDS_SINCE = "DeleteTopics", 6
+
+
+class TopicChangeHandler:
+    """The handler of one session."""
+
+    def __init__(
+        self,
+        shared: ProduceDependencies,
+        identity: ClientIdentity,
+        runner: RequestRunner,
+        effects: ProduceEffects,
+        counts: Counts,
+        log: Lines,
+    ) -> None:
+        self._shared = shared
+        self._own_topics = shared.own_topics
+        self._as_bytes = [name.encode() for name in shared.own_topics]
+        self._identity = identity
+        self._runner = runner
+        self._perform = effects.perform
+        self._counts = counts
+        self._log = log
+
+    def take(self, api: Api, version: int, correlation_id: int, frame: bytearray) -> None:
+        """Forward or refuse a complete request. Raises SenderError if one that must be read cannot be."""
+        self._counts.slow_requests[api.name] += 1
+        self._runner.run(self._handle(api, version, correlation_id, frame), self._perform)
+
+    def _handle(self, api: Api, version: int, correlation_id: int, frame: bytearray) -> Steps[None]:
+        came = self._shared.clock.now()
+        change = TOPIC_CHANGES[api.name]
+        refused = None
+        has_ids = api.name == _DELETE_TOPICS and version >= _IDS_SINCE
+        if has_ids or any(name in frame for name in self._as_bytes):
+            request = self._read(change, api, version, frame)
+            topics = list(change.topics(request))
+            yield from self._resolve(topics)
+            refused = next((topic for topic in topics if self._is_own(topic)), None)
+        if refused is None:
+            in_flight = expect_code(InFlightRequest(correlation_id), api.key, version)
+            self._shared.clock.sent(api.key, came, in_flight)
+            yield from ForwardAsItCame(frame, in_flight)
+            return
+        self._counts.request_errors[api.name, _REFUSED] += 1
+        self._log.topic_change_refused(self._identity, api.name, self._name_of(refused))
+        header = build_response_header(correlation_id, api.response_header_version(version))
+        body = change.response.build(change.refusal(request, self._is_own), version)
+        yield from Respond(InFlightRequest(response=header + body))
+
+    def _read(self, change: TopicChange, api: Api, version: int, frame: bytearray) -> Value:
+        """Parse a request, which may name one of the topics. Raises SenderError."""
+        body = memoryview(frame)[read_header(self._identity, api, version, frame).body_at :]
+        return change.request.parse(body, version, MOST_ELEMENTS)
+
+    def _resolve(self, topics: list[Topic]) -> Steps[None]:
+        ids = [topic for topic in topics if isinstance(topic, bytes)]
+        names = self._shared.names
+        while missing := names.missing(ids, self._shared.now_ms()):
+            yield from ResolveNames(missing)
+
+    def _name_of(self, topic: Topic) -> str | None:
+        return topic if isinstance(topic, str) else self._shared.names.by_id.get(topic)
+
+    def _is_own(self, topic: Topic) -> bool:
+        return self._name_of(topic) in self._own_topics

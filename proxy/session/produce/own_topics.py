@@ -1,0 +1,35 @@
+"""Refuses Produce requests with batches for the proxies' own topics (`state`).
+
+Not even a stand-in is forwarded: with a transactional one the broker adds the partition to the transaction (KIP-890),
+and a transaction that stays open hides later records from readers of committed ones.
+"""
+
+from collections.abc import Mapping, Set
+
+from sluicegate.protocol.errors import ErrorCode
+from sluicegate.protocol.produce_request import ProduceRequest
+from sluicegate.validation.policy import TopicPolicy
+from sluicegate.validation.validated_request import ValidatedRequest, ValidationBasis
+from sluicegate.validation.verdict import FaultStage, Finding, Reason
+
+_MESSAGE = "only sluicegate itself writes to this topic: it has the state that the proxies of this cluster share"
+_OF_OTHERS = "not stored, because its request has a batch for a topic that only sluicegate itself writes: send it again"
+
+
+def refused_request(
+    request: ProduceRequest, own_topics: Set[str], names: Mapping[bytes, str], now_ms: int
+) -> ValidatedRequest:
+    """Return the rejections of a request that names one of `own_topics`. `names` resolves topic ids."""
+    validated = ValidatedRequest()
+    basis = ValidationBasis(TopicPolicy(), now_ms)
+    own = _rejected(ErrorCode.TOPIC_AUTHORIZATION_FAILED, _MESSAGE)
+    others = _rejected(ErrorCode.REQUEST_TIMED_OUT, _OF_OTHERS)
+    for t, topic in enumerate(request.topics):
+        rejected = own if topic.name_by(names) in own_topics else others
+        for p in range(len(topic.partitions)):
+            validated.reject((t, p), rejected, basis)
+    return validated
+
+
+def _rejected(code: ErrorCode, message: str) -> Finding:
+    return Finding(code, Reason.OWN_TOPIC, message, stage=FaultStage.PARTITION)
