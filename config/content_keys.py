@@ -48,7 +48,11 @@ class Schema:
         "with `registry`: subject name strategy that the schema must be registered under. Default: `topic`",
         default=None,
     )
-
+    formats: Literal["assert", "annotate"] | None = described(
+        "with a JSON Schema: whether `format` is a check of the value (`assert`), or has no effect (`annotate`). "
+        "Default: `assert`",
+        default=None,
+    )
     conditions: Flag = described(
         "with `registry`: whether its conditions apply (`ruleSet.domainRules` of kind `CONDITION`, in CEL)",
         default=False,
@@ -80,6 +84,8 @@ class Schema:
             yield "protovalidate needs format: protobuf"
         if self.json_schema is not None and self.format not in ("avro", "protobuf"):
             yield "json_schema belongs to format: avro or protobuf; the schema of JSON data is text or file"
+        if self.formats is not None and self.format in ("avro", "protobuf"):
+            yield "formats belongs to JSON Schemas, whose format is json"
         if self.registry is None and self.subject is not None:
             yield "subject belongs to registry"
         if (self.message is not None) != (self.file is not None and self.format == "protobuf"):

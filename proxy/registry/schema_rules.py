@@ -12,14 +12,14 @@ from sluicegate.proxy.registry.compile_cost import held_seconds
 from sluicegate.proxy.registry.schema_files import SchemaFiles
 from sluicegate.proxy.rules_process.evaluation_thread import TooCostly
 from sluicegate.proxy.rules_process.evaluator import made
-from sluicegate.proxy.rules_process.messages import EvaluatorKind, Specification
+from sluicegate.proxy.rules_process.messages import FORMATS, EvaluatorKind, Specification
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.rules_process.stoppable import StoppableContent, StoppableRule
 from sluicegate.validation.rules.content_rules import content_rule
 from sluicegate.validation.rules.from_keys import InlineRules
 from sluicegate.validation.rules.protobuf.constraints import check_installed
 from sluicegate.validation.rules.rule import Outage, RecordRule, Side
-from sluicegate.validation.rules.schemas.content import Content, SchemaLanguage, SchemaUnusable
+from sluicegate.validation.rules.schemas.content import Content, Formats, SchemaLanguage, SchemaUnusable
 from sluicegate.validation.rules.schemas.framing import ConfluentFraming
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, Schemas, SubjectName
 from sluicegate.validation.rules.schemas.registry_conditions import MeetsConditions
@@ -66,7 +66,8 @@ class SchemaRules(InlineRules):
     def _of_registry(self, schema: Schema, side: Side) -> HasRegisteredSchema:
         assert schema.registry is not None
         schemas = self._registries[schema.registry]
-        return HasRegisteredSchema(side, schemas, _LANGUAGES[schema.format], SubjectName(schema.subject or "topic"))
+        subject, formats = SubjectName(schema.subject or "topic"), Formats(schema.formats or "assert")
+        return HasRegisteredSchema(side, schemas, _LANGUAGES[schema.format], subject, formats)
 
     def _of_known(self, schema: Schema, side: Side) -> FollowsSchema:
         return FollowsSchema(side, self._known_content(schema), Envelope(schema.envelope or "none"))
@@ -198,4 +199,5 @@ def specification_of(schema: Schema, files: SchemaFiles | None = None) -> Specif
         except UnicodeDecodeError:
             raise SchemaUnusable(f"{path} is not UTF-8") from None
     has_id = schema.format == "avro" and schema.envelope == Envelope.CONFLUENT.value
-    return Specification(EvaluatorKind.SERIALIZED_AVRO if has_id else _KINDS[schema.format], text)
+    options = {FORMATS: Formats.ANNOTATE} if schema.formats == Formats.ANNOTATE.value else {}
+    return Specification(EvaluatorKind.SERIALIZED_AVRO if has_id else _KINDS[schema.format], text, options=options)

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from sluicegate.proxy.rules_process.messages import (
     ENCRYPTED,
+    FORMATS,
     NAMING,
     EvaluationRequest,
     EvaluationResponse,
@@ -38,9 +39,11 @@ from sluicegate.validation.rules.schemas.conditions import SchemaCondition
 from sluicegate.validation.rules.schemas.content import (
     Content,
     ExpressionOfSchema,
+    Formats,
     HasConstraints,
     HasExpressions,
     ReadAsJson,
+    with_formats,
 )
 
 _RULES = "sluicegate.validation.rules."
@@ -133,7 +136,8 @@ def _schema_or_rule(given: Specification) -> Content | RecordRule | None:
     if given.kind is EvaluatorKind.JSON:
         from sluicegate.validation.rules.json.schema import json_schema_content  # noqa: PLC0415
 
-        return json_schema_content(given.text.decode(), named, given.options.get(ENCRYPTED, ()))
+        content = json_schema_content(given.text.decode(), named, given.options.get(ENCRYPTED, ()))
+        return with_formats(content, given.options.get(FORMATS, Formats.ASSERT), StepBudget())
     if given.kind in (EvaluatorKind.AVRO, EvaluatorKind.SERIALIZED_AVRO):
         from sluicegate.validation.rules.avro import schema as avro_schema  # noqa: PLC0415
 

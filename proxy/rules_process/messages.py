@@ -35,6 +35,7 @@ NAMING = "naming"
 """The key of a MessageNaming in the options of a specification."""
 
 ENCRYPTED = "encrypted"
+FORMATS = "formats"
 """The key of the FieldChange of each rule that encrypts fields."""
 
 
@@ -66,7 +67,8 @@ class Specification:
     CONTENT_RULE; for PROTO_SOURCE the folder of the descriptor set. `options`: those of a custom rule, the
     side and the keys of a CONTENT_RULE, or the `expression` over a schema (a text, or a registry's
     Condition) and the kind of that `schema`, which PROTOBUF_CONSTRAINTS has alone, and AS_JSON with a `json_schema`;
-    for a registered Protobuf schema NAMING, a MessageNaming; for a registered schema ENCRYPTED.
+    for a registered Protobuf schema NAMING, a MessageNaming; for a registered schema ENCRYPTED;
+    for a JSON Schema whose formats are annotations FORMATS.
     """
 
     kind: EvaluatorKind

@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Final, ParamSpec
 
 from sluicegate.proxy.rules_process.evaluation_thread import TooCostly
-from sluicegate.proxy.rules_process.messages import EvaluatorKind, RulesOperation, Specification, fields_of
+from sluicegate.proxy.rules_process.messages import FORMATS, EvaluatorKind, RulesOperation, Specification, fields_of
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.validation.rules.custom_rule import place_of
 from sluicegate.validation.rules.native.questions import BytesQuestion
@@ -25,7 +25,9 @@ from sluicegate.validation.rules.schemas.conditions import SchemaCondition
 from sluicegate.validation.rules.schemas.content import (
     Content,
     ExpressionOfSchema,
+    Formats,
     HasExpressions,
+    HasFormats,
     HasNativeContentCheck,
     ReadAsJson,
     SchemaUnusable,
@@ -52,6 +54,7 @@ class StoppableContent:
         self._specification = specification
         self._content = content
         self._process = process
+        self._annotating: StoppableContent | None = None
 
     @property
     def compiled_here(self) -> Content | None:
@@ -71,6 +74,18 @@ class StoppableContent:
         """Return the native request, if there is one: those are cheap."""
         content = self._content
         return content.ordinary(behind) if isinstance(content, HasNativeContentCheck) else None
+
+    def annotating_formats(self, budget: StepBudget) -> Content:
+        """Return the schema with formats as annotations (`HasFormats`)."""
+        given, content = self._specification, self._content
+        if given.kind is not EvaluatorKind.JSON:
+            return self
+        if self._annotating is None:
+            here = content.annotating_formats(budget) if isinstance(content, HasFormats) else None
+            options = {**given.options, FORMATS: Formats.ANNOTATE}
+            specification = Specification(given.kind, given.text, given.references, given.name, options)
+            self._annotating = StoppableContent(specification, here, self._process)
+        return self._annotating
 
     def look_ahead(self, subjects: Sequence[bytes], budget: StepBudget) -> None:
         """Validate together what the rules process validates."""

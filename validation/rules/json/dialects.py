@@ -6,6 +6,8 @@ These are draft 3, keywords in the form of another draft, unknown values of `$sc
 import re
 from typing import Any, Final
 
+from sluicegate.validation.rules.schemas.content import Formats
+
 _DRAFT_4, _DRAFT_7 = "http://json-schema.org/draft-04/schema#", "http://json-schema.org/draft-07/schema#"
 _KNOWN: Final = re.compile(r"https?://json-schema\.org/(?:draft-0[467]/|draft/(?:2019-09|2020-12)/)?schema#?")
 _NAMED: Final = frozenset(
@@ -18,6 +20,15 @@ _INNER: Final = frozenset(
 _TEXTS: Final = ("title", "description", "$comment", "format", "$id")
 _LIMITS: Final = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
 _TIME_OF_DAY: Final = "^(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$"  # times of later drafts have a zone
+_COLOUR_NAMES: Final = (
+    "aqua|black|blue|fuchsia|gray|green|lime|maroon|navy|olive|orange|purple|red|silver|teal|white|yellow"
+)
+_PERCENT_OR_BYTE: Final = r"\s*[0-9]{1,3}%?\s*"
+_COLOUR: Final = (
+    rf"^(?i:#[0-9a-f]{{3}}|#[0-9a-f]{{6}}|{_COLOUR_NAMES}|rgb\({_PERCENT_OR_BYTE}(?:,{_PERCENT_OR_BYTE}){{2}}\))$"
+)
+_PATTERNS_OF_FORMATS: Final = {"time": _TIME_OF_DAY, "color": _COLOUR}
+"""Formats of draft 3 that later drafts do not have, or have with another meaning; colours are those of CSS 2.1."""
 _OLD_FORMATS: Final = {"ip-address": "ipv4", "host-name": "hostname"}
 
 
@@ -43,7 +54,7 @@ class SeparatePatterns:
         return {self.name: document} if self._patterns else {}
 
 
-def translated(schema: Any, patterns: SeparatePatterns | None = None) -> Any:
+def translated(schema: Any, formats: Formats = Formats.ASSERT, patterns: SeparatePatterns | None = None) -> Any:
     """Return a schema that jsonschema-rs may read; the input stays as it is. Patterns are moved to `patterns`.
 
     Raises RecursionError.
@@ -53,7 +64,7 @@ def translated(schema: Any, patterns: SeparatePatterns | None = None) -> Any:
     named = schema.get("$schema")
     text = named if isinstance(named, str) else ""
     has_old_limits = "draft-03" in text or "draft-04" in text
-    dialect = _Dialect(is_draft_3="draft-03" in text, has_old_limits=has_old_limits, patterns=patterns)
+    dialect = _Dialect("draft-03" in text, has_old_limits, formats, patterns)
     made: dict[str, Any] = dialect.part(schema)
     made.pop("$schema", None)
     if dialect.is_draft_3:
@@ -67,8 +78,11 @@ def translated(schema: Any, patterns: SeparatePatterns | None = None) -> Any:
 class _Dialect:
     """The draft of one schema. `has_old_limits`: exclusive limits are true or false, as in drafts 3 and 4."""
 
-    def __init__(self, is_draft_3: bool, has_old_limits: bool, patterns: SeparatePatterns | None) -> None:
+    def __init__(
+        self, is_draft_3: bool, has_old_limits: bool, formats: Formats, patterns: SeparatePatterns | None
+    ) -> None:
         self.is_draft_3 = is_draft_3
+        self._formats = formats
         self._patterns = patterns
         self.has_listed_items = False
         self._has_old_limits = has_old_limits
@@ -129,9 +143,9 @@ class _Dialect:
         dependencies = made.get("dependencies")
         if isinstance(dependencies, dict):
             made["dependencies"] = {name: [one] if isinstance(one, str) else one for name, one in dependencies.items()}
-        if made.get("format") == "time":
-            also.append({"pattern": _TIME_OF_DAY})
-            del made["format"]
+        if made.get("format") in _PATTERNS_OF_FORMATS:
+            pattern = _PATTERNS_OF_FORMATS[made.pop("format")]
+            also += [{"pattern": pattern}] if self._formats is Formats.ASSERT else []
         elif "format" in made:
             made["format"] = _OLD_FORMATS.get(made["format"], made["format"])
         properties = schema.get("properties")

@@ -21,7 +21,7 @@ from sluicegate.validation.rules.json.text import WELL_FORMED, fault_in, is_unus
 from sluicegate.validation.rules.native.questions import BytesQuestion, JsonSchemaQuestion
 from sluicegate.validation.rules.rule import UNBOUNDED, StepBudget
 from sluicegate.validation.rules.schemas.conditions import NotEvaluated, SchemaCondition, reads_changed
-from sluicegate.validation.rules.schemas.content import ExpressionOfSchema, SchemaUnusable
+from sluicegate.validation.rules.schemas.content import ExpressionOfSchema, Formats, SchemaUnusable
 from sluicegate.validation.rules.schemas.field_tags import FieldChange
 from sluicegate.validation.rules.schemas.follows_as_json import FollowsAsJson, UnchangedJsonForm
 
@@ -52,12 +52,13 @@ _MOST_BACKTRACKS = 1 << 40
 class JsonSchemaContent:
     """Bytes are strict JSON that follows a schema. The explanation is the first error's path and keyword."""
 
-    def __init__(self, schema: Any, references: Mapping[str, Any]) -> None:
+    def __init__(self, schema: Any, references: Mapping[str, Any], formats: Formats = Formats.ASSERT) -> None:
         jsonschema_rs, orjson = _libraries()
+        self._annotating = self if formats is Formats.ANNOTATE else None
         self.schema, self.references = schema, references
         self._loads = orjson.loads
         self._unreadable = orjson.JSONDecodeError
-        schema, references, self._validator, self._backtracks = _compiled(jsonschema_rs, schema, references)
+        schema, references, self._validator, self._backtracks = _compiled(jsonschema_rs, schema, references, formats)
         self._used = schema, references
         self._invalid = jsonschema_rs.ValidationError
         self._is_valid = self._validator.is_valid
@@ -72,6 +73,13 @@ class JsonSchemaContent:
 
     def record_name(self, _data: bytes) -> str | None:
         return self._title
+
+    def annotating_formats(self, budget: StepBudget) -> "JsonSchemaContent":
+        """Return the schema with formats as annotations (`HasFormats`)."""
+        if self._annotating is None:
+            budget.spend(UNBOUNDED)
+            self._annotating = JsonSchemaContent(self.schema, self.references, Formats.ANNOTATE)
+        return self._annotating
 
     def ordinary(self, behind: int) -> BytesQuestion | None:
         """Return the whole check, if the schema has a plan."""
@@ -183,7 +191,7 @@ def json_schema_content(
 
 
 def _compiled(
-    jsonschema_rs: Any, schema: Any, references: Mapping[str, Any]
+    jsonschema_rs: Any, schema: Any, references: Mapping[str, Any], formats: Formats
 ) -> tuple[Any, Mapping[str, Any], Any, bool]:
     """Return the schemas that were compiled, their validator, and whether its patterns backtrack.
 
@@ -193,13 +201,20 @@ def _compiled(
     backtracking = jsonschema_rs.FancyRegexOptions(size_limit=_REGEX_BYTES, backtrack_limit=_MOST_BACKTRACKS)
     reason: Exception = ValueError()
     apart = SeparatePatterns()
-    for translate in (_as_it_is, translated, partial(translated, patterns=apart)):
+    for translate in (
+        _as_it_is,
+        partial(translated, formats=formats),
+        partial(translated, formats=formats, patterns=apart),
+    ):
         for options in (linear, backtracking):
             try:
                 one, others = translate(schema), {name: translate(other) for name, other in references.items()}
                 others |= apart.documents()
                 validator = jsonschema_rs.validator_for(
-                    one, validate_formats=True, retriever=_from(others), pattern_options=options
+                    one,
+                    validate_formats=formats is Formats.ASSERT,
+                    retriever=_from(others),
+                    pattern_options=options,
                 )
             except Exception as error:  # ValidationError, ReferencingError, RecursionError, ValueError for references
                 reason = error

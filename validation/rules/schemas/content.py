@@ -17,6 +17,13 @@ class SchemaLanguage(Enum):
     PROTOBUF = "PROTOBUF"
 
 
+class Formats(Enum):
+    """The meaning of `format` in a JSON Schema: a check of the value, or an annotation without effect."""
+
+    ASSERT = "assert"
+    ANNOTATE = "annotate"
+
+
 @runtime_checkable
 class Content(Protocol):
     """A compiled schema. Thread-safe."""
@@ -36,6 +43,24 @@ class Content(Protocol):
 
     def description(self, data: bytes, budget: StepBudget) -> str | None:
         """Return a longer text instead of that of `fault`, like RecordRule.description: the first error in detail."""
+
+
+@runtime_checkable
+class HasFormats(Protocol):
+    """A schema in a language with formats that may be annotations."""
+
+    def annotating_formats(self, budget: StepBudget) -> Content:
+        """Return the schema with formats as annotations; it is compiled once. Spends as RecordRule.fault does.
+
+        Raises SchemaUnusable.
+        """
+
+
+def with_formats(content: Content, formats: Formats, budget: StepBudget) -> Content:
+    """Return the schema in which formats have this meaning; that of a language without formats as it is."""
+    if formats is Formats.ASSERT or not isinstance(content, HasFormats):
+        return content
+    return content.annotating_formats(budget)
 
 
 @runtime_checkable

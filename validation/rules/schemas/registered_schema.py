@@ -19,7 +19,13 @@ from sluicegate.validation.rules.rule import (
     StepBudget,
     TooManySteps,
 )
-from sluicegate.validation.rules.schemas.content import Content, SchemaLanguage
+from sluicegate.validation.rules.schemas.content import (
+    Content,
+    Formats,
+    SchemaLanguage,
+    SchemaUnusable,
+    with_formats,
+)
 from sluicegate.validation.rules.schemas.framing import SchemaFraming
 from sluicegate.validation.rules.schemas.looking_ahead import look_ahead
 from sluicegate.validation.rules.schemas.rule_sets import NO_RULES, WriteRules
@@ -112,7 +118,7 @@ def _explanation(content: Content, data: bytes, budget: StepBudget) -> str | Non
 
 
 class HasRegisteredSchema:
-    """A null key or value passes. `language`: the required schema language; None: any."""
+    """A null key or value passes. `language`: the required schema language; None: any. `formats`: of JSON Schemas."""
 
     is_slow = True  # it may wait for a registry
 
@@ -122,6 +128,7 @@ class HasRegisteredSchema:
         schemas: Schemas,
         language: SchemaLanguage | None = None,
         subject: SubjectName = SubjectName.TOPIC,
+        formats: Formats = Formats.ASSERT,
     ) -> None:
         self.parts = side.part | Part.HEADERS
         self._name = side.value
@@ -130,6 +137,7 @@ class HasRegisteredSchema:
         self._schemas = schemas
         self._language = language
         self._subject = subject
+        self._formats = formats
 
     def fault(self, record: RuledRecord) -> str | None:
         return self._words(record, _fault)
@@ -148,7 +156,12 @@ class HasRegisteredSchema:
     def known_content(self, record: RuledRecord) -> tuple[Content, bytes] | None:
         """Return the schema of a record and its data, if that takes no wait and not long."""
         found = self.known_schema(record)
-        return None if found is None else (found[0].content, found[1])
+        if found is None:
+            return None
+        try:
+            return with_formats(found[0].content, self._formats, LimitedSteps(record.budget)), found[1]
+        except (TooManySteps, SchemaUnusable):
+            return None
 
     def known_schema(self, record: RuledRecord) -> tuple[RegisteredSchema, bytes] | None:
         """Return the same with what the registry has beside the schema."""
@@ -231,8 +244,9 @@ class HasRegisteredSchema:
         if is_encrypted:
             return None
         try:
-            fault = of(schema.content, data, record.budget)
-        except SchemaError as error:
+            content = with_formats(schema.content, self._formats, record.budget)
+            fault = of(content, data, record.budget)
+        except (SchemaError, SchemaUnusable) as error:
             raise SchemaError(f"{which} cannot be used: {error}") from error
         return None if fault is None else f"the {self._name} {fault} ({which})"
 
