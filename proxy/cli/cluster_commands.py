@@ -55,8 +55,9 @@ def doctor(
 @commands.command(context_settings=HELP)
 def bootstrap(
     upstream: Annotated[
-        str, typer.Argument(metavar="UPSTREAM", help="HOST:PORT of a broker; several separated by commas.")
-    ],
+        str | None,
+        typer.Argument(metavar="[UPSTREAM]", help="HOST:PORT of a broker; several separated by commas."),
+    ] = None,
     client_config: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="A client's .properties file with security.protocol, ssl.* and sasl.*."),
@@ -65,9 +66,23 @@ def bootstrap(
     output: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The file to write; default: standard output.")
     ] = None,
+    state: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Instead: create the topics of this configuration's section state that are missing, and print what "
+            "was done, what differs and the ACLs. --client-config has a login that may create topics.",
+        ),
+    ] = None,
 ) -> None:
     """Read a cluster's topics and write a first configuration with their limits, in observe mode."""
     import uvloop
+
+    if (upstream is None) == (state is None):
+        end(["sluicegate bootstrap: give either UPSTREAM or --state FILE"], _NOT_CHECKED)
+    if state is not None:
+        _create_state_topics(state, client_config)
+        return
 
     from sluicegate.proxy.bootstrap.first_file import lines_of
     from sluicegate.proxy.bootstrap.survey import SurveyFailed, broker_list, survey
@@ -89,6 +104,23 @@ def bootstrap(
         output.write_text("\n".join(lines) + "\n")
         counts = f"brokers {broker_list(found.brokers)}; {len(found.topics)} topics"
         print_line(f"{output}: {counts}; check it with: sluicegate doctor --config {output}")
+
+
+def _create_state_topics(file: Path, client_config: Path | None) -> None:
+    from sluicegate.proxy.bootstrap.state_topics import create_topics
+    from sluicegate.proxy.state.topic_description import TopicUnavailable
+    from sluicegate.proxy.writing.topic_writer import ClientMissing, check_client
+
+    config = read_file(file, _NOT_CHECKED).config
+    if config.state is None:
+        end([f"{file} has no section state"], _NOT_CHECKED)
+    login = config if client_config is None else _with_login_in(client_config, config)
+    try:
+        check_client("state.topic")
+        for line in create_topics(config, config.state, login.upstream):
+            print_line(line)
+    except (ClientMissing, TopicUnavailable) as error:
+        end([f"sluicegate bootstrap: {error}"])
 
 
 def _access_in(client_config: Path) -> dict[str, Any]:

@@ -8,20 +8,23 @@ from typing import Any
 
 from sluicegate.config.state import StateTopics
 from sluicegate.config.upstream import Upstream
-from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.proxy.doctor.check_result import CheckResult, Level, names_shortened
 from sluicegate.proxy.doctor.checks import CheckedCluster, ClusterCheck
 from sluicegate.proxy.network.daemon_thread import in_daemon_thread
-from sluicegate.proxy.network.tls.contexts import MemoryFiles
-from sluicegate.proxy.writing.topic_writer import ClientMissing, check_client, client_settings
+from sluicegate.proxy.state.topic_description import (
+    REQUEST_SECONDS,
+    TopicUnavailable,
+    admin_client,
+    describe,
+    result_of,
+    settings_of,
+)
+from sluicegate.proxy.state.topic_plan import RIGHTS, plans_of
+from sluicegate.proxy.writing.topic_writer import ClientMissing, check_client
 
 _ABOUT, _FILE = "state.topic", "state.snapshot_file"
-_SECONDS = 5.0
 _CLEANUP, _IN_SYNC = "cleanup.policy", "min.insync.replicas"
-_CREATE = (
-    "create {topic} with --partitions 1 --replication-factor 3 --config cleanup.policy=compact --config "
-    "min.insync.replicas=2, and allow the proxy's login READ, WRITE, DESCRIBE and DESCRIBE_CONFIGS on it"
-)
+_CREATE = "run sluicegate bootstrap --state FILE, or create {topic} with {options}, and {rights}"
 _CHANGES = frozenset({"ALL", "ALTER", "ALTER_CONFIGS", "DELETE", "WRITE"})
 """Kafka's AclOperations with which somebody can change what all proxies do."""
 
@@ -37,10 +40,6 @@ class FoundTopic:
     settings: dict[str, str]
     writers: frozenset[str] | None
     why_unknown: str = ""
-
-
-class _NotFound(Exception):
-    """The topic cannot be described; the text says why."""
 
 
 def check_state_topic(keys: StateTopics, topic: FoundTopic) -> Iterator[CheckResult]:
@@ -107,54 +106,44 @@ async def check_shared_state(cluster: CheckedCluster) -> AsyncIterator[CheckResu
     except ClientMissing as error:
         found, _, advice = str(error).partition(": ")
         yield CheckResult(_ABOUT, Level.FAILURE, found, advice)
-    except _NotFound as error:
-        yield CheckResult(_ABOUT, Level.FAILURE, f"{keys.topic}: {error}", _CREATE.format(topic=keys.topic))
+    except TopicUnavailable as error:
+        yield CheckResult(
+            _ABOUT,
+            Level.FAILURE,
+            f"{keys.topic}: {error}",
+            _CREATE.format(topic=keys.topic, options=plans_of(keys)[0].options, rights=RIGHTS),
+        )
     else:
         for result in check_state_topic(keys, topic):
             yield result
 
 
 def _described(name: str, upstream: Upstream) -> FoundTopic:
-    """Raises _NotFound."""
-    import confluent_kafka  # noqa: PLC0415  # the extra `topic`
+    """Raises TopicUnavailable."""
+    client = admin_client(upstream)
+    found, settings = describe(client, name), settings_of(client, name)
+    writers, why = _writers_in(client, name)
+    return FoundTopic(found.partitions, found.replicas, settings, writers, why)
+
+
+def _writers_in(client: Any, name: str) -> tuple[frozenset[str] | None, str]:
+    """Return the principals that ACLs let change the topic; or None, and why they are not known."""
     from confluent_kafka import admin  # noqa: PLC0415  # the extra `topic`
 
-    try:
-        with MemoryFiles() as copies:
-            client = admin.AdminClient(client_settings(upstream, copies))
-        topics = client.describe_topics(confluent_kafka.TopicCollection([name]), request_timeout=_SECONDS)
-        partitions = topics[name].result(_SECONDS + 1).partitions
-        resource = admin.ConfigResource(admin.ConfigResource.Type.TOPIC, name)
-        (described,) = client.describe_configs([resource], request_timeout=_SECONDS).values()
-        settings = {key: entry.value for key, entry in described.result(_SECONDS + 1).items()}
-    except confluent_kafka.KafkaException as error:
-        raise _NotFound(str(error.args[0].str())) from None
-    except (PasswordUnreadable, OSError, ValueError, TimeoutError) as error:
-        raise _NotFound(str(error) or f"no broker responded within {_SECONDS:.0f} s") from None
-    replicas = min((len(partition.replicas) for partition in partitions), default=0)
-    writers, why = _writers_in(client, admin, name)
-    return FoundTopic(len(partitions), replicas, settings, writers, why)
-
-
-def _writers_in(client: Any, admin: Any, name: str) -> tuple[frozenset[str] | None, str]:
-    """Return the principals that ACLs let change the topic; or None, and why they are not known."""
-    import confluent_kafka  # noqa: PLC0415  # the extra `topic`
-
+    everything: Any = None  # its type hints know only texts
     wanted = admin.AclBindingFilter(
         admin.ResourceType.TOPIC,
         name,
         admin.ResourcePatternType.MATCH,
-        None,
-        None,
+        everything,
+        everything,
         admin.AclOperation.ANY,
         admin.AclPermissionType.ALLOW,
     )
     try:
-        acls: Iterable[Any] = client.describe_acls(wanted, request_timeout=_SECONDS).result(_SECONDS + 1)
-    except confluent_kafka.KafkaException as error:
-        return None, f"ACLs cannot be read: {error.args[0].str()}"
-    except TimeoutError:
-        return None, f"no broker has listed ACLs within {_SECONDS:.0f} s"
+        acls: Iterable[Any] = result_of(client.describe_acls(wanted, request_timeout=REQUEST_SECONDS))
+    except TopicUnavailable as error:
+        return None, f"ACLs cannot be read: {error}"
     return frozenset(acl.principal for acl in acls if acl.operation.name in _CHANGES), ""
 
 

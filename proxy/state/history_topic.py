@@ -14,13 +14,12 @@ from typing import Any
 import structlog
 
 from sluicegate.config.upstream import Upstream
-from sluicegate.config.values.password import PasswordUnreadable
-from sluicegate.proxy.network.tls.contexts import MemoryFiles
 from sluicegate.proxy.reporting.bounded_queue import BoundedQueue
 from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.state.change import UnreadableChange
 from sluicegate.proxy.state.history_entry import Entry, decode, encode, merged
-from sluicegate.proxy.writing.topic_writer import RecordNotAccepted, TopicWriter, client_settings
+from sluicegate.proxy.state.topic_description import TopicUnavailable, admin_client, connected, describe
+from sluicegate.proxy.writing.topic_writer import RecordNotAccepted, TopicWriter
 
 _SECONDS = 5.0
 _POLL_SECONDS = 0.1
@@ -87,9 +86,8 @@ class HistoryTopic:
         import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
         try:
-            with MemoryFiles() as copies:
-                consumer = confluent_kafka.Consumer({**client_settings(self._upstream, copies), **_READER})
-        except (PasswordUnreadable, OSError, ValueError) as error:
+            consumer = connected(self._upstream, lambda settings: confluent_kafka.Consumer(settings | _READER))
+        except TopicUnavailable as error:
             raise HistoryUnreadable(str(error)) from None
         try:
             return self._read(consumer, since_ms, time.monotonic() + _SECONDS)
@@ -150,18 +148,10 @@ class HistoryTopic:
 
     def _why_missing(self) -> str | None:
         """Return why the topic cannot be described; None if it is there. A producer could create it by its request."""
-        import confluent_kafka  # noqa: PLC0415  # the extra `topic`
-        from confluent_kafka import admin  # noqa: PLC0415  # the extra `topic`
-
         try:
-            with MemoryFiles() as copies:
-                client = admin.AdminClient(client_settings(self._upstream, copies))
-            asked = client.describe_topics(confluent_kafka.TopicCollection([self._topic]), request_timeout=_SECONDS)
-            asked[self._topic].result(_SECONDS + 1)
-        except confluent_kafka.KafkaException as error:
-            return str(error.args[0].str())
-        except (PasswordUnreadable, OSError, ValueError, TimeoutError) as error:
-            return str(error) or f"no broker responded within {_SECONDS:.0f} s"
+            describe(admin_client(self._upstream), self._topic)
+        except TopicUnavailable as error:
+            return str(error)
         return None
 
     def _delivered(self, reason: str | None) -> None:

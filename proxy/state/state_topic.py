@@ -15,21 +15,25 @@ import structlog
 
 from sluicegate.config.state import StateTopics
 from sluicegate.config.upstream import Upstream
-from sluicegate.config.values.password import PasswordUnreadable
-from sluicegate.proxy.network.tls.contexts import MemoryFiles
 from sluicegate.proxy.reporting.bounded_text import cut, printable
 from sluicegate.proxy.state.agreed_state import MAX_SUSPENSIONS, AgreedState, StateFull
 from sluicegate.proxy.state.change import StateChange, UnreadableChange, decode, encode, key_of
 from sluicegate.proxy.state.snapshot_file import SnapshotFile, SnapshotUnreadable, StateSnapshot
 from sluicegate.proxy.state.suspension import time_text
+from sluicegate.proxy.state.topic_description import (
+    REQUEST_SECONDS,
+    TopicUnavailable,
+    admin_client,
+    connected,
+    describe,
+)
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
-from sluicegate.proxy.writing.topic_writer import RecordNotAccepted, TopicWriter, client_settings
+from sluicegate.proxy.writing.topic_writer import RecordNotAccepted, TopicWriter
 
 _POLL_SECONDS = 0.2
 _LOOK_SECONDS = 5.0
 _SAVE_SECONDS = 60.0
-_REQUEST_SECONDS = 3.0
 _AGAIN_SECONDS = 1.0
 _JOIN_SECONDS = 2.0
 _READER: dict[str, str | int | bool] = {
@@ -162,17 +166,12 @@ class StateTopic:
     def _read_for_ever(self) -> None:
         """Read until `close`. Raises _Unreadable."""
         import confluent_kafka  # noqa: PLC0415  # the extra `topic`
-        import confluent_kafka.admin  # noqa: PLC0415  # the extra `topic`
 
         try:
-            with MemoryFiles() as copies:
-                settings: dict[str, Any] = client_settings(self._upstream, copies)
-                consumer = confluent_kafka.Consumer(settings | _READER)
-                admin = confluent_kafka.admin.AdminClient(settings)
-        except (PasswordUnreadable, OSError, ValueError) as error:
+            consumer = connected(self._upstream, lambda settings: confluent_kafka.Consumer(settings | _READER))
+            admin = admin_client(self._upstream)
+        except TopicUnavailable as error:
             raise _Unreadable(str(error)) from None
-        except confluent_kafka.KafkaException as error:
-            raise _Unreadable(str(error.args[0].str())) from None
         try:
             self._read(consumer, partial(self._look, consumer, admin))
         finally:
@@ -184,19 +183,16 @@ class StateTopic:
         import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
         try:
-            asked = admin.describe_topics(
-                confluent_kafka.TopicCollection([self._topic]), request_timeout=_REQUEST_SECONDS
-            )
-            found = asked[self._topic].result(_REQUEST_SECONDS + 1)
+            found = describe(admin, self._topic)
             partition = confluent_kafka.TopicPartition(self._topic, 0)
-            _, end = consumer.get_watermark_offsets(partition, timeout=_REQUEST_SECONDS)
+            _, end = consumer.get_watermark_offsets(partition, timeout=REQUEST_SECONDS)
+        except TopicUnavailable as error:
+            raise _Unreadable(str(error)) from None
         except confluent_kafka.KafkaException as error:
             raise _Unreadable(str(error.args[0].str())) from None
-        except TimeoutError:
-            raise _Unreadable(f"no broker responded within {_REQUEST_SECONDS:.0f} s") from None
-        if len(found.partitions) != 1:
-            raise _Unreadable(f"it has {len(found.partitions)} partitions, and must have one")
-        return str(found.topic_id), end
+        if found.partitions != 1:
+            raise _Unreadable(f"it has {found.partitions} partitions, and must have one")
+        return found.topic_id, end
 
     def _read(self, consumer: Any, look: Callable[[], tuple[str, int]]) -> None:
         """Apply records as they come. Raises _Unreadable.

@@ -1,0 +1,38 @@
+"""How the topics of the shared state are made: what `doctor` prints and `bootstrap --state` does."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sluicegate.config.state import StateTopics
+
+REPLICAS = 3
+RIGHTS = "allow the proxy's login READ, WRITE, DESCRIBE and DESCRIBE_CONFIGS on it"
+_IN_SYNC = "min.insync.replicas"
+_NINETY_DAYS_MS = 90 * 86_400_000
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPlan:
+    """The settings of one topic; `key` is the configuration key that names it."""
+
+    key: str
+    name: str
+    settings: Mapping[str, str]
+    replicas: int = REPLICAS
+
+    @property
+    def options(self) -> str:
+        """The options of kafka-topics.sh."""
+        settings = " ".join(f"--config {name}={value}" for name, value in self.settings.items())
+        return f"--partitions 1 --replication-factor {self.replicas} {settings}"
+
+
+def plans_of(keys: StateTopics, brokers: int = REPLICAS) -> tuple[TopicPlan, ...]:
+    """Return the plan of each topic for a cluster of so many brokers; fewer than three hold fewer replicas."""
+    replicas = min(REPLICAS, brokers)
+    in_sync = {_IN_SYNC: str(min(2, replicas))}
+    retained = {"cleanup.policy": "delete", "retention.ms": str(_NINETY_DAYS_MS)}
+    return (
+        TopicPlan("state.topic", keys.topic, {"cleanup.policy": "compact", **in_sync}, replicas),
+        TopicPlan("state.history_topic", keys.history, {**retained, **in_sync}, replicas),
+    )
