@@ -17,7 +17,7 @@ from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.condition_views import ends, wait_until_begun
 from tests.integration.topics import UNVALIDATED, create_topic
-from tests.proxy.cli.test_commands import sluicegate
+from tests.proxy.cli.test_commands import sluicegate, sluicegate_process
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
 
@@ -220,7 +220,7 @@ def test_records_of_others_are_named_and_change_nothing(
 def test_doctor_examines_the_topic_and_says_that_this_broker_lets_everybody_write(gate: Gate) -> None:
     one = gate().start()
 
-    done = sluicegate("doctor", "--config", str(one.folder / "sluicegate.yaml"), "--json")
+    done = sluicegate_process("doctor", "--config", str(one.folder / "sluicegate.yaml"), "--json")
     found = {each["about"]: each for each in json.loads(done.stdout)["findings"]}
     assert found["state.topic"]["level"] == "warning"  # one broker
     assert found["state.topic: who may write"]["level"] == "warning"
@@ -229,7 +229,7 @@ def test_doctor_examines_the_topic_and_says_that_this_broker_lets_everybody_writ
     one.config["state"]["topic"] = "no-such-topic"
     file = one.folder / "other.yaml"
     file.write_text(yaml.safe_dump(one.config))
-    done = sluicegate("doctor", "--config", str(file), "--json")
+    done = sluicegate_process("doctor", "--config", str(file), "--json")
     found = {each["about"]: each for each in json.loads(done.stdout)["findings"]}
     assert found["state.topic"]["level"] == "failure"
     assert "create no-such-topic with --partitions 1" in found["state.topic"]["advice"]
