@@ -26,7 +26,7 @@ cdef class _Evaluation:
     cdef tuple _looking_ahead
     cdef set _costly
     cdef _WorkBudget _steps
-    cdef set _has_explained
+    cdef dict _explaining
     cdef object _of_headers
     cdef RuledRecord _record
 

@@ -42,6 +42,8 @@ _SLOW_WORK = 1 << 40
 _MOST_HEADERS = MOST_HEADERS
 # Observed records of a batch that are reported in events.
 _MOST_OBSERVED = 100
+# Steps of explanations for each rule and batch (20 ms), and the least that one counts: about a thousand are explained.
+_MOST_EXPLAINING, _LEAST_EXPLAINING = 200_000, 200
 # Records, and their bytes, that are read before the first of them is evaluated, for rules that look ahead.
 _MOST_AHEAD = 64
 _MOST_AHEAD_BYTES = 256 << 10
@@ -156,7 +158,7 @@ class _Evaluation:
         self._looking_ahead = rules.looking_ahead
         self._costly: set[int] = set()
         self._steps = _WorkBudget(budget)
-        self._has_explained: set[int] = set()
+        self._explaining: dict[int, int] = {}
         self._of_headers = next((named for named in rules.rules if named.rule.parts & Part.HEADERS), None)
         self._record = RuledRecord(batch.topic, batch.partition, 0, 0, None, None, (), client, batch.producer_id)
         self._record.budget = self._steps
@@ -245,11 +247,15 @@ class _Evaluation:
             self._budget.worked(work)
 
     def _explained(self, named: NamedRule, record: RuledRecord, text: str) -> str:
-        """Return the text to report; for each rule, the first bad record of a batch is explained."""
-        if id(named) in self._has_explained:
+        """Return the text to report; of each rule, bad records of a batch are explained as long as that is cheap."""
+        spent = self._explaining.get(id(named), 0)
+        if spent > _MOST_EXPLAINING:
             return text
-        self._has_explained.add(id(named))
-        return named.rule.description(record) or text
+        before = self._steps.spent
+        explained = named.rule.description(record)
+        self._explaining[id(named)] = spent + max(self._steps.spent - before, _LEAST_EXPLAINING)
+        self._steps.spent = before
+        return explained or text
 
     def _note(self, named: NamedRule, record: RuledRecord, text: str) -> None:
         found = self.rejecting if named.mode is Mode.REJECT else self.observing

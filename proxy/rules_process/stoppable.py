@@ -109,6 +109,7 @@ class StoppableContent:
         if self._content is not None:
             with suppress(TooManySteps):
                 return self._content.description(data, LimitedSteps(budget))
+        budget.spend(UNBOUNDED)
         try:
             return self._evaluated(RulesOperation.DESCRIPTION, data)
         except (TooCostly, Outage, SchemaError):
@@ -221,6 +222,7 @@ class StoppableExpression:
         if self._inline is not None:
             with suppress(TooManySteps):
                 return with_limit(self._inline.description, record)
+        record.budget.spend(UNBOUNDED)
         try:
             return self._process.ask(self._specification, RulesOperation.DESCRIPTION, fields_of(record))
         except (TooCostly, Outage, SchemaUnusable):

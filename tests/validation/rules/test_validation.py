@@ -18,6 +18,7 @@ from sluicegate.validation.requests.request_rule import RequestCheck
 from sluicegate.validation.rules.built_in import Required, Size, Utf8
 from sluicegate.validation.rules.headers import RequiredHeaders
 from sluicegate.validation.rules.rule import (
+    INLINE_STEPS,
     UNBOUNDED,
     Client,
     Mode,
@@ -411,29 +412,46 @@ def test_messages_of_many_rules_are_cut() -> None:
     assert len(found.rejected[0, 0].rules) == 100
 
 
-def test_only_the_first_violation_of_each_rule_in_a_batch_is_explained() -> None:
+def test_violations_of_a_batch_are_explained_as_long_as_that_is_cheap() -> None:
     class Explains(RecordingRule):
-        def __init__(self, explanation: str | None) -> None:
+        def __init__(self, explanation: str | None, steps: int) -> None:
             super().__init__(Part.VALUE)
             self.explained: list[bytes | None] = []
             self.words = explanation
+            self.steps = steps
 
         def fault(self, record: RuledRecord) -> str | None:
             return "is bad" if record.value else None
 
         def description(self, record: RuledRecord) -> str | None:
             self.explained.append(record.value)
+            record.budget.spend(self.steps)
             return self.words
 
-    first, second = Explains("is bad at /a"), Explains(None)
+    first, second = Explains("is bad at /a", 10), Explains("is bad at /b", INLINE_STEPS + 1)
     values = [b"", b"x", b"y", b"z"]
     records = batch([Rec(NOW, value=value) for value in values])
     found = validated(policy_with_rules(NamedRule("a", first), NamedRule("b", second)), records, records)
 
-    words = ["rule a: is bad at /a; rule b: is bad", *["rule a: is bad; rule b: is bad"] * 2]
+    words = ["rule a: is bad at /a; rule b: is bad at /b", *["rule a: is bad at /a; rule b: is bad"] * 2]
     assert [record.message for record in found.rejected[0, 0].bad_records] == words
     assert [record.message for record in found.rejected[0, 1].bad_records] == words
-    assert first.explained == second.explained == [b"x", b"x"]
+    assert first.explained == [b"x", b"y", b"z"] * 2
+    assert second.explained == [b"x", b"x"]
+
+
+def test_a_rule_with_cheap_explanations_explains_a_thousand_records() -> None:
+    class Explains(RecordingRule):
+        def fault(self, record: RuledRecord) -> str | None:
+            return "is bad"
+
+        def description(self, record: RuledRecord) -> str | None:
+            return "is bad at /a"
+
+    found = validated(policy_with_rules(NamedRule("a", Explains(Part.VALUE))), batch([Rec(NOW)] * 1500))
+
+    explained = [record.message.endswith("at /a") for record in found.rejected[0, 0].bad_records]
+    assert explained == [True] * 1000
 
 
 class NamesSchemas(RecordingRule):

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple, Protocol
 
 from sluicegate.validation.rules.cel.cost import CostUnknown, nanoseconds
-from sluicegate.validation.rules.cel.rule import shown_of, words_for
+from sluicegate.validation.rules.cel.error_text import words_for
+from sluicegate.validation.rules.cel.rule import shown_of
 from sluicegate.validation.rules.cel.runtime import CompiledExpression, name_of
 from sluicegate.validation.rules.cel.steps import EVALUATION, STEP
 from sluicegate.validation.rules.cel.variables import NotOfSchema, ValueUnreadable, whole
@@ -205,5 +206,5 @@ class TrueOfFields(SimpleRule):
         except Exception as raised:
             error = str(raised)
         if error is not None:
-            raise ConditionNotMet(f"{words_for(error)} (field {field.full_name})")
+            raise ConditionNotMet(f"{words_for(error, self._shown)} (field {field.full_name})")
         return result.value()

@@ -11,7 +11,7 @@ are faults of the record: if data is missing or has an unusable type, the expres
 from functools import partial
 from typing import Any, Final
 
-from sluicegate.validation.rules.cel.cost import MOST_ITERATIONS
+from sluicegate.validation.rules.cel.error_text import words_for
 from sluicegate.validation.rules.cel.runtime import ExpressionUnusable, ValueReader, compiled, name_of, runtime
 from sluicegate.validation.rules.cel.steps import ExpressionSteps
 from sluicegate.validation.rules.cel.tree import keys_of
@@ -77,7 +77,7 @@ class IsTrue(SimpleRule):
                 raise Outage("there is no memory left to evaluate an expression") from None
             return f"too costly to validate: it takes too much memory to evaluate {self._shown}"
         except Exception as error:
-            return f"{words_for(str(error))}: {self._shown}"
+            return f"{words_for(str(error), self._shown)}: {self._shown}"
         if not self._is_always_bool:
             kind = name_of(result.type())
             if kind not in ("bool", "error"):
@@ -85,7 +85,7 @@ class IsTrue(SimpleRule):
         said = result.value()
         if said is True:
             return None
-        words = "not true of the record" if said is False else words_for(str(said))
+        words = "not true of the record" if said is False else words_for(str(said), self._shown)
         return f"{words}: {self._shown}"
 
     def _seen(self, record: RuledRecord) -> dict[str, Any]:
@@ -108,15 +108,6 @@ class IsTrue(SimpleRule):
 def shown_of(expression: str) -> str:
     """Return an expression for messages, cut if it is long."""
     return expression if len(expression) <= _MOST_SHOWN else expression[:_MOST_SHOWN] + " …"
-
-
-def words_for(error: str) -> str:
-    """Return the text for an error of the runtime, which may itself quote the record."""
-    if "Iteration budget exceeded" in error[:100]:
-        return f"too costly to validate: {MOST_ITERATIONS:,} items or more for the loops"
-    if error.startswith("NOT_FOUND"):
-        return "the record lacks what the expression asks for"
-    return "the record has something of another type or size than the expression can use"
 
 
 def record_with(record: RuledRecord, value: bytes | None) -> RuledRecord:

@@ -14,6 +14,7 @@ from sluicegate.validation.rules.cel.rule import IsTrue
 from sluicegate.validation.rules.json.cel_fields import ROOT, JsonFields
 from sluicegate.validation.rules.json.cost import JsonSchemaCost
 from sluicegate.validation.rules.json.dialects import SeparatePatterns, translated
+from sluicegate.validation.rules.json.error_text import ErrorTexts
 from sluicegate.validation.rules.json.exact import exact_number, exact_value, without_surrogate_halves
 from sluicegate.validation.rules.json.plan import check_of_plan, has_short_hash_runs, json_schema_plan
 from sluicegate.validation.rules.json.property_places import accepting_encrypted, properties_of
@@ -62,7 +63,8 @@ class JsonSchemaContent:
         self._used = schema, references
         self._invalid = jsonschema_rs.ValidationError
         self._is_valid = self._validator.is_valid
-        self._properties = frozenset(_properties_of(schema)).union(*map(_properties_of, references.values()))
+        names = frozenset(_properties_of(schema)).union(*map(_properties_of, references.values()))
+        self._texts = ErrorTexts(schema, names)
         self.is_slow = any(key in _SLOW_KEYWORDS for key in _keys_of(schema))
         self._cost = JsonSchemaCost(schema, references)
         plan = json_schema_plan(schema)
@@ -138,14 +140,16 @@ class JsonSchemaContent:
 
     def description(self, data: bytes, budget: StepBudget) -> str | None:
         """Return the first error's path and keyword; None if finding it may take more than a few milliseconds."""
-        if self._cost.explanation_steps(data) > _EXPLANATION_STEPS:
+        steps = self._cost.explanation_steps(data)
+        if steps > _EXPLANATION_STEPS:
             return None
+        budget.spend(steps)
         is_exact = is_unusual(data)
         self._spend(data, is_exact, budget)
         try:
             self._validator.validate(self._read(data, is_exact))
         except self._invalid as error:
-            return f"{_DOES_NOT_FOLLOW}: {self._described(error)}"
+            return f"{_DOES_NOT_FOLLOW}: {self._texts.text(error)}"
         except ValueError:  # it cannot be read, or is nested too deep
             return None
         return None
@@ -156,25 +160,8 @@ class JsonSchemaContent:
             return exact_value(data)
         return self._loads(data)
 
-    def _described(self, error: Any) -> str:
-        """Return path and keyword; only property names of the schema, because others are the client's data."""
-        path = "".join(f"/{part if self._is_known(part) else '…'}" for part in error.instance_path) or "the root"
-        name = error.kind.name
-        wants = ""
-        if name in _WITH_VALUE:
-            wants = f" ({json.dumps(error.kind.value, ensure_ascii=False, default=str)[:100]})"
-        return f"{path[:200]}: {name}{wants}"
-
-    def _is_known(self, part: str | int) -> bool:
-        return isinstance(part, int) or part in self._properties
-
 
 _LIBRARY_TOO_DEEP: Final = "Recursion limit reached"
-# Keywords whose value in the schema helps to fix the error.
-_WITH_VALUE: Final = frozenset(
-    {"type", "required", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength"}
-    | {"maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "format", "pattern", "enum", "const"}
-)
 
 
 def json_schema_content(

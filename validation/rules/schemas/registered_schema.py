@@ -104,6 +104,8 @@ class Schemas(Protocol):
 
 
 _MOST_FRAMING_STEPS = 50_000  # 5 ms
+_BEGINS_OF_JSON = (b"{", b"[")
+_PLAIN_JSON = "; it looks like JSON without an id: if producers are to write that, the rule needs schema.file"
 
 _Check = Callable[[Content, bytes, StepBudget], str | None]
 """A check of bytes by a schema."""
@@ -198,8 +200,11 @@ class HasRegisteredSchema:
     def _words(self, record: RuledRecord, of: _Check) -> str | None:
         """Return the fault of a record, or None; `of`: the check by its schema."""
         found = self._named_by(record, record.budget)
-        if found is None or isinstance(found, str):
-            return found
+        if isinstance(found, str):
+            is_json = (self._read(record) or b"").startswith(_BEGINS_OF_JSON)
+            return f"{found}{_PLAIN_JSON}" if is_json else found
+        if found is None:
+            return None
         schema_id, data = found
         try:
             return self._words_by_schema(schema_id, data, record, of)

@@ -49,7 +49,16 @@ class FollowsSchema:
             fault = self._content.fault(data, record.budget)
         except SchemaError as error:
             raise SchemaError(f"the schema of the {self._name} cannot be used: {error}") from error
-        return None if fault is None else f"the {self._name} {fault}"
+        return None if fault is None else f"the {self._name} {fault}{self._hint_for(data)}"
+
+    def _hint_for(self, data: bytes) -> str:
+        """Return a hint for invalid data that a registry's serializer has probably written."""
+        if self._begins or not has_schema_id(data):
+            return ""
+        return (
+            "; it begins with a zero byte and an id, as serializers of a schema registry write them: the rule needs "
+            "schema.envelope: confluent, or schema.registry"
+        )
 
     def look_ahead(self, records: Sequence[RuledRecord], budget: StepBudget) -> None:
         """Validate several records together."""

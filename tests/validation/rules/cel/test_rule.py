@@ -49,7 +49,7 @@ def test_each_json_value_has_exactly_one_cel_type(value: bytes, kind: str) -> No
     ("expression", "said"),
     [
         ("value.amount > 100", "not true of the record: value.amount > 100"),
-        ("value.price > 0", f"{LACKS}: value.price > 0"),
+        ("value.price > 0", f"{LACKS} (field price): value.price > 0"),
         ("headers.other == ''", LACKS),
         ("value.state > 0", OTHER),
         ("1 / (value.lines[0].qty - 1) == 1", OTHER),

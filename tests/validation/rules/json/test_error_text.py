@@ -1,0 +1,73 @@
+"""Errors say what the schema wants, where, and which type was found; never what the client wrote."""
+
+import json
+from typing import Any
+
+import pytest
+
+from sluicegate.validation.rules.json.schema import json_schema_content
+from sluicegate.validation.rules.rule import StepBudget
+
+CAR = {"properties": {"kind": {"const": "car"}, "wheels": {"type": "integer"}}, "required": ["kind", "wheels"]}
+BOAT = {"properties": {"kind": {"const": "boat"}, "sails": {"type": "integer"}}, "required": ["kind", "sails"]}
+CLOSED = {"properties": {"a": {}, "b": {}}, "additionalProperties": False}
+NESTED = {"$defs": {"closed": CLOSED}, "items": {"$ref": "#/$defs/closed"}}
+
+
+def said(schema: Any, value: Any) -> str:
+    text = json_schema_content(json.dumps(schema)).description(json.dumps(value).encode(), StepBudget())
+    assert text is not None
+    assert "secret" not in text
+    return text.removeprefix("does not follow its JSON Schema: ")
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "text"),
+    [
+        ({"type": "integer"}, "secret", "the root: type (expected integer, found string)"),
+        ({"type": ["null", "array"]}, True, "the root: type (expected array or null, found boolean)"),
+        ({"items": {"type": "string"}}, [None], "/0: type (expected string, found null)"),
+        (CLOSED, {"secret": 1}, "the root: additionalProperties (a property is not allowed; allowed: a, b)"),
+        (NESTED, [{"secret": 1}], "/0: additionalProperties (a property is not allowed; allowed: a, b)"),
+        (
+            {"allOf": [{"properties": {"c": {}}}], "unevaluatedProperties": False},
+            {"secret": 1},
+            "the root: unevaluatedProperties (a property is not allowed; allowed: none by name)",
+        ),
+        (
+            {"oneOf": [CAR, BOAT]},
+            {"kind": "boat", "sails": "secret"},
+            "the root: oneOf (none of 2 schemas fits; nearest is number 2: "
+            "/sails: type (expected integer, found string))",
+        ),
+        (
+            {"anyOf": [{"type": "string"}, {"type": "integer", "minimum": 5}]},
+            3,
+            "the root: anyOf (none of 2 schemas fits; nearest is number 2: the root: minimum (5))",
+        ),
+        (
+            {"properties": {"v": {"oneOf": [{"type": "integer"}, {"type": "number"}]}}},
+            {"v": 3},
+            "/v: oneOf (more than one of 2 schemas fits)",
+        ),
+        (
+            {"not": {"required": ["password"]}},
+            {"password": "secret"},
+            'the root: not (follows {"required": ["password"]})',
+        ),
+        ({"propertyNames": {"pattern": "^[a-z]+$"}}, {"secret1": 1}, 'the root: propertyNames (pattern ("^[a-z]+$"))'),
+    ],
+)
+def test_an_error_says_what_was_wanted(schema: Any, value: Any, text: str) -> None:
+    assert said(schema, value) == text
+
+
+def test_nested_branches_end_and_names_are_bounded() -> None:
+    schema: Any = {"type": "integer"}
+    for _ in range(30):
+        schema = {"anyOf": [schema, {"type": "null"}]}
+    many = {"properties": {f"name{i}": {} for i in range(500)}, "additionalProperties": False}
+
+    assert said(schema, "secret").count("anyOf") <= 4
+    assert len(said(many, {"secret": 1})) < 400
+    assert said(many, {"secret": 1}).endswith("and 480 more)")

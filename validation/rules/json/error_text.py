@@ -1,0 +1,106 @@
+"""Describes what a JSON Schema wanted where a value does not follow it.
+
+Texts have paths, keywords and names of the schema, and types that were found; never what the client wrote.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+
+# Keywords whose value in the schema helps to fix the error.
+_WITH_VALUE: Final = frozenset(
+    {"required", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength"}
+    | {"maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "format", "pattern", "enum", "const"}
+)
+_TYPES: Final = (
+    (bool, "boolean"),
+    (str, "string"),
+    (int, "integer"),
+    (float, "number"),
+    (list, "array"),
+    (dict, "object"),
+)
+_NOT_ALLOWED = "a property is not allowed"
+_MOST_SHOWN = 100
+_MOST_NAMES = 20
+_MOST_BRANCHES = 20
+_DEEPEST = 3
+_TELLS_APART = frozenset({"const", "enum"})
+
+
+class ErrorTexts:
+    """The texts for errors of one schema. `properties`: all names in it and in what it refers to."""
+
+    def __init__(self, schema: Any, properties: frozenset[str]) -> None:
+        self._schema = schema
+        self._properties = properties
+
+    def text(self, error: Any) -> str:
+        """Return the path, the keyword and what it wants."""
+        return self._text(error, 0)
+
+    def _text(self, error: Any, depth: int) -> str:
+        path = "".join(f"/{part if self._is_known(part) else '…'}" for part in error.instance_path) or "the root"
+        return f"{path[:200]}: {self._keyword(error, depth)}"
+
+    def _is_known(self, part: str | int) -> bool:
+        return isinstance(part, int) or part in self._properties
+
+    def _keyword(self, error: Any, depth: int) -> str:
+        kind, name = error.kind, str(error.kind.name)
+        if name in _WITH_VALUE:
+            return f"{name} ({_shown(kind.value)})"
+        if name == "type":
+            return f"type (expected {' or '.join(sorted(kind.types))}, found {_type_of(error.instance)})"
+        if name in ("additionalProperties", "unevaluatedProperties"):
+            return f"{name} ({self._allowed(error)})"
+        if name in ("oneOf", "anyOf"):
+            return f"{name} ({self._branches(kind.context, len(error.instance_path), depth)})"
+        if name == "not":
+            return f"not (follows {_shown(kind.schema)})"
+        if name == "propertyNames":
+            return f"propertyNames ({self._keyword(kind.error, depth + 1)})" if depth < _DEEPEST else name
+        return name
+
+    def _allowed(self, error: Any) -> str:
+        schema = self._schema
+        for step in [*error.schema_path][:-1]:
+            try:
+                schema = schema[step]
+            except (LookupError, TypeError):
+                return _NOT_ALLOWED
+        named = schema.get("properties") if isinstance(schema, dict) else None
+        names = [*named] if isinstance(named, dict) else []
+        more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+        allowed = ", ".join(names[:_MOST_NAMES])[: 2 * _MOST_SHOWN] if names else "none by name"
+        return f"{_NOT_ALLOWED}; allowed: {allowed}{more}"
+
+    def _branches(self, branches: Sequence[Sequence[Any]], at: int, depth: int) -> str:
+        count = len(branches)
+        following = sum(1 for errors in branches if not errors)
+        if following:
+            return f"more than one of {count} schemas fits"
+        best = min(range(min(count, _MOST_BRANCHES)), key=lambda i: _distance(branches[i], at), default=None)
+        if best is None or depth >= _DEEPEST:
+            return f"none of {count} schemas fits"
+        return f"none of {count} schemas fits; nearest is number {best + 1}: {self._text(branches[best][0], depth + 1)}"
+
+
+def _distance(errors: Sequence[Any], depth: int) -> tuple[bool, int, int]:
+    """Return how far a value, at `depth`, is from a branch: another kind of value (its type, or a constant property,
+    tells branches apart), then the count of errors, then how little of it fits.
+    """
+    is_other_kind = any(
+        error.kind.name == "type" if len(error.instance_path) == depth else error.kind.name in _TELLS_APART
+        for error in errors
+        if len(error.instance_path) <= depth + 1
+    )
+    return is_other_kind, len(errors), -max(len(error.instance_path) for error in errors)
+
+
+def _shown(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)[:_MOST_SHOWN]
+
+
+def _type_of(value: Any) -> str:
+    return next((name for kind, name in _TYPES if isinstance(value, kind)), "null")
