@@ -1,4 +1,4 @@
-"""A value that a registry's serializer wrote, at a rule without ids, and the reverse: the text names the key to write."""
+"""The text about a value with an id at a rule without ids, and the reverse, names the key to write."""
 
 import pytest
 
