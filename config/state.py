@@ -19,6 +19,11 @@ class StateTopics:
         "of `topic` with `-history`",
         default=None,
     )
+    presence_topic: TopicName | None = described(
+        "topic with a short retention, in which each proxy announces itself every 5 s. Default: the name of `topic` "
+        "with `-presence`",
+        default=None,
+    )
     snapshot_file: WrittenFileName | None = described(
         "file that keeps the last known state, for a start while the topic cannot be read. Default: such a start is "
         "not ready until the topic can be read",
@@ -28,9 +33,14 @@ class StateTopics:
     @property
     def topics(self) -> frozenset[str]:
         """The names of all topics that only the proxies themselves change."""
-        return frozenset({self.topic, self.history})
+        return frozenset({self.topic, self.history, self.presence})
 
     @property
     def history(self) -> str:
         """The name of the history topic."""
         return self.history_topic if self.history_topic is not None else f"{self.topic}-history"
+
+    @property
+    def presence(self) -> str:
+        """The name of the presence topic."""
+        return self.presence_topic if self.presence_topic is not None else f"{self.topic}-presence"

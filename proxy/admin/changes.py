@@ -20,8 +20,8 @@ from sluicegate.proxy.reload.known_topics import KnownTopics
 from sluicegate.proxy.reload.reload_request import ReloadResult
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery
 from sluicegate.proxy.reporting.proxy_name import proxy_name
-from sluicegate.proxy.state.history_topic import HistoryTopic, HistoryUnreadable
 from sluicegate.proxy.state.shared_state import SharedState
+from sluicegate.proxy.state.topic_description import TopicUnavailable
 from sluicegate.proxy.webui.responses import HttpResponse, json_response, text_response
 from sluicegate.proxy.webui.site import NoStateAvailable, ReadState
 
@@ -36,7 +36,7 @@ Reload = Callable[[bool], Coroutine[Any, Any, ReloadResult]]
 
 
 class ProxyChanges:
-    """Thread-safe. `reload` is called in `loop`; None: there is no configuration file. `history`: None without
+    """Thread-safe. `reload` is called in `loop`; None: there is no configuration file. `shared`: None without
     `state.topic`.
     """
 
@@ -45,12 +45,12 @@ class ProxyChanges:
         enforcement: EnforcementApi,
         reload: Reload | None,
         loop: asyncio.AbstractEventLoop,
-        history: HistoryTopic | None = None,
+        shared: SharedState | None = None,
     ) -> None:
         self._enforcement = enforcement
         self._reload = reload
         self._loop = loop
-        self._history = history
+        self._shared = shared
 
     def lines_about(self, topic: str) -> list[str]:
         """Return a line for each suspension that applies to `topic`."""
@@ -69,14 +69,23 @@ class ProxyChanges:
                 raise ValueError(query)
         except ValueError:
             return text_response(400, f"expected /api/changes?days=NUMBER, at most {_MOST_DAYS}")
-        if self._history is None:
+        if self._shared is None:
             return text_response(409, "the history needs state.topic in the configuration")
         try:
-            found = self._history.read(time.time_ns() // 10**6 - round(days * _DAY_MS))
-        except HistoryUnreadable as error:
+            found = self._shared.history.read(time.time_ns() // 10**6 - round(days * _DAY_MS))
+        except TopicUnavailable as error:
             return text_response(503, f"the history cannot be read: {error}")
         changes = [entry.as_json() for entry in found.entries]
         return json_response({"since_ms": found.since_ms, "is_complete": found.is_complete, "changes": changes})
+
+    def fleet(self) -> HttpResponse:
+        """Return all proxies with the same presence topic. Blocks for seconds."""
+        if self._shared is None:
+            return text_response(409, "the view of the fleet needs state.topic in the configuration")
+        try:
+            return json_response(self._shared.presence.view().as_json())
+        except TopicUnavailable as error:
+            return text_response(503, f"the fleet cannot be read: {error}")
 
     def _reloaded(self, query: str) -> HttpResponse:
         if query not in ("", "accept_removed=true"):
@@ -112,5 +121,5 @@ def changes_of(
 
     loop = asyncio.get_running_loop()
     topics = KnownTopics(lambda: query.loaded, with_traffic, partial(list_names_now, config.upstream))
-    commit, history = (None, None) if shared is None else (shared.commit, shared.history)
-    return ProxyChanges(EnforcementApi(enforcement, topics, loop, commit, proxy_name(config)), reload, loop, history)
+    commit = None if shared is None else shared.commit
+    return ProxyChanges(EnforcementApi(enforcement, topics, loop, commit, proxy_name(config)), reload, loop, shared)

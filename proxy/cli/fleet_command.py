@@ -12,7 +12,7 @@ import typer
 
 from sluicegate.config.values.address import HostPort, parse_host_port
 from sluicegate.config.values.password import Password, PasswordUnreadable
-from sluicegate.proxy.cli.console import HELP, end
+from sluicegate.proxy.cli.console import HELP, end, print_lines
 
 _LISTEN = "127.0.0.1:9660"
 _ADMIN_PORT = 9650
@@ -49,11 +49,22 @@ def fleet(
         Path | None, typer.Option("--tls-certificate", metavar="FILE", help="Certificate chain for browsers, PEM.")
     ] = None,
     tls_key: Annotated[Path | None, typer.Option("--tls-key", metavar="FILE", help="Its private key, PEM.")] = None,
+    admin: Annotated[
+        str | None,
+        typer.Option(
+            "--admin",
+            metavar="HOST:PORT",
+            help="Instead: ask one proxy with state.topic for all proxies of its cluster, print them and end.",
+        ),
+    ] = None,
 ) -> None:
     """Serve one web UI for many proxies: their sums, and the state of each. Read-only; Ctrl-C ends it.
 
     It asks only the proxies given here. Without --token-file it listens on this machine only.
     """
+    if admin is not None:
+        _print_fleet(_address(admin, "--admin"), _Tokens(proxy_token_file or ()))
+        return
     if (proxies is None) == (dns is None):
         raise typer.BadParameter("give --proxies HOST:PORT,… or --dns NAME")
     if (tls_certificate is None) != (tls_key is None):
@@ -103,6 +114,17 @@ def fleet(
             tls.follow()
     server.close()
     seen.close()
+
+
+def _print_fleet(address: HostPort, tokens: "_Tokens") -> None:
+    """Print all proxies of the cluster of the proxy at this admin address."""
+    from sluicegate.proxy.watching.admin_client import StateUnavailable, read_fleet
+    from sluicegate.proxy.watching.fleet_listing import lines_of
+
+    try:
+        print_lines(lines_of(read_fleet(address, tokens.of(address))))
+    except (StateUnavailable, PasswordUnreadable) as error:
+        end([f"sluicegate fleet: {address}: {error}"])
 
 
 class _Tokens:

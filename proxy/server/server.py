@@ -210,7 +210,7 @@ class Server:
         try:
             self._listeners.open_bootstrap()
             query = self._query_of_policies()
-            self._shared_state = open_state(config, enforcement, query.history, self.status, outputs.reports)
+            self._shared_state = open_state(config, enforcement, query, self.status, outputs.reports, state.snapshot)
             if config.admin.listen is not None:
                 from sluicegate.proxy.admin.changes import changes_of  # noqa: PLC0415  # workers have none
                 from sluicegate.proxy.admin.endpoint import serve  # noqa: PLC0415  # workers have none

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from sluicegate.config.model import Config, Violations
 from sluicegate.proxy.reload.enforcement import Enforcement
-from sluicegate.proxy.reload.policy_history import PolicyHistory, PolicyReload
+from sluicegate.proxy.reload.policy_history import PolicyReload
+from sluicegate.proxy.reload.topic_explanation import PolicyQuery
 from sluicegate.proxy.reporting.events.encoding import ENCODINGS, Encode
 from sluicegate.proxy.reporting.events.violation_writer import SeveralSinks, ViolationFile, ViolationSink
 from sluicegate.proxy.reporting.metrics.counters import Counters, Snapshot
 from sluicegate.proxy.reporting.proxy_name import proxy_name
 from sluicegate.proxy.reporting.write_health import WriteHealth
+from sluicegate.proxy.server.announcing import announcing
 from sluicegate.proxy.state.agreed_state import AgreedState
 from sluicegate.proxy.state.shared_state import SharedState
 from sluicegate.proxy.status.condition import Condition
@@ -95,11 +97,17 @@ def open_violations(config: Config, counters: Counters, health: WriteHealth) -> 
 
 
 def open_state(
-    config: Config, enforcement: Enforcement, policies: PolicyHistory, status: Status, health: WriteHealth
+    config: Config,
+    enforcement: Enforcement,
+    query: PolicyQuery,
+    status: Status,
+    health: WriteHealth,
+    snapshot: Callable[[], Snapshot],
 ) -> SharedState | None:
     """Begin to read `state.topic`; what it says is put in force on this event loop. None: there is none configured.
 
-    Changes of the state and of `policies` are written to the history. Raises CannotStart.
+    Changes of the state and of the policies of `query` are written to the history. `snapshot` has the counters that
+    this proxy announces. Raises CannotStart.
     """
     if config.state is None:
         return None
@@ -113,8 +121,9 @@ def open_state(
     def write_down(reload: PolicyReload) -> None:
         shared.add_reload(reload.time_ms, list(reload.files), dict(reload.changes or {}))
 
-    shared = SharedState(config.state, config.upstream, proxy_name(config), adopt, status, health)
-    policies.on_added = write_down
+    announcement = announcing(config, query, snapshot, status)
+    shared = SharedState(config.state, config.upstream, proxy_name(config), adopt, status, health, announcement)
+    query.history.on_added = write_down
     shared.start()
     return shared
 

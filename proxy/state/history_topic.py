@@ -6,22 +6,20 @@ Entries are written from a thread with a bounded queue, and read when somebody a
 import contextvars
 import threading
 import time
-from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 import structlog
 
 from sluicegate.config.upstream import Upstream
 from sluicegate.proxy.reporting.bounded_queue import BoundedQueue
 from sluicegate.proxy.reporting.write_health import WriteHealth
+from sluicegate.proxy.state.bounded_read import read_since
 from sluicegate.proxy.state.change import UnreadableChange
 from sluicegate.proxy.state.history_entry import Entry, decode, encode, merged
-from sluicegate.proxy.state.topic_description import TopicUnavailable, admin_client, connected, describe
+from sluicegate.proxy.state.topic_description import TopicUnavailable, admin_client, describe
 from sluicegate.proxy.writing.topic_writer import RecordNotAccepted, TopicWriter
 
-_SECONDS = 5.0
 _POLL_SECONDS = 0.1
 _MOST_READ = 20_000
 _MOST_QUEUED, _MOST_QUEUED_BYTES = 1000, 4 << 20
@@ -32,17 +30,6 @@ _WRITER: dict[str, str | int | bool] = {
     "compression.type": "lz4",
     "message.timeout.ms": 30_000,
 }
-_READER: dict[str, str | int | bool] = {
-    "group.id": "sluicegate-history",  # librdkafka asks for one; partitions are assigned, and nothing is committed
-    "enable.auto.commit": False,
-    "auto.offset.reset": "earliest",
-    "enable.partition.eof": True,
-    "allow.auto.create.topics": False,
-}
-
-
-class HistoryUnreadable(Exception):
-    """The history cannot be read now; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,46 +69,13 @@ class HistoryTopic:
         self._thread.join(_AT_THE_END_SECONDS)
 
     def read(self, since_ms: int) -> ChangeHistory:
-        """Return the changes since then. Blocks for at most some seconds. Raises HistoryUnreadable."""
-        import confluent_kafka  # noqa: PLC0415  # the extra `topic`
-
-        try:
-            consumer = connected(self._upstream, lambda settings: confluent_kafka.Consumer(settings | _READER))
-        except TopicUnavailable as error:
-            raise HistoryUnreadable(str(error)) from None
-        try:
-            return self._read(consumer, since_ms, time.monotonic() + _SECONDS)
-        except confluent_kafka.KafkaException as error:
-            raise HistoryUnreadable(f"{self._topic}: {error.args[0].str()}") from None
-        finally:
-            with suppress(Exception):  # what matters is being raised already
-                consumer.close()
-
-    def _read(self, consumer: Any, since_ms: int, deadline: float) -> ChangeHistory:
-        import confluent_kafka  # noqa: PLC0415  # the extra `topic`
-
-        known = consumer.list_topics(self._topic, timeout=_SECONDS).topics[self._topic]
-        if known.error is not None:
-            raise HistoryUnreadable(f"{self._topic}: {known.error.str()}")
-        from_then = [confluent_kafka.TopicPartition(self._topic, each, since_ms) for each in known.partitions]
-        consumer.assign(consumer.offsets_for_times(from_then, timeout=_SECONDS))
-        left = set(known.partitions)
-        entries: deque[Entry] = deque(maxlen=_MOST_READ)
-        read = 0
-        while left and time.monotonic() < deadline:
-            message = consumer.poll(_POLL_SECONDS)
-            if message is None:
-                continue
-            error = message.error()
-            if error is None:
-                read += 1
-                with suppress(UnreadableChange):  # somebody else's record
-                    entries.append(decode(message.value()))
-            elif error.code() == confluent_kafka.KafkaError._PARTITION_EOF:
-                left.discard(message.partition())
-            else:
-                raise HistoryUnreadable(f"{self._topic}: {error.str()}")
-        return ChangeHistory(since_ms, tuple(merged(entries)), not left and read <= _MOST_READ)
+        """Return the changes since then. Blocks for at most some seconds. Raises TopicUnavailable."""
+        found = read_since(self._upstream, self._topic, since_ms, _MOST_READ)
+        entries: list[Entry] = []
+        for record in found.records:
+            with suppress(UnreadableChange):  # somebody else's record
+                entries.append(decode(record.value))
+        return ChangeHistory(since_ms, tuple(merged(entries)), found.is_complete)
 
     def _run(self) -> None:
         while not self._queue.ended:

@@ -1,4 +1,4 @@
-"""The two topics of one proxy: what the proxies of a cluster agree on, and the history of who changed what."""
+"""The topics of one proxy: what the proxies of a cluster agree on, who changed what, and which proxies there are."""
 
 import time
 from collections.abc import Callable
@@ -11,6 +11,8 @@ from sluicegate.proxy.state.agreed_state import AgreedState
 from sluicegate.proxy.state.change import Actor, StateChange
 from sluicegate.proxy.state.history_entry import Taken, entry_of, entry_of_reload
 from sluicegate.proxy.state.history_topic import HistoryTopic
+from sluicegate.proxy.state.presence import Presence
+from sluicegate.proxy.state.presence_topic import PresenceTopic
 from sluicegate.proxy.state.state_topic import StateTopic
 from sluicegate.proxy.status.status import Status
 
@@ -21,7 +23,7 @@ class SharedState:
     """Reads the state topic from `start` on, and writes an entry of the history for each change that is taken.
 
     `proxy`: the name of this proxy. `on_state` receives each state, in the reading thread. `health`: where the results
-    of writing the history are noted.
+    of writing the history are noted. `announcement` returns what this proxy announces about itself.
     """
 
     def __init__(
@@ -32,11 +34,18 @@ class SharedState:
         on_state: Callable[[AgreedState], None],
         status: Status,
         health: WriteHealth,
+        announcement: Callable[[], Presence],
     ) -> None:
         self._proxy = proxy
         self.history = HistoryTopic(keys.history, upstream, health)
         self.topic = StateTopic(keys, upstream, on_state, self._add_change, status)
-        self.start, self.commit = self.topic.start, self.topic.commit
+        self.presence = PresenceTopic(keys.presence, upstream, announcement)
+        self.commit = self.topic.commit
+
+    def start(self) -> None:
+        """Begin to read the state, and to announce this proxy."""
+        self.topic.start()
+        self.presence.start()
 
     def add_reload(self, time_ms: int, files: list[str], changes: dict[str, list[str]]) -> None:
         """Add policies that were reloaded from these files; `changes`: lines by their effect."""
@@ -46,6 +55,7 @@ class SharedState:
 
     def close(self) -> None:
         """Stop reading, and write what is queued. Blocks for seconds at most."""
+        self.presence.close()
         self.topic.close()
         self.history.close()
 

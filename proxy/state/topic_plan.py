@@ -8,6 +8,12 @@ from sluicegate.config.state import StateTopics
 REPLICAS = 3
 RIGHTS = "allow the proxy's login READ, WRITE, DESCRIBE and DESCRIBE_CONFIGS on it"
 _IN_SYNC = "min.insync.replicas"
+_PRESENCE = {
+    "cleanup.policy": "delete",
+    "retention.ms": "3600000",
+    "segment.ms": "600000",
+    "message.timestamp.type": "LogAppendTime",  # so that each proxy's clock is compared with the broker's
+}
 _NINETY_DAYS_MS = 90 * 86_400_000
 
 
@@ -35,4 +41,5 @@ def plans_of(keys: StateTopics, brokers: int = REPLICAS) -> tuple[TopicPlan, ...
     return (
         TopicPlan("state.topic", keys.topic, {"cleanup.policy": "compact", **in_sync}, replicas),
         TopicPlan("state.history_topic", keys.history, {**retained, **in_sync}, replicas),
+        TopicPlan("state.presence_topic", keys.presence, _PRESENCE, replicas),
     )

@@ -90,6 +90,14 @@ def read_changes(address: HostPort, token: str | None, days: float) -> dict[str,
     return found
 
 
+def read_fleet(address: HostPort, token: str | None) -> dict[str, Any]:
+    """Return all proxies of a cluster, as the API has them (docs/shared-state.md). Raises StateUnavailable."""
+    found = _json_from(address, token, "GET", "/api/fleet", seconds=_CHANGE_SECONDS)
+    if not isinstance(found, dict) or not isinstance(found.get("proxies"), list):
+        raise StateUnavailable("not a sluicegate with the web UI, or another version")
+    return found
+
+
 def read_states(
     addresses: Sequence[HostPort], token: str | None, read: Callable[[HostPort, str | None], LiveState] = read_state
 ) -> list[ProxyState]:

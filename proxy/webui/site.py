@@ -1,7 +1,8 @@
 """Routes requests of the web UI: / and /ui/ are its files, /api/ its data.
 
 /api/live returns all data once, /api/stream every second, /api/history the traffic of a topic or a client, /api/policy
-the policy of a topic, /api/policy-changes their last changes. POST /api/suspend, /api/resume and /api/reload change
+the policy of a topic, /api/policy-changes their last changes. /api/changes and /api/fleet are about all proxies with
+the same state topic. POST /api/suspend, /api/resume and /api/reload change
 what is enforced.
 """
 
@@ -25,7 +26,8 @@ Explain = Callable[[str], dict[str, Any]]
 ReadReloads = Callable[[], list[dict[str, Any]]]
 """Returns the last changes of policies as the API does, the newest first."""
 _JSON = "application/json"
-_DATA = frozenset({"/api/live", "/api/stream", "/api/history", "/api/policy", "/api/policy-changes", "/api/changes"})
+_OF_ALL_PROXIES = frozenset({"/api/changes", "/api/fleet"})
+_DATA = _OF_ALL_PROXIES | {"/api/live", "/api/stream", "/api/history", "/api/policy", "/api/policy-changes"}
 _CHANGES = ("/api/suspend", "/api/resume", "/api/reload")
 _MOST_TOPIC_CHARACTERS = 300
 _MOST_CLIENT_CHARACTERS = 1000
@@ -44,6 +46,10 @@ class Changes(Protocol):
 
     def history(self, query: str, /) -> HttpResponse:
         """Return who changed what. Blocks."""
+        ...
+
+    def fleet(self) -> HttpResponse:
+        """Return all proxies of the cluster. Blocks."""
         ...
 
 
@@ -90,9 +96,8 @@ class Site:
             return StreamRequested()
         if path == "/api/policy-changes":
             return lambda: _json({"changes": self._read_reloads()})
-        if path == "/api/changes":
-            history = None if self._changes is None else self._changes.history
-            return text_response(404, "nothing is changed here") if history is None else lambda: history(query)
+        if path in _OF_ALL_PROXIES:
+            return lambda: self._of_all_proxies(path, query)
         if path == "/api/history":
             return lambda: self._history(query)
         return self._live if path == "/api/live" else lambda: self._policy(query)
@@ -103,6 +108,11 @@ class Site:
         if self._changes is None or path not in _CHANGES:
             return text_response(404, f"POST is for {', '.join(_CHANGES)}")
         return self._access.rejection_of_change(headers) or self._changes.change(path, query, address)
+
+    def _of_all_proxies(self, path: str, query: str) -> HttpResponse:
+        if self._changes is None:
+            return text_response(404, "nothing is changed here")
+        return self._changes.fleet() if path == "/api/fleet" else self._changes.history(query)
 
     def _live(self) -> HttpResponse:
         try:

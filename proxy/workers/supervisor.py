@@ -113,7 +113,7 @@ class Supervisor:
         try:
             self._reserved = self._inherited.at(shared) or reserve_shared(shared)
             self._shared_state = open_state(
-                self._config, self._enforcement, self._query.history, self.status, self._pushes
+                self._config, self._enforcement, self._query, self.status, self._pushes, self._reports.snapshot
             )
             if self._config.admin.listen is not None:
                 from sluicegate.proxy.admin.changes import changes_of  # noqa: PLC0415  # workers have none

@@ -13,7 +13,9 @@ from sluicegate.proxy.admin.changes import ProxyChanges, Reload
 from sluicegate.proxy.admin.enforcement_api import EnforcementApi
 from sluicegate.proxy.reload.enforcement import Enforcement
 from sluicegate.proxy.reload.reload_request import MissingFile, ReloadResult
-from sluicegate.proxy.state.history_topic import ChangeHistory, HistoryUnreadable
+from sluicegate.proxy.state.history_topic import ChangeHistory
+from sluicegate.proxy.state.presence import FleetView
+from sluicegate.proxy.state.topic_description import TopicUnavailable
 from sluicegate.proxy.status.status import Status
 from tests.proxy.admin.test_enforcement_api import TOPICS
 
@@ -73,15 +75,26 @@ class _History:
 
     def read(self, since_ms: int) -> ChangeHistory:
         if self.fault is not None:
-            raise HistoryUnreadable(self.fault)
+            raise TopicUnavailable(self.fault)
         self.asked.append(since_ms)
         return ChangeHistory(since_ms, (), True)
+
+
+class _Shared:
+    def __init__(self, history: _History) -> None:
+        self.history = history
+        self.presence = self
+
+    def view(self) -> FleetView:
+        if self.history.fault is not None:
+            raise TopicUnavailable(self.history.fault)
+        return FleetView(7, (), ("2 versions: 1, 2",))
 
 
 def _changes_with(history: _History | None) -> ProxyChanges:
     loop = asyncio.get_running_loop()
     enforcement = EnforcementApi(Enforcement(Status(), lambda _: None), TOPICS, loop)
-    return ProxyChanges(enforcement, None, loop, history)
+    return ProxyChanges(enforcement, None, loop, None if history is None else _Shared(history))
 
 
 async def test_the_history_of_some_days_says_since_when_it_is() -> None:
@@ -106,3 +119,13 @@ async def test_a_history_that_cannot_be_read_is_a_retriable_error() -> None:
         b"the history cannot be read: gate-state-history: Unknown topic\n",
     )
     assert _changes_with(None).history("").status == 409
+
+
+async def test_the_fleet_is_that_of_the_presence_topic() -> None:
+    assert json.loads(_changes_with(_History(None)).fleet().body) == {
+        "time_ms": 7,
+        "findings": ["2 versions: 1, 2"],
+        "proxies": [],
+    }
+    assert _changes_with(_History("gate-presence: Unknown topic")).fleet().status == 503
+    assert _changes_with(None).fleet().status == 409

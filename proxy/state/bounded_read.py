@@ -1,0 +1,104 @@
+"""Reads the newest records of a topic, within bounds of time and records, with the proxy's own login."""
+
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+from sluicegate.config.upstream import Upstream
+from sluicegate.proxy.state.topic_description import TopicUnavailable, connected
+
+SECONDS = 5.0
+_POLL_SECONDS = 0.1
+_READER: dict[str, str | int | bool] = {
+    "group.id": "sluicegate-state",  # librdkafka asks for one; partitions are assigned, and nothing is committed
+    "enable.auto.commit": False,
+    "auto.offset.reset": "earliest",
+    "enable.partition.eof": True,
+    "allow.auto.create.topics": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRecord:
+    """A record's value and time (Unix time, ms). `is_broker_time`: the broker has set the time."""
+
+    value: bytes | None
+    time_ms: int
+    is_broker_time: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedRead:
+    """The newest records, in the order of each partition. `is_complete`: whether all since then were read in time."""
+
+    records: tuple[StoredRecord, ...]
+    is_complete: bool
+
+
+def read_since(upstream: Upstream, topic: str, since_ms: int, most: int) -> BoundedRead:
+    """Return the records since then, at most the `most` newest. Blocks for some seconds. Raises TopicUnavailable."""
+
+    def from_then(consumer: Any, partitions: list[Any]) -> list[Any]:
+        for each in partitions:
+            each.offset = since_ms
+        found: list[Any] = consumer.offsets_for_times(partitions, timeout=SECONDS)
+        return found
+
+    return _read(upstream, topic, from_then, most)
+
+
+def read_newest(upstream: Upstream, topic: str, most: int) -> BoundedRead:
+    """Return the `most` newest records of each partition. Blocks for some seconds. Raises TopicUnavailable."""
+
+    def before_the_end(consumer: Any, partitions: list[Any]) -> list[Any]:
+        for each in partitions:
+            first, end = consumer.get_watermark_offsets(each, timeout=SECONDS)
+            each.offset = max(first, end - most)
+        return partitions
+
+    return _read(upstream, topic, before_the_end, most)
+
+
+def _read(upstream: Upstream, topic: str, starts: Callable[[Any, list[Any]], list[Any]], most: int) -> BoundedRead:
+    import confluent_kafka  # noqa: PLC0415  # the extra `topic`
+
+    consumer = connected(upstream, lambda settings: confluent_kafka.Consumer(settings | _READER))
+    try:
+        known = consumer.list_topics(topic, timeout=SECONDS).topics[topic]
+        if known.error is not None:
+            raise TopicUnavailable(f"{topic}: {known.error.str()}")
+        partitions = [confluent_kafka.TopicPartition(topic, each) for each in known.partitions]
+        consumer.assign(starts(consumer, partitions))
+        return _consumed(consumer, topic, set(known.partitions), most)
+    except confluent_kafka.KafkaException as error:
+        raise TopicUnavailable(f"{topic}: {error.args[0].str()}") from None
+    finally:
+        with suppress(Exception):  # what matters is being raised already
+            consumer.close()
+
+
+def _consumed(consumer: Any, topic: str, left: set[int], most: int) -> BoundedRead:
+    """Read to the end of the partitions in `left`. Raises TopicUnavailable."""
+    import confluent_kafka  # noqa: PLC0415  # the extra `topic`
+
+    deadline = monotonic() + SECONDS
+    records: deque[StoredRecord] = deque(maxlen=most)
+    read = 0
+    while left and monotonic() < deadline:
+        message = consumer.poll(_POLL_SECONDS)
+        if message is None:
+            continue
+        error = message.error()
+        if error is None:
+            read += 1
+            kind, time_ms = message.timestamp()
+            by_broker = kind == confluent_kafka.TIMESTAMP_LOG_APPEND_TIME
+            records.append(StoredRecord(message.value(), time_ms, by_broker))
+        elif error.code() == confluent_kafka.KafkaError._PARTITION_EOF:
+            left.discard(message.partition())
+        else:
+            raise TopicUnavailable(f"{topic}: {error.str()}")
+    return BoundedRead(tuple(records), not left and read <= most)

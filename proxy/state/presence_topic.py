@@ -1,0 +1,89 @@
+"""Announces this proxy in the presence topic every 5 s, and reads the announcements of all when somebody asks."""
+
+import contextvars
+import threading
+import time
+from collections.abc import Callable
+
+import structlog
+
+from sluicegate.config.upstream import Upstream
+from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
+from sluicegate.proxy.state.bounded_read import read_newest
+from sluicegate.proxy.state.presence import EVERY_SECONDS, FleetView, Presence, encode, fleet_of
+from sluicegate.proxy.state.topic_description import admin_client, describe
+from sluicegate.proxy.writing.topic_writer import TopicWriter
+
+# A minute of a thousand proxies.
+_MOST_READ = 12_000
+_READ_AGAIN_SECONDS = 2.0
+_JOIN_SECONDS = 2.0
+_WRITER: dict[str, str | int | bool] = {"acks": 1, "compression.type": "lz4", "message.timeout.ms": 5000}
+
+
+class PresenceTopic:
+    """The presence topic of one proxy. `announcement` is called in the thread of this object."""
+
+    def __init__(self, topic: str, upstream: Upstream, announcement: Callable[[], Presence]) -> None:
+        self._topic = topic
+        self._upstream = upstream
+        self._announcement = announcement
+        self._writer = TopicWriter(upstream, _WRITER)
+        self._is_there = False
+        self._log = structlog.get_logger("sluicegate.state")
+        self._complaints = OnceAMinute()
+        self._reading = threading.Lock()
+        self._read_at = -_READ_AGAIN_SECONDS
+        self._view: FleetView | None = None
+        self._instance = ""
+        self._ends = threading.Event()
+        context = contextvars.copy_context()
+        self._thread = threading.Thread(target=context.run, args=(self._run,), name="presence topic", daemon=True)
+
+    def start(self) -> None:
+        """Announce this proxy until `close`."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop announcing."""
+        self._ends.set()
+        if self._thread.ident is not None:
+            self._thread.join(_JOIN_SECONDS)
+
+    def view(self) -> FleetView:
+        """Return all proxies that have announced themselves in the last minutes; the view is at most 2 s old.
+
+        Blocks for some seconds. Raises TopicUnavailable.
+        """
+        with self._reading:
+            if self._view is None or time.monotonic() - self._read_at > _READ_AGAIN_SECONDS:
+                read = read_newest(self._upstream, self._topic, _MOST_READ)
+                self._view = fleet_of(read.records, self._instance, time.time_ns() // 10**6)
+                self._read_at = time.monotonic()
+            return self._view
+
+    def _run(self) -> None:
+        while not self._ends.is_set():
+            try:
+                self._announce()
+            except Exception as error:  # the other proxies show this one as stale
+                if self._complaints.due(type(error).__name__) is not None:
+                    self._log.warning("proxy not announced", topic=self._topic, reason=str(error))
+            end = time.monotonic() + EVERY_SECONDS
+            while not self._ends.is_set() and (left := end - time.monotonic()) > 0:
+                self._writer.serve(0)
+                self._ends.wait(min(left, 1.0))
+
+    def _announce(self) -> None:
+        """Raises TopicUnavailable and RecordNotAccepted."""
+        if not self._is_there:  # a producer could create the topic by its request
+            describe(admin_client(self._upstream), self._topic)
+            self._is_there = True
+        presence = self._announcement()
+        self._instance = presence.instance
+        self._writer.write(self._topic, presence.name.encode(), encode(presence), [], self._delivered)
+
+    def _delivered(self, reason: str | None) -> None:
+        if reason is not None and self._complaints.due(reason) is not None:
+            self._log.warning("proxy not announced", topic=self._topic, reason=reason)
+            self._is_there = False

@@ -1,0 +1,92 @@
+"""Each proxy of a cluster shows all of them, by the presence topic."""
+
+import json
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+
+from sluicegate.proxy.state.presence import Presence, encode
+from tests.broker.eventually import eventually
+from tests.broker.proxy_process import ProxyProcess
+from tests.proxy.cli.test_commands import sluicegate
+
+FOREIGN = Presence(
+    "gate-9:19092", uuid.uuid4().hex, 0, 0, "192.0.2.9:9650", "9.9.9", "of another file", "serving", (), {}
+)
+
+
+@pytest.fixture
+def proxies(kafka_bootstrap: str, tmp_path: Path) -> Iterator[tuple[ProxyProcess, ProxyProcess]]:
+    """Two proxies, one with two workers, with topics that `bootstrap --state` makes."""
+    state = f"state-{uuid.uuid4().hex[:12]}"
+    made = []
+    for number in (1, 2):
+        folder = tmp_path / f"gate-{number}"
+        folder.mkdir()
+        process = ProxyProcess(folder, kafka_bootstrap)
+        process.config |= {"workers": number, "state": {"topic": state}}
+        made.append(process)
+    file = tmp_path / "bootstrap.yaml"
+    file.write_text(json.dumps(made[0].config))
+    done = sluicegate("bootstrap", "--state", str(file))
+    assert done.returncode == 0, done.stderr
+    yield made[0], made[1]
+    for process in made:
+        process.stop()
+
+
+def fleet_at(proxy: ProxyProcess) -> dict[str, Any]:
+    status, text = proxy.get("/api/fleet")
+    assert status == 200, text
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def is_stale(proxy: ProxyProcess) -> dict[str, bool]:
+    """Return whether each proxy that this one shows is stale, by the port of its name."""
+    return {each["name"].rpartition(":")[2]: each["is_stale"] for each in fleet_at(proxy)["proxies"]}
+
+
+def test_all_proxies_show_all_and_what_differs_is_named(
+    kafka_bootstrap: str, proxies: tuple[ProxyProcess, ProxyProcess]
+) -> None:
+    one, two = proxies
+    one.start()
+    two.start()
+    names = [each.bootstrap.rpartition(":")[2] for each in proxies]
+    for each in proxies:
+        eventually(lambda each=each: is_stale(each) == dict.fromkeys(names, False), what="both proxies")
+        assert fleet_at(each)["findings"] == []
+    (first,) = (each for each in fleet_at(two)["proxies"] if each["admin"] == one.admin.removeprefix("http://"))
+    assert (first["state"], abs(first["clock_off_ms"]) < 5000) == ("serving", True)
+
+    producer = Producer({"bootstrap.servers": kafka_bootstrap})
+    hour_ahead = time.time_ns() // 10**6 + 3_600_000
+    producer.produce(f"{one.config['state']['topic']}-presence", encode(replace(FOREIGN, time_ms=hour_ahead)))
+    assert producer.flush(30) == 0
+    eventually(lambda: len(fleet_at(one)["findings"]) == 3, what="the findings")
+    versions, policies, clock = fleet_at(one)["findings"]
+    assert "2 versions" in versions
+    assert "9.9.9: gate-9:19092" in versions
+    assert "2 policies" in policies
+    assert clock == "the clock of gate-9:19092 is +3600 s off the broker's"
+
+    two.kill()
+    killed = time.monotonic()
+    eventually(lambda: is_stale(one)[names[1]], what="the stale proxy")
+    assert 8 < time.monotonic() - killed < 25  # 15 s after its last announcement, at most 2 s old
+    eventually(lambda: sum(is_stale(one).values()) == 2, what="the other stale one")
+    listed = sluicegate("fleet", "--admin", one.admin.removeprefix("http://"))
+    assert listed.returncode == 0, listed.stderr
+    assert "3 proxies, 2 of them stale" in listed.stdout
+    assert f"{names[1]}: stale since " in listed.stdout
+
+    two.start()
+    eventually(lambda: is_stale(one)[names[1]] is False, what="the restarted proxy")
+    assert len(fleet_at(one)["proxies"]) == 3  # and it is one

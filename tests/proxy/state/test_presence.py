@@ -1,0 +1,122 @@
+"""What the announcements of proxies say together, and what they cost."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from sluicegate.proxy.state.bounded_read import StoredRecord
+from sluicegate.proxy.state.change import UnreadableChange
+from sluicegate.proxy.state.presence import EVERY_SECONDS, FleetView, Presence, decode, encode, fleet_of
+from sluicegate.proxy.watching.fleet_listing import lines_of
+
+NOW = 1_800_000_000_000
+ONE = Presence(
+    name="gate-1.example.com:19092",
+    instance="a" * 32,
+    started_ms=NOW - 3_600_000,
+    time_ms=NOW,
+    admin="10.1.2.3:9650",
+    version="0.1.0",
+    policies="0123456789ab",
+    state="needs attention",
+    conditions=("enforcement_suspended", "registry_unreachable"),
+    counters={"connections": 1200, "produce_requests": 10**9, "accepted_records": 10**10, "violations": 10**6},
+)
+TWO = replace(ONE, name="gate-2.example.com:19092", instance="b" * 32, state="serving", conditions=())
+
+
+def stored(presence: Presence, at_ms: int | None = None, by_broker: bool = True) -> StoredRecord:
+    return StoredRecord(encode(presence), presence.time_ms if at_ms is None else at_ms, by_broker)
+
+
+def view_of(*records: StoredRecord, own: str = "", now_ms: int = NOW) -> FleetView:
+    return fleet_of(records, own, now_ms)
+
+
+def test_an_announcement_is_read_as_it_was_written() -> None:
+    assert decode(encode(ONE)) == ONE
+
+
+def test_a_thousand_proxies_write_two_hundred_records_and_150_kilobytes_a_second() -> None:
+    records = 1000 / EVERY_SECONDS
+    assert records == 200
+    assert records * (len(encode(ONE)) + 100) < 150_000  # with a batch's own header, a key and no compression
+
+
+@pytest.mark.parametrize("value", [None, b"", b"{}", b"\x00", b"[]", b"x" * 5000, b'{"version": 2}'])
+def test_garbage_is_no_announcement(value: bytes | None) -> None:
+    with pytest.raises(UnreadableChange):
+        decode(value)
+    assert view_of(StoredRecord(value, NOW, True), stored(ONE)).members[0].presence == ONE
+
+
+def test_a_proxy_is_stale_after_15_s_and_forgotten_after_10_min() -> None:
+    view = view_of(stored(ONE), stored(TWO), now_ms=NOW + 15_000)
+    assert [view.is_stale(each) for each in view.members] == [False, False]
+    later = view_of(stored(ONE), stored(replace(TWO, time_ms=NOW + 1)), now_ms=NOW + 15_001)
+    assert [later.is_stale(each) for each in later.members] == [True, False]
+    assert view_of(stored(ONE), now_ms=NOW + 600_001).members == ()
+
+
+def test_the_readers_own_announcement_corrects_its_clock() -> None:
+    """Its clock is an hour ahead of the broker's; nobody is stale for that."""
+    ahead = replace(ONE, time_ms=NOW + 3_600_000)
+    view = view_of(stored(ahead, NOW), stored(TWO), own=ONE.instance, now_ms=NOW + 3_600_000 + 2000)
+
+    assert view.now_ms == NOW + 2000
+    assert [view.is_stale(each) for each in view.members] == [False, False]
+    assert view.findings == ("the clock of gate-1.example.com:19092 is +3600 s off the broker's",)
+
+
+def test_two_versions_and_two_policies_are_named_with_their_proxies() -> None:
+    view = view_of(stored(ONE), stored(replace(TWO, version="0.2.0", policies="ba9876543210")))
+
+    assert view.findings == (
+        "2 versions: 0.1.0: gate-1.example.com:19092; 0.2.0: gate-2.example.com:19092",
+        "2 policies: 0123456789ab: gate-1.example.com:19092; ba9876543210: gate-2.example.com:19092",
+    )
+
+
+def test_a_stale_proxy_is_no_finding() -> None:
+    assert (
+        view_of(stored(ONE), stored(replace(TWO, version="0.2.0", time_ms=NOW + 20_000)), now_ms=NOW + 20_000).findings
+        == ()
+    )
+
+
+def test_a_name_that_two_running_proxies_have_is_named() -> None:
+    again = replace(ONE, instance="c" * 32, admin="10.1.2.4:9650")
+    records = [stored(replace(each, time_ms=NOW + i)) for i, each in enumerate((ONE, again, ONE, again))]
+
+    view = view_of(*records)
+
+    assert view.findings == ("gate-1.example.com:19092 is the name of 2 running proxies: 10.1.2.3:9650, 10.1.2.4:9650",)
+
+
+def test_a_restarted_proxy_is_one() -> None:
+    """The new process announced itself after the last announcement of the old one."""
+    again = replace(ONE, instance="c" * 32, time_ms=NOW + 3000)
+
+    view = view_of(stored(ONE), stored(again))
+
+    assert [each.presence for each in view.members] == [again]
+    assert view.findings == ()
+
+
+def test_without_times_of_the_broker_no_clock_is_judged() -> None:
+    view = view_of(stored(replace(ONE, time_ms=NOW - 9000), NOW, by_broker=False))
+    assert (view.members[0].clock_off_ms, view.findings) == (None, ())
+
+
+def test_the_listing_names_findings_stale_proxies_and_conditions() -> None:
+    view = view_of(stored(ONE), stored(replace(TWO, version="0.2.0", time_ms=NOW - 20_000)))
+
+    assert list(lines_of(json.loads(json.dumps(view.as_json())))) == [
+        "2 proxies, 1 of them stale",
+        "gate-1.example.com:19092: needs attention (enforcement_suspended, registry_unreachable); admin 10.1.2.3:9650, "
+        "sluicegate 0.1.0, policies 0123456789ab; 1200 connections, 1000000000 produce requests, 10000000000 accepted "
+        "records, 1000000 violations",
+        "gate-2.example.com:19092: stale since 2027-01-15T07:59:40Z; admin 10.1.2.3:9650, sluicegate 0.2.0, policies "
+        "0123456789ab; 1200 connections, 1000000000 produce requests, 10000000000 accepted records, 1000000 violations",
+    ]
