@@ -132,7 +132,7 @@ class RulesProcess:
             except (TooCostly, Outage, SchemaUnusable) as error:
                 if isinstance(error, TooCostly):
                     self._check_had_all(error, request, left)
-                failure = error
+                failure = error.with_traceback(None)  # it refers to this frame, and so to all subjects
             for subject, response in zip(rest, evaluation.done, strict=False):
                 verdicts[subject] = VerdictAhead(response.words, response.seconds)
             rest = rest[len(evaluation.done) :]

@@ -128,19 +128,20 @@ class SchemaValues:
         """Return the output. Data of two possible message types must have one output by both, or are rejected."""
         contents, begin = content.named(data)
         found: ValueWriter | None = None
-        refused = Unmaskable("the value is not Protobuf of its schema: its message indexes lead to no message of it")
+        # A text: an error that its own frame names is not freed, and what the frame holds neither.
+        why = "the value is not Protobuf of its schema: its message indexes lead to no message of it"
         for each in contents:
             writer = new()
             try:
                 mask_protobuf(data, begin, messages.fields(each.descriptor, self._root), writer, worked)
             except NotOfMessage as error:
-                refused = error
+                why = str(error)
                 continue
             if found is not None and not found.is_same(writer):
                 raise Unmaskable("the value may be of two message types of its schema, with other sensitive fields")
             found = found or writer
         if found is None:
-            raise refused
+            raise Unmaskable(why)
         return found
 
 

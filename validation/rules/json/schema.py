@@ -204,7 +204,7 @@ def _compiled(
                     pattern_options=options,
                 )
             except Exception as error:  # ValidationError, ReferencingError, RecursionError, ValueError for references
-                reason = error
+                reason = error.with_traceback(None)  # it refers to this frame
             else:
                 return one, others, validator, options is backtracking
     place = _place_in(schema, reason) if isinstance(reason, jsonschema_rs.ValidationError) else ""
