@@ -124,6 +124,23 @@ def test_a_suspension_at_one_proxy_applies_to_all_and_survives_their_restarts(ga
     becomes([one, late], topic, 32)
 
 
+def test_a_suspension_is_in_force_everywhere_within_two_seconds(gate: Gate, topic: str) -> None:
+    one, two, late = gate().start(), gate(workers=2).start(), gate()
+    assert codes(one, topic) == codes(two, topic) == {32}
+    seconds = []
+    for command, expected in (("suspend", 0), ("resume", 32)) * 3:
+        reason = ("--reason", "incident 7") if command == "suspend" else ()
+        begun = time.monotonic()
+        assert sluicegate(command, topic, *reason, *options(one)).returncode == 0
+        becomes([one, two], topic, expected)
+        seconds.append(time.monotonic() - begun)
+    assert min(seconds) < 2, seconds  # the machine of a test may be busy for a while
+
+    sluicegate("suspend", topic, "--reason", "incident 7", *options(two))
+    late.start()
+    assert codes(late, topic) == {0}  # from its first batch on
+
+
 def test_a_suspension_of_one_proxy_stays_there_and_ends_with_it(gate: Gate, topic: str) -> None:
     one, two = gate().start(), gate().start()
 
