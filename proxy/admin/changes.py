@@ -79,9 +79,9 @@ class ProxyChanges:
         return json_response({"since_ms": found.since_ms, "is_complete": found.is_complete, "changes": changes})
 
     def fleet(self) -> HttpResponse:
-        """Return all proxies with the same presence topic. Blocks for seconds."""
+        """Return all proxies with the same presence topic; null without `state.topic`. Blocks for seconds."""
         if self._shared is None:
-            return text_response(409, "the view of the fleet needs state.topic in the configuration")
+            return json_response({"proxies": None})
         try:
             return json_response(self._shared.presence.view().as_json())
         except TopicUnavailable as error:

@@ -93,6 +93,8 @@ def read_changes(address: HostPort, token: str | None, days: float) -> dict[str,
 def read_fleet(address: HostPort, token: str | None) -> dict[str, Any]:
     """Return all proxies of a cluster, as the API has them (docs/shared-state.md). Raises StateUnavailable."""
     found = _json_from(address, token, "GET", "/api/fleet", seconds=_CHANGE_SECONDS)
+    if isinstance(found, dict) and found.get("proxies", ...) is None:
+        raise StateUnavailable("the view of the fleet needs state.topic in the configuration")
     if not isinstance(found, dict) or not isinstance(found.get("proxies"), list):
         raise StateUnavailable("not a sluicegate with the web UI, or another version")
     return found

@@ -111,7 +111,7 @@ class Site:
 
     def _of_all_proxies(self, path: str, query: str) -> HttpResponse:
         if self._changes is None:
-            return text_response(404, "nothing is changed here")
+            return _json({"proxies": None}) if path == "/api/fleet" else text_response(404, "nothing is changed here")
         return self._changes.fleet() if path == "/api/fleet" else self._changes.history(query)
 
     def _live(self) -> HttpResponse:

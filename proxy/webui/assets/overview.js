@@ -4,6 +4,7 @@ import { Figure } from "./chart.js";
 import { clientRows, clientColumns } from "./clients.js";
 import { batches, counted, rate, size, whole } from "./format.js";
 import { fleetTable } from "./fleet.js";
+import { SharedFleet } from "./shared_fleet.js";
 import { html } from "./html.js";
 import { Figures, NoData, Section, Table } from "./parts.js";
 import { href } from "./route.js";
@@ -19,6 +20,7 @@ export function Overview({ store }) {
   return html`
     <${Section} id="now" title="Current rates"><${CurrentRates} store=${store} /><//>
     ${state.fleet.length > 0 && html`<${Section} id="fleet-section" title="Proxies">${fleetTable(store)}<p class="quiet"><a href=${href("proxies")}>All figures of each proxy</a></p><//>`}
+    ${state.fleet.length === 0 && html`<${SharedFleet} now=${state.time_ms} />`}
     <${Section} id="flow" title="Last 15 minutes">
       <div class="pair">
         <${Figure} id="flow-records" title="Records/s" series=${store.series("records")} />
