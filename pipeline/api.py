@@ -140,12 +140,12 @@ def plan_repair(
 ) -> Repair:
     """Propose corrections of invalid timestamps, as `sluicegate-spark repair` does without --apply. Writes no topic.
 
-    `to`: name of the clean topic; {topic} stands for the source. `keep`: damages that stay. `rewrite`: `future` or
-    `implausible`, rewritten although such times may be valid. `assume_ms`: append time (ms since 1970) for partitions
-    without any usable time. `skip_unreadable`: leave unreadable batches out of the clean topic; the table `unreadable`
-    keeps their bytes. `skip_unwritable`: leave out records with header names that client libraries cannot write.
-    `after_max_ms` and `epoch_ms`: see `profile`. Raises CannotWriteTopic for an invalid
-    name of a clean topic, and RepairBegun if a repair was begun in `out`.
+    `to`: name of the clean topic; {topic} stands for the source. `keep`: kinds of invalid timestamps that stay.
+    `rewrite`: `future` or `implausible`, rewritten although such times may be valid. `assume_ms`: append time (ms since
+    1970) for partitions without any usable time. `skip_unreadable`: leave unreadable batches out of the clean topic;
+    the table `unreadable` keeps their bytes. `skip_unwritable`: leave out records with header names that client
+    libraries cannot write. `after_max_ms` and `epoch_ms`: see `profile`. Raises CannotWriteTopic for an invalid name of
+    a clean topic, and RepairBegun if a repair was begun in `out`.
     """
     rules = _rules(after_max_ms, keep, rewrite, epoch_ms, retention, assume_ms, skip_unreadable, skip_unwritable)
     return _repaired(propose_repair, spark, _named(bootstrap, topics, settings), out, to, rules)
@@ -277,11 +277,11 @@ def watch(
     """Process the records that arrived since the last call with the same `out`, and return, as `sluicegate-spark watch
     --once` does.
 
-    `policies`: the proxy's configuration file, by which new records are validated. `quiet_hours`: a damage has ended
-    when its producer has written for so long without it. `webhook`: address that findings are posted to. `tables`:
-    where tables are kept; None: in `out`. Other arguments: see `profile`. Raises BadWebhook, the errors of `audit` for
-    `policies`, DifferentWatch if `out` belongs to another watch, and TopicChanged if a topic lost records that were
-    read.
+    `policies`: the proxy's configuration file, by which new records are validated. `quiet_hours`: a kind of invalid
+    timestamp has ended when its producer has written for so long without it. `webhook`: address that findings are
+    posted to. `tables`: where tables are kept; None: in `out`. Other arguments: see `profile`. Raises BadWebhook, the
+    errors of `audit` for `policies`, DifferentWatch if `out` belongs to another watch, and TopicChanged if a topic lost
+    records that were read.
     """
     config = load_file(Path(policies), os.environ).config if policies is not None else None
     address = webhook_at(webhook) if webhook is not None else None
@@ -340,8 +340,8 @@ def _rules(
     assume_ms: int | None,
     *skips: bool,
 ) -> Rules:
-    damages = (frozenset(keep), assume_ms, frozenset(rewrite))
-    return Rules(now_in_ms(), after_max_ms, *damages, epoch_ms, retention, *skips)
+    by_kind = (frozenset(keep), assume_ms, frozenset(rewrite))
+    return Rules(now_in_ms(), after_max_ms, *by_kind, epoch_ms, retention, *skips)
 
 
 def _kept(spark: SparkSession, where: str | Path | None, form: str) -> Tables | None:

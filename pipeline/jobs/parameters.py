@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from sluicegate.pipeline.commands.running import now_in_ms
 from sluicegate.pipeline.jobs.extract.extractors import TimestampExtractor, TooLate
-from sluicegate.pipeline.jobs.repair.correction import BY_NAME_ONLY, DAMAGES
+from sluicegate.pipeline.jobs.repair.correction import BY_NAME_ONLY, INVALID_TIMESTAMPS
 from sluicegate.pipeline.jobs.repair.settings import Retention
 from sluicegate.pipeline.jobs.replay.request import FixTimes
 from sluicegate.pipeline.jobs.replay.writing import Headers
@@ -191,7 +191,7 @@ CHECKS: Mapping[str, Check] = {
     "events": _path("the path of files with violation events"),
     "samples": samples_from,
     "to": _text("the name of a topic, in which {topic} is replaced by the source"),
-    "keep": _words(DAMAGES),
+    "keep": _words(INVALID_TIMESTAMPS),
     "rewrite": _words(BY_NAME_ONLY),
     "retention": _word(Retention),
     "skip_unreadable": _flag,

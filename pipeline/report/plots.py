@@ -38,7 +38,7 @@ SERIES = {
     "maybe_past": ("#6aa9c4", "#3d86a8"),
     "maybe_either": ("#8f9bb5", "#7482a3"),
 }
-"""Colours of damages; `none` is for valid records."""
+"""Colours of invalid timestamps; `none` is for valid records."""
 OTHERS = (
     ("#0b6e99", "#5db8e0"),
     ("#b85c00", "#ff9c40"),
@@ -47,7 +47,7 @@ OTHERS = (
     ("#7b4ab5", "#b894e6"),
     ("#8c564b", "#cf9a8e"),
 )
-"""Colours for series that are not damages, in this order."""
+"""Colours for series that are not invalid timestamps, in this order."""
 
 
 def _names() -> dict[str, tuple[str, str]]:

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from sluicegate.pipeline.jobs.profile.append_times import AppendTimes, append_times
-from sluicegate.pipeline.jobs.profile.damage import AT_MOST, assess
+from sluicegate.pipeline.jobs.profile.invalid_timestamps import POSSIBLE_CODES, assess
 from sluicegate.pipeline.jobs.profile.timestamp_counts import DoubtsOf, TimestampCounts
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch
@@ -48,7 +48,10 @@ class Partition:
         for row in rows.to_pylist():
             counts[row["damage"]] = counts.get(row["damage"], 0) + row["records"]
         assert sum(counts.values()) == len(self._times)
-        return {name: (counts.get(name, 0), sum(counts.get(code, 0) for code in AT_MOST[name])) for name in AT_MOST}
+        return {
+            name: (counts.get(name, 0), sum(counts.get(code, 0) for code in POSSIBLE_CODES[name]))
+            for name in POSSIBLE_CODES
+        }
 
     def dated(self) -> set[int]:
         """Return the hours to which records are dated."""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sluicegate.pipeline.jobs.profile import timestamp_counts
 from sluicegate.pipeline.jobs.profile.cells import KEYS, cells_of
-from sluicegate.pipeline.jobs.profile.damage import partition_clock
+from sluicegate.pipeline.jobs.profile.invalid_timestamps import partition_clock
 from sluicegate.pipeline.jobs.profile.reading import SCHEMA, Reading, count_timestamps
 from sluicegate.pipeline.kafka import fetching
 from sluicegate.pipeline.kafka.cluster import KafkaCluster, OffsetRange, TopicPartition

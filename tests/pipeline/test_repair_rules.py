@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from sluicegate.pipeline.jobs.profile.append_times import append_times
-from sluicegate.pipeline.jobs.profile.damage import assess, partition_clock
+from sluicegate.pipeline.jobs.profile.invalid_timestamps import assess, partition_clock
 from sluicegate.pipeline.jobs.profile.timestamp_counts import TimestampCounts
 from sluicegate.pipeline.jobs.repair.correction import NAMES, Corrections, Rules, correct
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition

@@ -12,7 +12,7 @@ QUIET = 6 * HOUR
 
 
 def damage(what: str, hour: int, records: int = 40, producer: int = 7) -> Occurrence:
-    return Occurrence("orders", producer, FindingSubject.DAMAGE, what, records, *(hour * HOUR,) * 4)
+    return Occurrence("orders", producer, FindingSubject.INVALID_TIMESTAMP, what, records, *(hour * HOUR,) * 4)
 
 
 def distance_counts(counts: dict[int, int], hour: int) -> DistanceCounts:

@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline.jobs.profile.cells import KAFKA_4_AFTER_MAX_MS
-from sluicegate.pipeline.jobs.profile.damage import Damage
+from sluicegate.pipeline.jobs.profile.invalid_timestamps import InvalidTimestamp
 from sluicegate.pipeline.jobs.profile.job import profile
 from sluicegate.pipeline.jobs.repair.settings import settings_of
 from sluicegate.pipeline.report.wording import duration
@@ -164,8 +164,10 @@ def bounds_in(profiled: Mapping[str, Any], names: Iterable[str]) -> list[BoundCo
     bounds: list[BoundCount] = []
     for name in names:
         topic = profiled[name]
-        damage = topic["damage"] | {Damage.FUTURE.value: topic["damage_at_most"][Damage.FUTURE.value]}
-        valid = topic["records"] - sum(count for kind, count in damage.items() if kind != Damage.PAST)
+        damage = topic["damage"] | {
+            InvalidTimestamp.FUTURE.value: topic["damage_at_most"][InvalidTimestamp.FUTURE.value]
+        }
+        valid = topic["records"] - sum(count for kind, count in damage.items() if kind != InvalidTimestamp.PAST)
         if topic["records"]:
             bounds += [
                 BoundCount(topic=name, records=topic["records"], valid=valid, **each) for each in topic["bounds"]

@@ -5,7 +5,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sluicegate.pipeline.jobs.profile.append_times import append_times
-from sluicegate.pipeline.jobs.profile.damage import AT_MOST, NO_DAMAGE, OF_DOUBT, Damage, ReadAgain, assess
+from sluicegate.pipeline.jobs.profile.invalid_timestamps import (
+    CODE_OF_DOUBT,
+    POSSIBLE_CODES,
+    VALID_TIMESTAMP,
+    InvalidTimestamp,
+    ReadAgain,
+    assess,
+)
 from sluicegate.pipeline.jobs.profile.kinds import LikelyUnits
 from sluicegate.pipeline.jobs.profile.reading import NOTE_TYPES, Reading, unreadable_row
 from sluicegate.pipeline.kafka.cluster import OffsetRange
@@ -49,8 +56,8 @@ HOURS = "hours"
 IS_CELL = "records IS NOT NULL"
 """Other rows describe deleted ranges (`missing_from`) or unreadable batches (`reason`)."""
 _NO_CELLS = pa.schema([("topic", pa.string()), ("partition", pa.int32()), *NOTE_TYPES.items()])
-_GUESSED = (Damage.IMPLAUSIBLE.value, Damage.FUTURE.value)
-_BOUNDED = (NO_DAMAGE, *OF_DOUBT.values())
+_GUESSED = (InvalidTimestamp.IMPLAUSIBLE.value, InvalidTimestamp.FUTURE.value)
+_BOUNDED = (VALID_TIMESTAMP, *CODE_OF_DOUBT.values())
 _SIDES = {
     "ahead": "ahead_beyond_ms",
     "behind": "behind_beyond_ms",
@@ -91,7 +98,10 @@ def aggregated_rows(rows: pa.Table, now_ms: int, after_max_ms: int) -> pa.Table:
     validated = (rows["earliest"].to_numpy() != NO_TIMESTAMP) | (rows["latest"].to_numpy() != NO_TIMESTAMP)
     codes = rows["damage"].to_numpy()
     beyond = {side: _beyond(np.where(validated, rows[side].to_numpy(), 0)) for side in _SIDES}
-    for side, of in (("ahead", (Damage.FUTURE.value,)), ("ahead_at_most", AT_MOST[Damage.FUTURE.value])):
+    for side, of in (
+        ("ahead", (InvalidTimestamp.FUTURE.value,)),
+        ("ahead_at_most", POSSIBLE_CODES[InvalidTimestamp.FUTURE.value]),
+    ):
         is_open = np.isin(codes, _BOUNDED)
         beyond[side][is_open] = _as_decided(beyond[side], np.isin(codes, of), after_max_ms)[is_open]
     for side, column in _SIDES.items():

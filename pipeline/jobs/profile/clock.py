@@ -1,11 +1,11 @@
 """A partition's clock: the likeliest append time of each record, which a repair writes if a record has no usable time.
-How far it can be wrong is the subject of `append_times`, which decides what is damaged.
+How far it can be wrong is the subject of `append_times`, which decides which timestamps are invalid.
 
 In the order of a partition's offsets, valid times increase; a time that is ahead or late deviates from its neighbours.
 So a partition's clock is the non-decreasing function that fits its plausible times best (times within ten minutes count
 as equal) and does not exceed the moment of reading; see `fitted`. A number in another unit that converts to a plausible
-time counts as any other, so the clock continues where damage begins. Between its points the clock is interpolated. It
-is accurate to about a minute, as fine as the counts.
+time counts as any other, so the clock continues where invalid timestamps begin. Between its points the clock is
+interpolated. It is accurate to about a minute, as fine as the counts.
 
 It cannot detect late records at the very beginning without contradicting neighbours, and it follows the records' own
 times in a topic that was written by replaying old records.

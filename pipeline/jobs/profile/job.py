@@ -14,7 +14,12 @@ from pyspark.sql import functions as f
 
 from sluicegate.pipeline.jobs.profile import reading, report
 from sluicegate.pipeline.jobs.profile.cells import DDL, HOURS, IS_CELL, LADDER_MS, SUMS, cells_of
-from sluicegate.pipeline.jobs.profile.damage import AT_MOST, NO_DAMAGE, Damage, UncertainDamage
+from sluicegate.pipeline.jobs.profile.invalid_timestamps import (
+    POSSIBLE_CODES,
+    VALID_TIMESTAMP,
+    InvalidTimestamp,
+    PossiblyInvalidTimestamp,
+)
 from sluicegate.pipeline.jobs.profile.reading import UNREADABLE, Reading, count_timestamps, reader_again
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.report.console import ConsoleTable
@@ -54,8 +59,8 @@ _DISTANCES = ("ahead_beyond_ms", "behind_beyond_ms", "ahead_at_most_ms", "behind
 _OF_PRODUCER = ("producer_id", "codec", "timestamp_type")
 _GONE = ("partition", "missing_from", "missing_to")
 _UNREADABLE = ("partition", *UNREADABLE)
-_VALID = (NO_DAMAGE, Damage.PAST.value, UncertainDamage.PAST.value)
-_CERTAIN = frozenset(damage.value for damage in Damage)
+_VALID = (VALID_TIMESTAMP, InvalidTimestamp.PAST.value, PossiblyInvalidTimestamp.PAST.value)
+_CERTAIN = frozenset(kind.value for kind in InvalidTimestamp)
 
 
 def cells(
@@ -132,9 +137,10 @@ def _topic(rows: list[dict[str, Any]]) -> dict[str, Any]:
         **{name: sum(row[name] for row in rows) for name in SUMS},
         "timestamp_min": min((row["earliest"] for row in rows), default=None),
         "timestamp_max": max((row["latest"] for row in rows), default=None),
-        "damage": {d.value: sum(row["records"] for row in rows if row["damage"] == d.value) for d in Damage},
+        "damage": {d.value: sum(row["records"] for row in rows if row["damage"] == d.value) for d in InvalidTimestamp},
         "damage_at_most": {
-            name: sum(row["records"] for row in rows if row["damage"] in codes) for name, codes in AT_MOST.items()
+            name: sum(row["records"] for row in rows if row["damage"] in codes)
+            for name, codes in POSSIBLE_CODES.items()
         },
         "undated": sum(row["records"] for row in rows if not row["is_dated"]),
         "likely_units": _likely_units(rows),
@@ -154,7 +160,7 @@ def _likely_units(rows: list[dict[str, Any]]) -> dict[str, int]:
 
 
 def _producers(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return producers with their damage, most records first, without those left out."""
+    """Return producers with their invalid timestamps, most records first, without those left out."""
     found: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in rows:
         if row["producer_id"] is None:
@@ -170,7 +176,7 @@ def _producers(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _bounds(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return how many records are beyond each bound: certainly (`beyond`) and perhaps (`at_most`). `valid_beyond`:
-    records without damage that are beyond it by the nearest append that their topic shows.
+    records with valid timestamps that are beyond it by the nearest append that their topic shows.
     """
     found = []
     for side in ("ahead", "behind"):

@@ -120,7 +120,7 @@ def count_timestamps(
 def reader_again(
     options: SourceOptions, whole: OffsetRange, now_ms: int, epoch_ms: int | None
 ) -> Callable[[int, int, DoubtsOf], pa.Table]:
-    """Return how `damage.assess` reads a part of a partition again. Raises what `count_timestamps` raises."""
+    """Return how `assess` reads a part of a partition again. Raises what `count_timestamps` raises."""
 
     def read_again(start: int, end: int, doubts_of: DoubtsOf) -> pa.Table:
         part = Chunk(whole, max(start, whole.start), min(end, whole.end))

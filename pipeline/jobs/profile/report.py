@@ -7,7 +7,12 @@ from typing import Any
 from pyspark.sql import functions as f
 
 from sluicegate.pipeline.jobs.profile.cells import HOURS, IS_CELL
-from sluicegate.pipeline.jobs.profile.damage import AT_MOST, NO_DAMAGE, Damage, UncertainDamage
+from sluicegate.pipeline.jobs.profile.invalid_timestamps import (
+    POSSIBLE_CODES,
+    VALID_TIMESTAMP,
+    InvalidTimestamp,
+    PossiblyInvalidTimestamp,
+)
 from sluicegate.pipeline.jobs.profile.reading import unreadable_of
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.page import ReportSection, Table, page
@@ -28,7 +33,7 @@ from sluicegate.pipeline.report.wording import (
 from sluicegate.pipeline.runs.results import REPORT, Results
 from sluicegate.pipeline.source.topics import left_out_warnings
 
-_REPAIRED = frozenset(damage.value for damage in Damage if damage != Damage.PAST)
+_REPAIRED = frozenset(kind.value for kind in InvalidTimestamp if kind != InvalidTimestamp.PAST)
 
 
 def conclusion(summary: Mapping[str, Any]) -> Conclusion:
@@ -38,17 +43,17 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     where = next(iter(topics)) if len(topics) == 1 else counted(len(topics), "topic")
     if not records:
         return Conclusion(f"{where} holds no records." if len(topics) == 1 else f"{where} hold no records.", "Nothing.")
-    kinds = {d.value: sum(topic["damage"][d.value] for topic in topics.values()) for d in Damage}
-    at_most = {name: sum(topic["damage_at_most"][name] for topic in topics.values()) for name in AT_MOST}
-    damaged = sum(kinds.values())
+    kinds = {d.value: sum(topic["damage"][d.value] for topic in topics.values()) for d in InvalidTimestamp}
+    at_most = {name: sum(topic["damage_at_most"][name] for topic in topics.values()) for name in POSSIBLE_CODES}
+    invalid = sum(kinds.values())
     perhaps = _perhaps(kinds, at_most)
-    if not damaged and perhaps:
+    if not invalid and perhaps:
         return Conclusion(
             f"No timestamp of {counted(records, 'record')} in {where} is certainly wrong.{perhaps}",
             "Look at the producers whose times contradict their neighbours: either these are ahead, or the others are "
             "late (a replay, a backfill). The proxy's violation events name clients from now on.",
         )
-    if not damaged:
+    if not invalid:
         return Conclusion(
             f"All timestamps of {counted(records, 'record')} in {where} are valid.",
             "Nothing needs repair. sluicegate-spark advise recommends limits that keep it so.",
@@ -60,8 +65,8 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     its = sum(producer["damage"].values())
     of = f" on {name}" if len(topics) > 1 else ""
     found = (
-        f"{share(damaged, records)} of {counted(records, 'record')} in {where} have a wrong timestamp "
-        f"({counts_in_words(kinds)}); {share(its, damaged)} of those come from one producer{of}, "
+        f"{share(invalid, records)} of {counted(records, 'record')} in {where} have a wrong timestamp "
+        f"({counts_in_words(kinds)}); {share(its, invalid)} of those come from one producer{of}, "
         f"{producer_name(producer)}.{perhaps}"
     )
     repaired = "" if not any(kinds[kind] for kind in _REPAIRED) else ", and repair shows a clean copy"
@@ -73,7 +78,7 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
 
 
 def _perhaps(damage: Mapping[str, int], at_most: Mapping[str, int]) -> str:
-    """Return a sentence about the damages with a range of numbers; nothing if there is none."""
+    """Return a sentence about the kinds with a range of numbers; nothing if there is none."""
     ranges = {name: most for name, most in at_most.items() if most > damage[name]}
     if not ranges:
         return ""
@@ -95,7 +100,7 @@ def worst_first(topics: Mapping[str, Mapping[str, Any]]) -> list[str]:
 _HOUR_MS = 3_600_000
 _BY_BROKER = 1
 _MOST_BARS = 400
-_DAMAGES = [damage.value for damage in Damage]
+_INVALID_TIMESTAMPS = [kind.value for kind in InvalidTimestamp]
 
 
 def write_report(results: Results, summary: dict[str, Any]) -> None:
@@ -131,10 +136,10 @@ def console_table(summary: dict[str, Any]) -> ConsoleTable:
     shown, rest = cut(worst_first(summary["topics"]), "summary.json")
     topics = ((name, summary["topics"][name]) for name in shown)
     rows = [
-        (name, its["records"], its["null_keys"], its["bytes"], *(_count(its, d) for d in _DAMAGES))
+        (name, its["records"], its["null_keys"], its["bytes"], *(_count(its, d) for d in _INVALID_TIMESTAMPS))
         for name, its in topics
     ]
-    return ConsoleTable("Profile", ("topic", "records", "null keys", "bytes", *_DAMAGES), rows, rest)
+    return ConsoleTable("Profile", ("topic", "records", "null keys", "bytes", *_INVALID_TIMESTAMPS), rows, rest)
 
 
 def _count(topic: Mapping[str, Any], damage: str) -> int | str:
@@ -179,19 +184,19 @@ def odd_units(summary: dict[str, Any]) -> list[str]:
 
 def _overview(name: str, topic: dict[str, Any]) -> tuple[Any, ...]:
     return (
-        *(name, topic["records"], _damaged_range(topic), topic["null_keys"], topic["bytes"]),
+        *(name, topic["records"], _invalid_range(topic), topic["null_keys"], topic["bytes"]),
         *(topic["stored_bytes"], dated(topic["timestamp_min"]), dated(topic["timestamp_max"])),
     )
 
 
-def _damaged_range(topic: Mapping[str, Any]) -> int | str:
+def _invalid_range(topic: Mapping[str, Any]) -> int | str:
     least = sum(topic["damage"].values())
     more = sum(most - topic["damage"][name] for name, most in topic["damage_at_most"].items())
     return between(least, min(least + more, topic["records"]))
 
 
 def _section(results: Results, name: str, topic: dict[str, Any]) -> ReportSection:
-    producers = sorted(topic["producers"], key=lambda producer: -_damaged(producer))
+    producers = sorted(topic["producers"], key=lambda producer: -_invalid_records(producer))
     damage = Table(
         "Invalid timestamps",
         ("kind", "records", "share (at least)"),
@@ -209,12 +214,12 @@ def _section(results: Results, name: str, topic: dict[str, Any]) -> ReportSectio
 
 
 def _at_least(topic: Mapping[str, Any]) -> str:
-    """Return the words for counts by producer, which have only certain damage, if more is possible; else nothing."""
+    """Return the words for counts by producer, which have only certain kinds, if more is possible; else nothing."""
     return ", at least" if any(most > topic["damage"][name] for name, most in topic["damage_at_most"].items()) else ""
 
 
 def _producers_table(producers: list[dict[str, Any]], at_least: str = "") -> Table:
-    """Return a table of the producers with most damage, and one row for the others."""
+    """Return a table of the producers with most invalid timestamps, and one row for the others."""
     worst, others = worst_and_others(producers)
     rows = [_producer(producer_name(p), [p]) for p in worst]
     caption = "Producers"
@@ -235,7 +240,7 @@ def _producer(name: str, its: Sequence[dict[str, Any]]) -> tuple[Any, ...]:
     return name, records, stored, counts_in_words(kinds) or "none", f"{100 * sum(kinds.values()) / records:.3f} %"
 
 
-def _damaged(producer: dict[str, Any]) -> int:
+def _invalid_records(producer: dict[str, Any]) -> int:
     return sum(producer["damage"].values())
 
 
@@ -251,7 +256,11 @@ def _over_time(results: Results, topic: str) -> list[Plot]:
     for row in found:
         counts[row["damage"]][row["hour"] // unit * unit] += row["records"]
     times = sorted({time for series in counts.values() for time in series})
-    series = {d: [counts[d][time] for time in times] for d in (NO_DAMAGE, *_DAMAGES, *UncertainDamage) if d in counts}
+    series = {
+        d: [counts[d][time] for time in times]
+        for d in (VALID_TIMESTAMP, *_INVALID_TIMESTAMPS, *PossiblyInvalidTimestamp)
+        if d in counts
+    }
     return [time_plot(times, series, "Records by the hour of their neighbours' times", unit)]
 
 
@@ -288,9 +297,9 @@ def _distances(topic: dict[str, Any]) -> Plot:
 
 def _by_producer(producers: list[dict[str, Any]], at_least: str = "") -> Plot:
     most = producers[:WORST]
-    kinds = [kind for kind in _DAMAGES if any(kind in p["damage"] for p in most)]
+    kinds = [kind for kind in _INVALID_TIMESTAMPS if any(kind in p["damage"] for p in most)]
     series = {kind: [p["damage"].get(kind, 0) for p in most] for kind in kinds}
-    series = series or {NO_DAMAGE: [p["records"] for p in most]}
+    series = series or {VALID_TIMESTAMP: [p["records"] for p in most]}
     of = f", the {len(most)} with most of {len(producers):,}" if len(most) < len(producers) else ""
     none = "none certainly invalid" if at_least else "none invalid"
     title = (

@@ -80,14 +80,14 @@ def repair(
     from sluicegate.pipeline.jobs.repair.correction import Rules
     from sluicegate.pipeline.jobs.repair.job import (
         UnknownTimestampKind,
-        check_damages,
+        check_timestamp_kinds,
         propose_repair,
         write_repair,
     )
     from sluicegate.pipeline.jobs.repair.report import conclusion, first_lines
 
     try:
-        check_damages(keep or (), rewrite or ())
+        check_timestamp_kinds(keep or (), rewrite or ())
     except UnknownTimestampKind as error:
         end(str(error))
     now_ms = now_in_ms()
@@ -103,8 +103,8 @@ def repair(
         spark,
         results,
     ):
-        damages = (frozenset(keep or ()), assume_ms, frozenset(rewrite or ()))
-        rules = Rules(now_ms, after_max_ms, *damages, epoch_ms, retention, skip_unreadable, skip_unwritable)
+        by_kind = (frozenset(keep or ()), assume_ms, frozenset(rewrite or ()))
+        rules = Rules(now_ms, after_max_ms, *by_kind, epoch_ms, retention, skip_unreadable, skip_unwritable)
         found = (write_repair if apply else propose_repair)(spark, topics, results, targets, rules)
         if as_json:
             show_json(found.summary)

@@ -16,20 +16,20 @@ from numpy.typing import NDArray
 
 from sluicegate.pipeline.jobs.profile.append_times import AppendTimes, TimestampDoubt, saturating_add
 from sluicegate.pipeline.jobs.profile.clock import Clock
-from sluicegate.pipeline.jobs.profile.damage import Damage, UncertainDamage
+from sluicegate.pipeline.jobs.profile.invalid_timestamps import InvalidTimestamp, PossiblyInvalidTimestamp
 from sluicegate.pipeline.jobs.profile.kinds import UNITS, TimestampKind, TimestampKinds, in_milliseconds
 from sluicegate.pipeline.jobs.repair.settings import Retention
 
-DAMAGES = (
-    *(Damage[kind.name].value for kind in TimestampKind if kind is not TimestampKind.MILLISECONDS),
-    Damage.FUTURE.value,
+INVALID_TIMESTAMPS = (
+    *(InvalidTimestamp[kind.name].value for kind in TimestampKind if kind is not TimestampKind.MILLISECONDS),
+    InvalidTimestamp.FUTURE.value,
 )
-NAMES = ("", *DAMAGES, UncertainDamage.FUTURE.value)
+NAMES = ("", *INVALID_TIMESTAMPS, PossiblyInvalidTimestamp.FUTURE.value)
 _FUTURE, _MAYBE_FUTURE = len(TimestampKind), len(TimestampKind) + 1
 _TIMELESS = [TimestampKind.ZERO, TimestampKind.NEGATIVE, _FUTURE]
-BY_NAME_ONLY = (Damage.FUTURE.value, Damage.IMPLAUSIBLE.value)
-"""Damages with possibly valid times: rewritten only on request, except times that are certainly ahead."""
-_ALSO = {Damage.FUTURE.value: UncertainDamage.FUTURE.value}
+BY_NAME_ONLY = (InvalidTimestamp.FUTURE.value, InvalidTimestamp.IMPLAUSIBLE.value)
+"""Kinds with possibly valid times: rewritten only on request, except times that are certainly ahead."""
+_ALSO = {InvalidTimestamp.FUTURE.value: PossiblyInvalidTimestamp.FUTURE.value}
 
 
 class RepairHeader(StrEnum):
@@ -37,16 +37,16 @@ class RepairHeader(StrEnum):
 
     ORIGIN = "sluicegate.origin"  # topic/partition/offset
     TIMESTAMP = "sluicegate.timestamp"  # the original one
-    KIND = "sluicegate.repair"  # the kind of damage
+    KIND = "sluicegate.repair"  # the kind of invalid timestamp
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """`now_ms`: the moment of reading, as of which kinds are determined. `keep`: damages that stay. `rewrite`: damages
-    of `BY_NAME_ONLY` that are rewritten. `assume_ms`: append time for partitions without any usable time. `epoch_ms`:
-    earlier times are implausible; None: ten years before `now_ms`. `retention`: retention of clean topics.
-    `skip_unreadable`: skip batches that cannot be read. `skip_unwritable`: leave out records with header names that
-    client libraries cannot write.
+    """`now_ms`: the moment of reading, as of which kinds are determined. `keep`: kinds of invalid timestamps that stay.
+    `rewrite`: kinds of `BY_NAME_ONLY` that are rewritten. `assume_ms`: append time for partitions without any usable
+    time. `epoch_ms`: earlier times are implausible; None: ten years before `now_ms`. `retention`: retention of clean
+    topics. `skip_unreadable`: skip batches that cannot be read. `skip_unwritable`: leave out records with header names
+    that client libraries cannot write.
     """
 
     now_ms: int
@@ -105,8 +105,8 @@ def correct(
     return Corrections(kinds, after, solved, may_be_valid)
 
 
-def _with_doubts(damages: Iterable[str]) -> list[str]:
-    return [name for damage in damages for name in (damage, _ALSO.get(damage)) if name is not None]
+def _with_doubts(kinds: Iterable[str]) -> list[str]:
+    return [name for kind in kinds for name in (kind, _ALSO.get(kind)) if name is not None]
 
 
 def clock_from(value: Mapping[str, Any] | None) -> Clock | None:

@@ -10,9 +10,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from sluicegate.pipeline.jobs.repair import report, required_acls
-from sluicegate.pipeline.jobs.repair.correction import BY_NAME_ONLY, DAMAGES, Rules
+from sluicegate.pipeline.jobs.repair.correction import BY_NAME_ONLY, INVALID_TIMESTAMPS, Rules
 from sluicegate.pipeline.jobs.repair.listing import (
-    invalid_timestamps,
+    list_invalid_timestamps,
     timestamp_changes,
     unreadable_batches,
 )
@@ -134,7 +134,7 @@ def kept_plan(results: Results, targets: dict[str, str], rules: Rules) -> Repair
 
 def list_changes(spark: SparkSession, topics: Topics, results: Results, plan: RepairPlan) -> RepairListing:
     """Write the tables `repairs`, `undiagnosed` and `unreadable`, and find obstacles."""
-    found = results.write_table(REPAIRS, invalid_timestamps(spark, topics, plan))
+    found = results.write_table(REPAIRS, list_invalid_timestamps(spark, topics, plan))
     results.write_table(UNDIAGNOSED, found.where(f.col("damage").isNotNull() & ~f.col("solved")))
     changes = [row | {"reason": reason_unchanged(row, plan.rules)} for row in timestamp_changes(found)]
     sources, there = source_settings(topics), target_settings(topics, plan.targets)
@@ -200,7 +200,7 @@ def summary_of(
     plan: RepairPlan, listing: RepairListing, written: list[RepairedPartition] | None, owners: Mapping[str, str]
 ) -> dict[str, Any]:
     """Return the summary; `written` is None for a dry run. `valid_looking`: number of changed records whose times may
-    be valid. `keep`, `rewrite`: the damages of these options.
+    be valid. `keep`, `rewrite`: the kinds of these options.
     """
     topics: Mapping[str, dict[str, Any]] = {
         source: {"to": to, "offsets": 0, "records": 0, "repaired": {}, "undiagnosed": {}, "valid_looking": 0}
@@ -256,9 +256,9 @@ class Repair(Shown):
         return report.table_of(self.summary)
 
 
-def check_damages(keep: Collection[str], rewrite: Collection[str]) -> None:
+def check_timestamp_kinds(keep: Collection[str], rewrite: Collection[str]) -> None:
     """Raises UnknownTimestampKind."""
-    for given, known in ((keep, DAMAGES), (rewrite, BY_NAME_ONLY)):
+    for given, known in ((keep, INVALID_TIMESTAMPS), (rewrite, BY_NAME_ONLY)):
         unknown = set(given) - set(known)
         if unknown:
             raise UnknownTimestampKind(

@@ -1,4 +1,4 @@
-"""Lists every record that a repair changes or leaves damaged, and batches that it cannot read, before anything is
+"""Lists every record that a repair changes or leaves invalid, and batches that it cannot read, before anything is
 written.
 """
 
@@ -32,25 +32,25 @@ DDL = (
 )
 
 
-def invalid_timestamps(spark: SparkSession, topics: Topics, plan: RepairPlan) -> DataFrame:
+def list_invalid_timestamps(spark: SparkSession, topics: Topics, plan: RepairPlan) -> DataFrame:
     """Return a row for each record with an invalid timestamp of the plan's ranges; `after` equals `before` if it was
     not `solved`.
 
-    Also return a row with a null damage for other records that are `unwritable`: client libraries cannot write the name
-    of a header.
+    Also return a row without a kind (`damage`) for other records that are `unwritable`: client libraries cannot write
+    the name of a header.
     """
     options = source_options({**topics.options, "columns": _COLUMNS, **_PASSES_OVER})
 
     def of_chunk(each: tuple[RepairPartition, OffsetRange]) -> Iterable[pa.RecordBatch]:
         its, wanted = each
-        return (_damaged(batch, its) for batch in read_rows(options, wanted))
+        return (_rows_to_list(batch, its) for batch in read_rows(options, wanted))
 
     partitions = cut([each.source for each in plan.partitions], tasks_at_most(spark))
     chunks = [(each, chunk.range) for each, its in zip(plan.partitions, partitions, strict=True) for chunk in its]
     return map_in_tasks(spark, chunks, lambda each: each[1].size, of_chunk, DDL)
 
 
-def _damaged(batch: pa.RecordBatch, plan: RepairPartition) -> pa.RecordBatch:
+def _rows_to_list(batch: pa.RecordBatch, plan: RepairPartition) -> pa.RecordBatch:
     """Return the rows of one Arrow batch."""
     before, offsets = batch["timestamp"].to_numpy(), batch["offset"].to_numpy()
     found = correct(before, offsets, plan.clock, plan.times, plan.rules)
@@ -70,7 +70,7 @@ def _damaged(batch: pa.RecordBatch, plan: RepairPartition) -> pa.RecordBatch:
 
 
 def timestamp_changes(listed: DataFrame) -> list[dict[str, Any]]:
-    """Return the changes by topic, producer, damage and whether they may be valid, with counts, times and an
+    """Return the changes by topic, producer, kind and whether they may be valid, with counts, times and an
     example.
     """
     grouped = (

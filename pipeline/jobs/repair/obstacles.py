@@ -94,9 +94,9 @@ def records_rejected_by_targets(
 
 
 def target_time_warnings(
-    plan: RepairPlan, targets: Mapping[str, RepairTopicSettings], damaged: Mapping[str, tuple[int, int]]
+    plan: RepairPlan, targets: Mapping[str, RepairTopicSettings], changed: Mapping[str, tuple[int, int]]
 ) -> list[str]:
-    """Return existing clean topics that would replace times, or reject some. `damaged`: by source topic, the earliest
+    """Return existing clean topics that would replace times, or reject some. `changed`: by source topic, the earliest
     and the latest time (ms) of its records with invalid timestamps after the repair.
     """
     found = []
@@ -108,8 +108,8 @@ def target_time_warnings(
             found.append(f"{to} has message.timestamp.type=LogAppendTime, which replaces all times: set CreateTime")
             continue
         its = [each.contents for each in plan.partitions if each.to == to and each.contents.records]
-        earliest = min([each.earliest for each in its if each.earliest] + [*damaged.get(name, ())][:1], default=None)
-        latest = max([each.latest for each in its if each.latest] + [*damaged.get(name, ())][1:], default=None)
+        earliest = min([each.earliest for each in its if each.earliest] + [*changed.get(name, ())][:1], default=None)
+        latest = max([each.latest for each in its if each.latest] + [*changed.get(name, ())][1:], default=None)
         limits = {"before": there.limit_ms("before"), "after": there.limit_ms("after")}
         distances = {
             "before": 0 if earliest is None else plan.rules.now_ms - earliest,

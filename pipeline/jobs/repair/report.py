@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sluicegate.pipeline.jobs.profile.damage import Damage, UncertainDamage
+from sluicegate.pipeline.jobs.profile.invalid_timestamps import InvalidTimestamp, PossiblyInvalidTimestamp
 from sluicegate.pipeline.jobs.profile.kinds import UNITS
 from sluicegate.pipeline.jobs.repair.correction import Rules
 from sluicegate.pipeline.report.console import ConsoleTable
@@ -30,7 +30,7 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     topics = summary["topics"].values()
     records = sum(topic["records"] for topic in topics)
     repaired, left = (counts_by_kind(topics, what) for what in ("repaired", "undiagnosed"))
-    perhaps = left.pop(UncertainDamage.FUTURE.value, 0)
+    perhaps = left.pop(PossiblyInvalidTimestamp.FUTURE.value, 0)
     changed, stay = sum(repaired.values()), sum(left.values())
     verb = "have" if summary["applied"] else "would have"
     of = f" ({counts_in_words(repaired)})" if changed else ""
@@ -51,7 +51,7 @@ def _to_do(summary: Mapping[str, Any], changed: int, stay: int, perhaps: int) ->
         )
     if not changed + stay + perhaps:
         return "Nothing: all timestamps are valid. Even --apply makes no clean topic, which would be a plain copy."
-    offer = f" {_offer(perhaps)}" if perhaps and Damage.FUTURE.value not in summary["keep"] else ""
+    offer = f" {_offer(perhaps)}" if perhaps and InvalidTimestamp.FUTURE.value not in summary["keep"] else ""
     if not changed:
         return f"Nothing would be corrected, and --apply would write a plain copy.{offer}"
     return f"Look at the examples, before and after. If they are right, run the same command with --apply.{offer}"
@@ -69,11 +69,12 @@ def future_sentences(summary: Mapping[str, Any]) -> list[str]:
     topics = summary["topics"].values()
     counts = [counts_by_kind(topics, what) for what in ("repaired", "undiagnosed")]
     certain, perhaps = (
-        sum(its.get(damage, 0) for its in counts) for damage in (Damage.FUTURE.value, UncertainDamage.FUTURE.value)
+        sum(its.get(damage, 0) for its in counts)
+        for damage in (InvalidTimestamp.FUTURE.value, PossiblyInvalidTimestamp.FUTURE.value)
     )
     if not perhaps:
         return []
-    option = next((name for name in ("keep", "rewrite") if Damage.FUTURE.value in summary[name]), None)
+    option = next((name for name in ("keep", "rewrite") if InvalidTimestamp.FUTURE.value in summary[name]), None)
     why = "without --rewrite future" if option is None else f"by --{option} future"
     fate = "corrected too" if option == "rewrite" else "left as they are"
     return [
@@ -146,8 +147,8 @@ def _most_first(changes: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _in_sum(others: Sequence[dict[str, Any]]) -> tuple[Any, ...]:
-    damages = ", ".join(sorted({row["damage"] for row in others}))
-    return f"{len(others):,} others", damages, sum(row["records"] for row in others), "", "", "", "", ""
+    kinds = ", ".join(sorted({row["damage"] for row in others}))
+    return f"{len(others):,} others", kinds, sum(row["records"] for row in others), "", "", "", "", ""
 
 
 def _by_producer(changes: list[dict[str, Any]]) -> Plot:
@@ -155,8 +156,8 @@ def _by_producer(changes: list[dict[str, Any]]) -> Plot:
     for row in changes:
         counts[row["producer_id"]][row["damage"]] += row["records"]
     worst = sorted(counts, key=lambda producer: (-sum(counts[producer].values()), producer))[:WORST]
-    damages = sorted({damage for producer in worst for damage in counts[producer]})
-    series = {damage: [counts[producer][damage] for producer in worst] for damage in damages}
+    kinds = sorted({damage for producer in worst for damage in counts[producer]})
+    series = {damage: [counts[producer][damage] for producer in worst] for damage in kinds}
     of = f", the {len(worst)} producers with most of {len(counts):,}" if len(worst) < len(counts) else ""
     return bars(
         [_producer_name(producer) for producer in worst],
@@ -175,10 +176,10 @@ def reason_unchanged(row: dict[str, Any], rules: Rules) -> str | None:
     if row["solved"]:
         return None
     damage = row["damage"]
-    named = Damage.FUTURE.value if damage == UncertainDamage.FUTURE else damage
+    named = InvalidTimestamp.FUTURE.value if damage == PossiblyInvalidTimestamp.FUTURE else damage
     if named in rules.keep:
         return f"left as it is: --keep {named}"
-    if damage == Damage.IMPLAUSIBLE:
+    if damage == InvalidTimestamp.IMPLAUSIBLE:
         unit = likely_unit(row["example_before"], rules.now_ms)
         guess = f"the example is perhaps {unit}" if unit else "no unit fits the example"
         return f"left as it is: before --epoch, {guess}; --rewrite {damage} sets the append time"
@@ -229,7 +230,7 @@ def _valid_looking(summary: dict[str, Any]) -> int:
 
 
 def counts_by_kind(topics: Any, what: str) -> dict[str, int]:
-    """Return counts by damage, over all topics of a summary. `what`: `repaired` or `undiagnosed`."""
+    """Return counts by kind, over all topics of a summary. `what`: `repaired` or `undiagnosed`."""
     found: dict[str, int] = {}
     for topic in topics:
         for damage, count in topic[what].items():

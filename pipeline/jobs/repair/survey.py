@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from sluicegate.pipeline.jobs.profile import reading
 from sluicegate.pipeline.jobs.profile.append_times import AppendTimes, append_times, append_times_from
 from sluicegate.pipeline.jobs.profile.clock import Clock, simplified
-from sluicegate.pipeline.jobs.profile.damage import partition_clock
+from sluicegate.pipeline.jobs.profile.invalid_timestamps import partition_clock
 from sluicegate.pipeline.jobs.profile.kinds import TimestampKind, in_milliseconds, is_plausible_time
 from sluicegate.pipeline.jobs.profile.reading import Reading, count_timestamps
 from sluicegate.pipeline.jobs.profile.timestamp_counts import MINUTE_MS
@@ -37,7 +37,7 @@ class PartitionContents:
     """The contents of a range: `records`, `null_keys` among them, and `outdated` ones whose corrected times exceed the
     source's retention.ms. `largest`: bytes of the largest record, 0 if none may be too large. `may_shrink`: the source
     is compacted, so records may be gone at the next reading. `unreadable` batches are not counted. `earliest`,
-    `latest`: times (ms) of the records without damage and of those in another unit, 0 if there are none.
+    `latest`: times (ms) of the records with valid timestamps and of those in another unit, 0 if there are none.
     """
 
     records: int = 0

@@ -9,13 +9,13 @@ from typing import Any
 from sluicegate.pipeline.jobs.watch.producers import FindingState, FindingSubject, WatchFinding
 
 DDL = (
-    "id string, batch string, told_at bigint, topic string, producer_id bigint, about string, change string, "
+    "id string, batch string, reported_at bigint, topic string, producer_id bigint, about string, change string, "
     "what string, before string, records bigint, hour bigint"
 )
 _NO_ID = -1
 
 
-def as_row(finding: WatchFinding, batch: str, told_at: int) -> dict[str, Any]:
+def as_row(finding: WatchFinding, batch: str, reported_at: int) -> dict[str, Any]:
     """Return the finding as a row. `id` stays the same when a batch is repeated, so a receiver can detect
     duplicates.
     """
@@ -23,7 +23,7 @@ def as_row(finding: WatchFinding, batch: str, told_at: int) -> dict[str, Any]:
     return {
         "id": sha256("\0".join(map(str, (batch, *known_by))).encode()).hexdigest()[:16],
         "batch": batch,
-        "told_at": told_at,
+        "reported_at": reported_at,
         "topic": finding.topic,
         "producer_id": finding.producer_id,
         "about": finding.about.value,

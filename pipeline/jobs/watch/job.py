@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from sluicegate.pipeline.jobs.audit.policies import Policies
-from sluicegate.pipeline.jobs.profile.damage import AT_MOST, NO_DAMAGE, Damage
+from sluicegate.pipeline.jobs.profile.invalid_timestamps import POSSIBLE_CODES, VALID_TIMESTAMP, InvalidTimestamp
 from sluicegate.pipeline.jobs.watch import findings
 from sluicegate.pipeline.jobs.watch.denied import DeniedTopics
 from sluicegate.pipeline.jobs.watch.producers import DistanceCounts, FindingSubject, Occurrence, Producers
@@ -52,8 +52,8 @@ _KNOWN_BY = (
     *("topic", "producer_id", "damage", "ahead_beyond_ms", "behind_beyond_ms"),
     *("verdict", "reason", "rule"),
 )
-_VALID = (NO_DAMAGE, Damage.PAST.value)
-_DAMAGES = frozenset(damage.value for damage in Damage)
+_VALID = (VALID_TIMESTAMP, InvalidTimestamp.PAST.value)
+_INVALID_TIMESTAMPS = frozenset(kind.value for kind in InvalidTimestamp)
 _MOST_RECENT, _MOST_OWED = 100, 1000
 
 _MarkKey = tuple[str, int, FindingSubject, str]
@@ -64,8 +64,8 @@ _SideKey = tuple[str, int, FindingSubject]
 
 @dataclass(frozen=True, slots=True)
 class Watching:
-    """The subject of a watch. `policies`: None audits nothing. `quiet_ms`: a damage has ended when its producer wrote
-    for so long without it. `at_most`: maximum offsets of a batch.
+    """The subject of a watch. `policies`: None audits nothing. `quiet_ms`: an invalid timestamp has ended when its
+    producer wrote for so long without it. `at_most`: maximum offsets of a batch.
     """
 
     topics: Topics
@@ -262,8 +262,8 @@ def _occurrences(sums: dict[str, list[dict[str, Any]]]) -> tuple[list[Occurrence
     hours: dict[_SideKey, int] = {}
     for row in sums[HOURS]:
         topic, producer_id = row["topic"], row["producer_id"]
-        if row["damage"] in _DAMAGES:
-            _mark(marks, (topic, producer_id, FindingSubject.DAMAGE, row["damage"]), row)
+        if row["damage"] in _INVALID_TIMESTAMPS:
+            _mark(marks, (topic, producer_id, FindingSubject.INVALID_TIMESTAMP, row["damage"]), row)
         for side in (FindingSubject.AHEAD, FindingSubject.BEHIND):
             side_key = (topic, producer_id, side)
             its = counts.setdefault(side_key, {})
@@ -296,10 +296,10 @@ def _added(topics: dict[str, dict[str, Any]], sums: dict[str, list[dict[str, Any
     for row in sums[HOURS]:
         topic, damage = found.setdefault(row["topic"], _nothing()), row["damage"]
         topic["records"] += row["counted"]
-        if damage in _DAMAGES:
+        if damage in _INVALID_TIMESTAMPS:
             topic["damage"][damage] = topic["damage"].get(damage, 0) + row["counted"]
         at_most = topic.setdefault("damage_at_most", {})  # progress of earlier releases has none
-        for name, codes in AT_MOST.items():
+        for name, codes in POSSIBLE_CODES.items():
             if damage in codes:
                 at_most[name] = at_most.get(name, 0) + row["counted"]
     for row in sums[VIOLATIONS]:

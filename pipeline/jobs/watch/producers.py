@@ -1,9 +1,9 @@
 """The known state of each producer, so that each beginning, change and end is reported once.
 
-A producer is an id in a topic; clients without idempotence share the id -1. A mark of a producer is a damage or a
-violation. It begins when it is first seen, and has ended when its producer has written for a while without it, whenever
-in their ranges (`append_times`) the last record with it and the last one without it were appended. A
-producer's distance is the largest bound of the profile's ladder that half of its valid records exceed.
+A producer is an id in a topic; clients without idempotence share the id -1. A mark of a producer is an invalid
+timestamp or a violation. It begins when it is first seen, and has ended when its producer has written for a while
+without it, whenever in their ranges (`append_times`) the last record with it and the last one without it were appended.
+A producer's distance is the largest bound of the profile's ladder that half of its valid records exceed.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,7 +24,7 @@ _NEAR = 1  # steps of the ladder; a distance at a bound alternates
 class FindingSubject(StrEnum):
     """The subject of a finding."""
 
-    DAMAGE = "damage"
+    INVALID_TIMESTAMP = "damage"
     VIOLATION = "violation"
     AHEAD = "ahead"
     BEHIND = "behind"
@@ -141,8 +141,9 @@ class Producers:
         marks[seen.what] = max(marks.get(seen.what, 0), seen.last_until)
         if not is_new:
             return []
-        # A producer usually has one damage at a time, so another one is a change. Violations are independent.
-        changed = seen.about is FindingSubject.DAMAGE and before
+        # A producer usually has one kind of invalid timestamp at a time, so another one is a change. Violations are
+        # independent.
+        changed = seen.about is FindingSubject.INVALID_TIMESTAMP and before
         change = (FindingState.CHANGED, ", ".join(before)) if changed else (FindingState.BEGAN, "")
         about = (seen.topic, seen.producer_id, seen.about)
         return [WatchFinding(*about, change[0], seen.what, change[1], seen.records, seen.first_hour, seen.first_until)]

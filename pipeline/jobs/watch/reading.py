@@ -19,7 +19,7 @@ from sluicegate.pipeline.jobs.audit.partitions import add_validated, append_time
 from sluicegate.pipeline.jobs.audit.policies import Policies
 from sluicegate.pipeline.jobs.profile.append_times import AppendTimes, append_times
 from sluicegate.pipeline.jobs.profile.cells import aggregated_rows
-from sluicegate.pipeline.jobs.profile.damage import assess
+from sluicegate.pipeline.jobs.profile.invalid_timestamps import assess
 from sluicegate.pipeline.jobs.profile.reading import Reading, count_timestamps, reader_again
 from sluicegate.pipeline.kafka.cluster import KafkaCluster, OffsetRange, TopicPartition, TopicUnknown
 from sluicegate.pipeline.kafka.fetching import StoredBatch

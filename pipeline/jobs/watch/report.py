@@ -57,14 +57,14 @@ _FOUND = ("hour", "topic", "producer", "finding", "records")
 
 
 def write_report(results: Results, summary: Mapping[str, Any], now_ms: int) -> None:
-    """Write the report, topics with the most damage first."""
+    """Write the report, topics with the most invalid timestamps first."""
     topics = sorted(summary["topics"].items(), key=lambda item: (-sum(item[1]["damage"].values()), item[0]))
     rows = [
         (
             printable(name),
             topic["records"],
             sum(topic["damage"].values()),
-            counts_in_words(_damage(topic), topic.get("damage_at_most", {})),
+            counts_in_words(_counts_by_kind(topic), topic.get("damage_at_most", {})),
             printable(counts_in_words(topic["violations"])),
             topic.get("missing", 0),
             topic.get("unreadable", 0),
@@ -91,19 +91,19 @@ def _findings(summary: Mapping[str, Any]) -> Table:
     return Table(of, _FOUND, rows)
 
 
-def _damage(topic: Mapping[str, Any]) -> dict[str, int]:
-    """Return the counts by damage, with 0 for a damage that only may exist."""
+def _counts_by_kind(topic: Mapping[str, Any]) -> dict[str, int]:
+    """Return the counts by kind of invalid timestamp, with 0 for a kind that only may exist."""
     counts: dict[str, int] = dict.fromkeys(topic.get("damage_at_most", {}), 0)
     counts |= topic["damage"]
     return counts
 
 
 def _plots(topics: list[tuple[str, Any]]) -> list[Any]:
-    damaged = [(name, topic["damage"]) for name, topic in topics if topic["damage"]]
-    if not damaged:
+    invalid = [(name, topic["damage"]) for name, topic in topics if topic["damage"]]
+    if not invalid:
         return []
-    worst = damaged[:WORST]
-    of = f", the {WORST} with most of {len(damaged):,}" if len(damaged) > WORST else ""
+    worst = invalid[:WORST]
+    of = f", the {WORST} with most of {len(invalid):,}" if len(invalid) > WORST else ""
     kinds = summed(damage for _, damage in worst)
     series = {kind: [damage.get(kind, 0) for _, damage in worst] for kind in kinds}
     more = (

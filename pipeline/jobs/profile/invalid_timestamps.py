@@ -16,7 +16,7 @@ from sluicegate.pipeline.source.chunks import BLOCK_OFFSETS
 _BY_BROKER = 1
 
 
-class Damage(StrEnum):
+class InvalidTimestamp(StrEnum):
     """FUTURE: more than after.max ahead of the append, whenever that was. PAST: more than before.max behind it.
     IMPLAUSIBLE: before the epoch.
     """
@@ -31,29 +31,40 @@ class Damage(StrEnum):
     PAST = "past"
 
 
-class UncertainDamage(StrEnum):
-    """Times that are damaged for a part of the range in which they were appended."""
+class PossiblyInvalidTimestamp(StrEnum):
+    """Times that are invalid for a part of the range in which they were appended."""
 
     FUTURE = "maybe_future"
     PAST = "maybe_past"
     EITHER = "maybe_either"
 
 
-NO_DAMAGE = "none"
-_OF_KIND = [NO_DAMAGE, *(Damage[kind.name].value for kind in TimestampKind if kind is not TimestampKind.MILLISECONDS)]
-OF_DOUBT = {
-    TimestampDoubt.FUTURE: Damage.FUTURE.value,
-    TimestampDoubt.PAST: Damage.PAST.value,
-    TimestampDoubt.MAYBE_FUTURE: UncertainDamage.FUTURE.value,
-    TimestampDoubt.MAYBE_PAST: UncertainDamage.PAST.value,
-    TimestampDoubt.MAYBE_EITHER: UncertainDamage.EITHER.value,
+VALID_TIMESTAMP = "none"
+_OF_KIND = [
+    VALID_TIMESTAMP,
+    *(InvalidTimestamp[kind.name].value for kind in TimestampKind if kind is not TimestampKind.MILLISECONDS),
+]
+CODE_OF_DOUBT = {
+    TimestampDoubt.FUTURE: InvalidTimestamp.FUTURE.value,
+    TimestampDoubt.PAST: InvalidTimestamp.PAST.value,
+    TimestampDoubt.MAYBE_FUTURE: PossiblyInvalidTimestamp.FUTURE.value,
+    TimestampDoubt.MAYBE_PAST: PossiblyInvalidTimestamp.PAST.value,
+    TimestampDoubt.MAYBE_EITHER: PossiblyInvalidTimestamp.EITHER.value,
 }
-_NAMES = np.array([*_OF_KIND, *OF_DOUBT.values()], dtype="O")  # OF_DOUBT begins with the doubt 1
-AT_MOST = {
-    Damage.FUTURE.value: (Damage.FUTURE.value, UncertainDamage.FUTURE.value, UncertainDamage.EITHER.value),
-    Damage.PAST.value: (Damage.PAST.value, UncertainDamage.PAST.value, UncertainDamage.EITHER.value),
+_NAMES = np.array([*_OF_KIND, *CODE_OF_DOUBT.values()], dtype="O")  # CODE_OF_DOUBT begins with the doubt 1
+POSSIBLE_CODES = {
+    InvalidTimestamp.FUTURE.value: (
+        InvalidTimestamp.FUTURE.value,
+        PossiblyInvalidTimestamp.FUTURE.value,
+        PossiblyInvalidTimestamp.EITHER.value,
+    ),
+    InvalidTimestamp.PAST.value: (
+        InvalidTimestamp.PAST.value,
+        PossiblyInvalidTimestamp.PAST.value,
+        PossiblyInvalidTimestamp.EITHER.value,
+    ),
 }
-"""The codes whose records may have this damage."""
+"""The codes whose records may have this kind of invalid timestamp."""
 
 ReadAgain = Callable[[int, int, DoubtsOf], pa.Table]
 """Returns the rows of the partition's batches that end in [start, end), separated by their `TimestampDoubt`."""
