@@ -8,13 +8,15 @@ connection's deadline limits the wait (`sluicegate.proxy.session.deadlines`, by 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.framing import Parts
 from sluicegate.proxy.session.effect import Effect, Steps
 from sluicegate.proxy.session.in_flight import Finish
 from sluicegate.proxy.session.pause_reason import Pausable, PauseReason
+
+T = TypeVar("T")
 
 
 class Resume(Protocol):
@@ -174,6 +176,18 @@ class RequestRunner:
         self.abandon()
         self._wait = None
         self._settled = self._reject = _nothing
+
+
+def run_at_once(steps: Steps[T], perform: Perform) -> T:
+    """Run a handler whose effects all have their results at once, and return its result. Raises its errors."""
+    value: Any = None
+    while True:
+        try:
+            effect = steps.send(value)
+        except StopIteration as returned:
+            result: T = returned.value
+            return result
+        value = perform(effect)
 
 
 def _respond(steps: Steps[Parts], response: bytearray) -> Parts:

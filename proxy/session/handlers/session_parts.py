@@ -27,12 +27,13 @@ from sluicegate.proxy.session.lifecycle import Lifecycle
 from sluicegate.proxy.session.memory import first_requests_part, frames_part, responses_part
 from sluicegate.proxy.session.pacing import SessionTurns
 from sluicegate.proxy.session.pass_through import PassThrough
-from sluicegate.proxy.session.produce.awaited_responses import AwaitedResponses
 from sluicegate.proxy.session.produce.effect_performer import ProduceEffects
 from sluicegate.proxy.session.produce.fast_outcomes import FastOutcomes
 from sluicegate.proxy.session.produce.handler import ProduceHandler
 from sluicegate.proxy.session.produce.intake import ProduceIntake
 from sluicegate.proxy.session.produce.quarantining import ProvenPartitions
+from sluicegate.proxy.session.produce.response_handler import ProduceResponseHandler
+from sluicegate.proxy.session.produce.response_memory import ResponseMemory
 from sluicegate.proxy.session.produce.stored_times import StoredTimes
 from sluicegate.proxy.session.quotas.metering import Metering
 from sluicegate.proxy.session.reports import SessionTrace
@@ -95,10 +96,19 @@ def make_parts(
     outcomes = FastOutcomes(identity, of_produce.names.by_id, of_produce.validations, of_produce.broker_errors)
     proven = ProvenPartitions(of_produce.names, of_produce.now_ms)
     handler = ProduceHandler(of_produce, identity, metering, proven)
-    awaited = AwaitedResponses(of_produce, identity, client, metering, stored_times, proven)
+    response_handler = ProduceResponseHandler(of_produce.rewriter, of_produce.clock, identity, proven)
     report_unvalidated = partial(_report_unvalidated, given, identity)
     effects = ProduceEffects(
-        of_produce, identity, account, metering, forwarding, delivery, stored_times, awaited, report_unvalidated
+        of_produce,
+        identity,
+        account,
+        metering,
+        forwarding,
+        delivery,
+        stored_times,
+        ResponseMemory(client),
+        response_handler,
+        report_unvalidated,
     )
 
     errors = BrokerErrors(identity, of_produce.broker_errors)

@@ -1,21 +1,21 @@
-"""Performs the effects of the Produce handler on connections, threads and other sessions."""
+"""Performs the effects of the Produce handlers on connections, threads and other sessions."""
 
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
 
 from sluicegate.protocol.api import ApiKey
+from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.responses.dispatch import Dispatch
+from sluicegate.proxy.responses.produce_responses import most_entries
 from sluicegate.proxy.responses.topic_names import metadata_request, names_in
 from sluicegate.proxy.scheduling.fair_sharing import Account
-from sluicegate.proxy.scheduling.validation_thread import Job, Validation
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.effect import Effect
 from sluicegate.proxy.session.forwarding import Forwarding
 from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.session.pause_reason import PauseReason
-from sluicegate.proxy.session.produce.awaited_responses import AwaitedResponses
 from sluicegate.proxy.session.produce.dependencies import ProduceDependencies
 from sluicegate.proxy.session.produce.effects import (
     AskBroker,
@@ -27,8 +27,11 @@ from sluicegate.proxy.session.produce.effects import (
     ExpectResponse,
     Forward,
     ForwardAsItCame,
+    LearnStoredTimes,
     Quarantined,
     QuotaTurn,
+    ReleaseMemory,
+    ReportBrokerErrors,
     ReportNotStored,
     ReportUnvalidated,
     ResolveNames,
@@ -40,9 +43,12 @@ from sluicegate.proxy.session.produce.effects import (
     TopicQuotaTurn,
     Validate,
 )
+from sluicegate.proxy.session.produce.response_handler import ForwardedRequest, ProduceResponseHandler
+from sluicegate.proxy.session.produce.response_memory import ResponseMemory
 from sluicegate.proxy.session.produce.stored_times import StoredTimes
+from sluicegate.proxy.session.produce.thread_validation import ValidationInThread
 from sluicegate.proxy.session.quotas.shares import TopicShares, Wake
-from sluicegate.proxy.session.request_runner import Resume, Wait
+from sluicegate.proxy.session.request_runner import Resume, Wait, run_at_once
 from sluicegate.validation.produce.request import VALID_ACKS
 
 _OUR_CORRELATION_ID = -1
@@ -50,11 +56,13 @@ _PRODUCE = ApiKey.PRODUCE.value
 
 
 class SessionQuotas(Protocol):
-    """Charges requests to quotas, and queues sessions with a client or topics over a quota."""
+    """Charges requests to quotas, queues sessions over a quota, and reports throttle times in responses."""
 
     def take(self, size: int) -> None: ...
 
     def take_of_topics(self, shares: TopicShares) -> None: ...
+
+    def with_throttle(self, in_flight: InFlightRequest, version: int) -> InFlightRequest: ...
 
     def wait_for_turn(self, wake: Wake) -> None: ...
 
@@ -81,7 +89,8 @@ class ProduceEffects:
         forwarding: Forwarding,
         responses: Responses,
         stored_times: StoredTimes,
-        awaited: AwaitedResponses,
+        kept: ResponseMemory,
+        response_handler: ProduceResponseHandler,
         report_unvalidated: Callable[[BaseException], None],
     ) -> None:
         """`report_unvalidated` logs the internal error because of which a request is forwarded unvalidated."""
@@ -92,7 +101,8 @@ class ProduceEffects:
         self._forwarding = forwarding
         self._responses = responses
         self._stored_times = stored_times
-        self._awaited = awaited
+        self._kept = kept
+        self._response_handler = response_handler
         self._report_unvalidated = report_unvalidated
 
     def perform(self, effect: Effect[Any]) -> object:
@@ -133,7 +143,7 @@ class ProduceEffects:
         dispatch = self._shared.scheduler.validate(effect.request, effect.client, self._stored_times.previous)
         if dispatch is not None:
             return dispatch
-        in_thread = _ValidationInThread(self._shared, effect, self._account, self._stored_times)
+        in_thread = ValidationInThread(self._shared, effect, self._account, self._stored_times)
         return Wait(PauseReason.VALIDATING, in_thread.ask, in_thread.abandon)
 
     def _earlier_responses(self, _effect: EarlierResponses) -> Wait:
@@ -190,7 +200,36 @@ class ProduceEffects:
                     shared.ordinary.add_topic(key, topic.topic_id is not None, name, policy)
 
     def _expect_response(self, effect: ExpectResponse) -> InFlightRequest:
-        return self._awaited.expect(effect.request, effect.correlation_id, effect.batches, effect.dispatch)
+        request, dispatch = effect.request, effect.dispatch
+        forwarded = ForwardedRequest(
+            effect.batches,
+            dispatch.stand_in_request,
+            self._stored_times.expect(request, dispatch.validated),
+            request.version,
+            request.acks,
+            most_entries(request),
+            self._shared.clock.now(),
+        )
+        self._kept.keep(forwarded.kept_bytes)
+        in_flight = InFlightRequest(effect.correlation_id, partial(self._handle_response, forwarded))
+        in_flight.ended = partial(self._end_without_response, forwarded)
+        return self._quotas.with_throttle(in_flight, request.version)
+
+    def _handle_response(self, forwarded: ForwardedRequest, frame: bytearray) -> Parts:
+        return run_at_once(self._response_handler.handle(forwarded, frame), self.perform)
+
+    def _end_without_response(self, forwarded: ForwardedRequest) -> None:
+        run_at_once(self._response_handler.end(forwarded), self.perform)
+
+    def _report_broker_errors(self, effect: ReportBrokerErrors) -> None:
+        for code in effect.codes:
+            self._shared.broker_errors.broker_error(self._identity, _PRODUCE, code)
+
+    def _release_memory(self, effect: ReleaseMemory) -> None:
+        self._kept.release(effect.size)
+
+    def _learn_stored_times(self, effect: LearnStoredTimes) -> None:
+        self._stored_times.responded(effect.times, effect.errors)
 
     def _settle(self, effect: Settle) -> None:
         self._shared.validations.settled(effect.outcome)
@@ -223,44 +262,11 @@ _PERFORM: dict[type, Callable[[ProduceEffects, Any], object]] = {
     ChargeTopics: ProduceEffects._charge_topics,
     TeachFastPath: ProduceEffects._teach_fast_path,
     ExpectResponse: ProduceEffects._expect_response,
+    ReportBrokerErrors: ProduceEffects._report_broker_errors,
+    ReleaseMemory: ProduceEffects._release_memory,
+    LearnStoredTimes: ProduceEffects._learn_stored_times,
     Settle: ProduceEffects._settle,
     ReportNotStored: ProduceEffects._report_not_stored,
     ReportUnvalidated: ProduceEffects._report_error,
     TimeRequest: ProduceEffects._time_request,
 }
-
-
-class _ValidationInThread:
-    """A validation in a thread, until it is complete or abandoned."""
-
-    def __init__(
-        self, shared: ProduceDependencies, effect: Validate, account: Account, stored_times: StoredTimes
-    ) -> None:
-        self._shared = shared
-        self._effect = effect
-        self._account = account
-        self._previous = stored_times.previous
-        self._job: Job | None = None
-
-    def ask(self, resume: Resume) -> None:
-        """Submit the request, and call `resume` with the result."""
-        request, client = self._effect.request, self._effect.client
-        self._job = self._shared.scheduler.submit(request, self._account, client, self._previous)
-        self._job.future.add_done_callback(partial(self._shared.from_thread, partial(self._done, resume)))
-
-    def abandon(self) -> None:
-        """Cancel the validation; its result is not needed."""
-        if self._job is not None and not self._job.is_abandoned:
-            self._shared.counts.validations_abandoned += 1
-            self._shared.scheduler.abandon(self._job)
-
-    def _done(self, resume: Resume, validation: Validation) -> None:
-        self._job = None  # breaks the cycle through its future
-        if validation.cancelled():
-            resume(None)
-            return
-        error = validation.exception()
-        if error is not None:
-            resume(None, error)
-        else:
-            resume(validation.result())

@@ -1,4 +1,4 @@
-"""The effects of the Produce handler (`sluicegate.proxy.session.produce.handler`), as values.
+"""The effects of the handlers of Produce requests and of the responses to them, as values.
 
 `sluicegate.proxy.session.produce.effect_performer` performs them.
 """
@@ -10,10 +10,12 @@ from typing import TypeVar
 from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.responses.dispatch import DeadLetters, Dispatch
+from sluicegate.proxy.responses.produce_responses import ClientError, PartitionKey
 from sluicegate.proxy.session.effect import Effect
 from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.session.produce.awaited_batches import AwaitedBatches
 from sluicegate.proxy.session.produce.batch_outcome import RequestOutcome
+from sluicegate.proxy.session.produce.stored_times import ExpectedTimes
 from sluicegate.proxy.session.quotas.shares import TopicShares
 from sluicegate.validation.rules.rule import Client
 from sluicegate.validation.validated_request import Place
@@ -150,6 +152,28 @@ class ExpectResponse(Effect[InFlightRequest]):
     correlation_id: int
     batches: AwaitedBatches
     dispatch: Dispatch
+
+
+@dataclass(frozen=True, slots=True)
+class ReportBrokerErrors(Effect[None]):
+    """Report the error codes of the broker in a response, each once."""
+
+    codes: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseMemory(Effect[None]):
+    """Release the `size` bytes that were kept for a response."""
+
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class LearnStoredTimes(Effect[None]):
+    """Store the times of the batches that the broker has stored; `errors`: what the client gets for each partition."""
+
+    times: ExpectedTimes
+    errors: Mapping[PartitionKey, ClientError]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from sluicegate.protocol.errors import ErrorCode, MalformedMessage
+from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.headers import build_response_header
 from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from sluicegate.protocol.records.stand_in import stand_in
 from sluicegate.proxy.responses.dispatch import DeadLetters, Dispatch
+from sluicegate.proxy.responses.produce_responses import ClientError, PartitionKey, most_entries
 from sluicegate.proxy.session.effect import Effect, Steps
 from sluicegate.proxy.session.in_flight import InFlightRequest
-from sluicegate.proxy.session.produce.awaited_responses import AwaitedResponses
 from sluicegate.proxy.session.produce.batch_outcome import RequestOutcome
 from sluicegate.proxy.session.produce.dependencies import OnInternalError
 from sluicegate.proxy.session.produce.effects import (
@@ -29,8 +30,11 @@ from sluicegate.proxy.session.produce.effects import (
     ExpectResponse,
     Forward,
     ForwardAsItCame,
+    LearnStoredTimes,
     Quarantined,
     QuotaTurn,
+    ReleaseMemory,
+    ReportBrokerErrors,
     ReportNotStored,
     ReportUnvalidated,
     ResolveNames,
@@ -44,14 +48,15 @@ from sluicegate.proxy.session.produce.effects import (
 )
 from sluicegate.proxy.session.produce.handler import ProduceHandler
 from sluicegate.proxy.session.produce.quarantining import ProvenPartitions
-from sluicegate.proxy.session.produce.stored_times import StoredTimes
+from sluicegate.proxy.session.produce.response_handler import ForwardedRequest, ProduceResponseHandler
 from sluicegate.proxy.session.quotas.metering import QuotaDecision
 from sluicegate.proxy.session.quotas.shares import TopicShares
+from sluicegate.proxy.session.request_runner import run_at_once
 from sluicegate.validation.outcome import Outcome
 from sluicegate.validation.previous_times import PreviousTimeInFlight
 from tests.bounds.frames import good_batch, produce
 from tests.proxy.session.playbook import NOW, Playbook
-from tests.proxy.session.produce.effect_playbook import Handling
+from tests.proxy.session.produce.effect_playbook import Handling, play
 
 GOOD = good_batch(NOW)
 DAMAGED = GOOD[:-1] + b"\xff"
@@ -78,17 +83,6 @@ class Meter:
         return self.decision
 
 
-class Client:
-    def __init__(self) -> None:
-        self.paused: set[object] = set()
-
-    def pause(self, reason: object) -> None:
-        self.paused.add(reason)
-
-    def resume(self, reason: object) -> None:
-        self.paused.discard(reason)
-
-
 class Script:
     """One handler, whose bookkeeping is recorded. Its dependencies are a proxy's, except for those in `changed`."""
 
@@ -101,11 +95,11 @@ class Script:
         self.not_stored: list[str] = []
         self.reported: list[BaseException] = []
         self.shared = replace(play.dependencies.requests.produce, validations=self, **changed)
-        self.meter, self.client, identity = Meter(), Client(), play.session.identity
+        self.meter, identity = Meter(), play.session.identity
         proven = ProvenPartitions(self.shared.names, self.shared.now_ms)
         self.handler = ProduceHandler(self.shared, identity, self.meter, proven)
-        times = StoredTimes(self.shared.scheduler.previous)
-        self._awaited = AwaitedResponses(self.shared, identity, self.client, self.meter, times, proven)
+        self.responses = ProduceResponseHandler(self.shared.rewriter, self.shared.clock, identity, proven)
+        self.forwarded: list[ForwardedRequest] = []
 
     def steps(self, sized: bytes, version: int = 9, of_client: QuotaDecision = QuotaDecision.PROCEED) -> Steps[None]:
         return self.handler.handle(bytearray(sized[4:]), version, 7, _HEADER_BYTES, of_client)
@@ -128,17 +122,27 @@ class Script:
                 self.not_stored.append(reason)
             case ReportUnvalidated(error):
                 self.reported.append(error)
-            case TeachFastPath() | TimeRequest():
+            case TeachFastPath() | TimeRequest() | ReleaseMemory() | LearnStoredTimes() | ReportBrokerErrors():
                 pass
             case _:
                 return NotImplemented
         return None
 
     def expect(self, effect: ExpectResponse) -> InFlightRequest:
-        return self._awaited.expect(effect.request, effect.correlation_id, effect.batches, effect.dispatch)
+        """Return a request whose response is handled as in a session."""
+        request, stand_ins = effect.request, effect.dispatch.stand_in_request
+        forwarded = ForwardedRequest(
+            effect.batches, stand_ins, {}, request.version, request.acks, most_entries(request), self.shared.clock.now()
+        )
+        self.forwarded.append(forwarded)
+
+        def respond(frame: bytearray) -> Parts:
+            return run_at_once(self.responses.handle(forwarded, frame), self.perform)
+
+        return InFlightRequest(effect.correlation_id, respond)
 
     def settled(self, request: RequestOutcome) -> None:
-        """Record outcomes, also those that a response settles."""
+        """Record outcomes."""
         self.outcomes += (batch.outcome for batch in request.batches)
 
     def not_accepted(self, *_: object) -> None:
@@ -206,17 +210,6 @@ def test_the_brokers_response_settles_a_good_batch(code: ErrorCode, outcome: Out
     assert forward.in_flight.finish(bytearray(response)) is not None
 
     assert script.outcomes == [outcome]
-
-
-def test_a_good_batch_without_a_response_is_unknown() -> None:
-    script = Script()
-    steps = script.handle(produce(9, {b"t": [(0, GOOD)]}))
-    forward: Any = steps.send(script.validated(next(steps)))
-    assert ended(steps)
-
-    forward.in_flight.ended()
-
-    assert script.outcomes == [Outcome.UNKNOWN]
 
 
 def test_a_request_with_acks_0_awaits_no_response() -> None:
@@ -351,6 +344,54 @@ def test_an_abandoned_validation_ends_the_request() -> None:
 
     assert ended(steps, None)
     assert script.outcomes == []
+
+
+def forwarded_request(script: Script) -> ForwardedRequest:
+    """Return a good request that the broker has."""
+    steps = script.handle(produce(9, {b"t": [(0, GOOD)]}))
+    steps.send(script.validated(next(steps)))
+    (forwarded,) = script.forwarded
+    return forwarded
+
+
+def test_a_response_releases_memory_then_settles_the_batches_and_stores_their_times() -> None:
+    script = Script()
+    forwarded = forwarded_request(script)
+
+    effects = play(
+        script.responses.handle(forwarded, names_response(ErrorCode.NOT_LEADER_OR_FOLLOWER)),
+        [
+            (ReportBrokerErrors(frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER})), None),
+            (ReleaseMemory(0), None),
+            (Settle, None),
+            (LearnStoredTimes({}, {PartitionKey("t", 0): ClientError(ErrorCode.NOT_LEADER_OR_FOLLOWER, False)}), None),
+        ],
+    )
+
+    assert [batch.outcome for effect in effects if isinstance(effect, Settle) for batch in effect.outcome.batches] == [
+        Outcome.RESEND
+    ]
+
+
+def test_a_malformed_response_settles_the_batches_as_unknown() -> None:
+    script = Script()
+    steps = script.responses.handle(forwarded_request(script), names_response(ErrorCode.NONE)[:12])
+
+    assert next(steps) == ReleaseMemory(0)
+    settle = next(steps)
+    assert isinstance(settle, Settle)
+    assert [batch.outcome for batch in settle.outcome.batches] == [Outcome.UNKNOWN]
+    with pytest.raises(MalformedMessage):
+        next(steps)
+
+
+def test_a_session_that_ends_without_a_response_settles_the_batches_as_unknown() -> None:
+    script = Script()
+
+    _, settle = play(script.responses.end(forwarded_request(script)), [(ReleaseMemory(0), None), (Settle, None)])
+
+    assert isinstance(settle, Settle)
+    assert [batch.outcome for batch in settle.outcome.batches] == [Outcome.UNKNOWN]
 
 
 def test_a_rejected_batch_is_forwarded_as_a_stand_in_and_its_verdict_merged() -> None:
