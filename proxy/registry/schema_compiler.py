@@ -7,10 +7,10 @@ from typing import Any, Final, Protocol
 
 from sluicegate.config.disk.regular_file import read_file
 from sluicegate.proxy.registry.confluent_api import SchemaText
-from sluicegate.proxy.rules_process.evaluation_thread import TooCostly
 from sluicegate.proxy.rules_process.evaluator import made
 from sluicegate.proxy.rules_process.messages import ENCRYPTED, NAMING, EvaluationResponse, EvaluatorKind, Specification
 from sluicegate.proxy.rules_process.protoc import DESCRIPTOR_SET, OWN_NAME, descriptor_set_of
+from sluicegate.proxy.rules_process.rule_limits import TooCostly
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.rules_process.stoppable import StoppableContent
 from sluicegate.validation.rules.rule import Outage

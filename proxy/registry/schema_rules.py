@@ -10,9 +10,9 @@ from sluicegate.config.content_keys import Schema
 from sluicegate.config.values.password import Password
 from sluicegate.proxy.registry.compile_cost import held_seconds
 from sluicegate.proxy.registry.schema_files import SchemaFiles
-from sluicegate.proxy.rules_process.evaluation_thread import TooCostly
 from sluicegate.proxy.rules_process.evaluator import made
 from sluicegate.proxy.rules_process.messages import FORMATS, EvaluatorKind, Specification
+from sluicegate.proxy.rules_process.rule_limits import TooCostly
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.rules_process.stoppable import StoppableContent, StoppableRule
 from sluicegate.validation.rules.content_rules import content_rule

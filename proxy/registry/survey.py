@@ -21,8 +21,8 @@ from sluicegate.proxy.registry.schema_compiler import (
     SchemaCompiler,
 )
 from sluicegate.proxy.reporting.bounded_text import cut, printable
-from sluicegate.proxy.rules_process.evaluation_thread import RuleLimits
 from sluicegate.proxy.rules_process.reports import RulesProcessReports
+from sluicegate.proxy.rules_process.rule_limits import RuleLimits
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.rules_process.stoppable import StoppableExpression
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget

@@ -15,7 +15,7 @@ from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.proxy.reload.config_check import check_policies
 from sluicegate.proxy.reporting.logs.service_reports import RegistryReports, RulesReports
 from sluicegate.proxy.reporting.metrics.counters import Counters
-from sluicegate.proxy.rules_process.evaluation_thread import RuleLimits
+from sluicegate.proxy.rules_process.rule_limits import RuleLimits
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 

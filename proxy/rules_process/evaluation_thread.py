@@ -1,34 +1,28 @@
 """A thread that gives evaluations their turns in the rules process: one at a time, with a fair share for each client.
 
-If an evaluation exceeds its CPU time or memory, the process is replaced, the evaluation is not repeated, and its client
-is served after all others for a while.
+It starts the process, and replaces one that has ended.
 """
 
 import math
 import threading
 from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
-from typing import Final
 
+from sluicegate.proxy.rules_process.limited_evaluations import Evaluation, LimitedEvaluations
 from sluicegate.proxy.rules_process.messages import (
     EvaluationRequest,
     EvaluationResponse,
     EvaluatorKind,
-    ResponseOutcome,
-    RulesOperation,
     Specification,
 )
 from sluicegate.proxy.rules_process.process import EvaluationProcess, OverBudget, ProcessEnded, Start
-from sluicegate.proxy.rules_process.reports import EvaluationOutcome, RulesProcessReports
+from sluicegate.proxy.rules_process.reports import RulesProcessReports
+from sluicegate.proxy.rules_process.rule_limits import RuleLimits
 from sluicegate.proxy.scheduling.fair_sharing import Account, FairQueue
 from sluicegate.validation.rules.rule import Outage
-from sluicegate.validation.rules.schemas.content import SchemaUnusable
 
 # Wall-clock limit for an evaluation. Beyond it, it is an outage.
 _EVALUATION_SECONDS = 60.0
-# A client that exhausted a budget is scheduled as if it had recently used this many budgets.
-_PENALTY = 10
 # How long the process waits for the next record of a request before it serves a client that has used much more, that
 # is, by at least this part of a budget.
 _LINGER_SECONDS = 0.05
@@ -37,47 +31,7 @@ _MOST_ACCOUNTS = 1000
 # How often an idle process is looked at; one that ended so soon after its start is started again when it is needed.
 _LOOK_SECONDS = 1.0
 _SHORT_LIFE_SECONDS = 10.0
-COMPILE_SLICE_SECONDS: Final = 0.25
-"""The CPU time after which a compilation is costly."""
 _ENDS = "the rules process has ended with the proxy"
-
-
-@dataclass(frozen=True, slots=True)
-class RuleLimits:
-    """`seconds` of CPU time for a request, and bytes of `memory` for the process beyond its libraries."""
-
-    seconds: float
-    memory: int
-
-    def exceeded(self, how: EvaluationOutcome) -> str:
-        """Return what an evaluation takes that exceeds a limit."""
-        if how is EvaluationOutcome.OVER_MEMORY:
-            return f"more than {how.value} ({self.memory} bytes)"
-        return f"more than {how.value} ({self.seconds:g} s of CPU time for a request)"
-
-
-class TooCostly(Exception):
-    """An evaluation or a compilation exceeded a limit; the text names it. `is_memory`: the limit is that of memory."""
-
-    def __init__(self, text: str, is_memory: bool = False) -> None:
-        super().__init__(text)
-        self.is_memory = is_memory
-
-
-@dataclass(eq=False, slots=True)
-class Evaluation:
-    """A request of a client. `future`: its last response, or Outage, SchemaUnusable or TooCostly; `done`: the responses
-    about its subjects, up to the first failure. `is_slice`: it gets a slice of CPU time, and exceeding that is no
-    violation of a limit.
-    """
-
-    client: Hashable
-    account: Account
-    specification: Specification
-    request: EvaluationRequest
-    future: "Future[EvaluationResponse]"
-    is_slice: bool = False
-    done: list[EvaluationResponse] = field(default_factory=list)
 
 
 class EvaluationThread:
@@ -108,7 +62,7 @@ class EvaluationThread:
         self._process: EvaluationProcess | None = None
         self._started_at = 0.0
         self._has_failed_early = False
-        self._compiled: set[int] = set()
+        self._evaluations = LimitedEvaluations(limits, reports, now, self._ask)
         self._last: tuple[Account, float] | None = None
 
     def want(self, kinds: frozenset[EvaluatorKind]) -> None:
@@ -172,7 +126,7 @@ class EvaluationThread:
             if evaluation is None:
                 self._start_ahead()
             elif evaluation.future.set_running_or_notify_cancel():
-                self._settle(evaluation)
+                self._evaluations.settle(evaluation)
                 self._last = (evaluation.account, self._now())
         self._let_go()
         with self._changed:
@@ -229,101 +183,14 @@ class EvaluationThread:
     def _lacks_kinds(self) -> bool:
         return not self._kinds <= (frozenset() if self._process is None else self._process.kinds)
 
-    def _settle(self, evaluation: Evaluation) -> None:
-        """Run an evaluation and set the result of its future."""
-        try:
-            response = self._responded(evaluation)
-        except OverBudget as over:
-            how = self._exhausted(evaluation, over)
-            evaluation.future.set_exception(TooCostly(self._limits.exceeded(how), over.is_memory))
-            return
-        except SchemaUnusable as error:
-            evaluation.future.set_exception(error)
-            return
-        except ProcessEnded as ended:
-            self._reports.evaluated(EvaluationOutcome.OUTAGE.value)
-            evaluation.future.set_exception(Outage(f"the rules process cannot be asked: {ended}"))
-            return
-        except Exception as error:  # a bug of ours: the waiting thread reports it
-            evaluation.future.set_exception(error)
-            return
-        is_of_a_subject = evaluation.request.operation is not RulesOperation.COMPILE
-        if not (is_of_a_subject and response.outcome is ResponseOutcome.DONE):  # these are charged one by one
-            self._charge(evaluation, response)
-        self._settle_with(evaluation, response)
-
-    def _charge(self, evaluation: Evaluation, response: EvaluationResponse) -> None:
-        evaluation.account.add(response.seconds, self._now())
-        is_done = response.outcome in (ResponseOutcome.DONE, ResponseOutcome.UNUSABLE)
-        self._reports.evaluated((EvaluationOutcome.DONE if is_done else EvaluationOutcome.OUTAGE).value)
-
-    def _settle_with(self, evaluation: Evaluation, response: EvaluationResponse) -> None:
-        words = response.words or ""
-        if response.outcome is ResponseOutcome.DONE:
-            evaluation.future.set_result(response)
-        elif response.outcome is ResponseOutcome.UNUSABLE:
-            evaluation.future.set_exception(SchemaUnusable(words))
-        elif response.outcome is ResponseOutcome.OUTAGE:
-            evaluation.future.set_exception(Outage(words))
-        elif _is_permanent(evaluation):  # the same data fail again
-            evaluation.future.set_exception(SchemaUnusable(f"evaluating it fails ({words})"))
-        else:
-            evaluation.future.set_exception(Outage(f"it failed in the rules process: {words}"))
-
-    def _responded(self, evaluation: Evaluation) -> EvaluationResponse:
-        """Respond; if earlier requests left too little memory, repeat once in a new process, without what is done.
-
-        Raises OverBudget, SchemaUnusable and ProcessEnded.
-        """
-        has_others = bool(self._compiled - {evaluation.specification.number})
-        try:
-            return self._responded_once(evaluation)
-        except OverBudget as over:
-            if not (over.is_memory and has_others):
-                raise
-        return self._responded_once(evaluation)
-
-    def _responded_once(self, evaluation: Evaluation) -> EvaluationResponse:
-        request, specification = evaluation.request, evaluation.specification
-        request = replace(request, subjects=request.subjects[len(evaluation.done) :])
-        if request.operation is RulesOperation.COMPILE:
-            return self._compiled_by(request)
-        if specification.number in self._compiled:
-            response = self._last_response(evaluation, request)
-            if response.outcome is not ResponseOutcome.UNKNOWN:
-                return response
-        seconds = COMPILE_SLICE_SECONDS if evaluation.is_slice else self._limits.seconds
-        compiling = EvaluationRequest(RulesOperation.COMPILE, specification.number, seconds, specification)
-        try:
-            compiled = self._compiled_by(compiling)
-        except OverBudget as over:
-            if evaluation.is_slice and not over.is_memory:
-                raise
-            how = self._exhausted(evaluation, over)
-            raise SchemaUnusable(f"compiling it takes {self._limits.exceeded(how)}") from None
-        return self._last_response(evaluation, request) if compiled.outcome is ResponseOutcome.DONE else compiled
-
-    def _last_response(self, evaluation: Evaluation, request: EvaluationRequest) -> EvaluationResponse:
-        """Evaluate what is not done; note and charge each subject that is. Return the last response."""
-        for response in self._of_process(request):
-            if response.outcome is ResponseOutcome.DONE:
-                evaluation.done.append(response)
-                self._charge(evaluation, response)
-        return response
-
-    def _compiled_by(self, request: EvaluationRequest) -> EvaluationResponse:
-        (response,) = self._of_process(request)
-        if response.outcome is ResponseOutcome.DONE:
-            self._compiled.add(request.number)
-        return response
-
-    def _of_process(self, request: EvaluationRequest) -> Iterator[EvaluationResponse]:
+    def _ask(self, request: EvaluationRequest) -> Iterator[EvaluationResponse]:
+        """Yield the responses of the process to a request. Raises OverBudget and ProcessEnded."""
         process = self._started()
         try:
             yield from process.ask(request, _EVALUATION_SECONDS)
             self._has_failed_early = False
         except OverBudget:
-            self._compiled.clear()
+            self._evaluations.forget_compiled()
             if process.has_ended:
                 self._let_go()
             raise
@@ -358,22 +225,6 @@ class EvaluationThread:
     def _let_go(self) -> None:
         with self._changed:
             process, self._process = self._process, None
-            self._compiled.clear()
+            self._evaluations.forget_compiled()
         if process is not None:
             process.end()
-
-    def _exhausted(self, evaluation: Evaluation, over: OverBudget) -> EvaluationOutcome:
-        how = EvaluationOutcome.OVER_MEMORY if over.is_memory else EvaluationOutcome.OVER_SECONDS
-        evaluation.account.add(_PENALTY * self._limits.seconds, self._now())
-        if evaluation.is_slice and not over.is_memory:
-            return how
-        self._reports.evaluated(how.value)
-        self._reports.limit_exceeded(evaluation.client, how.value, evaluation.specification.kind.value)
-        return how
-
-
-def _is_permanent(evaluation: Evaluation) -> bool:
-    """Return whether a failure is that of a library or a custom rule with these data. A failure to compile is one of
-    the folder for temporary files.
-    """
-    return evaluation.request.operation is not RulesOperation.COMPILE

@@ -11,13 +11,8 @@ from contextlib import suppress
 from dataclasses import replace
 from time import monotonic
 
-from sluicegate.proxy.rules_process.evaluation_thread import (
-    COMPILE_SLICE_SECONDS,
-    Evaluation,
-    EvaluationThread,
-    RuleLimits,
-    TooCostly,
-)
+from sluicegate.proxy.rules_process.evaluation_thread import EvaluationThread
+from sluicegate.proxy.rules_process.limited_evaluations import COMPILE_SLICE_SECONDS, Evaluation
 from sluicegate.proxy.rules_process.messages import (
     EvaluationRequest,
     EvaluationResponse,
@@ -28,6 +23,7 @@ from sluicegate.proxy.rules_process.messages import (
 )
 from sluicegate.proxy.rules_process.process import EvaluationProcess, Start
 from sluicegate.proxy.rules_process.reports import EvaluationOutcome, NoRulesReports, RulesProcessReports
+from sluicegate.proxy.rules_process.rule_limits import RuleLimits, TooCostly
 from sluicegate.proxy.scheduling.wait_budget import CpuTime, VerdictAhead, WaitBudget, WaitNotAllowed
 from sluicegate.validation.rules.rule import Outage
 from sluicegate.validation.rules.schemas.content import SchemaUnusable

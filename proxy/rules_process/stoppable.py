@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final, ParamSpec
 
-from sluicegate.proxy.rules_process.evaluation_thread import TooCostly
 from sluicegate.proxy.rules_process.messages import FORMATS, EvaluatorKind, RulesOperation, Specification, fields_of
+from sluicegate.proxy.rules_process.rule_limits import TooCostly
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.validation.rules.custom_rule import place_of
 from sluicegate.validation.rules.native.questions import BytesQuestion

@@ -6,7 +6,7 @@ import pytest
 
 from sluicegate.proxy.registry.confluent_api import Reference, SchemaText
 from sluicegate.proxy.registry.schema_compiler import RulesProcessCompiler, compile_inline
-from sluicegate.proxy.rules_process.evaluation_thread import RuleLimits
+from sluicegate.proxy.rules_process.rule_limits import RuleLimits
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 from sluicegate.validation.rules.schemas.content import SchemaLanguage, SchemaUnusable

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from sluicegate.proxy.rules_process.evaluation_thread import RuleLimits, TooCostly
 from sluicegate.proxy.rules_process.messages import EvaluatorKind, RulesOperation, Specification, fields_of
+from sluicegate.proxy.rules_process.rule_limits import RuleLimits, TooCostly
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.scheduling.wait_budget import CpuTime, WaitBudget, WaitNotAllowed
 from sluicegate.validation.rules.schemas.content import SchemaUnusable

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from sluicegate.proxy.rules_process.evaluation_thread import RuleLimits, TooCostly
 from sluicegate.proxy.rules_process.messages import (
     EvaluatorKind,
     RecordFields,
@@ -16,6 +15,7 @@ from sluicegate.proxy.rules_process.messages import (
     fields_of,
 )
 from sluicegate.proxy.rules_process.reports import EvaluationOutcome
+from sluicegate.proxy.rules_process.rule_limits import RuleLimits, TooCostly
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.rules_process.stoppable import StoppableContent
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget, WaitNotAllowed

@@ -12,8 +12,8 @@ import pytest
 from fastavro.utils import generate_many
 
 from sluicegate.protocol.records.scan import is_compiled
-from sluicegate.proxy.rules_process.evaluation_thread import RuleLimits
 from sluicegate.proxy.rules_process.messages import EvaluatorKind, Specification
+from sluicegate.proxy.rules_process.rule_limits import RuleLimits
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.rules_process.stoppable import StoppableContent
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget

@@ -1,0 +1,27 @@
+"""The limits of an evaluation in the rules process, and the error if one is exceeded."""
+
+from dataclasses import dataclass
+
+from sluicegate.proxy.rules_process.reports import EvaluationOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class RuleLimits:
+    """`seconds` of CPU time for a request, and bytes of `memory` for the process beyond its libraries."""
+
+    seconds: float
+    memory: int
+
+    def exceeded(self, how: EvaluationOutcome) -> str:
+        """Return what an evaluation takes that exceeds a limit."""
+        if how is EvaluationOutcome.OVER_MEMORY:
+            return f"more than {how.value} ({self.memory} bytes)"
+        return f"more than {how.value} ({self.seconds:g} s of CPU time for a request)"
+
+
+class TooCostly(Exception):
+    """An evaluation or a compilation exceeded a limit; the text names it. `is_memory`: the limit is that of memory."""
+
+    def __init__(self, text: str, is_memory: bool = False) -> None:
+        super().__init__(text)
+        self.is_memory = is_memory
