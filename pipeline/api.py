@@ -20,18 +20,24 @@ exceptions pass through.
 """
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from sluicegate.config.loading import load_file
+from sluicegate.pipeline.call_arguments import (
+    kept_tables,
+    opened_results,
+    repair_rules,
+    request_for_replay,
+    topics_or_patterns,
+    topics_without_patterns,
+)
 from sluicegate.pipeline.commands.arguments import AFTER_MAX_MS
 from sluicegate.pipeline.commands.policy_file import owners_of
 from sluicegate.pipeline.commands.running import now_in_ms
-from sluicegate.pipeline.commands.spark import check_driver
 from sluicegate.pipeline.jobs.audit.job import Audit, run_audit
 from sluicegate.pipeline.jobs.parameters import checked
 from sluicegate.pipeline.jobs.profile.job import Profile, run_profile
@@ -40,7 +46,7 @@ from sluicegate.pipeline.jobs.repair.correction import Rules
 from sluicegate.pipeline.jobs.repair.job import Repair, propose_repair, write_repair
 from sluicegate.pipeline.jobs.repair.settings import CLEAN, Retention
 from sluicegate.pipeline.jobs.replay.job import Replay, propose_replay, write_replay
-from sluicegate.pipeline.jobs.replay.request import FixTimes, ReplayRequest, replay_request
+from sluicegate.pipeline.jobs.replay.request import ReplayRequest
 from sluicegate.pipeline.jobs.replay.writing import Headers
 from sluicegate.pipeline.jobs.verify import job as verifying
 from sluicegate.pipeline.jobs.verify.job import Verification, run_verify
@@ -50,12 +56,9 @@ from sluicegate.pipeline.jobs.watch.outcome import Watched, policies_for, watch_
 from sluicegate.pipeline.jobs.watch.reading import WatchBounds
 from sluicegate.pipeline.jobs.watch.webhook import webhook_at
 from sluicegate.pipeline.runs.argument_checks import BadParameter
-from sluicegate.pipeline.runs.folder_lock import lock_folder
 from sluicegate.pipeline.runs.results import Results
-from sluicegate.pipeline.runs.tables import Tables, format_named, table_location, tables_in
-from sluicegate.pipeline.source.datasource import TopicSource
-from sluicegate.pipeline.source.progress_line import shown_in_notebook
-from sluicegate.pipeline.source.topics import Topics, left_out_warnings, only_names
+from sluicegate.pipeline.runs.tables import format_named, table_location
+from sluicegate.pipeline.source.topics import Topics, left_out_warnings
 
 _HOUR_MS = 3_600_000
 
@@ -80,10 +83,10 @@ def profile(
     None: no time is past. `epoch_ms`: earlier times are implausible; None: ten years before now. `tables`: where tables
     are kept between runs, in `tables_format` (parquet, delta or iceberg). Raises BadTables for these two.
     """
-    selected = _topics(bootstrap, topics, settings).selected()
+    selected = topics_or_patterns(bootstrap, topics, settings).selected()
     warnings = (*left_out_warnings(selected.left_out), *selected.open_transactions())
-    kept = _kept(spark, tables, tables_format)
-    with _results(spark, out, "profile") as results:
+    kept = kept_tables(spark, tables, tables_format)
+    with opened_results(spark, out, "profile") as results:
         found = run_profile(spark, selected, results, now_in_ms(), after_max_ms, before_max_ms, epoch_ms, kept)
     return replace(found, warnings=(*warnings, *found.warnings))
 
@@ -112,10 +115,10 @@ def audit(
     """
     loaded = load_file(Path(policies), os.environ)
     config, contracts = loaded.config, loaded.source.contracts
-    selected = _topics(bootstrap, topics, settings).selected()
+    selected = topics_or_patterns(bootstrap, topics, settings).selected()
     warnings = (*left_out_warnings(selected.left_out), *selected.open_transactions())
-    kept = _kept(spark, tables, tables_format)
-    with _results(spark, out, "audit") as results:
+    kept = kept_tables(spark, tables, tables_format)
+    with opened_results(spark, out, "audit") as results:
         found = run_audit(spark, selected, results, config, contracts, now_in_ms(), as_of_ms, samples, events, kept)
     return replace(found, warnings=(*warnings, *found.warnings))
 
@@ -147,8 +150,8 @@ def plan_repair(
     libraries cannot write. `after_max_ms` and `epoch_ms`: see `profile`. Raises CannotWriteTopic for an invalid name of
     a clean topic, and RepairBegun if a repair was begun in `out`.
     """
-    rules = _rules(after_max_ms, keep, rewrite, epoch_ms, retention, assume_ms, skip_unreadable, skip_unwritable)
-    return _repaired(propose_repair, spark, _named(bootstrap, topics, settings), out, to, rules)
+    rules = repair_rules(after_max_ms, keep, rewrite, epoch_ms, retention, assume_ms, skip_unreadable, skip_unwritable)
+    return _repaired(propose_repair, spark, topics_without_patterns(bootstrap, topics, settings), out, to, rules)
 
 
 @checked
@@ -175,8 +178,8 @@ def repair(
     resumes after its last committed transaction. Arguments: see `plan_repair`. Raises the same errors, and
     CannotWriteTopic, which names all obstacles, before anything is written.
     """
-    rules = _rules(after_max_ms, keep, rewrite, epoch_ms, retention, assume_ms, skip_unreadable, skip_unwritable)
-    return _repaired(write_repair, spark, _named(bootstrap, topics, settings), out, to, rules)
+    rules = repair_rules(after_max_ms, keep, rewrite, epoch_ms, retention, assume_ms, skip_unreadable, skip_unwritable)
+    return _repaired(write_repair, spark, topics_without_patterns(bootstrap, topics, settings), out, to, rules)
 
 
 @checked
@@ -201,8 +204,8 @@ def plan_replay(
     RuleUnusable and NoFunction for invalid arguments; NoFindings for `findings`; FunctionFails and CannotBeValidated if
     a record cannot be decided.
     """
-    request = _request(policies, fix, by, headers, findings)
-    return _replayed(propose_replay, spark, _named(bootstrap, topics, settings), out, request)
+    request = request_for_replay(policies, fix, by, headers, findings)
+    return _replayed(propose_replay, spark, topics_without_patterns(bootstrap, topics, settings), out, request)
 
 
 @checked
@@ -224,8 +227,8 @@ def replay(
     A run that was killed resumes after its last committed transaction. Arguments: see `plan_replay`. Raises the same
     errors, and CannotWriteTopic.
     """
-    request = _request(policies, fix, by, headers, findings)
-    return _replayed(write_replay, spark, _named(bootstrap, topics, settings), out, request)
+    request = request_for_replay(policies, fix, by, headers, findings)
+    return _replayed(write_replay, spark, topics_without_patterns(bootstrap, topics, settings), out, request)
 
 
 @checked
@@ -248,10 +251,10 @@ def verify(
     """
     if source == target:
         raise BadParameter(f"target: expected another topic than source, found {target!r} for both")
-    warnings = _named(bootstrap, (source, target), settings).open_transactions()
-    with _results(spark, out, "verify") as results:
+    warnings = topics_without_patterns(bootstrap, (source, target), settings).open_transactions()
+    with opened_results(spark, out, "verify") as results:
         made_by = verifying.plan_in(Results(spark, str(plan)), source, target) if plan is not None else None
-        source_topic = replace(_named(bootstrap, source, settings), skip_unreadable=skip_unreadable)
+        source_topic = replace(topics_without_patterns(bootstrap, source, settings), skip_unreadable=skip_unreadable)
         found = run_verify(spark, source_topic, target, results, now_in_ms(), made_by)
     return replace(found, warnings=tuple(warnings))
 
@@ -286,10 +289,10 @@ def watch(
     config = load_file(Path(policies), os.environ).config if policies is not None else None
     address = webhook_at(webhook) if webhook is not None else None
     kept = table_location(str(tables if tables is not None else out), format_named(tables_format))
-    selected = _topics(bootstrap, topics, settings).selected()
+    selected = topics_or_patterns(bootstrap, topics, settings).selected()
     selected = replace(selected, owners=owners_of(config, selected.names))
     warnings = [*left_out_warnings(selected.left_out), *DeniedTopics(selected).checked().open_transactions()]
-    with _results(spark, out, "watch") as results:
+    with opened_results(spark, out, "watch") as results:
         validated_by, unread = policies_for(selected, config)
         bounds = WatchBounds(after_max_ms, before_max_ms, epoch_ms)
         watching = Watching(selected, bounds, validated_by, quiet_hours * _HOUR_MS, offsets_a_batch)
@@ -306,16 +309,9 @@ def _repaired(
     rules: Rules,
 ) -> Repair:
     targets, warnings = repairing.targets_of(topics, to), topics.open_transactions()
-    with _results(spark, out, "repair") as results:
+    with opened_results(spark, out, "repair") as results:
         found = work(spark, topics, results, targets, rules)
     return replace(found, warnings=(*warnings, *found.warnings))
-
-
-def _request(
-    policies: str | Path, fix: str | None, by: str | None, headers: Headers, findings: str | Path | None
-) -> ReplayRequest:
-    fixing = None if fix is None else FixTimes(fix)
-    return replay_request(Path(policies), fixing, by, headers, now_in_ms(), None if findings is None else str(findings))
 
 
 def _replayed(
@@ -326,45 +322,6 @@ def _replayed(
     request: ReplayRequest,
 ) -> Replay:
     warnings = topics.open_transactions()
-    with _results(spark, out, "replay") as results:
+    with opened_results(spark, out, "replay") as results:
         found = work(spark, topics, results, request)
     return replace(found, warnings=(*warnings, *found.warnings))
-
-
-def _rules(
-    after_max_ms: int,
-    keep: Collection[str],
-    rewrite: Collection[str],
-    epoch_ms: int | None,
-    retention: Retention,
-    assume_ms: int | None,
-    *skips: bool,
-) -> Rules:
-    by_kind = (frozenset(keep), assume_ms, frozenset(rewrite))
-    return Rules(now_in_ms(), after_max_ms, *by_kind, epoch_ms, retention, *skips)
-
-
-def _kept(spark: SparkSession, where: str | Path | None, form: str) -> Tables | None:
-    return None if where is None else tables_in(spark, table_location(str(where), format_named(form)))
-
-
-def _topics(bootstrap: str, names: str | Sequence[str], settings: Mapping[str, str] | None) -> Topics:
-    given = (names,) if isinstance(names, str) else tuple(dict.fromkeys(names))
-    return Topics(bootstrap, given, dict(settings or {}))
-
-
-def _named(bootstrap: str, names: str | Sequence[str], settings: Mapping[str, str] | None) -> Topics:
-    """Return topics without patterns, for jobs that write or compare. Raises BadSelection."""
-    found = _topics(bootstrap, names, settings)
-    return replace(found, names=only_names(found.names).names)
-
-
-@contextmanager
-def _results(spark: SparkSession, out: str | Path, job: str) -> Iterator[Results]:
-    """Create the folder, lock it for this run, and register the data source."""
-    check_driver(spark)
-    spark.dataSource.register(TopicSource)
-    results = Results(spark, str(out))
-    results.make()
-    with lock_folder(results, job), shown_in_notebook(spark, job):
-        yield results

@@ -12,7 +12,7 @@ from sluicegate.pipeline.commands.policy_file import owners_of
 from sluicegate.pipeline.jobs.audit import report as audit_report
 from sluicegate.pipeline.jobs.extract import report as extract_report
 from sluicegate.pipeline.jobs.profile import report as profile_report
-from sluicegate.pipeline.jobs.profile.invalid_timestamps import InvalidTimestamp
+from sluicegate.pipeline.jobs.profile.invalid_timestamps import InvalidTimestampKind
 from sluicegate.pipeline.jobs.repair import report as repair_report
 from sluicegate.pipeline.jobs.replay import report as replay_report
 from sluicegate.pipeline.jobs.verify import report as verify_report
@@ -26,7 +26,7 @@ TIME = 1_764_000_000_123
 
 
 def profile() -> ConsoleTable:
-    damage = {each.value: 0 for each in InvalidTimestamp} | {"seconds": 120_004_635, "future": 2**40}
+    damage = {each.value: 0 for each in InvalidTimestampKind} | {"seconds": 120_004_635, "future": 2**40}
     topic = {"records": 9_876_543_210, "null_keys": 120_000, "bytes": 98_765_432_101_234, "damage": damage}
     topic["damage_at_most"] = {"future": 2**41, "past": 0}
     return profile_report.console_table({"topics": {NAME: topic}})

@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline.jobs.profile.cells import KAFKA_4_AFTER_MAX_MS
-from sluicegate.pipeline.jobs.profile.invalid_timestamps import InvalidTimestamp
+from sluicegate.pipeline.jobs.profile.invalid_timestamps import InvalidTimestampKind
 from sluicegate.pipeline.jobs.profile.job import profile
 from sluicegate.pipeline.jobs.repair.settings import settings_of
 from sluicegate.pipeline.report.wording import duration
@@ -165,9 +165,9 @@ def bounds_in(profiled: Mapping[str, Any], names: Iterable[str]) -> list[BoundCo
     for name in names:
         topic = profiled[name]
         damage = topic["damage"] | {
-            InvalidTimestamp.FUTURE.value: topic["damage_at_most"][InvalidTimestamp.FUTURE.value]
+            InvalidTimestampKind.FUTURE.value: topic["damage_at_most"][InvalidTimestampKind.FUTURE.value]
         }
-        valid = topic["records"] - sum(count for kind, count in damage.items() if kind != InvalidTimestamp.PAST)
+        valid = topic["records"] - sum(count for kind, count in damage.items() if kind != InvalidTimestampKind.PAST)
         if topic["records"]:
             bounds += [
                 BoundCount(topic=name, records=topic["records"], valid=valid, **each) for each in topic["bounds"]

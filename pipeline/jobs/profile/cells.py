@@ -9,7 +9,7 @@ from sluicegate.pipeline.jobs.profile.invalid_timestamps import (
     CODE_OF_DOUBT,
     POSSIBLE_CODES,
     VALID_TIMESTAMP,
-    InvalidTimestamp,
+    InvalidTimestampKind,
     ReadAgain,
     assess,
 )
@@ -56,7 +56,7 @@ HOURS = "hours"
 IS_CELL = "records IS NOT NULL"
 """Other rows describe deleted ranges (`missing_from`) or unreadable batches (`reason`)."""
 _NO_CELLS = pa.schema([("topic", pa.string()), ("partition", pa.int32()), *NOTE_TYPES.items()])
-_GUESSED = (InvalidTimestamp.IMPLAUSIBLE.value, InvalidTimestamp.FUTURE.value)
+_GUESSED = (InvalidTimestampKind.IMPLAUSIBLE.value, InvalidTimestampKind.FUTURE.value)
 _BOUNDED = (VALID_TIMESTAMP, *CODE_OF_DOUBT.values())
 _SIDES = {
     "ahead": "ahead_beyond_ms",
@@ -99,8 +99,8 @@ def aggregated_rows(rows: pa.Table, now_ms: int, after_max_ms: int) -> pa.Table:
     codes = rows["damage"].to_numpy()
     beyond = {side: _beyond(np.where(validated, rows[side].to_numpy(), 0)) for side in _SIDES}
     for side, of in (
-        ("ahead", (InvalidTimestamp.FUTURE.value,)),
-        ("ahead_at_most", POSSIBLE_CODES[InvalidTimestamp.FUTURE.value]),
+        ("ahead", (InvalidTimestampKind.FUTURE.value,)),
+        ("ahead_at_most", POSSIBLE_CODES[InvalidTimestampKind.FUTURE.value]),
     ):
         is_open = np.isin(codes, _BOUNDED)
         beyond[side][is_open] = _as_decided(beyond[side], np.isin(codes, of), after_max_ms)[is_open]

@@ -16,7 +16,7 @@ from sluicegate.pipeline.source.chunks import BLOCK_OFFSETS
 _BY_BROKER = 1
 
 
-class InvalidTimestamp(StrEnum):
+class InvalidTimestampKind(StrEnum):
     """FUTURE: more than after.max ahead of the append, whenever that was. PAST: more than before.max behind it.
     IMPLAUSIBLE: before the epoch.
     """
@@ -31,7 +31,7 @@ class InvalidTimestamp(StrEnum):
     PAST = "past"
 
 
-class PossiblyInvalidTimestamp(StrEnum):
+class UncertainTimestampKind(StrEnum):
     """Times that are invalid for a part of the range in which they were appended."""
 
     FUTURE = "maybe_future"
@@ -42,26 +42,26 @@ class PossiblyInvalidTimestamp(StrEnum):
 VALID_TIMESTAMP = "none"
 _OF_KIND = [
     VALID_TIMESTAMP,
-    *(InvalidTimestamp[kind.name].value for kind in TimestampKind if kind is not TimestampKind.MILLISECONDS),
+    *(InvalidTimestampKind[kind.name].value for kind in TimestampKind if kind is not TimestampKind.MILLISECONDS),
 ]
 CODE_OF_DOUBT = {
-    TimestampDoubt.FUTURE: InvalidTimestamp.FUTURE.value,
-    TimestampDoubt.PAST: InvalidTimestamp.PAST.value,
-    TimestampDoubt.MAYBE_FUTURE: PossiblyInvalidTimestamp.FUTURE.value,
-    TimestampDoubt.MAYBE_PAST: PossiblyInvalidTimestamp.PAST.value,
-    TimestampDoubt.MAYBE_EITHER: PossiblyInvalidTimestamp.EITHER.value,
+    TimestampDoubt.FUTURE: InvalidTimestampKind.FUTURE.value,
+    TimestampDoubt.PAST: InvalidTimestampKind.PAST.value,
+    TimestampDoubt.MAYBE_FUTURE: UncertainTimestampKind.FUTURE.value,
+    TimestampDoubt.MAYBE_PAST: UncertainTimestampKind.PAST.value,
+    TimestampDoubt.MAYBE_EITHER: UncertainTimestampKind.EITHER.value,
 }
 _NAMES = np.array([*_OF_KIND, *CODE_OF_DOUBT.values()], dtype="O")  # CODE_OF_DOUBT begins with the doubt 1
 POSSIBLE_CODES = {
-    InvalidTimestamp.FUTURE.value: (
-        InvalidTimestamp.FUTURE.value,
-        PossiblyInvalidTimestamp.FUTURE.value,
-        PossiblyInvalidTimestamp.EITHER.value,
+    InvalidTimestampKind.FUTURE.value: (
+        InvalidTimestampKind.FUTURE.value,
+        UncertainTimestampKind.FUTURE.value,
+        UncertainTimestampKind.EITHER.value,
     ),
-    InvalidTimestamp.PAST.value: (
-        InvalidTimestamp.PAST.value,
-        PossiblyInvalidTimestamp.PAST.value,
-        PossiblyInvalidTimestamp.EITHER.value,
+    InvalidTimestampKind.PAST.value: (
+        InvalidTimestampKind.PAST.value,
+        UncertainTimestampKind.PAST.value,
+        UncertainTimestampKind.EITHER.value,
     ),
 }
 """The codes whose records may have this kind of invalid timestamp."""

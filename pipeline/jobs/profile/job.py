@@ -17,8 +17,8 @@ from sluicegate.pipeline.jobs.profile.cells import DDL, HOURS, IS_CELL, LADDER_M
 from sluicegate.pipeline.jobs.profile.invalid_timestamps import (
     POSSIBLE_CODES,
     VALID_TIMESTAMP,
-    InvalidTimestamp,
-    PossiblyInvalidTimestamp,
+    InvalidTimestampKind,
+    UncertainTimestampKind,
 )
 from sluicegate.pipeline.jobs.profile.reading import UNREADABLE, Reading, count_timestamps, reader_again
 from sluicegate.pipeline.kafka.cluster import OffsetRange
@@ -59,8 +59,8 @@ _DISTANCES = ("ahead_beyond_ms", "behind_beyond_ms", "ahead_at_most_ms", "behind
 _OF_PRODUCER = ("producer_id", "codec", "timestamp_type")
 _GONE = ("partition", "missing_from", "missing_to")
 _UNREADABLE = ("partition", *UNREADABLE)
-_VALID = (VALID_TIMESTAMP, InvalidTimestamp.PAST.value, PossiblyInvalidTimestamp.PAST.value)
-_CERTAIN = frozenset(kind.value for kind in InvalidTimestamp)
+_VALID = (VALID_TIMESTAMP, InvalidTimestampKind.PAST.value, UncertainTimestampKind.PAST.value)
+_CERTAIN = frozenset(kind.value for kind in InvalidTimestampKind)
 
 
 def cells(
@@ -137,7 +137,9 @@ def _topic(rows: list[dict[str, Any]]) -> dict[str, Any]:
         **{name: sum(row[name] for row in rows) for name in SUMS},
         "timestamp_min": min((row["earliest"] for row in rows), default=None),
         "timestamp_max": max((row["latest"] for row in rows), default=None),
-        "damage": {d.value: sum(row["records"] for row in rows if row["damage"] == d.value) for d in InvalidTimestamp},
+        "damage": {
+            d.value: sum(row["records"] for row in rows if row["damage"] == d.value) for d in InvalidTimestampKind
+        },
         "damage_at_most": {
             name: sum(row["records"] for row in rows if row["damage"] in codes)
             for name, codes in POSSIBLE_CODES.items()

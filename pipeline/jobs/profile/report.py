@@ -10,8 +10,8 @@ from sluicegate.pipeline.jobs.profile.cells import HOURS, IS_CELL
 from sluicegate.pipeline.jobs.profile.invalid_timestamps import (
     POSSIBLE_CODES,
     VALID_TIMESTAMP,
-    InvalidTimestamp,
-    PossiblyInvalidTimestamp,
+    InvalidTimestampKind,
+    UncertainTimestampKind,
 )
 from sluicegate.pipeline.jobs.profile.reading import unreadable_of
 from sluicegate.pipeline.report.console import ConsoleTable
@@ -33,7 +33,7 @@ from sluicegate.pipeline.report.wording import (
 from sluicegate.pipeline.runs.results import REPORT, Results
 from sluicegate.pipeline.source.topics import left_out_warnings
 
-_REPAIRED = frozenset(kind.value for kind in InvalidTimestamp if kind != InvalidTimestamp.PAST)
+_REPAIRED = frozenset(kind.value for kind in InvalidTimestampKind if kind != InvalidTimestampKind.PAST)
 
 
 def conclusion(summary: Mapping[str, Any]) -> Conclusion:
@@ -43,7 +43,7 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     where = next(iter(topics)) if len(topics) == 1 else counted(len(topics), "topic")
     if not records:
         return Conclusion(f"{where} holds no records." if len(topics) == 1 else f"{where} hold no records.", "Nothing.")
-    kinds = {d.value: sum(topic["damage"][d.value] for topic in topics.values()) for d in InvalidTimestamp}
+    kinds = {d.value: sum(topic["damage"][d.value] for topic in topics.values()) for d in InvalidTimestampKind}
     at_most = {name: sum(topic["damage_at_most"][name] for topic in topics.values()) for name in POSSIBLE_CODES}
     invalid = sum(kinds.values())
     perhaps = _perhaps(kinds, at_most)
@@ -100,7 +100,7 @@ def worst_first(topics: Mapping[str, Mapping[str, Any]]) -> list[str]:
 _HOUR_MS = 3_600_000
 _BY_BROKER = 1
 _MOST_BARS = 400
-_INVALID_TIMESTAMPS = [kind.value for kind in InvalidTimestamp]
+_INVALID_TIMESTAMPS = [kind.value for kind in InvalidTimestampKind]
 
 
 def write_report(results: Results, summary: dict[str, Any]) -> None:
@@ -258,7 +258,7 @@ def _over_time(results: Results, topic: str) -> list[Plot]:
     times = sorted({time for series in counts.values() for time in series})
     series = {
         d: [counts[d][time] for time in times]
-        for d in (VALID_TIMESTAMP, *_INVALID_TIMESTAMPS, *PossiblyInvalidTimestamp)
+        for d in (VALID_TIMESTAMP, *_INVALID_TIMESTAMPS, *UncertainTimestampKind)
         if d in counts
     }
     return [time_plot(times, series, "Records by the hour of their neighbours' times", unit)]

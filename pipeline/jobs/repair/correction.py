@@ -16,20 +16,20 @@ from numpy.typing import NDArray
 
 from sluicegate.pipeline.jobs.profile.append_times import AppendTimes, TimestampDoubt, saturating_add
 from sluicegate.pipeline.jobs.profile.clock import Clock
-from sluicegate.pipeline.jobs.profile.invalid_timestamps import InvalidTimestamp, PossiblyInvalidTimestamp
+from sluicegate.pipeline.jobs.profile.invalid_timestamps import InvalidTimestampKind, UncertainTimestampKind
 from sluicegate.pipeline.jobs.profile.kinds import UNITS, TimestampKind, TimestampKinds, in_milliseconds
 from sluicegate.pipeline.jobs.repair.settings import Retention
 
 INVALID_TIMESTAMPS = (
-    *(InvalidTimestamp[kind.name].value for kind in TimestampKind if kind is not TimestampKind.MILLISECONDS),
-    InvalidTimestamp.FUTURE.value,
+    *(InvalidTimestampKind[kind.name].value for kind in TimestampKind if kind is not TimestampKind.MILLISECONDS),
+    InvalidTimestampKind.FUTURE.value,
 )
-NAMES = ("", *INVALID_TIMESTAMPS, PossiblyInvalidTimestamp.FUTURE.value)
+NAMES = ("", *INVALID_TIMESTAMPS, UncertainTimestampKind.FUTURE.value)
 _FUTURE, _MAYBE_FUTURE = len(TimestampKind), len(TimestampKind) + 1
 _TIMELESS = [TimestampKind.ZERO, TimestampKind.NEGATIVE, _FUTURE]
-BY_NAME_ONLY = (InvalidTimestamp.FUTURE.value, InvalidTimestamp.IMPLAUSIBLE.value)
+BY_NAME_ONLY = (InvalidTimestampKind.FUTURE.value, InvalidTimestampKind.IMPLAUSIBLE.value)
 """Kinds with possibly valid times: rewritten only on request, except times that are certainly ahead."""
-_ALSO = {InvalidTimestamp.FUTURE.value: PossiblyInvalidTimestamp.FUTURE.value}
+_ALSO = {InvalidTimestampKind.FUTURE.value: UncertainTimestampKind.FUTURE.value}
 
 
 class RepairHeader(StrEnum):

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sluicegate.pipeline.jobs.profile.invalid_timestamps import InvalidTimestamp, PossiblyInvalidTimestamp
+from sluicegate.pipeline.jobs.profile.invalid_timestamps import InvalidTimestampKind, UncertainTimestampKind
 from sluicegate.pipeline.jobs.profile.kinds import UNITS
 from sluicegate.pipeline.jobs.repair.correction import Rules
 from sluicegate.pipeline.report.console import ConsoleTable
@@ -30,7 +30,7 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     topics = summary["topics"].values()
     records = sum(topic["records"] for topic in topics)
     repaired, left = (counts_by_kind(topics, what) for what in ("repaired", "undiagnosed"))
-    perhaps = left.pop(PossiblyInvalidTimestamp.FUTURE.value, 0)
+    perhaps = left.pop(UncertainTimestampKind.FUTURE.value, 0)
     changed, stay = sum(repaired.values()), sum(left.values())
     verb = "have" if summary["applied"] else "would have"
     of = f" ({counts_in_words(repaired)})" if changed else ""
@@ -51,7 +51,7 @@ def _to_do(summary: Mapping[str, Any], changed: int, stay: int, perhaps: int) ->
         )
     if not changed + stay + perhaps:
         return "Nothing: all timestamps are valid. Even --apply makes no clean topic, which would be a plain copy."
-    offer = f" {_offer(perhaps)}" if perhaps and InvalidTimestamp.FUTURE.value not in summary["keep"] else ""
+    offer = f" {_offer(perhaps)}" if perhaps and InvalidTimestampKind.FUTURE.value not in summary["keep"] else ""
     if not changed:
         return f"Nothing would be corrected, and --apply would write a plain copy.{offer}"
     return f"Look at the examples, before and after. If they are right, run the same command with --apply.{offer}"
@@ -70,11 +70,11 @@ def future_sentences(summary: Mapping[str, Any]) -> list[str]:
     counts = [counts_by_kind(topics, what) for what in ("repaired", "undiagnosed")]
     certain, perhaps = (
         sum(its.get(damage, 0) for its in counts)
-        for damage in (InvalidTimestamp.FUTURE.value, PossiblyInvalidTimestamp.FUTURE.value)
+        for damage in (InvalidTimestampKind.FUTURE.value, UncertainTimestampKind.FUTURE.value)
     )
     if not perhaps:
         return []
-    option = next((name for name in ("keep", "rewrite") if InvalidTimestamp.FUTURE.value in summary[name]), None)
+    option = next((name for name in ("keep", "rewrite") if InvalidTimestampKind.FUTURE.value in summary[name]), None)
     why = "without --rewrite future" if option is None else f"by --{option} future"
     fate = "corrected too" if option == "rewrite" else "left as they are"
     return [
@@ -176,10 +176,10 @@ def reason_unchanged(row: dict[str, Any], rules: Rules) -> str | None:
     if row["solved"]:
         return None
     damage = row["damage"]
-    named = InvalidTimestamp.FUTURE.value if damage == PossiblyInvalidTimestamp.FUTURE else damage
+    named = InvalidTimestampKind.FUTURE.value if damage == UncertainTimestampKind.FUTURE else damage
     if named in rules.keep:
         return f"left as it is: --keep {named}"
-    if damage == InvalidTimestamp.IMPLAUSIBLE:
+    if damage == InvalidTimestampKind.IMPLAUSIBLE:
         unit = likely_unit(row["example_before"], rules.now_ms)
         guess = f"the example is perhaps {unit}" if unit else "no unit fits the example"
         return f"left as it is: before --epoch, {guess}; --rewrite {damage} sets the append time"

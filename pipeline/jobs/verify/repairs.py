@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from sluicegate.pipeline.jobs.profile.invalid_timestamps import InvalidTimestamp, PossiblyInvalidTimestamp
+from sluicegate.pipeline.jobs.profile.invalid_timestamps import InvalidTimestampKind, UncertainTimestampKind
 from sluicegate.pipeline.jobs.repair.correction import NAMES, correct
 from sluicegate.pipeline.jobs.repair.plan import RepairPlan
 from sluicegate.pipeline.kafka.cluster import TopicPartition
@@ -20,11 +20,11 @@ _HOUR_MS = 3_600_000
 _MINUTE_MS = 60_000
 _PLACE = ["partition", "offset", "origin_partition", "origin_offset"]
 _TIMELESS = (
-    InvalidTimestamp.ZERO.value,
-    InvalidTimestamp.NEGATIVE.value,
-    InvalidTimestamp.FUTURE.value,
-    InvalidTimestamp.IMPLAUSIBLE.value,
-    PossiblyInvalidTimestamp.FUTURE.value,
+    InvalidTimestampKind.ZERO.value,
+    InvalidTimestampKind.NEGATIVE.value,
+    InvalidTimestampKind.FUTURE.value,
+    InvalidTimestampKind.IMPLAUSIBLE.value,
+    UncertainTimestampKind.FUTURE.value,
 )
 
 

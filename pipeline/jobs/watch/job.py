@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from sluicegate.pipeline.jobs.audit.policies import Policies
-from sluicegate.pipeline.jobs.profile.invalid_timestamps import POSSIBLE_CODES, VALID_TIMESTAMP, InvalidTimestamp
+from sluicegate.pipeline.jobs.profile.invalid_timestamps import POSSIBLE_CODES, VALID_TIMESTAMP, InvalidTimestampKind
 from sluicegate.pipeline.jobs.watch import findings
 from sluicegate.pipeline.jobs.watch.denied import DeniedTopics
 from sluicegate.pipeline.jobs.watch.producers import DistanceCounts, FindingSubject, Occurrence, Producers
@@ -52,8 +52,8 @@ _KNOWN_BY = (
     *("topic", "producer_id", "damage", "ahead_beyond_ms", "behind_beyond_ms"),
     *("verdict", "reason", "rule"),
 )
-_VALID = (VALID_TIMESTAMP, InvalidTimestamp.PAST.value)
-_INVALID_TIMESTAMPS = frozenset(kind.value for kind in InvalidTimestamp)
+_VALID = (VALID_TIMESTAMP, InvalidTimestampKind.PAST.value)
+_INVALID_TIMESTAMPS = frozenset(kind.value for kind in InvalidTimestampKind)
 _MOST_RECENT, _MOST_OWED = 100, 1000
 
 _MarkKey = tuple[str, int, FindingSubject, str]
