@@ -32,7 +32,7 @@ def repository(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_results_and_pages_are_not_the_measured_code(repository: Path) -> None:
+def test_result_files_and_pages_are_not_part_of_the_measured_code(repository: Path) -> None:
     before = commit_of_code(repository)
 
     commit(repository, "bench/results/bench.json", "{}")
@@ -43,7 +43,7 @@ def test_results_and_pages_are_not_the_measured_code(repository: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["proxy/__init__.py", "bench/streams.py", "uv.lock"])
-def test_changed_code_has_another_commit_or_none_until_it_is_committed(repository: Path, name: str) -> None:
+def test_changed_code_has_no_commit_until_it_is_committed(repository: Path, name: str) -> None:
     before = commit_of_code(repository)
     (repository / name).parent.mkdir(exist_ok=True)
     (repository / name).write_text("2")
@@ -55,7 +55,7 @@ def test_changed_code_has_another_commit_or_none_until_it_is_committed(repositor
     assert commit_of_code(repository) not in (None, before)
 
 
-def test_a_part_with_a_result_of_this_commit_is_not_left(tmp_path: Path) -> None:
+def test_a_benchmark_with_a_result_of_this_commit_is_not_repeated(tmp_path: Path) -> None:
     measured = Measured(tmp_path, "this")
     (tmp_path / PARTS["bench.live_rules"]).write_text("[]")
 
@@ -66,7 +66,7 @@ def test_a_part_with_a_result_of_this_commit_is_not_left(tmp_path: Path) -> None
     assert Measured(tmp_path, "another").left() == [*PARTS]
 
 
-def test_a_part_of_uncommitted_code_is_always_left(tmp_path: Path) -> None:
+def test_a_benchmark_of_uncommitted_code_is_always_repeated(tmp_path: Path) -> None:
     measured = Measured(tmp_path, None)
     (tmp_path / PARTS["bench"]).write_text("[]")
 
@@ -100,7 +100,7 @@ class StubBench(Bench):
         pass
 
 
-def test_an_interrupted_benchmark_continues_with_the_loads_that_are_left(tmp_path: Path) -> None:
+def test_an_interrupted_benchmark_continues_with_the_remaining_loads(tmp_path: Path) -> None:
     first = StubBench(UnfinishedRun(tmp_path, "this"), interrupted_at="b")
     first.load("a")
     with pytest.raises(KeyboardInterrupt):

@@ -46,7 +46,7 @@ def check_memory(pid: int, bootstrap: str, topic: str) -> None:
     eventually(lambda: resident_bytes(pid) - before < NOISE_BYTES, 10, "memory is released")
 
 
-def test_acks_0_leaves_no_memory_before_a_stand_in_broker(tmp_path: Path) -> None:
+def test_acks_0_requests_leave_no_memory_with_a_mock_broker(tmp_path: Path) -> None:
     stage = Stage(tmp_path / "stage")
     try:
         stage.start(honest=False)
@@ -70,7 +70,7 @@ def real_proxy(tmp_path: Path) -> Iterator[tuple[ProxyProcess, Kafka]]:
 
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(not THOROUGH, reason="a gigabyte to a real broker: make bounds")
-def test_acks_0_leaves_no_memory_before_a_real_broker(real_proxy: tuple[ProxyProcess, Kafka]) -> None:
+def test_acks_0_requests_leave_no_memory_with_a_real_broker(real_proxy: tuple[ProxyProcess, Kafka]) -> None:
     proxy, kafka = real_proxy
     topic = create_topic(kafka.bootstrap, UNVALIDATED, partitions=1)
     assert proxy.process is not None

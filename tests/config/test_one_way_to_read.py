@@ -67,7 +67,7 @@ def modules() -> list[str]:
     return sorted(str(path.relative_to(ROOT)) for room in ROOMS for path in (ROOT / room).rglob("*.py"))
 
 
-def test_no_module_reads_files_by_itself_but_those_named_here() -> None:
+def test_only_the_listed_modules_read_files() -> None:
     found = {module: list(calls_on_files((ROOT / module).read_text())) for module in modules()}
 
     assert {module: calls for module, calls in found.items() if calls and module not in ALLOWED} == {}

@@ -117,7 +117,7 @@ def prometheus(proxy: ProxyProcess, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @NEEDS_PROMTOOL
-def test_a_live_scrape_is_as_prometheus_wants_it(proxy: ProxyProcess) -> None:
+def test_a_live_scrape_follows_prometheus_conventions(proxy: ProxyProcess) -> None:
     eventually(lambda: proxy.metric("sluicegate_rejected_batches_total") > 0, what="something is rejected")
 
     checked = promtool("check", "metrics", stdin=proxy.get("/metrics")[1])
@@ -138,7 +138,7 @@ def test_every_query_returns_data(query: Query, prometheus: Prometheus) -> None:
 
 
 @NEEDS_PROMETHEUS
-def test_the_rules_are_evaluated_and_the_rejections_are_seen(proxy: ProxyProcess, prometheus: Prometheus) -> None:
+def test_prometheus_evaluates_the_rules_and_sees_rejections(proxy: ProxyProcess, prometheus: Prometheus) -> None:
     pending = 'ALERTS{alertname="SluicegateRejecting",topic="payments"}'
     eventually(lambda: prometheus.ask(pending), what="an alert about payments")
 

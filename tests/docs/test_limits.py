@@ -17,26 +17,22 @@ _DEADLINES = "tests/proxy/session/test_deadlines.py"
 _DOOR = "tests/proxy/network/test_accepting.py"
 _DECOMPRESSED = f"{_MET}::test_a_payload_at_the_decompression_limit_is_forwarded_and_a_larger_one_rejected"
 AT_THE_EDGE = {
-    "limits.max_frame_bytes": f"{_MET}::test_a_frame_of_the_largest_size_is_taken_and_one_byte_more_closes",
-    "limits.max_buffered_bytes": (
-        f"{_MET}::test_what_fits_the_share_of_large_requests_is_gathered_at_once_and_more_waits"
-    ),
+    "limits.max_frame_bytes": f"{_MET}::test_the_frame_limit_is_accepted_and_a_byte_more_closes_the_connection",
+    "limits.max_buffered_bytes": (f"{_MET}::test_large_requests_beyond_their_share_of_memory_wait"),
     "limits.max_decompressed_bytes": _DECOMPRESSED,
     "limits.max_decompression_ratio": _DECOMPRESSED,
     "limits.max_decompression_window_bytes": _DECOMPRESSED,
-    "limits.max_request_partitions": f"{_MET}::test_as_many_partitions_as_allowed_go_on_and_one_more_closes",
-    "limits.max_request_records": f"{_MET}::test_as_many_records_as_allowed_go_on_and_one_more_closes",
-    "limits.max_request_headers": f"{_MET}::test_as_many_headers_as_allowed_go_on_and_one_more_is_rejected",
-    "limits.max_record_errors": f"{_MET}::test_more_record_errors_than_an_answer_may_have_are_counted",
+    "limits.max_request_partitions": f"{_MET}::test_the_partition_limit_is_accepted_and_one_more_closes_the_connection",
+    "limits.max_request_records": f"{_MET}::test_the_record_limit_is_accepted_and_one_more_closes_the_connection",
+    "limits.max_request_headers": f"{_MET}::test_the_header_limit_is_accepted_and_one_more_rejected",
+    "limits.max_record_errors": f"{_MET}::test_record_errors_beyond_the_response_limit_are_counted",
     "limits.max_quarantined_bytes": (
         "tests/proxy/session/produce/test_quarantining.py::test_bad_records_that_just_fit_the_memory_are_stored"
     ),
     "limits.rule_cpu_seconds": f"{_RULES}::test_a_request_has_one_budget_for_all_its_records",
     "limits.rule_memory_bytes": f"{_RULES}::test_an_evaluation_that_exceeds_the_memory_is_too_costly",
-    "limits.max_in_flight": f"{_MET}::test_with_as_many_in_flight_as_allowed_the_client_waits",
-    "limits.max_in_flight_total": (
-        f"{_MET}::test_with_as_many_in_flight_of_all_connections_as_allowed_clients_wait_in_their_order"
-    ),
+    "limits.max_in_flight": f"{_MET}::test_a_client_at_the_in_flight_limit_waits",
+    "limits.max_in_flight_total": (f"{_MET}::test_clients_at_the_total_in_flight_limit_wait_in_their_order"),
     "limits.max_connections": (
         "tests/proxy/session/handlers/test_session.py::test_a_connection_above_the_limit_is_aborted_and_counted"
     ),

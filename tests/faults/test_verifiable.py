@@ -67,7 +67,7 @@ class Tool:
 
 
 @pytest.mark.timeout(_SECONDS + 1200)
-def test_what_the_producer_reports_as_stored_is_consumed_once_at_its_offset(tmp_path: Path) -> None:
+def test_records_reported_as_stored_are_consumed_once_at_their_offset(tmp_path: Path) -> None:
     broker = Kafka(KAFKA_NEW, tmp_path / "kafka", relay_host=_BROKERS)
     try:
         broker.start()

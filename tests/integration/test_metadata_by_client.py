@@ -44,7 +44,7 @@ def _ask(address: str, context: ssl.SSLContext | None, name: str, zone: str, fir
 
 
 @pytest.mark.parametrize("by_name", [False, True], ids=["port per broker", "SNI"])
-async def test_clients_of_two_zones_stay_in_theirs(tmp_path: Path, by_name: bool) -> None:
+async def test_clients_of_two_zones_get_the_brokers_of_their_zone(tmp_path: Path, by_name: bool) -> None:
     keys, context = await asyncio.to_thread(_listen, tmp_path, by_name)
     async with ScriptedBroker({}) as east, ScriptedBroker({}) as west, ScriptedBroker({}) as bootstrap:
         agents = {"east": east, "west": west}

@@ -68,7 +68,7 @@ def log_of(address: str, topic: str) -> bytes:
         return client.log_of(topic, 0)
 
 
-def test_an_observed_topic_is_as_without_a_proxy_and_every_violation_is_reported(
+def test_an_observed_topic_stores_the_same_as_without_a_proxy_and_reports_violations(
     kafka_bootstrap: str, proxy: ProxyProcess
 ) -> None:
     """The same mixed stream; the broker itself rejects parts of it."""

@@ -52,7 +52,7 @@ def watched(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[WatchedK
         watched.kafka.stop()
 
 
-def test_rejected_records_do_not_look_like_a_broken_disk(watched: WatchedKafka, tmp_path: Path) -> None:
+def test_rejected_records_do_not_look_like_a_disk_fault_to_the_broker(watched: WatchedKafka, tmp_path: Path) -> None:
     """Regression: 300 of them raised the meter of wrong CRCs by 294 and logged errors about base offsets."""
     bootstrap = watched.kafka.bootstrap
     topic = create_topic(bootstrap, UNVALIDATED)

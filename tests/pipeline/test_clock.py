@@ -68,7 +68,7 @@ def test_producers_that_are_minutes_apart_move_the_clock_by_minutes_at_most() ->
     assert max(away) <= 150_000 + 60_000
 
 
-def test_late_records_beside_current_ones_do_not_make_these_look_ahead() -> None:
+def test_late_records_do_not_make_current_ones_count_as_future() -> None:
     current = [(i * 2, NOW - HOUR + i * 1000, 4) for i in range(100)]
     replayed = [(i * 2 + 1, NOW - 500 * HOUR + i * 1000, 6) for i in range(100)]
 
@@ -137,7 +137,7 @@ def test_a_simplified_clock_is_within_the_tolerance(steps: list[tuple[int, int]]
     assert (found.offsets[-1], found.times[-1]) == (whole.offsets[-1], whole.times[-1])
 
 
-def test_a_year_of_working_days_takes_few_points_and_keeps_its_nights() -> None:
+def test_the_clock_of_a_year_of_working_days_has_few_points() -> None:
     minutes = np.array([day * 1440 + minute for day in range(365) for minute in range(480, 1080)], np.int64)
     whole = Clock(np.arange(len(minutes)) * 100, NOW + minutes * 60_000)
 

@@ -128,7 +128,7 @@ def test_the_reading_ends_if_the_next_batch_is_unknown(monkeypatch: pytest.Monke
         read(monkeypatch, log)
 
 
-def test_a_length_beyond_all_responses_also_ends_the_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_length_beyond_any_response_ends_the_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     log = valid_batch(0) + with_bytes(valid_batch(5), 8, struct.pack(">i", 2**31 - 1)) + valid_batch(10)
 
     with pytest.raises(TopicTrouble, match=r"t-0: the batch at offset 5 is corrupt: it states a length of 2147483647"):

@@ -27,7 +27,7 @@ def written(folder: Path, name: str, content: object) -> str:
     return str(file)
 
 
-def test_progress_of_an_extraction(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_extraction_continues_from_the_progress_of_an_earlier_build(spark: SparkSession, tmp_path: Path) -> None:
     content = {"partitions": [["t", 0, 5, 3, 4, 1, 0]], "ids": {"t": "id"}, "gone": []}
     file = written(tmp_path, "progress/0.json", content)
 
@@ -35,7 +35,7 @@ def test_progress_of_an_extraction(spark: SparkSession, tmp_path: Path) -> None:
         extracting.progress_in(Results(spark, str(tmp_path)))
 
 
-def test_progress_of_a_watch(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_watch_continues_from_the_progress_of_an_earlier_build(spark: SparkSession, tmp_path: Path) -> None:
     topics = {"t": {"records": 5, "damage": {}, "violations": {}, "gone": 0, "unreadable": 0}}
     content = {"places": [["t", 0, 5, 1]], "producers": [], "owed": [], "recent": [], "topics": topics, "ids": {}}
     file = written(tmp_path, "progress/0.json", content)
@@ -44,7 +44,7 @@ def test_progress_of_a_watch(spark: SparkSession, tmp_path: Path) -> None:
         watching.progress_in(Results(spark, str(tmp_path)))
 
 
-def test_the_list_of_a_run_of_a_replay(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_replay_continues_from_the_list_of_an_earlier_build(spark: SparkSession, tmp_path: Path) -> None:
     begun = written(tmp_path, "runs/0/begun.json", [["group", "t", 0, 2]])
     (tmp_path / "runs" / "0" / "left").mkdir()
     results = Results(spark, str(tmp_path))

@@ -110,7 +110,7 @@ def test_batches_without_records_are_skipped_across_responses(
         assert offsets_read(monkeypatch, responses, end, ()) == read
 
 
-def test_a_batch_that_only_claims_to_be_empty_is_not_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_that_only_claims_to_be_empty_is_not_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its CRC is wrong, so its count may be what is damaged: it is no batch that nobody misses."""
     damaged = batch([Rec(NOW)] * 3, GZIP, count=0, crc=1, last_offset_delta=2)
 

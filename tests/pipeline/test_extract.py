@@ -165,7 +165,9 @@ def test_the_query_fails_where_kafka_streams_fails(
         by_spark(stream(spark, kafka_bootstrap, topic, 2000), tmp_path, ours)
 
 
-def test_the_partitions_time_outlives_a_restart(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_the_partition_time_of_an_extraction_survives_a_restart(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     with RawClient(kafka_bootstrap) as client:
         client.produce(9, [topic_data(topic, (0, batch([Rec(NOW + 5000), Rec(NOW)])))])
@@ -186,7 +188,7 @@ class CorrectsUnits:
         return record.timestamp if unit is None else in_milliseconds(record.timestamp, unit)
 
 
-def test_ones_own_extractor_makes_nanoseconds_a_time_that_windows_work_on(
+def test_a_custom_extractor_converts_nanoseconds_for_event_time_windows(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
@@ -288,7 +290,7 @@ LATE = [NOW, NOW * 1_000_000, NOW + 1, -1, LATEST_OF_SPARK, LATEST_OF_SPARK + 1,
 
 @pytest.mark.parametrize("extractor", ["skip", "previous"])
 @pytest.mark.parametrize("too_late", [TooLate.SKIP, TooLate.NULL])
-def test_times_that_spark_cannot_hold_are_left_out_or_kept_without_one(
+def test_timestamps_beyond_sparks_range_are_left_out_or_null(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, extractor: str, too_late: TooLate
 ) -> None:
     """Kafka Streams passes them on, and takes them for the partition's time."""
@@ -318,7 +320,7 @@ def test_times_that_spark_cannot_hold_are_left_out_or_kept_without_one(
 
 
 @pytest.mark.parametrize("too_late", [TooLate.SKIP, TooLate.NULL])
-def test_a_stream_skips_times_that_spark_cannot_hold_or_keeps_null(
+def test_a_stream_skips_timestamps_beyond_sparks_range_or_sets_null(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, too_late: TooLate
 ) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)

@@ -7,7 +7,7 @@ from sluicegate.pipeline.source.losses import LogStates
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
-def test_batches_share_offsets_by_what_each_partition_has_left() -> None:
+def test_the_offsets_of_a_batch_are_shared_in_proportion_to_the_remaining_ones() -> None:
     there, progress, sizes = [OffsetRange(A, 10, 110), OffsetRange(B, 0, 900)], ExtractProgress(), []
 
     while wanted := progress.next_ranges(there, 300):
@@ -26,7 +26,7 @@ def test_a_new_partition_starts_at_its_log_start() -> None:
     assert progress.next_ranges([OffsetRange(A, 0, 5), OffsetRange(B, 3, 9)], 100) == [OffsetRange(B, 3, 9)]
 
 
-def test_the_highest_time_never_falls() -> None:
+def test_the_highest_extracted_time_never_decreases() -> None:
     progress = ExtractProgress().after({A: PartitionProgress(5, 9, 4, 1)}).after({A: PartitionProgress(8, 2, 3, 0)})
 
     assert progress.of[A] == PartitionProgress(8, 9, 7, 1)

@@ -26,7 +26,9 @@ def enforcement_of(text: str, settings: ClusterSettings | None = None) -> list[F
     [("1h", 10, 10), ("100m", 4, 10), ("2h", 4, 4), ("3650d", 0, 0), ("20000d", 0, 0), ("50", 10, 100)],
 )
 @pytest.mark.parametrize("keys", ["enforce: {percent: 10}", "enforce: {clients: [a]}", "mode: observe"])
-def test_the_figure_lies_between_those_of_the_neighbouring_bounds(keys: str, bound: str, least: int, most: int) -> None:
+def test_an_estimate_is_between_the_figures_of_the_neighbouring_bounds(
+    keys: str, bound: str, least: int, most: int
+) -> None:
     (effect,) = enforcement_of(f"topics: [{{match: orders, {keys}, message.timestamp.after.max.ms: {bound}}}]")
 
     assert (effect.rejected_at_least, effect.rejected_at_most, effect.records) == (least, most, 100)

@@ -86,7 +86,7 @@ def test_a_profile_has_a_report_a_summary_and_tables(
     assert "a-planted-secret" not in message
 
 
-def test_a_repair_is_planned_written_and_compared_with_its_results_there(
+def test_a_repair_with_results_in_an_object_store_is_planned_written_and_verified(
     store: ObjectStore, kafka_bootstrap: str, polluted: Polluted
 ) -> None:
     about = ("--bootstrap", kafka_bootstrap, "--topic", polluted.topic)
@@ -100,7 +100,7 @@ def test_a_repair_is_planned_written_and_compared_with_its_results_there(
     assert json.loads(store.text("verify/summary.json"))["repairs"] == polluted.counts
 
 
-def test_extracted_records_are_there_once_and_a_second_run_adds_none(
+def test_extracted_records_are_in_the_object_store_once_after_two_runs(
     store: ObjectStore, kafka_bootstrap: str, polluted: Polluted
 ) -> None:
     about = ("--bootstrap", kafka_bootstrap, "--topic", polluted.topic, "--out", "s3a://audit/events")

@@ -118,7 +118,7 @@ def ticks(time_ms: int) -> int:
 ODD = {"100 ns since 1601": ticks, "seconds × 10": lambda time_ms: time_ms // 100, "YYYYMMDD": lambda _: 20_261_121}
 
 
-def test_numbers_that_are_no_time_have_their_likely_unit_named(
+def test_implausible_timestamps_have_their_likely_unit_named(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     topic, now = create_topic(kafka_bootstrap, UNLIMITED, 1), now_ms()

@@ -44,7 +44,7 @@ class Committed:
 
 
 @pytest.mark.parametrize("after", ["", "st0", "}", '{"plan": "another"}', " \x01", "0"])
-def test_bytes_of_librdkafkas_memory_may_follow_the_metadata(after: str) -> None:
+def test_progress_is_read_although_surplus_bytes_follow_the_metadata(after: str) -> None:
     """librdkafka copies metadata without a terminating zero, and the Python client looks for one."""
     consumer = Committed([STORED + after])
 

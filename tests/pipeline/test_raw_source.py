@@ -100,7 +100,7 @@ def test_aborted_records_are_skipped(spark: SparkSession, kafka_bootstrap: str) 
     assert everything.count() == 330
 
 
-def test_a_time_that_sparks_own_source_fails_on_is_read_as_it_is(spark: SparkSession, kafka_bootstrap: str) -> None:
+def test_a_timestamp_that_sparks_own_source_cannot_read_is_read(spark: SparkSession, kafka_bootstrap: str) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     nanoseconds = time.time_ns()
     send(kafka_bootstrap, topic, 10)

@@ -210,7 +210,7 @@ def test_a_killed_replay_writes_each_record_once_after_a_restart(
 
 
 @of_case("function")
-def test_a_users_function_corrects_and_its_leftovers_are_listed(
+def test_a_custom_function_corrects_records_and_the_rest_is_listed(
     spark: SparkSession, kafka_bootstrap: str, kept: Quarantine, tmp_path: Path
 ) -> None:
     now = now_ms()
@@ -253,7 +253,7 @@ def test_a_wrong_correction_is_validated_and_not_written(
 
 
 @of_case("raises")
-def test_a_function_that_raises_names_the_record_and_nothing_of_it_and_nothing_is_written(
+def test_an_error_of_a_custom_function_names_the_record_without_its_contents_and_writes_nothing(
     spark: SparkSession, kafka_bootstrap: str, kept: Quarantine, tmp_path: Path
 ) -> None:
     now = now_ms()

@@ -64,7 +64,7 @@ def test_a_record_that_is_still_bad_is_left_with_a_diagnosis() -> None:
     assert "nanoseconds" in found.message
 
 
-def test_a_copy_of_a_stored_record_is_left_also_if_it_can_be_corrected() -> None:
+def test_a_copy_of_a_stored_record_is_not_replayed_even_if_it_can_be_corrected() -> None:
     found = decision_of(replace(LETTER, proxy_headers=(("sluicegate.copy", b"true"),)), fix="unit")
 
     assert isinstance(found, RemainingLetter)
@@ -89,7 +89,7 @@ def test_the_fix_of_defaults_applies_to_dead_letters_and_an_option_overrides_it(
     assert isinstance(decision_of(day_ahead, text, fix="unit"), RemainingLetter)
 
 
-def test_a_fix_that_is_asked_for_goes_before_that_of_an_entry() -> None:
+def test_the_fix_of_an_option_precedes_that_of_an_entry() -> None:
     text = FILE + "topics: [{match: orders, message.timestamp.after.max.ms: 1h, fix: {timestamp: now}}]\n"
 
     found = decision_of(with_time(NOW + 24 * HOUR), text, fix="clamp")

@@ -58,7 +58,7 @@ def test_an_ended_run_overrides_the_committed_offsets_of_the_broker(
     assert next_run(folder).unfinished_ranges(ranges(message, (2, 2)), GROUPS) == ranges(remaining, (2, 2))
 
 
-def test_a_run_that_was_killed_has_ended_with_nothing() -> None:
+def test_a_killed_run_has_handled_nothing() -> None:
     folder = Folder()
     next_run(folder).begin(ranges((0, 5)), GROUPS)
 

@@ -93,7 +93,7 @@ def test_listed_leftovers_are_not_written(kept: TableLocation) -> None:
     assert [each.value for each in read_back(kept.bootstrap, kept.topic)] == expected
 
 
-def test_another_replay_that_has_gone_on_meanwhile_is_not_repeated(kept: TableLocation) -> None:
+def test_offsets_that_another_replay_has_handled_are_not_repeated(kept: TableLocation) -> None:
     kept.write(kept.plan("a"), fix=UNIT)
 
     with pytest.raises(CannotWriteTopic, match=f"{kept.of}: another replay continued meanwhile"):

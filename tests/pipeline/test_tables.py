@@ -144,7 +144,9 @@ def test_windows_of_violations_grow_with_new_events(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif("iceberg" not in FORMATS, reason="no Iceberg was made for this Spark")
-def test_iceberg_tables_in_a_catalog_of_the_users(kafka_bootstrap: str, polluter: Polluter, tmp_path: Path) -> None:
+def test_tables_are_written_to_an_iceberg_catalog_of_the_user(
+    kafka_bootstrap: str, polluter: Polluter, tmp_path: Path
+) -> None:
     about = ("--bootstrap", kafka_bootstrap, "--topic", polluter.found.topic, "--out", str(tmp_path / "out"))
     for _ in range(2):
         run_in_lake("profile", *about, "--tables", "catalog:lake.audit", "--format", "iceberg")

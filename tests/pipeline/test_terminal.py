@@ -56,7 +56,7 @@ def _read(terminal: int) -> bytes:
         return b""
 
 
-def test_a_large_partition_moves_by_offsets_and_nothing_else_is_shown(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_progress_in_a_terminal_moves_by_offsets_and_shows_nothing_else(kafka_bootstrap: str, tmp_path: Path) -> None:
     topic, log = large_partition(kafka_bootstrap, now_ms(), batches=300), tmp_path / "spark.log"
     about = ("--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(tmp_path / "out"))
 

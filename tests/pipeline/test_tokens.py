@@ -45,7 +45,7 @@ def bearer(url: str, **more: str) -> Bearer:
     return login
 
 
-def test_an_endpoint_is_asked_as_librdkafka_asks_it(endpoint: Endpoint) -> None:
+def test_token_requests_equal_those_of_librdkafka(endpoint: Endpoint) -> None:
     theirs = Producer({"bootstrap.servers": f"127.0.0.1:{free_ports(1)}", **settings(endpoint.url)})
     eventually(lambda: len(endpoint.given) == 1 or theirs.poll(0.1) < 0, what="a token for librdkafka")
 

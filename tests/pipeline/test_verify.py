@@ -262,7 +262,7 @@ def test_small_partitions_share_tasks(
     assert asked == [source, target]
 
 
-def test_estimates_out_of_their_bounds_are_counted_in_however_many_partitions(spark: SparkSession) -> None:
+def test_estimated_times_out_of_bounds_are_counted_over_all_partitions(spark: SparkSession) -> None:
     """A condition for each of a thousand partitions is deeper than Spark's planner goes."""
     valid = 1_764_000_000_000
     ours = spark.range(1000).selectExpr(

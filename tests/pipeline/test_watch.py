@@ -74,7 +74,7 @@ def batch_in(out: Path, number: int) -> bool:
     return bool(written) and not (out / "progress" / f"{number}.json").exists()
 
 
-def test_killed_between_and_within_batches_it_counts_every_record_once(
+def test_a_watch_that_is_killed_repeatedly_counts_every_record_once(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     polluter, out = Polluter(kafka_bootstrap, now_ms(), partitions=2), tmp_path / "out"

@@ -142,7 +142,7 @@ class Written:
 
 
 @pytest.mark.parametrize("language", ["JSON", "AVRO", "PROTOBUF"])
-def test_an_encrypted_payload_is_passed_over_and_counted(language: str) -> None:
+def test_an_encrypted_payload_is_skipped_and_counted(language: str) -> None:
     written = Written(language, PAYLOAD)
     good = written.record(ORDER)
     rules: tuple[RecordRule, ...] = (
@@ -162,7 +162,7 @@ def test_an_encrypted_payload_is_passed_over_and_counted(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", ["JSON", "AVRO", "PROTOBUF"])
-def test_all_but_the_encrypted_fields_is_validated(language: str) -> None:
+def test_fields_that_are_not_encrypted_are_validated(language: str) -> None:
     written = Written(language, FIELDS)
     good = written.record(WITH_MORE if language == "JSON" else ORDER)
     assert b"example.org" not in (good.value or b"")
@@ -179,9 +179,7 @@ def test_all_but_the_encrypted_fields_is_validated(language: str) -> None:
 @pytest.mark.parametrize(
     ("pattern", "bad"), [("$.home.street", {"city": "B", "street": "Am Markt 1"}), ("**.street", {"city": "B"})]
 )
-def test_fields_that_the_metadata_tags_are_passed_over_and_their_neighbours_are_not(
-    pattern: str, bad: dict[str, str]
-) -> None:
+def test_only_fields_that_the_metadata_tags_as_encrypted_are_skipped(pattern: str, bad: dict[str, str]) -> None:
     written = Written("JSON", FIELDS, {pattern: ["PII"]})
     long = {"city": "Bonn", "street": "Am Markt 1, Seiteneingang"}
 
@@ -223,7 +221,7 @@ def test_a_condition_before_encryption_is_about_the_fields_that_can_be_read(
     assert (words is not None) is is_evaluated, words
 
 
-def test_what_is_passed_over_is_described() -> None:
+def test_skipped_encrypted_fields_are_described() -> None:
     conditions = [rule("c", "CONDITION", "CEL", "true"), rule("w", "TRANSFORM", "JSONATA", "$")]
     rule_set = {
         "domainRules": [*conditions, *FIELDS["domainRules"]],

@@ -315,7 +315,7 @@ def test_a_retry_after_header_is_respected(
     eventually(lambda: _told(registry, 1))
 
 
-def test_subjects_are_looked_at_again_without_anybody_waiting(
+def test_subjects_are_refreshed_in_the_background(
     registry: SchemaRegistry, http: ScriptedRegistry, clock: Clock
 ) -> None:
     path = "/schemas/ids/7/versions"
@@ -389,7 +389,7 @@ def test_an_invalid_response_is_no_verdict(
         registry.schema(7)
 
 
-def test_a_subject_with_half_a_surrogate_pair_is_no_subject_and_asks_nothing(
+def test_a_subject_with_an_unpaired_surrogate_causes_no_registry_request(
     registry: SchemaRegistry, http: ScriptedRegistry
 ) -> None:
     """An Avro schema may have such a name (as an escape in its JSON), and so a record's subject may."""

@@ -136,7 +136,7 @@ def test_a_mode_or_a_fix_that_changes_good_batches_needs_the_slow_path(mode: Mod
     list(_accepted_natively(policy))
 
 
-def test_native_code_reads_the_fields_that_it_is_said_to_read() -> None:
+def test_native_code_reads_the_declared_policy_fields() -> None:
     policy = TopicPolicy(rules=RuleSet([NamedRule("keyed", Required(Side.KEY))]))
     read = _read_natively(policy, ValidationLimits())
 

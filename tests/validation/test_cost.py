@@ -211,7 +211,7 @@ def test_an_old_message_that_runs_over_pieces_is_held_only_within_the_window() -
     ],
     ids=["plain", "zstd", "gzip", "magic 1", "empty batches", "magic 1, gzip"],
 )
-def test_a_validation_gives_way_and_can_be_abandoned(make: Callable[[], bytes], version: int) -> None:
+def test_a_validation_yields_regularly_and_can_be_abandoned(make: Callable[[], bytes], version: int) -> None:
     data = make()
     called = 0
 

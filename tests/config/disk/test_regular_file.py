@@ -52,7 +52,7 @@ def test_only_regular_files_are_read(kind: str, tmp_path: Path) -> None:
     assert raised.value.strerror == reason
 
 
-def test_a_large_file_is_read_as_far_as_shows_that_it_is_too_large(tmp_path: Path) -> None:
+def test_a_file_above_the_size_limit_is_not_read_further(tmp_path: Path) -> None:
     path = tmp_path / "file"
     with path.open("wb") as file:
         file.truncate(1 << 40)  # of which nothing is on the disk

@@ -140,7 +140,7 @@ CHANGES: list[tuple[str, RecordChange, Callable[[Rec], Rec]]] = [
 @pytest.mark.parametrize("piece", [1, 7, WINDOW])
 @settings(max_examples=15)
 @given(records=RECORDS, index=st.integers(0, 9), which=st.sampled_from(CHANGES))
-def test_a_batch_with_a_changed_record_equals_one_sent_like_that(
+def test_a_rewritten_batch_equals_one_that_was_sent_with_these_records(
     piece: int, codec: str, records: list[Rec], index: int, which: tuple[str, RecordChange, Callable[[Rec], Rec]]
 ) -> None:
     index %= len(records)

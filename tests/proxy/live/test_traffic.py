@@ -49,7 +49,7 @@ def test_old_counts_leave_after_15_minutes_and_a_clock_that_jumps_loses_nothing_
     assert history["begin"] + 10 * len(history["batches"]) == now_ms // 10_000 * 10
 
 
-def test_the_name_that_was_seen_longest_ago_makes_room() -> None:
+def test_the_name_that_was_seen_longest_ago_is_replaced() -> None:
     traffic = Traffic(2, BEGIN)
     for name in ("a", None, "a", "c"):
         traffic.add(name, 1)

@@ -62,7 +62,7 @@ TIME = "logicalType: timestamp, logicalTypeOptions: {format: \"yyyy-MM-dd'T'HH:m
         ("quality: [{metric: duplicateValues, mustBe: 0}]", ['{"a":1}'], []),
     ],
 )  # fmt: skip
-def test_records_are_good_or_bad_as_the_standard_says(
+def test_verdicts_on_records_follow_the_contract_standard(
     keys: str, good: list[str], bad: list[str], tmp_path: Path
 ) -> None:
     loaded = load(tmp_path, "contracts: c.odcs.yaml\n", c_odcs=of_fields(f"[{{name: a, {keys}}}]"))

@@ -115,7 +115,7 @@ _SHORT = ("configuration", "own certificate", "token")  # one for each way of re
 @pytest.mark.parametrize(
     "which", [pytest.param(which, marks=() if which in _SHORT else pytest.mark.long) for which in FILES]
 )
-def test_a_fifo_in_a_files_place_stops_nothing(which: str, stage: Stage) -> None:
+def test_a_fifo_in_place_of_a_file_delays_nothing(which: str, stage: Stage) -> None:
     named = FILES[which]
     path = stage.file(named.name)
     content = path.read_bytes()
@@ -138,7 +138,7 @@ def test_a_fifo_in_a_files_place_stops_nothing(which: str, stage: Stage) -> None
 
 @pytest.mark.long
 @pytest.mark.parametrize("which", FILES)
-def test_a_file_system_that_hangs_stops_nothing_and_is_read_when_it_is_back(which: str, stage: Stage) -> None:
+def test_a_hanging_file_system_delays_nothing_and_is_read_when_it_responds(which: str, stage: Stage) -> None:
     named = FILES[which]
     path = stage.file(named.name)
     hangs = path.with_name(path.name + ".hangs")

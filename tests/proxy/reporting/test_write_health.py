@@ -38,7 +38,7 @@ def test_a_failure_ends_with_a_success_and_six_quiet_seconds(health: WriteHealth
     assert health.failing() == {}
 
 
-def test_a_failure_between_successes_begins_anew(health: WriteHealth, clock: Clock) -> None:
+def test_a_failure_after_a_success_has_its_own_beginning(health: WriteHealth, clock: Clock) -> None:
     health.failed("topic dead", "timed out")
     health.succeeded("topic dead")
     clock.now += 5

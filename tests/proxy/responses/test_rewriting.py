@@ -314,7 +314,7 @@ def test_a_declared_api_is_rewritten_without_further_code(
         assert (found["throttle_time_ms"], found["leaders"]) == (9, REWRITTEN)
 
 
-def test_a_large_answer_is_not_copied(rewriter: ResponseRewriter) -> None:
+def test_a_large_response_is_not_copied(rewriter: ResponseRewriter) -> None:
     body = METADATA_RESPONSE.build(
         RandomMessage(KAFKA_NEW, "MetadataResponse", 8, 1).ours | {"brokers": BROKERS[:2], "topics": []}, 8
     )
@@ -326,13 +326,13 @@ def test_a_large_answer_is_not_copied(rewriter: ResponseRewriter) -> None:
     assert all(isinstance(part, memoryview) and part.obj is frame for part in parts if len(part) > 100)
 
 
-def test_answers_that_no_broker_gives_are_malformed_however_large(rewriter: ResponseRewriter) -> None:
+def test_impossible_responses_of_any_size_are_malformed(rewriter: ResponseRewriter) -> None:
     with pytest.raises(MalformedMessage, match="ApiVersions response v0: 1048580 bytes"):
         cut_down_versions(0, bytearray((1 << 20) + 4))
     with pytest.raises(MalformedMessage, match="node endpoints after its topics have 1048577 bytes"):
         rewriter.produce_tail(memoryview(bytes((1 << 20) + 1)), None)
 
 
-def test_an_answer_of_too_many_versions_is_malformed() -> None:
+def test_an_api_versions_response_with_too_many_versions_is_malformed() -> None:
     with pytest.raises(MalformedMessage):
         cut_down_versions(3, versions_response(3, *[(0, 0, 99)] * 5000))

@@ -53,7 +53,7 @@ def test_an_unknown_topic_id_is_requested_at_most_once_a_second() -> None:
     assert names.missing(IDS[:3], NOW + 1000) == [IDS[0], IDS[2]]
 
 
-def test_one_question_is_about_a_thousand_ids_at_most() -> None:
+def test_one_metadata_request_names_at_most_a_thousand_ids() -> None:
     names = TopicNames()
     ids = [n.to_bytes(16, "big") for n in range(1, 60_001)]
 
@@ -92,7 +92,7 @@ def test_the_names_of_existing_topics_are_read_from_the_response() -> None:
     assert names_in(metadata_response(2, 100)) == []
 
 
-def test_a_question_and_its_answer_use_no_construct() -> None:
+def test_the_metadata_request_and_response_use_no_construct_schema() -> None:
     """construct takes about 15 us for each topic."""
     frame = metadata_response(1000, 100)
     by_construct = cost(lambda: METADATA_RESPONSE.parse(frame[5:], 12))

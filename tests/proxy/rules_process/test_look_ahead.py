@@ -70,7 +70,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Asked]:
 
 
 @pytest.mark.parametrize("looks_ahead", [True, False])
-def test_every_record_has_the_verdict_that_it_has_alone(asked: Asked, looks_ahead: bool) -> None:
+def test_look_ahead_changes_no_verdict_on_a_record(asked: Asked, looks_ahead: bool) -> None:
     values = ["good", "bad", "good 2", "fail", "good 3", "out", "bad", "spin 60", "good 4"]
     with asked.request_of("a"):
         if looks_ahead:

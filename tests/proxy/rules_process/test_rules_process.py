@@ -93,7 +93,7 @@ def test_the_rules_process_gives_the_same_results_as_inline_evaluation(process: 
     assert evaluate(process, "good") is None
 
 
-def test_an_evaluation_that_exceeds_its_time_ends_in_c_code_too(process: RulesProcess, seen: Seen) -> None:
+def test_an_evaluation_in_c_code_is_stopped_at_its_time_limit(process: RulesProcess, seen: Seen) -> None:
     chain = schema(EvaluatorKind.JSON, CHAIN)
     began = time.process_time()
 

@@ -81,9 +81,7 @@ def test_a_request_with_many_partitions_is_validated_in_a_thread(scheduler: Sche
     assert len(scheduler.submit(request, Account()).future.result(timeout=30).validated.accepted) == 300
 
 
-def test_the_loop_validates_so_much_before_it_looks_at_its_sockets_again(
-    scheduler: Scheduler, steps: list[Callable[[], None]]
-) -> None:
+def test_inline_validation_between_two_polls_is_bounded(scheduler: Scheduler, steps: list[Callable[[], None]]) -> None:
     request = request_of(large_batch(3 * MIB, ZSTD))
     at_once = 0
     while scheduler.validate(request) is not None:
@@ -96,7 +94,7 @@ def test_the_loop_validates_so_much_before_it_looks_at_its_sockets_again(
     assert scheduler.validate(request) is not None
 
 
-def test_making_the_dispatch_of_a_verdict_leaves_the_loop_if_it_takes_long(steps: list[Callable[[], None]]) -> None:
+def test_a_dispatch_that_takes_long_is_built_in_a_thread(steps: list[Callable[[], None]]) -> None:
     now = 0.0
 
     def prepare(request: ProduceRequest, validated: ValidatedRequest, give_way: Callable[[], None]) -> Dispatch:

@@ -85,7 +85,7 @@ async def test_another_address_that_lists_brokers_counts() -> None:
     assert found[0] == listing_one.address
 
 
-def test_one_worker_that_sees_no_broker_is_enough() -> None:
+def test_the_condition_begins_if_one_worker_sees_no_broker() -> None:
     """Another one that has not looked again yet serves nobody either."""
     kind = Condition.NO_BROKER_LISTED
     seen = ActiveCondition(kind, kind.type.state, "kafka", "kafka responds, but lists no broker", 1)

@@ -86,7 +86,7 @@ def test_names_the_registry_the_reason_the_topics_and_the_number_of_clients(
     assert look() == {}
 
 
-def test_forgets_who_waited_once_the_registry_responds(
+def test_waiting_clients_are_forgotten_once_the_registry_responds(
     registries: Registries, waiting: WaitingRecords, look: Callable[[], Mapping[str, str]]
 ) -> None:
     registries.found = {"main": {LookUp.SCHEMA: "Connection refused"}}

@@ -98,7 +98,7 @@ def test_the_queues_of_all_connections_are_counted_together() -> None:
         assert total.is_full() == (total.count >= 100)
 
 
-def test_requests_without_a_response_are_named_oldest_first_also_after_the_ring_has_turned() -> None:
+def test_unanswered_requests_end_oldest_first_also_after_the_ring_has_wrapped() -> None:
     queue = InFlightQueue(InFlightTotal())
     for number in range(6):
         queue.add(InFlightRequest(number))

@@ -114,7 +114,7 @@ def test_a_request_is_forwarded_unchanged_after_an_internal_error_if_configured(
 
 
 @pytest.mark.internal_error
-def test_with_acks_0_no_answer_is_waited_for() -> None:
+def test_an_internal_error_with_acks_0_awaits_no_response() -> None:
     play = play_of(on_the_loop, "forward")
     request = produce(9, {b"t": [(0, good_batch(NOW))]}, acks=0)
 

@@ -45,7 +45,7 @@ def sent(play: Playbook, data: bytes) -> None:
 
 
 @pytest.mark.parametrize(("size", "beyond"), [(2_000, {}), (2_001, {"limits.max_frame_bytes": 1})])
-def test_a_frame_of_the_largest_size_is_taken_and_one_byte_more_closes(size: int, beyond: dict[str, int]) -> None:
+def test_the_frame_limit_is_accepted_and_a_byte_more_closes_the_connection(size: int, beyond: dict[str, int]) -> None:
     play = play_of(max_frame_bytes=2_000, max_buffered_bytes=20_000)
 
     with capture_logs() as lines:
@@ -57,7 +57,7 @@ def test_a_frame_of_the_largest_size_is_taken_and_one_byte_more_closes(size: int
     assert len(lines) == len(beyond)
 
 
-def test_a_frame_of_a_negative_size_is_no_limit() -> None:
+def test_a_negative_frame_size_is_reported_without_a_limit() -> None:
     play = play_of()
 
     play.from_client((-1).to_bytes(4, "big", signed=True) + bytes(20))
@@ -67,7 +67,9 @@ def test_a_frame_of_a_negative_size_is_no_limit() -> None:
 
 
 @pytest.mark.parametrize(("partitions", "beyond"), [(2, {}), (3, {"limits.max_request_partitions": 1})])
-def test_as_many_partitions_as_allowed_go_on_and_one_more_closes(partitions: int, beyond: dict[str, int]) -> None:
+def test_the_partition_limit_is_accepted_and_one_more_closes_the_connection(
+    partitions: int, beyond: dict[str, int]
+) -> None:
     play = play_of(max_request_partitions=3)  # the topic itself counts as one
 
     with capture_logs() as lines:
@@ -81,7 +83,7 @@ def test_as_many_partitions_as_allowed_go_on_and_one_more_closes(partitions: int
 
 
 @pytest.mark.parametrize(("records", "beyond"), [(4, {}), (5, {"limits.max_request_records": 1})])
-def test_as_many_records_as_allowed_go_on_and_one_more_closes(records: int, beyond: dict[str, int]) -> None:
+def test_the_record_limit_is_accepted_and_one_more_closes_the_connection(records: int, beyond: dict[str, int]) -> None:
     """Records of all batches and partitions count together, compressed or not, with those before."""
     play = play_of(max_request_records=9)
     parts = (batch([Rec(NOW)] * records, GZIP), batch([Rec(NOW)] * 3), batch([Rec(NOW)] * 2))
@@ -102,9 +104,7 @@ def test_as_many_records_as_allowed_go_on_and_one_more_closes(records: int, beyo
 
 @pytest.mark.parametrize("codec", [NONE, GZIP, LZ4])
 @pytest.mark.parametrize(("headers", "beyond"), [(2, {}), (3, {"limits.max_request_headers": 1})])
-def test_as_many_headers_as_allowed_go_on_and_one_more_is_rejected(
-    headers: int, beyond: dict[str, int], codec: int
-) -> None:
+def test_the_header_limit_is_accepted_and_one_more_rejected(headers: int, beyond: dict[str, int], codec: int) -> None:
     """Headers of all records and partitions count together; a later batch without headers passes."""
     play = play_of(max_request_headers=5)
     parts = [
@@ -154,7 +154,7 @@ def test_a_payload_at_the_decompression_limit_is_forwarded_and_a_larger_one_reje
 
 
 @pytest.mark.parametrize(("bad", "beyond"), [(2, {}), (3, {"limits.max_record_errors": 1})])
-def test_more_record_errors_than_an_answer_may_have_are_counted(bad: int, beyond: dict[str, int]) -> None:
+def test_record_errors_beyond_the_response_limit_are_counted(bad: int, beyond: dict[str, int]) -> None:
     play = play_of(max_record_errors=2)
 
     sent(play, batch([Rec(5)] * bad))
@@ -164,7 +164,7 @@ def test_more_record_errors_than_an_answer_may_have_are_counted(bad: int, beyond
 
 
 @pytest.mark.parametrize(("requests", "beyond"), [(1, {}), (2, {"limits.max_in_flight": 1})])
-def test_with_as_many_in_flight_as_allowed_the_client_waits(requests: int, beyond: dict[str, int]) -> None:
+def test_a_client_at_the_in_flight_limit_waits(requests: int, beyond: dict[str, int]) -> None:
     play = play_of(max_in_flight=2)
 
     play.from_client(api_versions_frame() * requests)
@@ -204,7 +204,7 @@ def asking(play: Playbook) -> tuple[Outlet, Session]:
     return client, session
 
 
-def test_with_as_many_in_flight_of_all_connections_as_allowed_clients_wait_in_their_order() -> None:
+def test_clients_at_the_total_in_flight_limit_wait_in_their_order() -> None:
     play = play_of(max_in_flight_total=3)
     play.from_client(POLL * 2)
     assert play.client.is_read
@@ -246,9 +246,7 @@ def test_a_connection_that_closes_while_it_waits_releases_its_slot() -> None:
 
 
 @pytest.mark.parametrize(("size", "beyond"), [(2_000, {}), (2_001, {"limits.max_buffered_bytes": 1})])
-def test_what_fits_the_share_of_large_requests_is_gathered_at_once_and_more_waits(
-    size: int, beyond: dict[str, int]
-) -> None:
+def test_large_requests_beyond_their_share_of_memory_wait(size: int, beyond: dict[str, int]) -> None:
     """Of 8,889 bytes, nine sixteenths less one largest frame are for large requests."""
     play = play_of(max_frame_bytes=3_000, max_buffered_bytes=8_889)
     empty = len(produce_frame(batch([Rec(NOW, value=bytes(1_500))]), acks=-1)) - 4 - 1_500

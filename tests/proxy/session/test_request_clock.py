@@ -78,7 +78,7 @@ def test_a_streamed_request_has_an_upstream_time_only() -> None:
     assert (watch.sent, watch.answered) == ([], [(HEARTBEAT, 3.0, 1)])
 
 
-def test_time_in_the_proxy_begins_when_a_request_has_come_whole() -> None:
+def test_proxy_time_begins_when_a_request_is_complete() -> None:
     """Slow arrival is the client's time."""
     watch = ScriptedClock()
     made = play(watch, has_fast_path=False)

@@ -76,7 +76,7 @@ def _steps(found: list[object], *effects: object) -> Generator[Any, Any, None]:
         found.append((yield effect))  # each result is sent before the next effect is yielded
 
 
-def test_a_handler_that_waits_for_nothing_runs_to_its_end() -> None:
+def test_a_handler_without_a_wait_runs_to_its_end() -> None:
     run, found = _Run(), list[object]()
 
     run.begin(_steps(found, 1, "two"))
@@ -215,7 +215,7 @@ def test_a_request_that_waits_for_its_quota_is_dropped_when_it_is_abandoned() ->
     assert (found, run.runner.is_busy) == ([], False)
 
 
-def test_any_other_request_that_is_abandoned_is_forwarded_if_its_result_comes() -> None:
+def test_an_abandoned_request_that_waits_for_no_quota_is_forwarded_if_its_result_comes() -> None:
     run, found = _Run(), list[object]()
     run.begin(_steps(found, PauseReason.VALIDATING))
 
@@ -237,7 +237,7 @@ def test_nothing_is_continued_after_the_end() -> None:
     assert run.abandoned == 1
 
 
-def test_a_response_that_is_awaited_pauses_nobody_and_becomes_what_the_handler_returns() -> None:
+def test_an_awaited_response_pauses_no_client_and_the_handler_returns_the_clients_response() -> None:
     run, sent = _Run(), list[Finish]()
 
     def login() -> Generator[Any, Any, Parts]:

@@ -102,7 +102,7 @@ class Watched(dict[str, str]):
         return super().__iter__()
 
 
-def test_nobody_sees_the_time_between_the_end_of_one_condition_and_the_begin_of_another(status: Status) -> None:
+def test_exchanging_two_conditions_shows_no_state_in_between(status: Status) -> None:
     """Kubernetes sends clients to a replica whose readiness is 200 once."""
     status.begin(Condition.UPSTREAM_UNREACHABLE, "no broker responds", "kafka:9092")
     seen: list[State] = []

@@ -105,7 +105,7 @@ async def test_the_silence_of_all_workers_asks_for_a_restart(proxy: Proxy) -> No
     assert proxy.status.not_live() == "no worker has reported for 10 s"
 
 
-async def test_what_a_silent_worker_has_reported_is_not_shown(proxy: Proxy) -> None:
+async def test_old_reports_of_a_silent_worker_are_not_shown(proxy: Proxy) -> None:
     kind = Condition.BROKER_UNREACHABLE
     proxy.add(2, 6, ActiveCondition(kind, kind.type.state, "broker 1", "broker 1 at b:9092: refused", 1))
     proxy.add(1, 0)

@@ -136,7 +136,7 @@ def test_each_disposition_has_a_topic() -> None:
 @pytest.mark.parametrize("codec", list(CODECS))
 @pytest.mark.parametrize("name", list(INPUTS))
 @pytest.mark.parametrize("topic", TOPICS)
-def test_each_disposition_gives_way_often(topic: str, name: str, codec: str) -> None:
+def test_each_disposition_yields_regularly(topic: str, name: str, codec: str) -> None:
     data = _sent(name, CODECS[codec])
 
     longest = MeasuredValidation(topic, data).longest

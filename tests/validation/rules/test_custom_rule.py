@@ -136,7 +136,7 @@ def test_attributes_of_a_rule_may_have_any_other_meaning() -> None:
     assert custom_rule("words", {}).parts
 
 
-def test_the_check_for_authors_names_old_names_too() -> None:
+def test_the_rule_check_reports_old_attribute_names() -> None:
     class Old:
         parts = Part.VALUE
         is_slow = False

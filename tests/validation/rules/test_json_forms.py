@@ -75,7 +75,7 @@ def json_with_floats(text: str | bytes) -> Any:
     return json.loads(text, parse_float=lambda number: struct.unpack("<f", struct.pack("<f", float(number)))[0])
 
 
-def test_avro_data_are_what_fastavro_reads() -> None:
+def test_the_json_form_of_avro_has_the_values_that_fastavro_reads() -> None:
     form = AvroJson(plan_of(ORDER))
     for order in generate_many(ORDER, 300):
         data = avro(ORDER, order)
@@ -125,7 +125,7 @@ def protobuf_json(message: Any) -> Any:
     return json.loads(form.text(message.SerializeToString(), StepBudget()))
 
 
-def test_protobuf_messages_are_what_protobufs_own_json_has_with_numbers_for_64_bits() -> None:
+def test_the_json_form_of_protobuf_is_that_of_its_library_except_64_bit_numbers() -> None:
     kind = class_of(MORE_PROTO, "forms.All")
     message = kind(big=-(2**63), huge=2**64 - 1, single=0.1, whole=0.1, raw=b"\xff", yes=False, text="\0é", voucher=0)
     message.at.FromDatetime(AT)

@@ -222,7 +222,7 @@ def test_an_outage_or_a_rule_for_requests_hides_no_violation_of_another_rule(mod
     ]
 
 
-def test_no_more_record_errors_are_listed_than_an_answer_may_have() -> None:
+def test_listed_record_errors_stay_within_the_response_limit() -> None:
     found = validated(policy_with_rules(KEYED), batch([Rec(NOW, None)] * 50), batch([Rec(NOW, None)] * 50), errors=60)
 
     assert [len(rejected.bad_records) for rejected in found.rejected.values()] == [50, 10]

@@ -212,7 +212,7 @@ COSTLY_SCHEMAS: dict[str, tuple[Callable[[], Content], bytes]] = {
 
 
 @pytest.mark.parametrize("name", COSTLY_SCHEMAS)
-def test_finding_the_tags_of_a_schema_gives_way(name: str) -> None:
+def test_finding_the_tags_of_a_schema_yields_regularly(name: str) -> None:
     make, data = COSTLY_SCHEMAS[name]
     content = make()
 
@@ -229,7 +229,7 @@ def test_a_json_schema_whose_places_share_many_parts_is_rejected() -> None:
     assert "more than 100000 parts" in str(outcome(tagged(make()), data, lambda _work: None))
 
 
-def test_what_is_kept_of_many_schemas_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_for_many_schemas_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Records may name each schema of a registry in turn."""
     monkeypatch.setattr(schema_values, "_MOST_KEPT", 1_000)
     contents = [avro_content(many_fields(400)) for _ in range(30)]

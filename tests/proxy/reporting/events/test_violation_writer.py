@@ -221,7 +221,7 @@ def test_a_rehearsal_has_the_count_of_each_bound() -> None:
     assert event["bad_records"] == 4
 
 
-def test_only_so_many_bad_records_are_kept_and_all_are_counted() -> None:
+def test_an_event_lists_a_limited_number_of_bad_records_and_counts_all() -> None:
     finding = ReportedFinding(Mode.REJECT, rejected(1000))
     kept = violation_event(client_details(ClientIdentity("p")), batch("t", 0), finding, ORIGIN, max_records=10)
 
@@ -269,7 +269,7 @@ def test_events_are_lines_of_a_file_that_may_be_moved_away(tmp_path: Path) -> No
     assert partitions_in(tmp_path / "old.jsonl") == [1]
 
 
-def test_a_full_queue_drops_and_counts(tmp_path: Path) -> None:
+def test_a_full_queue_drops_events_and_counts_them(tmp_path: Path) -> None:
     counters = Counters()
     sink = file_at(tmp_path / "v.jsonl", counters, queue_size=1)
     for _ in range(5000):
@@ -362,7 +362,7 @@ def in_a_process_with_little_room(path: Path, room: int, body: str) -> dict[str,
     return told
 
 
-def test_a_full_disk_tears_and_glues_no_line_and_loses_counted_events(tmp_path: Path) -> None:
+def test_a_full_disk_corrupts_no_line_and_counts_lost_events(tmp_path: Path) -> None:
     path = tmp_path / "v.jsonl"
     body = """
     for n in range(50): sink.write(one_violation(n))

@@ -142,7 +142,7 @@ def test_memory_is_bounded_for_any_names() -> None:
     assert held < (MAX_KINDS + MAX_WIDE_KINDS) * 2500
 
 
-def test_the_first_is_due_and_then_one_a_minute_with_the_count() -> None:
+def test_the_first_line_is_written_and_then_one_a_minute_with_the_count() -> None:
     clock = Clock(0.0)
     once = OnceAMinute(clock)
 

@@ -79,7 +79,7 @@ def by_name(family: Family) -> str:
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=by_name)
-def test_a_metric_is_named_as_prometheus_wants_it(family: Family) -> None:
+def test_metric_names_follow_prometheus_conventions(family: Family) -> None:
     words = family.name.split("_")
 
     assert _NAME.fullmatch(family.name)

@@ -40,7 +40,7 @@ def test_a_client_without_an_id_has_its_own_label() -> None:
     assert counters.violations == {("orders", "null_key", "observe", "accepted", NO_CLIENT_ID): 1}
 
 
-def test_beyond_the_bound_topic_and_client_are_lost_and_no_count_is() -> None:
+def test_violations_beyond_the_bound_are_counted_without_topic_and_client() -> None:
     counters = Counters()
     labels = ViolationLabels(counters, Lock(), max_kinds=10)
 
@@ -96,7 +96,7 @@ def test_every_violated_rule_of_a_batch_counts() -> None:
     assert counters.rule_records == counters.rule_batches
 
 
-def test_rules_without_a_place_count_together() -> None:
+def test_rules_without_a_label_count_together() -> None:
     counters = Counters()
     labels = RuleLabels(counters, max_rules=2)
     for number in range(10):

@@ -13,7 +13,7 @@ from sluicegate.proxy.session.outlets import PeerInfo
 from tests.proxy.session.playbook import Playbook
 
 
-def test_beyond_the_limit_nobody_enters_until_somebody_leaves() -> None:
+def test_connections_above_the_limit_are_not_admitted_until_another_closes() -> None:
     admission = Admission(2, None)
     assert admission.enter("a") is None
     assert admission.enter("b") is None

@@ -102,7 +102,7 @@ def records_in(request: Any) -> dict[str, bytes]:
     return {topic["name"]: bytes(topic["partition_data"][0]["records"]) for topic in request["topic_data"]}
 
 
-def test_the_broker_is_asked_then_records_are_kept_then_the_client_is_answered() -> None:
+def test_bad_records_are_stored_after_the_brokers_check_and_before_the_response() -> None:
     script = Quarantined()
 
     script.send(topic_data("q", (0, BAD)), version=_OLD)

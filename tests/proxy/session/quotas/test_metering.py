@@ -81,7 +81,7 @@ def _throttle_ms(answer: bytes, version: int) -> int:
 
 @pytest.mark.parametrize("has_fast_path", _LANES)
 @pytest.mark.parametrize("version", range(3, 14))
-def test_a_client_over_its_quota_is_told_the_throttle_time_and_paused(version: int, has_fast_path: bool) -> None:
+def test_a_client_over_its_quota_gets_a_throttle_time_and_is_paused(version: int, has_fast_path: bool) -> None:
     play = QuotaPlay(has_fast_path, _ONE_A_SECOND)
     (first,) = play.says(_good(version, 1))
     (second,) = play.says(_good(version, 2))

@@ -360,7 +360,7 @@ def test_clients_without_an_id_have_one_quota_together(second: bytes) -> None:
 
 
 @pytest.mark.parametrize("acks", [-1, 0])
-def test_a_topics_quota_holds_for_new_connections(acks: int) -> None:
+def test_a_topic_quota_applies_to_new_connections(acks: int) -> None:
     proxy = Proxy(_NARROW)
     first, second, elsewhere = Session(proxy), Session(proxy), Session(proxy)
     first.sends(_request(3000))
@@ -375,7 +375,7 @@ def test_a_topics_quota_holds_for_new_connections(acks: int) -> None:
     assert second.broker.sent == _request(100, acks)
 
 
-def test_requests_waiting_for_topic_quotas_hold_bounded_memory() -> None:
+def test_requests_waiting_for_topic_quotas_use_bounded_memory() -> None:
     proxy = Proxy(_NARROW, change=partial(with_quotas, most_held_bytes=10_000))
     sessions = [Session(proxy) for _ in range(6)]
     for session in sessions:

@@ -207,7 +207,7 @@ def test_text_that_is_no_schema_is_an_error(text: str) -> None:
         avro_content(text)
 
 
-def test_a_schema_that_doubles_at_each_level_is_soon_made() -> None:
+def test_a_schema_that_doubles_at_each_level_is_compiled_in_time() -> None:
     fields = [
         {"name": f"f{i}", "type": {"type": "record", "name": f"R{i}", "fields": []}} if i == 0 else None
         for i in range(1)

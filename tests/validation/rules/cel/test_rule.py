@@ -202,7 +202,7 @@ def test_a_client_may_have_any_name() -> None:
         (b'{"x": ' + b"[" * 100 + b"]" * 100 + b', "y": 1}', "nested more than 100 levels deep"),
     ],
 )
-def test_json_that_the_language_has_no_value_for_is_not_true(value: bytes, said: str) -> None:
+def test_json_without_a_cel_value_satisfies_no_expression(value: bytes, said: str) -> None:
     assert IsTrue("value.y == 1").fault(record(value)) == (
         f"the value is JSON {said}, which no expression can look at: value.y == 1"
     )
