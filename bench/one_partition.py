@@ -95,7 +95,7 @@ def cpu_seconds(address: str, topic: str, now_ms: int) -> dict[str, Any]:
         return [count_timestamps(options, chunk, now_ms) for chunk in chunks]
 
     def finish(parts: list[pa.Table]) -> pa.Table:
-        return cells_of(whole, Reading.of(pa.concat_tables(parts)), now_ms, _HOUR_MS, None)
+        return cells_of(whole, Reading.from_table(pa.concat_tables(parts)), now_ms, _HOUR_MS, None)
 
     parts = read(in_eight)
     found = {

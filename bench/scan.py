@@ -101,7 +101,7 @@ def _on_the_fast_path(data: memoryview, now_ms: int) -> Callable[[], object] | N
     ordinary = make_ordinary_requests(ValidationLimits(), _MOST_PARTITIONS, lambda: now_ms, rules)
     if ordinary is None:
         raise RuntimeError("there is no fast path: it was not compiled")
-    ordinary.add_topic(_TOPIC_ID, True, "bench", rules.rulebook.of("bench"))
+    ordinary.add_topic(_TOPIC_ID, True, "bench", rules.rulebook.policy_of("bench"))
     frame = bytearray(produce(_VERSION, {_TOPIC_ID: [(0, bytes(data))]})[4:])
     view, start, end = memoryview(frame), len(request_header(0, _VERSION)), len(frame)
     if ordinary.validate(view, start, end, _VERSION) != GOOD:

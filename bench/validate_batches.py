@@ -49,7 +49,7 @@ def _on_the_fast_path(frame: bytearray) -> Callable[[], bool]:
     rules = _rules()
     ordinary = make_ordinary_requests(ValidationLimits(), 1000, lambda: _NOW_MS, rules)
     assert ordinary is not None, "there is no fast path: it was not compiled"
-    ordinary.add_topic(_TOPIC_ID, True, "bench", rules.rulebook.of("bench"))
+    ordinary.add_topic(_TOPIC_ID, True, "bench", rules.rulebook.policy_of("bench"))
     view, start, end = memoryview(frame), len(header(0, _VERSION)), len(frame)
     return lambda: ordinary.validate(view, start, end, _VERSION) == GOOD
 
@@ -61,7 +61,7 @@ def _on_the_slow_path(frame: bytearray) -> Callable[[], bool]:
     def validate() -> bool:
         request = walk_produce_request(frame, _VERSION, start, 1000)
         budget = DecompressionBudget(128 << 20, 1000, _go_on)
-        policy_of = memo.by(rules.rulebook)
+        policy_of = memo.policies_by(rules.rulebook)
         validated = validate_request(
             request, {_TOPIC_ID: "bench"}, policy_of, limits, lambda: _NOW_MS, decompressor, budget
         )

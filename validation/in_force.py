@@ -51,15 +51,15 @@ class PolicyMemo:
         self._young: dict[str, TopicPolicy] = {}
         self._old: dict[str, TopicPolicy] = {}
 
-    def by(self, rulebook: Rulebook) -> Callable[[str], TopicPolicy]:
+    def policies_by(self, rulebook: Rulebook) -> Callable[[str], TopicPolicy]:
         """Return a function from topic to policy by this rulebook, valid until the next call."""
         if rulebook is not self._rulebook:
             self._rulebook = rulebook
             self._young = {}
             self._old = {}
-        return self.of
+        return self.policy_of
 
-    def of(self, topic: str) -> TopicPolicy:
+    def policy_of(self, topic: str) -> TopicPolicy:
         """Return the policy of `topic` by the rulebook of the last call of `by`."""
         policy = self._young.get(topic)
         return policy if policy is not None else self._find(topic)
@@ -68,7 +68,7 @@ class PolicyMemo:
         assert self._rulebook is not None
         policy = self._old.get(topic)
         if policy is None:
-            policy = self._rulebook.of(topic)
+            policy = self._rulebook.policy_of(topic)
             if len(topic) > _LONGEST:
                 return policy
         if len(self._young) >= _HALF:

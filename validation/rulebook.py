@@ -90,7 +90,7 @@ class FilePolicies:
         policy = next((policy for match, policy in self.topics if match == pattern), self.default)
         return policy if self._floors is None else self._floors.with_floor_of_pattern(pattern, policy)
 
-    def of(self, topic: str) -> TopicPolicy:
+    def policy_of(self, topic: str) -> TopicPolicy:
         """Return the policy of `topic` by the configuration alone."""
         place = self._patterns.first_match(topic)
         policy = self.default if place is None else self._by_pattern[place]
@@ -165,11 +165,11 @@ class Rulebook:
         self._from_cluster = from_cluster
         self._suspended = suspended
 
-    def of(self, topic: str) -> TopicPolicy:
+    def policy_of(self, topic: str) -> TopicPolicy:
         """Return the policy of `topic`."""
         if not is_legal_topic_name(topic):
             return self._file.default
-        policy = self._applied(topic, self._file.of(topic))
+        policy = self._applied(topic, self._file.policy_of(topic))
         if policy.floor_of_others is not None:
             policy = replace(policy, floor_of_others=self._applied(topic, policy.floor_of_others))
         exempt = policy.exempt

@@ -77,7 +77,7 @@ def table_location_option(tables: str | None, form: str | None) -> TableLocation
         end(str(error))
 
 
-def table_location_or(out: str, tables: str | None, form: str | None) -> TableLocation:
+def table_location_or_folder(out: str, tables: str | None, form: str | None) -> TableLocation:
     """Return where tables are kept for a job that always keeps them; `out` is the default."""
     try:
         return table_location(tables or out, format_named(form or TableFormat.PARQUET))

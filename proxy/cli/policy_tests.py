@@ -156,7 +156,7 @@ def _validated(
     producer = (0, 0, 0) if sender.idempotent else (NO_PRODUCER_ID, -1, -1)
     sending = BatchSettings(producer, _ACKS[sender.acks], Codec[sender.codec.upper()])
     client = Client(_ADDRESS, sender.client_id, sender.software_name, sender.software_version, sender.principal)
-    policy = policies.rulebook.of(case.topic)
+    policy = policies.rulebook.policy_of(case.topic)
     is_exempt = policies.rulebook.exempts(client) or policy.exempts(client)
     if policies.rulebook.exempts(client):
         policy = policy.for_exempt()

@@ -95,7 +95,7 @@ def differences(config: Config, settings: Mapping[str, ClusterSettings]) -> Iter
     policies = compile_policies(replace(config.defaults, rules=None), plain, floor=floor)
     groups: dict[tuple[tuple[Level, str, str], str], list[str]] = {}
     for name, of_cluster in settings.items():
-        policy = policies.of(name)
+        policy = policies.policy_of(name)
         for difference in _differences(policy, of_cluster, config.upstream.topic_settings):
             groups.setdefault((difference, _owned(policy.owner)), []).append(name)
     for ((level, found, advice), owned), names in groups.items():

@@ -134,7 +134,7 @@ def _bounds(rules: RulesInForce, violated: Iterable[str | None]) -> list[Bounds]
         named.setdefault(match, policy)
     for topic in violated:
         if topic is not None and len(named) < 2 * _MAX_BOUNDS:
-            named.setdefault(topic, rulebook.of(topic))
+            named.setdefault(topic, rulebook.policy_of(topic))
     return [
         {"name": cut(name), "before_ms": policy.before_max_ms, "after_ms": policy.after_max_ms}
         for name, policy in named.items()

@@ -24,7 +24,7 @@ class WaitingRecords:
             if reported.finding.waits_for is not None and batch.outcome is Outcome.RESEND:
                 self.add(reported.finding.waits_for, waiting_for(client, batch.topic))
 
-    def of(self, registry: str) -> Waiting:
+    def waiting_for_registry(self, registry: str) -> Waiting:
         """Return the clients whose records wait for a registry."""
         known = self._by_registry.get(registry)
         return NOBODY if known is None else known.now()

@@ -87,9 +87,9 @@ class _Side:
     def policy(self, pattern: str) -> TopicPolicy:
         """Return the policy of a topic that the pattern matches."""
         if pattern == _NO_ENTRY:
-            return self._rulebook.of(f"{_UNNAMED}-without-an-entry")
+            return self._rulebook.policy_of(f"{_UNNAMED}-without-an-entry")
         name = _name_for(pattern)
-        return self.file.of_pattern(pattern) if name is None else self._rulebook.of(name)
+        return self.file.of_pattern(pattern) if name is None else self._rulebook.policy_of(name)
 
     def items(self, key: str) -> list[Any]:
         """Return the items of a list at the top."""

@@ -88,7 +88,7 @@ class TopicExplanation:
         deciding = len(loaded.config.topics) if self._place is None else self._place
         in_file = file_policies_of(loaded.config, maker or NamesOnly(), loaded.source, deciding)
         rulebook = Rulebook(in_file, suspended=suspended).with_settings({topic: read.settings})
-        self.policy = rulebook.of(topic)
+        self.policy = rulebook.policy_of(topic)
         self.exempts = rulebook.exempts
         self.values = effective_policy(self.policy)
 

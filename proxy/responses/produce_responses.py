@@ -201,7 +201,7 @@ class StandInRequest:
             return
         start: int | None = -1
         if self._version >= LOG_START_SINCE and finding.code in _WITH_LOG_START:
-            start = self._log_starts.of(*partition_key, now_ms)
+            start = self._log_starts.offset_of(*partition_key, now_ms)
             if start is None:
                 self.asked_log_starts[partition_key] = None
         if before is None or before.stage is FaultStage.LOG:

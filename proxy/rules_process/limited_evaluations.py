@@ -73,7 +73,7 @@ class LimitedEvaluations:
             response = self._responded(evaluation)
         except OverBudget as over:
             how = self._exhausted(evaluation, over)
-            evaluation.future.set_exception(TooCostly(self._limits.exceeded(how), over.is_memory))
+            evaluation.future.set_exception(TooCostly(self._limits.describe_excess(how), over.is_memory))
             return
         except SchemaUnusable as error:
             evaluation.future.set_exception(error)
@@ -138,7 +138,7 @@ class LimitedEvaluations:
             if evaluation.is_slice and not over.is_memory:
                 raise
             how = self._exhausted(evaluation, over)
-            raise SchemaUnusable(f"compiling it takes {self._limits.exceeded(how)}") from None
+            raise SchemaUnusable(f"compiling it takes {self._limits.describe_excess(how)}") from None
         return self._last_response(evaluation, request) if compiled.outcome is ResponseOutcome.DONE else compiled
 
     def _last_response(self, evaluation: Evaluation, request: EvaluationRequest) -> EvaluationResponse:

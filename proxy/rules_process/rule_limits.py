@@ -12,7 +12,7 @@ class RuleLimits:
     seconds: float
     memory: int
 
-    def exceeded(self, how: EvaluationOutcome) -> str:
+    def describe_excess(self, how: EvaluationOutcome) -> str:
         """Return what an evaluation takes that exceeds a limit."""
         if how is EvaluationOutcome.OVER_MEMORY:
             return f"more than {how.value} ({self.memory} bytes)"

@@ -87,7 +87,7 @@ class RulesProcess:
         spent = self._wait_budget.spent
         left = self.limits.seconds - spent.evaluating_seconds
         if left <= 0:
-            raise TooCostly(self.limits.exceeded(EvaluationOutcome.OVER_SECONDS))
+            raise TooCostly(self.limits.describe_excess(EvaluationOutcome.OVER_SECONDS))
         ahead = spent.ahead.get((specification.number, operation), {})
         verdict = ahead.get(subject)
         if verdict is not None:

@@ -247,7 +247,7 @@ class Scheduler:
     def _policy_of(self, memo: PolicyMemo, client: Client | None) -> Callable[[str], TopicPolicy]:
         """Return a function from topics to policies for a client, by the current rulebook."""
         rulebook = self._rules.rulebook
-        policy_of = memo.by(rulebook)
+        policy_of = memo.policies_by(rulebook)
         if client is not None and rulebook.exempts(client):
             return lambda topic: policy_of(topic).for_exempt()
         if client is None or not rulebook.in_file.varies_by_client:

@@ -38,7 +38,10 @@ class RegistryWatch:
         self._waiting.keep_only(set(failing))
         for name, found in failing.items():
             self._status.begin(
-                Condition.REGISTRY_UNREACHABLE, _detail(name, found), name, waiting=self._waiting.of(name)
+                Condition.REGISTRY_UNREACHABLE,
+                _detail(name, found),
+                name,
+                waiting=self._waiting.waiting_for_registry(name),
             )
         self._status.end_others(Condition.REGISTRY_UNREACHABLE, failing)
 

@@ -93,31 +93,31 @@ class Register(Protocol[S_contra]):
 class SessionTrace(Protocol):
     """A trace of one connection."""
 
-    def opened(self, peer: str, listener: str, /) -> None:
+    def connection_opened(self, peer: str, listener: str, /) -> None:
         """A client has connected."""
 
-    def known(self, identity: ClientIdentity, /) -> None:
+    def client_identified(self, identity: ClientIdentity, /) -> None:
         """Update the client's identity."""
 
-    def request(self, api_key: int, version: int, correlation_id: int, size: int, /) -> None:
+    def request_begun(self, api_key: int, version: int, correlation_id: int, size: int, /) -> None:
         """A request has begun to arrive; `size` in bytes."""
 
-    def token(self, size: int, /) -> None:
+    def token_received(self, size: int, /) -> None:
         """A SASL token without a header has arrived."""
 
-    def response(self, head: bytes, size: int, /) -> None:
+    def response_sent(self, head: bytes, size: int, /) -> None:
         """A response of `size` bytes is sent to the client; `head` is its beginning."""
 
-    def paused(self, side: str, reason: str, /) -> None:
+    def reading_paused(self, side: str, reason: str, /) -> None:
         """The proxy has paused reading from one side."""
 
-    def resumed(self, side: str, reason: str, /) -> None:
+    def reading_resumed(self, side: str, reason: str, /) -> None:
         """The reason for the pause has ended."""
 
-    def ends(self, by: str, /) -> None:
+    def session_ending(self, by: str, /) -> None:
         """The session has begun to end; only the first report counts."""
 
-    def closed(self) -> None:
+    def connection_closed(self) -> None:
         """Both sides are closed."""
 
 

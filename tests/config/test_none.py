@@ -37,22 +37,24 @@ def test_none_is_no_bound_of_a_topic_and_overrides_the_defaults(key: str, word: 
     book = rulebook_of(config)
     attribute = {BYTES: "max_message_bytes", AFTER: "after_max_ms"}.get(key, "before_max_ms")
 
-    assert getattr(book.of("bound"), attribute) == 7
-    assert getattr(book.of("free"), attribute) == LONG_MAX
+    assert getattr(book.policy_of("bound"), attribute) == 7
+    assert getattr(book.policy_of("free"), attribute) == LONG_MAX
 
 
 def test_the_clusters_own_bound_applies_to_a_topic_with_none() -> None:
     words = f"{{match: t, {BEFORE}: none, {AFTER}: none, {BYTES}: none}}"
     book = rulebook_of(loaded(f"{SMALLEST}topics: [{words}]").config)
 
-    policy = book.with_settings({"t": ClusterSettings(before_max_ms=5, after_max_ms=6, max_message_bytes=7)}).of("t")
+    policy = book.with_settings({"t": ClusterSettings(before_max_ms=5, after_max_ms=6, max_message_bytes=7)}).policy_of(
+        "t"
+    )
 
     assert (policy.before_max_ms, policy.after_max_ms, policy.max_message_bytes) == (5, 6, 7)
 
 
 def test_a_floor_with_none_has_no_bound() -> None:
     text = f"{SMALLEST}floor: [{{match: '*', {AFTER}: none}}]\ntopics: [{{match: t, {AFTER}: 1h}}]"
-    assert rulebook_of(loaded(text).config).of("t").after_max_ms == 3_600_000
+    assert rulebook_of(loaded(text).config).policy_of("t").after_max_ms == 3_600_000
 
 
 def test_none_for_an_optional_number_equals_a_missing_key() -> None:

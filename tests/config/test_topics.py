@@ -40,22 +40,22 @@ def test_events_and_records_have_topics_of_their_own() -> None:
 def test_an_earlier_entry_excludes_the_dead_letter_topic_from_quarantine() -> None:
     rules = rulebook_of(loaded(topics("match: a.dead", "match: 'a.*', quarantine: a.dead", "match: a")).config)
 
-    assert (rules.of("a.b").mode, rules.of("a.b").dead_letters) == (Mode.QUARANTINE, "a.dead")
-    assert (rules.of("a.dead").mode, rules.of("a").mode) == (Mode.REJECT, Mode.REJECT)
+    assert (rules.policy_of("a.b").mode, rules.policy_of("a.b").dead_letters) == (Mode.QUARANTINE, "a.dead")
+    assert (rules.policy_of("a.dead").mode, rules.policy_of("a").mode) == (Mode.REJECT, Mode.REJECT)
 
 
 def test_the_mode_of_an_entry_overrides_the_defaults() -> None:
     text = topics("match: a, quarantine: b", more="defaults: {mode: observe, fix: {timestamp: now}}\n")
     rules = rulebook_of(loaded(text).config)
 
-    assert (rules.of("a").mode, rules.of("a").fix) == (Mode.QUARANTINE, None)
-    assert (rules.of("b").mode, rules.of("b").fix) == (Mode.OBSERVE, TimeFix.NOW)
+    assert (rules.policy_of("a").mode, rules.policy_of("a").fix) == (Mode.QUARANTINE, None)
+    assert (rules.policy_of("b").mode, rules.policy_of("b").fix) == (Mode.OBSERVE, TimeFix.NOW)
 
 
 def test_an_entry_that_observes_copies_to_its_dead_letter_topic_and_a_floor_that_rejects_quarantines() -> None:
     entry, floor = "match: a, quarantine: b, mode: observe", "floor: [{match: a, mode: MODE, max.message.bytes: 9}]\n"
     alone, observing, rejecting = (
-        rulebook_of(loaded(topics(entry, more=more)).config).of("a")
+        rulebook_of(loaded(topics(entry, more=more)).config).policy_of("a")
         for more in ("", floor.replace("MODE", "observe"), floor.replace("MODE", "reject"))
     )
 

@@ -109,7 +109,7 @@ def validated_batch(
     return validate_request(
         walk_produce_request(bytearray(body), 9, 0, 100),
         {},
-        lambda topic: rulebook.of(topic).for_client(client),
+        lambda topic: rulebook.policy_of(topic).for_client(client),
         limits,
         lambda: NOW,
         Decompressor(),

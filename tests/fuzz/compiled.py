@@ -98,7 +98,9 @@ def validate(frame: bytearray, version: int, body_at: int, now_ms: int) -> bool:
     except SenderError:
         return False
     more = (DecompressionBudget(_PLAIN_BYTES, 1000, _go_on),) if _VALIDATE_WITH_BUDGET else ()
-    validated = validate_request(request, _NAMES, _RULES.rulebook.of, _LIMITS, lambda: now_ms, _DECOMPRESSOR, *more)
+    validated = validate_request(
+        request, _NAMES, _RULES.rulebook.policy_of, _LIMITS, lambda: now_ms, _DECOMPRESSOR, *more
+    )
     if _is_good_on_the_fast_path(frame, version, body_at, now_ms):
         assert not validated.rejected and request.acks in (-1, 0, 1), f"only the fast path: v{version}, {frame.hex()}"
     return True
@@ -109,7 +111,7 @@ def _is_good_on_the_fast_path(frame: bytearray, version: int, body_at: int, now_
         return False
     _MOMENT[0] = now_ms
     for name in _KEYS:
-        policy = _RULES.rulebook.of(name).ordinary
+        policy = _RULES.rulebook.policy_of(name).ordinary
         assert policy is not None
         _FAST.add_topic(name.encode(), False, name, policy)
         _FAST.add_topic(name.encode().ljust(16, b"\0"), True, name, policy)

@@ -42,7 +42,7 @@ def test_each_topic_gets_the_brokers_settings_and_rejects_nothing(kafka_bootstra
     admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
     asked = admin.describe_configs([ConfigResource(ResourceType.TOPIC, name) for name in names])
     for resource, future in asked.items():
-        theirs, ours = future.result(30), policies.of(resource.name)
+        theirs, ours = future.result(30), policies.policy_of(resource.name)
         before, after, size, cleanup = (theirs[key].value for key in KEYS)
         assert (ours.before_max_ms, ours.after_max_ms, ours.max_message_bytes) == (int(before), int(after), int(size))
         assert ours.compacted is ("compact" in cleanup)
@@ -71,7 +71,7 @@ def test_a_guarded_cluster_is_read_with_a_clients_settings_and_no_secret_is_writ
     assert loaded.config.upstream.tls is not None
     assert [str(address) for address in loaded.config.upstream.brokers.values()] == [guarded.kafka.bootstrap]
     assert "password:" not in (tmp_path / "first.yaml").read_text()
-    assert file_policies_of(loaded.config).of(TOPIC).after_max_ms == 2**63 - 1
+    assert file_policies_of(loaded.config).policy_of(TOPIC).after_max_ms == 2**63 - 1
 
 
 def test_an_unreadable_cluster_is_reported_and_nothing_is_written(guarded: GuardedBroker, tmp_path: Path) -> None:

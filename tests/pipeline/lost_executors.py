@@ -37,7 +37,7 @@ from sluicegate.pipeline.jobs.replay.writing import Headers
 from sluicegate.pipeline.jobs.verify.job import verify
 from sluicegate.pipeline.jobs.violations import job as adding_up
 from sluicegate.pipeline.jobs.violations.batches import ViolationTotals
-from sluicegate.pipeline.jobs.violations.events import from_files
+from sluicegate.pipeline.jobs.violations.events import events_from_files
 from sluicegate.pipeline.kafka.cluster import TopicTrouble
 from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source import chunks
@@ -140,7 +140,7 @@ class Jobs:
         results, events = self._results(f"violations-{name}"), self._folder / "events"
         if not events.exists():
             shipped(events, files=24, a_file=20)
-        stream = from_files(self._spark, str(events), 4)
+        stream = events_from_files(self._spark, str(events), 4)
         adding_up.run(stream, results, "5 minutes", 600, follow=False, every_seconds=1, after_batch=lambda _: None)
         return adding_up.summary_of(ViolationTotals.of_batches_before(results, None))
 

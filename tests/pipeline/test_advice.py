@@ -60,7 +60,7 @@ def test_the_advised_configuration_can_be_loaded(tmp_path: Path) -> None:
     (topic,) = loaded.config.topics
     assert (topic.match, topic.before_max_ms, topic.after_max_ms) == ("orders.v1", 60_000, 60_000)
     policies = policies_of(loaded.config, {}).rulebook()
-    assert (policies.of("orders.v1").mode, policies.of("another").mode) == (Mode.OBSERVE, Mode.OBSERVE)
+    assert (policies.policy_of("orders.v1").mode, policies.policy_of("another").mode) == (Mode.OBSERVE, Mode.OBSERVE)
     assert yaml.safe_load(file.read_text())["upstream"]["bootstrap"] == ["127.0.0.1:9092"]
 
 

@@ -123,7 +123,7 @@ from sluicegate.pipeline import TopicSource, plan_repair, profile, verify
 from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source.topics import Topics
 from sluicegate.pipeline.jobs.violations import job
-from sluicegate.pipeline.jobs.violations.events import from_topic
+from sluicegate.pipeline.jobs.violations.events import events_from_topic
 
 folder, bootstrap, settings = Path(sys.argv[1]), sys.argv[2], json.loads(Path(sys.argv[3]).read_text())
 (folder / "log").mkdir()
@@ -142,7 +142,7 @@ plan_repair(spark, bootstrap, "orders", folder / "repair", settings=settings)
 verify(spark, bootstrap, "orders", "events", folder / "verify", settings=settings)
 results = Results(spark, str(folder / "violations"))
 results.make()
-job.run(from_topic(spark, Topics(bootstrap, ("events",), settings), 100), results, "5 minutes", 600,
+job.run(events_from_topic(spark, Topics(bootstrap, ("events",), settings), 100), results, "5 minutes", 600,
         follow=False, every_seconds=1, after_batch=lambda totals: None)
 spark.dataSource.register(TopicSource)
 own = spark.read.format("sluicegate").options(**Topics(bootstrap, ("orders",), settings).options).load()

@@ -45,7 +45,7 @@ def answering(log: Log, batches: int) -> Callable[..., FetchedPartition]:
 
 def read_chunks(options: SourceOptions, chunks: Sequence[Chunk], large_bytes: int) -> Reading:
     tables = [count_timestamps(options, chunk, NOW, None, large_bytes) for chunk in chunks]
-    return Reading.of(pa.concat_tables(tables))
+    return Reading.from_table(pa.concat_tables(tables))
 
 
 @given(
@@ -122,7 +122,7 @@ def test_deleted_ranges_of_chunks_are_joined() -> None:
 def test_a_reading_equals_itself_after_a_round_trip_through_a_table() -> None:
     reading = Reading(timestamp_counts.SCHEMA.empty_table(), ((5, 9), (12, 13)), 77)
 
-    found = Reading.of(reading.as_table())
+    found = Reading.from_table(reading.as_table())
 
     assert reading.as_table().schema == SCHEMA
     assert (found.rows.num_rows, found.missing, found.largest) == (0, reading.missing, 77)

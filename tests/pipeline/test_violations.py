@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from sluicegate.pipeline.jobs.violations import job
-from sluicegate.pipeline.jobs.violations.events import from_files
+from sluicegate.pipeline.jobs.violations.events import events_from_files
 from sluicegate.pipeline.runs.results import Results
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
@@ -90,7 +90,7 @@ def test_follow_processes_each_batch_once_into_few_files(
     monkeypatch.setattr(Results, "read_table", counted)
     pace: dict[str, Any] = {"follow": True, "every_seconds": every_seconds}
     pace["after_batch"] = lambda totals: seen.append(totals.events)
-    events = from_files(spark, str(tmp_path / "shipped"), 1)
+    events = events_from_files(spark, str(tmp_path / "shipped"), 1)
     following = Thread(target=job.run, args=(events, results, "5 minutes", 600), kwargs=pace)
     following.start()
     eventually(lambda: [q for q in spark.streams.active if len(of_batches(q)) == files], 120, "all batches")

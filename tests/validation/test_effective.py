@@ -22,7 +22,7 @@ def policy_of(
 ) -> TopicPolicy:
     read = loaded(SMALLEST + text)
     rulebook = Rulebook(file_policies_of(read.config, source=read.source)).with_settings({topic: settings})
-    return (rulebook if suspended is None else rulebook.with_suspended(suspended)).of(topic)
+    return (rulebook if suspended is None else rulebook.with_suspended(suspended)).policy_of(topic)
 
 
 def values(policy: TopicPolicy) -> dict[str, EffectiveValue]:

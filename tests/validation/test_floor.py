@@ -220,7 +220,9 @@ def test_a_fix_repairs_what_the_floor_would_reject() -> None:
 
 
 def test_the_rules_of_both_apply_the_floors_first() -> None:
-    rules = book(f"{FLOOR}topics: [{{match: t, rules: [{{name: own, value: {{required: true}}}}]}}]").of("t").rules
+    rules = (
+        book(f"{FLOOR}topics: [{{match: t, rules: [{{name: own, value: {{required: true}}}}]}}]").policy_of("t").rules
+    )
 
     assert rules is not None and [rule.name for rule in rules.rules] == ["keyed", "own"]
 
@@ -229,7 +231,7 @@ def test_an_entry_with_match_alone_is_an_exception() -> None:
     rulebook = book(f"{FLOOR}topics: [{{match: audit, checks: none}}]")
 
     assert result(rulebook, "audit", key=None) == "accepted"
-    assert rulebook.of("audit-2") == TopicPolicy()
+    assert rulebook.policy_of("audit-2") == TopicPolicy()
 
 
 @pytest.mark.parametrize(
@@ -259,8 +261,8 @@ def test_the_mode_of_the_floor_is_that_of_the_defaults_unless_it_has_one(
 def test_the_clusters_settings_are_applied_after_the_floor() -> None:
     rulebook = book(FLOOR).with_settings({"t": ClusterSettings(TimestampType.LOG_APPEND_TIME, after_max_ms=5)})
 
-    assert rulebook.of("t").timestamp_type is TimestampType.LOG_APPEND_TIME
-    assert rulebook.of("t").after_max_ms == 5
+    assert rulebook.policy_of("t").timestamp_type is TimestampType.LOG_APPEND_TIME
+    assert rulebook.policy_of("t").after_max_ms == 5
 
 
 def test_an_exemption_of_the_operator_is_above_the_floor() -> None:
@@ -275,7 +277,7 @@ def test_rules_of_the_floor_may_depend_on_the_client() -> None:
 def test_topics_of_one_entry_share_a_policy() -> None:
     rulebook = book(FLOOR)
 
-    assert rulebook.of("a") is rulebook.of("b")
+    assert rulebook.policy_of("a") is rulebook.policy_of("b")
 
 
 def test_a_rule_with_the_name_of_a_floors_rule_is_an_error() -> None:
@@ -310,13 +312,13 @@ def test_an_exemption_for_topics_leaves_their_floor_in_force() -> None:
     mirror, other = Client("a:1", "mirror"), Client("a:1", "app")
     settings = ClusterSettings(TimestampType.LOG_APPEND_TIME)
 
-    assert rulebook.of("audit").for_client(mirror) is EXEMPT
-    floor = rulebook.of("orders").for_client(mirror)
+    assert rulebook.policy_of("audit").for_client(mirror) is EXEMPT
+    floor = rulebook.policy_of("orders").for_client(mirror)
     assert (floor.checked, floor.after_max_ms, floor.framing, floor.mode) == (True, HOUR, Framing.STRICT, Mode.REJECT)
-    assert rulebook.of("orders").for_client(other).framing is Framing.STRICT
-    assert rulebook.of("payments").for_client(mirror).framing is Framing.STRICT
-    on_cluster = rulebook.with_settings({"orders": settings}).of("orders").for_client(mirror)
+    assert rulebook.policy_of("orders").for_client(other).framing is Framing.STRICT
+    assert rulebook.policy_of("payments").for_client(mirror).framing is Framing.STRICT
+    on_cluster = rulebook.with_settings({"orders": settings}).policy_of("orders").for_client(mirror)
     assert on_cluster.timestamp_type is TimestampType.LOG_APPEND_TIME
     suspended = rulebook.with_suspended(SuspendedTopics(everywhere=True))
-    assert suspended.of("orders").for_client(mirror).mode is Mode.OBSERVE
-    assert suspended.of("audit").for_client(mirror) is EXEMPT
+    assert suspended.policy_of("orders").for_client(mirror).mode is Mode.OBSERVE
+    assert suspended.policy_of("audit").for_client(mirror) is EXEMPT

@@ -17,7 +17,7 @@ BOOK = Rulebook(compile_policies(TopicKeys()))
 
 def kept_bytes(names: list[str]) -> int:
     """What asking for these names has left in memory."""
-    policy_of = PolicyMemo().by(BOOK)
+    policy_of = PolicyMemo().policies_by(BOOK)
     tracemalloc.start()
     try:
         for name in names:
@@ -39,7 +39,7 @@ def test_memory_for_topic_names_is_bounded() -> None:
 def test_a_name_in_use_is_remembered_while_others_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
     matched: list[str] = []
     monkeypatch.setattr(TopicPatterns, "first_match", lambda _, name: matched.append(name))
-    policy_of = PolicyMemo().by(BOOK)
+    policy_of = PolicyMemo().policies_by(BOOK)
 
     for i in range(30_000):
         policy_of(f"t{i}")
@@ -52,6 +52,6 @@ def test_the_policy_memo_follows_the_rulebook() -> None:
     key = "message.timestamp.before.max.ms"
     memo, other = PolicyMemo(), Rulebook(compile_policies(read_section(TopicKeys, {key: 7})))
 
-    found = [memo.by(book)("t") for book in (BOOK, other, BOOK)]
+    found = [memo.policies_by(book)("t") for book in (BOOK, other, BOOK)]
 
     assert found == [TopicPolicy(), TopicPolicy(before_max_ms=7), TopicPolicy()]

@@ -28,7 +28,7 @@ def policy(topic: str, defaults: dict[str, Any], *topics: dict[str, Any]) -> Top
         "defaults": defaults,
         "topics": list(topics),
     }
-    return rulebook_of(load(Source("test", data), {}).config).of(topic)
+    return rulebook_of(load(Source("test", data), {}).config).policy_of(topic)
 
 
 def test_a_policy_without_keys_has_no_bounds() -> None:
@@ -77,9 +77,9 @@ def test_message_timestamp_type_is_applied() -> None:
 def test_a_name_that_no_broker_has_gets_the_defaults() -> None:
     rulebook = Rulebook(compile_policies(TopicKeys(), [("*", read_section(TopicKeys, {BEFORE: 5}))]))
 
-    assert rulebook.of("x" * 249).before_max_ms == 5
+    assert rulebook.policy_of("x" * 249).before_max_ms == 5
     for name in ("", ".", "..", "a b", "\ud800", "x" * 250):
-        assert rulebook.of(name).before_max_ms == LONG_MAX
+        assert rulebook.policy_of(name).before_max_ms == LONG_MAX
 
 
 def test_new_cluster_settings_make_another_generation_and_leave_this_one_unchanged() -> None:
@@ -88,8 +88,8 @@ def test_new_cluster_settings_make_another_generation_and_leave_this_one_unchang
     second = first.with_settings({"t": ClusterSettings(before_max_ms=3), "u": ClusterSettings(before_max_ms=9)})
     third = second.with_settings({"t": None})
 
-    assert [book.of("t").before_max_ms for book in (first, second, third)] == [5, 3, 5]
-    assert [book.of("u").before_max_ms for book in (first, second, third)] == [LONG_MAX, 9, 9]
+    assert [book.policy_of("t").before_max_ms for book in (first, second, third)] == [5, 3, 5]
+    assert [book.policy_of("u").before_max_ms for book in (first, second, third)] == [LONG_MAX, 9, 9]
     assert len({book.generation for book in (first, second, third)}) == 3
 
 
@@ -108,8 +108,8 @@ def test_a_new_configuration_keeps_the_clusters_settings() -> None:
 
     rules.adopt(compile_policies(read_section(TopicKeys, {BEFORE: 1, AFTER: 2})))
 
-    assert rules.rulebook.of("t") == TopicPolicy(before_max_ms=1, after_max_ms=2)
-    assert rules.rulebook.of("u") == TopicPolicy(before_max_ms=1, after_max_ms=2)
+    assert rules.rulebook.policy_of("t") == TopicPolicy(before_max_ms=1, after_max_ms=2)
+    assert rules.rulebook.policy_of("u") == TopicPolicy(before_max_ms=1, after_max_ms=2)
     assert rules.generation == rules.rulebook.generation != before
 
 
@@ -122,7 +122,7 @@ def test_a_request_that_was_begun_by_a_rulebook_is_validated_by_it_to_its_end() 
         memo = PolicyMemo()
         while len(seen) < 50:
             book = rules.rulebook
-            policy_of = memo.by(book)
+            policy_of = memo.policies_by(book)
             first, last = policy_of("t"), policy_of("u")
             seen.add((first.before_max_ms, last.before_max_ms))
             asked.set()
@@ -150,7 +150,7 @@ def test_suspended_enforcement_observes_whatever_the_policy_does_otherwise() -> 
 
     rules.suspend(SuspendedTopics(topics=frozenset({"a", "b"})))
 
-    of = rules.rulebook.of
+    of = rules.rulebook.policy_of
     assert [of(name).mode for name in "abcd"] == [Mode.OBSERVE, Mode.OBSERVE, Mode.REJECT, Mode.REJECT]
     assert (of("a").fix, of("b").dead_letters) == (None, None)
     assert of("a").before_max_ms == 1
@@ -159,10 +159,10 @@ def test_suspended_enforcement_observes_whatever_the_policy_does_otherwise() -> 
     rules.adopt(compile_policies(TopicKeys(), topics))
     rules.suspend(SuspendedTopics(everywhere=True))
 
-    assert {rules.rulebook.of(name).mode for name in "abcd"} == {Mode.OBSERVE}
-    assert not rules.rulebook.of("d").checked
+    assert {rules.rulebook.policy_of(name).mode for name in "abcd"} == {Mode.OBSERVE}
+    assert not rules.rulebook.policy_of("d").checked
 
     rules.suspend(NOTHING_SUSPENDED)
 
-    assert [rules.rulebook.of(name).mode for name in "abc"] == [Mode.REJECT, Mode.QUARANTINE, Mode.REJECT]
-    assert rules.rulebook.of("a").fix is TimeFix.NOW
+    assert [rules.rulebook.policy_of(name).mode for name in "abc"] == [Mode.REJECT, Mode.QUARANTINE, Mode.REJECT]
+    assert rules.rulebook.policy_of("a").fix is TimeFix.NOW

@@ -53,7 +53,7 @@ def fix_times(
     batch = RecordBatch(records, 0, len(records))
     if batch.attributes & LOG_APPEND_TIME:
         return None  # the records' own times have no effect
-    known = previous.of(*place) if policy.fix is TimeFix.PREVIOUS else None
+    known = previous.time_of(*place) if policy.fix is TimeFix.PREVIOUS else None
     stamp = _Stamp(policy.fix, window, known)
     rewriting = Rewriting(records, batch, most_bytes, limits, decompressor, budget)
     try:

@@ -64,7 +64,7 @@ class _Walk:
                 self._at += 1
             else:
                 tag = self._varint(end)
-            does, subject = fields.get(tag) or fields.of(tag, self._worked)
+            does, subject = fields.get(tag) or fields.step_for(tag, self._worked)
             if does is _SKIP_VARINT:
                 self._varint(end)
             elif does is _SKIP_LENGTH:
@@ -127,7 +127,7 @@ class _Walk:
                 self._count()
             tag = self._varint(end)
             before = self._at
-            does, subject = of.skipped.of(tag, self._worked)
+            does, subject = of.skipped.step_for(tag, self._worked)
             if does is _SKIP_VARINT:
                 self._varint(end)
             elif does is _SKIP_LENGTH:

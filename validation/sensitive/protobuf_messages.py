@@ -75,7 +75,7 @@ class MessageFields(dict[int, Step]):
         self._nodes = nodes
         self._is_entry = is_entry
 
-    def of(self, tag: int, worked: Callable[[int], None]) -> Step:
+    def step_for(self, tag: int, worked: Callable[[int], None]) -> Step:
         """Return the step after a tag. Raises Unmaskable for the message set format."""
         number, wire_type = tag >> 3, tag & 7
         if not 0 < number <= _MOST_FIELD:

@@ -53,7 +53,7 @@ def full_enforcement(policies: Policies, bounds: Sequence[BoundCount]) -> Iterat
     """Yield the effect on each topic that is enforced partly; `bounds`: as in a profile. Raises RuleUnusable."""
     rulebook = policies.rulebook()
     for topic in dict.fromkeys(each.topic for each in bounds):
-        policy = rulebook.of(topic)
+        policy = rulebook.policy_of(topic)
         if policy.checked and (policy.enforced is not None or policy.mode is Mode.OBSERVE):
             yield _of_topic(topic, policy, [each for each in bounds if each.topic == topic])
 

@@ -99,7 +99,7 @@ class PartitionValidator:
 
     def __init__(self, of: TopicPartition, rulebook: Rulebook, limits: ValidationLimits) -> None:
         self._of = of
-        self._policy = rulebook.of(of.topic)
+        self._policy = rulebook.policy_of(of.topic)
         self._policy_of_compacted = replace(self._policy, framing=Framing.BROKER)
         self._limits = limits
         self._decompressor = Decompressor()
@@ -121,7 +121,7 @@ class PartitionValidator:
             outage = _outage(validated)
             if outage is None:
                 for partition, latest in validated.times.values():
-                    self._previous.stored(*partition, latest)  # the batch is stored
+                    self._previous.note_stored(*partition, latest)  # the batch is stored
                 return validated
             if time.monotonic() > given_up:
                 raise CannotBeValidated(

@@ -78,7 +78,9 @@ def validated_rows(
     def validated_in(its: Sequence[Chunk]) -> Sequence[Chunk]:
         whole = its[0].whole
         return (
-            [Chunk(whole, whole.start, whole.end)] if depends_on_earlier_batches(rulebook.of(whole.of.topic)) else its
+            [Chunk(whole, whole.start, whole.end)]
+            if depends_on_earlier_batches(rulebook.policy_of(whole.of.topic))
+            else its
         )
 
     def read(chunk: Chunk) -> pa.Table:
@@ -146,7 +148,7 @@ def add_validated(
 
 
 def _times(found: pa.Table, now_ms: int) -> AppendTimes:
-    return append_times(Reading.of(found).rows, now_ms)
+    return append_times(Reading.from_table(found).rows, now_ms)
 
 
 def _parts(times: AppendTimes, whole: OffsetRange, chunks: Sequence[Chunk]) -> pa.RecordBatch:

@@ -80,7 +80,7 @@ def cells(
     def finish(whole: OffsetRange, found: pa.Table) -> list[pa.RecordBatch]:
         again = reader_again(options, whole, now_ms, epoch_ms)
         rows: list[pa.RecordBatch] = cells_of(
-            whole, Reading.of(found), now_ms, after_max_ms, before_max_ms, again
+            whole, Reading.from_table(found), now_ms, after_max_ms, before_max_ms, again
         ).to_batches()
         return rows
 

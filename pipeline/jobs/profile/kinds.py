@@ -55,7 +55,7 @@ class TimestampKinds:
             *((_EARLIEST_MS * per, below[kind] - 1) for kind, per in _PER_MS.items()),
         ]
 
-    def of(self, timestamps: NDArray[np.int64]) -> NDArray[np.int8]:
+    def kinds_of(self, timestamps: NDArray[np.int64]) -> NDArray[np.int8]:
         """Return the kind of each number."""
         kinds = np.zeros(len(timestamps), np.int8)
         low, high = self._plausible
@@ -101,7 +101,7 @@ class LikelyUnits:
         self._plausible = likely_range(now_ms)
         self._ranges = [None if unit.is_written_out else self._range_of(unit) for unit in ODD_UNITS]
 
-    def of(self, numbers: Int64s) -> NDArray[np.int8]:
+    def units_of(self, numbers: Int64s) -> NDArray[np.int8]:
         """Return the index in `ODD_UNITS` for each number; -1 for no unit or a time in milliseconds."""
         found = np.full(len(numbers), -1, np.int8)
         earliest, latest = self._plausible
@@ -119,7 +119,7 @@ class LikelyUnits:
     def names(self, numbers: Int64s) -> list[str | None]:
         """Return the name of each number's unit."""
         names = [*(unit.name for unit in ODD_UNITS), None]
-        return [names[index] for index in self.of(numbers).tolist()]
+        return [names[index] for index in self.units_of(numbers).tolist()]
 
     def _range_of(self, unit: OddUnit) -> tuple[int, int]:
         """Return the first and the last number that is a plausible time in the unit; larger numbers are later times."""

@@ -54,7 +54,7 @@ class Reading:
     unreadable: tuple[Unreadable, ...] = ()
 
     @classmethod
-    def of(cls, found: pa.Table) -> "Reading":
+    def from_table(cls, found: pa.Table) -> "Reading":
         """Combine concatenated tables of a partition's chunks in order, as if one task had read the partition."""
         notes = found.filter(pc.is_null(found["kind"]))
         largest = pc.max(notes["largest"]).as_py()
@@ -124,6 +124,6 @@ def reader_again(
 
     def read_again(start: int, end: int, doubts_of: DoubtsOf) -> pa.Table:
         part = Chunk(whole, max(start, whole.start), min(end, whole.end))
-        return Reading.of(count_timestamps(options, part, now_ms, epoch_ms, doubts_of=doubts_of)).rows
+        return Reading.from_table(count_timestamps(options, part, now_ms, epoch_ms, doubts_of=doubts_of)).rows
 
     return read_again

@@ -189,7 +189,7 @@ class TimestampCounts:
             return
         key_sizes = batch.columns[_KEY_SIZE, first:last]
         sizes = np.maximum(key_sizes, 0) + np.maximum(batch.columns[_VALUE_SIZE, first:last], 0)
-        kinds = self._kinds.of(times)
+        kinds = self._kinds.kinds_of(times)
         plausible = is_plausible_time(kinds)
         minutes = np.where(plausible, in_milliseconds(times, kinds) // MINUTE_MS, 0)
         if in_spans:
@@ -266,7 +266,7 @@ class TimestampCounts:
 
     def _shapes_of(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the groups of implausible numbers: number of digits and likely unit."""
-        return np.asarray(np.log10(times).astype(np.int64) * _DIGITS_APART + self._likely_units.of(times))
+        return np.asarray(np.log10(times).astype(np.int64) * _DIGITS_APART + self._likely_units.units_of(times))
 
     def table(self) -> pa.Table:
         """Return all rows, roughly in the order of their offsets."""

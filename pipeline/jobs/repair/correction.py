@@ -78,7 +78,7 @@ def correct(
     """Correct records of one partition in order. `times`: the ranges of their appends. `clock`: the times that are
     written; None: no neighbour dates their append.
     """
-    kinds = TimestampKinds(rules.now_ms, rules.epoch_ms).of(timestamps)
+    kinds = TimestampKinds(rules.now_ms, rules.epoch_ms).kinds_of(timestamps)
     after = timestamps.copy()
     doubts = times.doubts(timestamps, offsets, rules.after_max_ms, None)
     in_ms = kinds == TimestampKind.MILLISECONDS

@@ -80,7 +80,7 @@ def survey(
         return count_timestamps(options, chunk, rules.now_ms, rules.epoch_ms, large_bytes[chunk.whole.of.topic])
 
     def finish(wanted: OffsetRange, parts: pa.Table) -> list[pa.RecordBatch]:
-        its, held = settings[wanted.of.topic], Reading.of(parts)
+        its, held = settings[wanted.of.topic], Reading.from_table(parts)
         rows = held.rows
         if not len(rows) and not held.unreadable:
             return []

@@ -17,10 +17,10 @@ from sluicegate.pipeline.jobs.repair.plan import RepairPlan, plan_from
 from sluicegate.pipeline.jobs.verify import report
 from sluicegate.pipeline.jobs.verify.records import (
     are_writable,
-    as_they_are,
-    before_repair,
     content_hash,
+    records_before_repair,
     records_of,
+    unchanged_records,
     without_copied_declarations,
 )
 from sluicegate.pipeline.jobs.verify.repairs import (
@@ -79,11 +79,11 @@ def verify(
     second = records_of(spark, clean, clean.ranges(), source.names[0])
     if plan is not None and plan.rules.skip_unwritable:
         first = first.where(are_writable())
-    theirs = as_they_are(first)
+    theirs = unchanged_records(first)
     left = _fingerprints(theirs, now_ms)
     if any(block["declared"] for block in left):
         second = without_copied_declarations(second, first)
-    ours = before_repair(second)
+    ours = records_before_repair(second)
     right = _fingerprints(ours, now_ms)
     summary: dict[str, Any] = {
         "job": "verify",

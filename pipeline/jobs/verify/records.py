@@ -60,15 +60,15 @@ def records_of(spark: SparkSession, topics: Topics, ranges: Sequence[OffsetRange
     )
 
 
-def as_they_are(records: DataFrame) -> DataFrame:
+def unchanged_records(records: DataFrame) -> DataFrame:
     """Return comparable records with all headers: columns partition, offset, key, value, headers, original (timestamp,
     ms), repair (kind, null here), timestamp, ordinal and declared.
     """
     return _comparable(records, f.col("all"), f.col("timestamp"), f.lit(None).cast("string"))
 
 
-def before_repair(records: DataFrame) -> DataFrame:
-    """As `as_they_are`, but for `declared` records without the headers of the repair and with its kind; also
+def records_before_repair(records: DataFrame) -> DataFrame:
+    """As `unchanged_records`, but for `declared` records without the headers of the repair and with its kind; also
     origin_partition and origin_offset. Other headers of those names are a record's own.
     """
     own = f.slice("all", 1, f.greatest(f.size("all") - len(_ADDED), f.lit(0)))

@@ -46,8 +46,8 @@ def violations(
     from sluicegate.pipeline.jobs.violations.batches import ViolationTotals
     from sluicegate.pipeline.jobs.violations.events import (
         ReadFiles,
-        from_files,
-        from_topic,
+        events_from_files,
+        events_from_topic,
     )
     from sluicegate.pipeline.jobs.violations.report import conclusion
     from sluicegate.pipeline.runs.tables import tables_in
@@ -59,9 +59,9 @@ def violations(
     with session_for("violations", topics, out, SparkAt(master, spark_log), kept, _RESUME) as (spark, results):
         keeper = tables_in(spark, kept) if kept is not None else None
         stream = (
-            from_files(spark, events, batch or _FILES_A_BATCH)
+            events_from_files(spark, events, batch or _FILES_A_BATCH)
             if events is not None
-            else from_topic(spark, cast(Topics, topics), batch or _OFFSETS_A_BATCH)
+            else events_from_topic(spark, cast(Topics, topics), batch or _OFFSETS_A_BATCH)
         )
 
         read_files = None if events is None else ReadFiles(spark, events, results)

@@ -12,13 +12,13 @@ from sluicegate.pipeline.source.topics import Topics
 from sluicegate.validation.outcome import Outcome
 
 
-def from_files(spark: SparkSession, path: str, files_a_batch: int) -> DataFrame:
+def events_from_files(spark: SparkSession, path: str, files_a_batch: int) -> DataFrame:
     """Return a stream of the lines of files in a folder or glob; files must be complete."""
     lines = spark.readStream.format("text").option("maxFilesPerTrigger", files_a_batch).load(path)
     return _events(lines.select(f.col("value").alias("line")))
 
 
-def from_topic(spark: SparkSession, topics: Topics, offsets_a_batch: int) -> DataFrame:
+def events_from_topic(spark: SparkSession, topics: Topics, offsets_a_batch: int) -> DataFrame:
     """Return a stream of the values of topics, for a query with an interval as its trigger."""
     records = (
         spark.readStream.format("sluicegate")

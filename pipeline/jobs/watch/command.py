@@ -25,7 +25,7 @@ from sluicegate.pipeline.commands.arguments import (
     TablesAt,
     TopicPatterns,
     epoch_ms_of,
-    table_location_or,
+    table_location_or_folder,
 )
 from sluicegate.pipeline.commands.policy_file import owners_of
 from sluicegate.pipeline.commands.running import SparkAt, end, now_in_ms, selected_topics, session_for, show_json
@@ -93,7 +93,7 @@ def watch(
     from sluicegate.validation.rules.rule import RuleUnusable
 
     bounds = WatchBounds(after_max_ms, before_max_ms, epoch_ms_of(epoch, now_in_ms()))
-    kept = table_location_or(out, tables, form)
+    kept = table_location_or_folder(out, tables, form)
     try:
         configuration = load_file(policies, os.environ).config if policies is not None else None
         if configuration is not None:

@@ -176,7 +176,7 @@ def reader(
 
     def read(chunk: WatchChunk) -> list[pa.RecordBatch]:
         wanted, now_ms = chunk.wanted, chunk.until_ms
-        reading = Reading.of(count_timestamps(options, _whole(wanted), now_ms, bounds.epoch_ms))
+        reading = Reading.from_table(count_timestamps(options, _whole(wanted), now_ms, bounds.epoch_ms))
         times = chunk.limited(append_times(reading.rows, now_ms))
         again = reader_again(options, wanted, now_ms, bounds.epoch_ms)
         assessed = assess(reading.rows, times, bounds.after_max_ms, bounds.before_max_ms, again)

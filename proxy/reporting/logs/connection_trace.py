@@ -67,11 +67,11 @@ class ConnectionTrace:
         self._requests = 0
         self._ended_by: str | None = None
 
-    def opened(self, peer: str, listener: str) -> None:
+    def connection_opened(self, peer: str, listener: str) -> None:
         """Trace a new client connection."""
         self._emit("connection opened", client_address=peer, listener=listener)
 
-    def known(self, identity: ClientIdentity) -> None:
+    def client_identified(self, identity: ClientIdentity) -> None:
         """Trace the client's identity if it changed."""
         details = (identity.client_id, identity.software_name, identity.software_version, identity.principal)
         if details == self._client:
@@ -81,7 +81,7 @@ class ConnectionTrace:
         self._emit("client identified", **dict(zip(names, details, strict=True)))
         self._decide(identity.client_id)
 
-    def request(self, api_key: int, version: int, correlation_id: int, size: int) -> None:
+    def request_begun(self, api_key: int, version: int, correlation_id: int, size: int) -> None:
         """Trace a request that began to arrive; `size` in bytes."""
         self._requests += 1
         api = APIS.get(api_key)
@@ -91,11 +91,11 @@ class ConnectionTrace:
             self._in_flight.popitem(last=False)
         self._emit("request", api=name, api_version=version, correlation_id=correlation_id, bytes=size)
 
-    def token(self, size: int) -> None:
+    def token_received(self, size: int) -> None:
         """Trace a SASL token without a header, of either side; only its size is logged."""
         self._emit("SASL token", bytes=size)
 
-    def response(self, head: bytes, size: int) -> None:
+    def response_sent(self, head: bytes, size: int) -> None:
         """Trace a response to the client: `size` bytes that begin with `head`."""
         request = self._in_flight.pop(read_correlation_id(head), None) if len(head) >= CORRELATION_ID_BYTES else None
         if request is None:  # to a token, or to one of several requests with the same correlation id
@@ -110,19 +110,19 @@ class ConnectionTrace:
             milliseconds=round((self._now() - request.at) * 1000, 1),
         )
 
-    def paused(self, side: str, reason: str) -> None:
+    def reading_paused(self, side: str, reason: str) -> None:
         """Trace that the proxy stops reading from one side, for this reason."""
         self._emit("paused", side=side, reason=reason)
 
-    def resumed(self, side: str, reason: str) -> None:
+    def reading_resumed(self, side: str, reason: str) -> None:
         """Trace that the reason for the pause is gone."""
         self._emit("resumed", side=side, reason=reason)
 
-    def ends(self, by: str) -> None:
+    def session_ending(self, by: str) -> None:
         """Note who begins to end the connection; the first call counts."""
         self._ended_by = self._ended_by or by
 
-    def closed(self) -> None:
+    def connection_closed(self) -> None:
         """Trace that both sides are closed."""
         self._emit(
             "connection closed",

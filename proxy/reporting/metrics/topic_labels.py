@@ -148,7 +148,7 @@ def owners_of(counters: Counters, rulebook: Rulebook) -> dict[str, tuple[str, st
     if not rulebook.in_file.has_owners:
         return {}
     topics = _topics_with_events(counters) | {topic for topic, _ in counters.topic_batches}
-    owners = {topic: rulebook.of(topic).owner for topic in topics if topic != OTHER}
+    owners = {topic: rulebook.policy_of(topic).owner for topic in topics if topic != OTHER}
     return {topic: (cut(owner.team), cut(owner.contact or "")) for topic, owner in owners.items() if owner is not None}
 
 

@@ -165,7 +165,7 @@ class SessionOpening:
         self._dependencies.log.upstream_unreachable(self.route.label, str(error))
         self._dependencies.counts.upstream_failures += 1
         if self._trace is not None:
-            self._trace.ends(f"proxy: broker unreachable: {error}")
+            self._trace.session_ending(f"proxy: broker unreachable: {error}")
         self._client.abort()
 
     def on_broker_connected(self) -> None:

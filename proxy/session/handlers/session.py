@@ -77,7 +77,7 @@ class Session:
 
     def _ends(self, by: str) -> None:
         if self._trace is not None:
-            self._trace.ends(by)
+            self._trace.session_ending(by)
 
     # -- start ---------------------------------------------------------------------------------------------------
 
@@ -89,7 +89,7 @@ class Session:
         elif self._arrival.admit(self._announced_peer, self._route_for):
             self._dependencies.register.opened(self)
             if self._trace is not None:
-                self._trace.opened(self.identity.peer, self._arrival.route.label)
+                self._trace.connection_opened(self.identity.peer, self._arrival.route.label)
         else:
             self.client.abort()
 
@@ -221,7 +221,7 @@ class Session:
         self.requests.end()
         self._responses.end()
         if self._trace is not None:
-            self._trace.closed()
+            self._trace.connection_closed()
         self._dependencies.register.ended(self)
         self.client.forget()
         self.broker.forget()

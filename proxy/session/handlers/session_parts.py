@@ -213,7 +213,7 @@ def _report_our_fault(
 ) -> None:
     """Report an internal error that closes the connection."""
     if trace is not None:
-        trace.ends("proxy: a fault of its own")
+        trace.session_ending("proxy: a fault of its own")
     given.log.internal_error(identity, error)
     given.counts.internal_errors["closed"] += 1
 

@@ -19,28 +19,28 @@ from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.produce.dependencies import ProduceDependencies
 from sluicegate.proxy.session.produce.effects import (
     AskBroker,
+    AwaitEarlierResponses,
+    AwaitQuotaTurn,
+    AwaitSettings,
+    AwaitTopicQuotas,
     ChargeRequest,
     ChargeTopics,
     CloseInTurn,
     CloseUnanswered,
-    EarlierResponses,
     ExpectResponse,
     Forward,
     ForwardAsItCame,
     LearnStoredTimes,
-    Quarantined,
-    QuotaTurn,
     ReleaseMemory,
     ReportBrokerErrors,
     ReportNotStored,
     ReportUnvalidated,
     ResolveNames,
     Respond,
-    SettingsKnown,
     Settle,
+    StoreBadRecords,
     TeachFastPath,
     TimeRequest,
-    TopicQuotaTurn,
     Validate,
 )
 from sluicegate.proxy.session.produce.response_handler import ForwardedRequest, ProduceResponseHandler
@@ -109,10 +109,10 @@ class ProduceEffects:
         """See `sluicegate.proxy.session.request_runner.Perform`."""
         return _PERFORM[type(effect)](self, effect)
 
-    def _wait_for_turn(self, _effect: QuotaTurn) -> Wait:
+    def _wait_for_turn(self, _effect: AwaitQuotaTurn) -> Wait:
         return Wait(PauseReason.QUOTA_QUEUE, lambda resume: self._quotas.wait_for_turn(partial(resume, None)))
 
-    def _wait_for_topics(self, effect: TopicQuotaTurn) -> Wait:
+    def _wait_for_topics(self, effect: AwaitTopicQuotas) -> Wait:
         def ask(resume: Resume) -> None:
             self._quotas.wait_for_topics(effect.shares, effect.size, partial(resume, None))
 
@@ -134,7 +134,7 @@ class ProduceEffects:
 
         return Wait(PauseReason.TOPIC_NAMES, ask)
 
-    def _settings_known(self, effect: SettingsKnown) -> Wait | None:
+    def _settings_known(self, effect: AwaitSettings) -> Wait | None:
         settings = self._shared.settings
         reached = None if settings is None else settings.settings_pending(effect.topics)
         return None if reached is None else Wait(PauseReason.SETTINGS, reached.add_done_callback)
@@ -146,7 +146,7 @@ class ProduceEffects:
         in_thread = ValidationInThread(self._shared, effect, self._account, self._stored_times)
         return Wait(PauseReason.VALIDATING, in_thread.ask, in_thread.abandon)
 
-    def _earlier_responses(self, _effect: EarlierResponses) -> Wait:
+    def _earlier_responses(self, _effect: AwaitEarlierResponses) -> Wait:
         return Wait(PauseReason.STORED_TIMES, self._stored_times.when_settled)
 
     def _ask_broker(self, effect: AskBroker[Any]) -> Wait:
@@ -158,7 +158,7 @@ class ProduceEffects:
 
         return Wait(PauseReason.QUARANTINING, ask)
 
-    def _quarantine(self, effect: Quarantined) -> Wait:
+    def _quarantine(self, effect: StoreBadRecords) -> Wait:
         sink = self._shared.dead_letters
         assert sink is not None  # a rulebook with quarantine has a sink
         return Wait(PauseReason.QUARANTINING, partial(sink.write, self._identity, effect.letters))
@@ -190,7 +190,7 @@ class ProduceEffects:
         shared, request = self._shared, effect.request
         if shared.ordinary is None or request.acks not in VALID_ACKS:
             return
-        policy_of = shared.policy_memo.by(shared.rules.rulebook)
+        policy_of = shared.policy_memo.policies_by(shared.rules.rulebook)
         for topic in request.topics:
             name = topic.name_by(shared.names.by_id)
             if name is not None and is_legal_topic_name(name):
@@ -229,7 +229,7 @@ class ProduceEffects:
         self._kept.release(effect.size)
 
     def _learn_stored_times(self, effect: LearnStoredTimes) -> None:
-        self._stored_times.responded(effect.times, effect.errors)
+        self._stored_times.learn_from_response(effect.times, effect.errors)
 
     def _settle(self, effect: Settle) -> None:
         self._shared.validations.settled(effect.outcome)
@@ -245,14 +245,14 @@ class ProduceEffects:
 
 
 _PERFORM: dict[type, Callable[[ProduceEffects, Any], object]] = {
-    QuotaTurn: ProduceEffects._wait_for_turn,
-    TopicQuotaTurn: ProduceEffects._wait_for_topics,
+    AwaitQuotaTurn: ProduceEffects._wait_for_turn,
+    AwaitTopicQuotas: ProduceEffects._wait_for_topics,
     ResolveNames: ProduceEffects._resolve_names,
-    SettingsKnown: ProduceEffects._settings_known,
+    AwaitSettings: ProduceEffects._settings_known,
     Validate: ProduceEffects._validate,
-    EarlierResponses: ProduceEffects._earlier_responses,
+    AwaitEarlierResponses: ProduceEffects._earlier_responses,
     AskBroker: ProduceEffects._ask_broker,
-    Quarantined: ProduceEffects._quarantine,
+    StoreBadRecords: ProduceEffects._quarantine,
     ForwardAsItCame: ProduceEffects._forward_as_it_came,
     Forward: ProduceEffects._forward,
     Respond: ProduceEffects._respond,

@@ -26,12 +26,12 @@ Failures = Mapping[Place, str]
 
 
 @dataclass(frozen=True, slots=True)
-class QuotaTurn(Effect[None]):
+class AwaitQuotaTurn(Effect[None]):
     """Wait for this connection's turn in its client's quota."""
 
 
 @dataclass(frozen=True, slots=True)
-class TopicQuotaTurn(Effect[None]):
+class AwaitTopicQuotas(Effect[None]):
     """Wait until the topics of a request of `size` bytes are within their quotas."""
 
     shares: TopicShares
@@ -46,7 +46,7 @@ class ResolveNames(Effect[None]):
 
 
 @dataclass(frozen=True, slots=True)
-class SettingsKnown(Effect[None]):
+class AwaitSettings(Effect[None]):
     """Wait until the cluster's settings of these topics are known, if they are read."""
 
     topics: Sequence[str]
@@ -63,7 +63,7 @@ class Validate(Effect[Dispatch | None]):
 
 
 @dataclass(frozen=True, slots=True)
-class EarlierResponses(Effect[None]):
+class AwaitEarlierResponses(Effect[None]):
     """Wait for the broker's responses to earlier requests, because this one needs their stored times."""
 
 
@@ -79,7 +79,7 @@ class AskBroker(Effect[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Quarantined(Effect[Failures]):
+class StoreBadRecords(Effect[Failures]):
     """Store bad records. Results in the batches that were not completely stored, each with the reason."""
 
     letters: Sequence[DeadLetters]

@@ -21,23 +21,23 @@ from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.session.produce.awaited_batches import AwaitedBatches
 from sluicegate.proxy.session.produce.dependencies import OnInternalError, ProduceDependencies
 from sluicegate.proxy.session.produce.effects import (
+    AwaitEarlierResponses,
+    AwaitQuotaTurn,
+    AwaitSettings,
+    AwaitTopicQuotas,
     ChargeRequest,
     ChargeTopics,
     CloseInTurn,
     CloseUnanswered,
-    EarlierResponses,
     ExpectResponse,
     Forward,
     ForwardAsItCame,
-    QuotaTurn,
     ReportUnvalidated,
     ResolveNames,
     Respond,
-    SettingsKnown,
     Settle,
     TeachFastPath,
     TimeRequest,
-    TopicQuotaTurn,
     Validate,
 )
 from sluicegate.proxy.session.produce.log_start_requests import LogStartRequests
@@ -87,7 +87,7 @@ class ProduceHandler:
         `of_client`: what the client's quota decides.
         """
         shared = self._shared
-        if not (yield from self._within_quota(of_client, QuotaTurn())):
+        if not (yield from self._within_quota(of_client, AwaitQuotaTurn())):
             return
         yield from ChargeRequest(len(frame))
         arrived = shared.clock.now()
@@ -101,11 +101,11 @@ class ProduceHandler:
             yield from self._refuse(request, correlation_id, arrived)
             return
         if shared.settings is not None:
-            yield from SettingsKnown(tuple(name for name in self._names(request) if name is not None))
+            yield from AwaitSettings(tuple(name for name in self._names(request) if name is not None))
 
         shares = self._shares_of_topics(request)
         decision = self._meter.must_wait_for_topics(shares, len(frame)) if shares else QuotaDecision.PROCEED
-        if not (yield from self._within_quota(decision, TopicQuotaTurn(shares, len(frame)))):
+        if not (yield from self._within_quota(decision, AwaitTopicQuotas(shares, len(frame)))):
             return
         yield from ChargeTopics(shares)
 
@@ -164,7 +164,7 @@ class ProduceHandler:
         if request.acks == 0:
             yield from CloseUnanswered()
 
-    def _within_quota(self, decision: QuotaDecision, turn: QuotaTurn | TopicQuotaTurn) -> Steps[bool]:
+    def _within_quota(self, decision: QuotaDecision, turn: AwaitQuotaTurn | AwaitTopicQuotas) -> Steps[bool]:
         """Wait for a request's turn under a quota, or close the connection. Return whether to continue."""
         if decision is QuotaDecision.REJECT:
             yield from CloseInTurn(NO_QUOTA)
@@ -179,7 +179,7 @@ class ProduceHandler:
             try:
                 dispatch = yield from Validate(request, self._known_client())
             except PreviousTimeInFlight:
-                yield from EarlierResponses()
+                yield from AwaitEarlierResponses()
             else:
                 return dispatch
 
@@ -229,7 +229,7 @@ class ProduceHandler:
         rulebook = self._shared.rules.rulebook
         if not rulebook.in_file.has_topic_quotas:
             return ()
-        policy_of = self._shared.policy_memo.by(rulebook)
+        policy_of = self._shared.policy_memo.policies_by(rulebook)
         return self._meter.shares_of_topics(request, policy_of, self._shared.names.by_id)
 
     def _known_client(self) -> Client | None:

@@ -23,7 +23,7 @@ from sluicegate.proxy.responses.produce_responses import (
 from sluicegate.proxy.responses.stand_ins import probe_request
 from sluicegate.proxy.responses.topic_names import TopicNames
 from sluicegate.proxy.session.effect import Steps
-from sluicegate.proxy.session.produce.effects import AskBroker, Quarantined, ReportNotStored
+from sluicegate.proxy.session.produce.effects import AskBroker, ReportNotStored, StoreBadRecords
 from sluicegate.validation.validated_request import Place
 
 _BROKER_FIRST = "the broker has a reason of its own to reject the batch"
@@ -83,7 +83,7 @@ class Quarantining:
         failures = {each.place: each.lacking for each in letters if each.lacking is not None}
         whole = [each for each in letters if each.lacking is None]
         if whole:
-            failures.update((yield from Quarantined(whole)))
+            failures.update((yield from StoreBadRecords(whole)))
         for each in letters:
             if each.place in failures:
                 _quarantine_failed(stand_in_request, partition_keys, each, failures[each.place])

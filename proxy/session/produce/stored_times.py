@@ -42,12 +42,12 @@ class StoredTimes:
         else:
             callback(None)
 
-    def responded(self, times: ExpectedTimes, client_errors: Mapping[PartitionKey, ClientError]) -> None:
+    def learn_from_response(self, times: ExpectedTimes, client_errors: Mapping[PartitionKey, ClientError]) -> None:
         """Store the times of the batches that the broker has stored."""
         for partition_key, ((topic, index), time) in times.items():
             error = client_errors.get(partition_key)
             if error is not None and error.code == ErrorCode.NONE:
-                self._known.stored(topic, index, time)
+                self._known.note_stored(topic, index, time)
         for partition, _ in times.values():
             self._under_way[partition] -= 1
             if not self._under_way[partition]:

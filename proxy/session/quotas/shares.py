@@ -177,7 +177,7 @@ class _Shares:
         self._call_later = call_later
         self._known: OrderedDict[tuple[QuotaLimits, tuple[str, ...]], QuotaShare] = OrderedDict()
 
-    def of(self, quota: QuotaLimits, names: tuple[str, ...]) -> QuotaShare:
+    def share_of(self, quota: QuotaLimits, names: tuple[str, ...]) -> QuotaShare:
         share = self._known.get((quota, names))
         if share is None:
             if len(self._known) >= _MOST_REMEMBERED:
@@ -230,12 +230,12 @@ class Quotas:
         for quota in self._rules.rulebook.in_file.quotas:
             names = quota.counted_names(client)
             if names is not None:
-                return self._clients.of(quota, names)
+                return self._clients.share_of(quota, names)
         return None
 
     def share_of_topic(self, quota: QuotaLimits, topic: str) -> QuotaShare:
         """Return the share of a topic with this quota."""
-        return self._topics.of(quota, (topic,))
+        return self._topics.share_of(quota, (topic,))
 
     def may_hold(self, size: int) -> bool:
         """Return whether a complete request of `size` bytes may wait."""

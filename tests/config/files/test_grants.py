@@ -38,11 +38,13 @@ def test_keys_within_the_scope_apply_to_its_topics_alone(tmp_path: Path) -> None
     rulebook = rulebook_of(loaded.config, source=loaded.source)
 
     assert not loaded.warnings
-    exempt = {topic: not rulebook.of(topic).for_client(MIRROR).checked for topic in ("payments.eu", "ledger", "orders")}
+    exempt = {
+        topic: not rulebook.policy_of(topic).for_client(MIRROR).checked for topic in ("payments.eu", "ledger", "orders")
+    }
     assert exempt == {"payments.eu": True, "ledger": False, "orders": False}
     assert not rulebook.exempts(MIRROR)
     assert rulebook.exempts(Client("a:1", "ops"))
-    quotas = {topic: rulebook.of(topic).quota for topic in ("payments.eu", "ledger", "audit")}
+    quotas = {topic: rulebook.policy_of(topic).quota for topic in ("payments.eu", "ledger", "audit")}
     assert {topic: quota and quota.name for topic, quota in quotas.items()} == {
         "payments.eu": "pay",
         "ledger": None,
@@ -151,6 +153,6 @@ def test_no_team_exempts_a_client_on_a_topic_of_another(tmp_path: Path, patterns
     rulebook = rulebook_of(loaded.config)
 
     for name in [name for name in names if name != "bb" and not name.startswith("a.")]:
-        policy = rulebook.of(name)
+        policy = rulebook.policy_of(name)
         assert policy.for_client(Client("a:1", "m")) is policy
         assert policy.quota is None

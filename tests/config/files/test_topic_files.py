@@ -51,8 +51,8 @@ def test_main_file_entries_precede_topic_files_and_defaults_apply_last(main: Pat
         ).config
     )
 
-    assert rulebook.of("payments").mode.value == "reject"
-    assert [rulebook.of(topic).before_max_ms for topic in ("orders", "else")] == [5, 7]
+    assert rulebook.policy_of("payments").mode.value == "reject"
+    assert [rulebook.policy_of(topic).before_max_ms for topic in ("orders", "else")] == [5, 7]
 
 
 def test_topic_files_are_read_in_the_order_of_their_patterns_each_once(main: Path) -> None:
@@ -238,7 +238,7 @@ def test_the_owner_is_that_of_the_entry_then_of_its_file_then_of_the_item(main: 
     )
     rulebook = rulebook_of(loaded.config, source=loaded.source)
 
-    owners = {topic: str(rulebook.of(topic).owner) for topic in ("a1", "a2", "a3", "b", "own", "else")}
+    owners = {topic: str(rulebook.policy_of(topic).owner) for topic in ("a1", "a2", "a3", "b", "own", "else")}
     assert owners == {
         "a1": "entry",
         "a2": "file (#file)",
@@ -247,7 +247,7 @@ def test_the_owner_is_that_of_the_entry_then_of_its_file_then_of_the_item(main: 
         "own": "platform",
         "else": "platform",
     }
-    sources = {topic: rulebook.of(topic).origins.paths["owner"] for topic in owners}
+    sources = {topic: rulebook.policy_of(topic).origins.paths["owner"] for topic in owners}
     folder = main.parent / "policies"
     assert [f"{loaded.source.place_of(path)}, {loaded.source.key_of(path)}" for path in sources.values()] == [
         f"{folder}/a.yaml:3, topics[0].owner",

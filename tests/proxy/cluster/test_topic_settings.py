@@ -55,7 +55,7 @@ class Asker:
         return monotonic() - started
 
     def is_learnt(self, topic: str) -> bool:
-        return self.rules.rulebook.of(topic).before_max_ms == 7
+        return self.rules.rulebook.policy_of(topic).before_max_ms == 7
 
     async def learns(self, topic: str) -> None:
         async with asyncio.timeout(10):

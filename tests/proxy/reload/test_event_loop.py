@@ -69,5 +69,5 @@ async def test_thousands_of_patterns_leave_the_event_loop_turns(tmp_path: Path) 
     asyncio.get_running_loop().set_debug(False)  # its stack traces read files, and wait for the interpreter after each
     loads = [await longest_hold(path) for _ in range(3)]
 
-    assert loads[0][0].of(f"team-{PATTERNS - 1}.orders").before_max_ms == 86_400_000
+    assert loads[0][0].policy_of(f"team-{PATTERNS - 1}.orders").before_max_ms == 86_400_000
     assert min(held for _, held in loads) < MOST_SECONDS

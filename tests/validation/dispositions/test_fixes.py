@@ -39,7 +39,7 @@ def validated(
     found = validate_request(request, {}, lambda _: policy, limits, lambda: NOW, Decompressor(), budget, previous)
     for partition, latest in found.times.values():
         if isinstance(previous, PreviousTimes):
-            previous.stored(*partition, latest)
+            previous.note_stored(*partition, latest)
     return found
 
 
@@ -99,7 +99,7 @@ def test_good_batches_are_forwarded_as_they_came_and_remembered() -> None:
     validated(fixing(TimeFix.PREVIOUS), batch([Rec(-1)]), previous=previous)
 
     assert found.fixed == {}
-    assert previous.of("t", 0) == NOW - 5
+    assert previous.time_of("t", 0) == NOW - 5
 
 
 @pytest.mark.parametrize("fix", list(TimeFix))
@@ -158,9 +158,9 @@ def test_a_large_fix_raises_out_of_time(codec: int) -> None:
 def test_the_partitions_with_a_previous_time_are_bounded() -> None:
     previous = PreviousTimes(most_partitions=10)
     for partition in range(1000):
-        previous.stored("t", partition, NOW)
+        previous.note_stored("t", partition, NOW)
 
-    assert [previous.of("t", partition) for partition in (0, 989, 990, 999)] == [None, None, NOW, NOW]
+    assert [previous.time_of("t", partition) for partition in (0, 989, 990, 999)] == [None, None, NOW, NOW]
 
 
 @pytest.mark.parametrize("codec", list(CODECS.values()))
@@ -218,12 +218,12 @@ def test_a_batch_without_times_sets_no_previous_time() -> None:
     validated(fixing(TimeFix.PREVIOUS), batch([Rec(NOW - 5)], flags=8), previous=previous)
     validated(fixing(TimeFix.PREVIOUS), message(0, b"v"), version=2, previous=previous)
 
-    assert previous.of("t", 0) is None
+    assert previous.time_of("t", 0) is None
 
 
 def test_a_previous_time_fix_waits_for_requests_in_flight() -> None:
     known = PreviousTimes()
-    known.stored("t", 0, NOW - 9)
+    known.note_stored("t", 0, NOW - 9)
     under_way = {("t", 0)}
     previous = PreviousTimesInOrder(known, under_way)
     bad = batch([Rec(NOW * 1_000_000)])

@@ -45,7 +45,7 @@ def validated(data: bytes, size: str = "samples: false", version: int = 9, clien
     request = walk_produce_request(bytearray(body), version, 0, 100)
     budget = DecompressionBudget(1 << 24, 5, lambda: None)
     sender = Client("a:1", client)
-    policy = rulebook_of(config).of("t").for_client(sender)
+    policy = rulebook_of(config).policy_of("t").for_client(sender)
     found = validate_request(
         request, {}, lambda _: policy, limits_of(config), lambda: NOW, Decompressor(), budget, client=sender
     )

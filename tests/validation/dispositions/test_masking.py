@@ -87,7 +87,7 @@ AVRO = RegisteredSchema(
 def policy_of(kind: str, more: str, maker: RuleMaker = INLINE_RULES, file: str = FILE) -> TopicPolicy:
     config = load(read_yaml(file.replace("MORE", more), "f"), {}).config
     rulebook = rulebook_of(config, maker).with_suspended(SuspendedTopics(everywhere=kind == "suspended"))
-    policy = rulebook.of("t").for_client(Client("a:1", "me"))
+    policy = rulebook.policy_of("t").for_client(Client("a:1", "me"))
     return policy.for_exempt() if kind == "exempt" else policy
 
 
@@ -253,5 +253,5 @@ def test_a_key_file_needs_a_key(tmp_path: Any) -> None:
         with pytest.raises(RuleUnusable, match="sensitive fields h"):
             rulebook_of(load(read_yaml(whole, "f"), {}).config)
     file.write_text("0123456789abcdef\n")
-    assert rulebook_of(load(read_yaml(whole, "f"), {}).config).of("t").sensitive is not None
+    assert rulebook_of(load(read_yaml(whole, "f"), {}).config).policy_of("t").sensitive is not None
     assert json.loads(MASKED)["mail"] == "***"

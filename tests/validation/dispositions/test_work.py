@@ -105,7 +105,7 @@ class MeasuredValidation:
 
     def __init__(self, topic: str, data: bytes) -> None:
         rulebook, limits = _configured()
-        policy, client = rulebook.of(topic), Client("a:1", "a")
+        policy, client = rulebook.policy_of(topic), Client("a:1", "a")
         request = walk_produce_request(bytearray(produce_body(9, [topic_data(topic, (0, data))])), 9, 0, 100)
         budget = DecompressionBudget(limits.max_decompressed_bytes, 1000, self._give_way)
         decompressor = Decompressor()

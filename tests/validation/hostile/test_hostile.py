@@ -121,14 +121,14 @@ class MeasuredValidation:
 
     def __init__(self, configured: tuple[Rulebook, ValidationLimits], topic: str, data: bytes) -> None:
         rulebook, limits = configured
-        policy, client = rulebook.of(topic), Client("a:1", "a")
+        policy, client = rulebook.policy_of(topic), Client("a:1", "a")
         request = walk_produce_request(bytearray(produce_body(9, [topic_data(topic, (0, data))])), 9, 0, 100)
         budget = DecompressionBudget(limits.max_decompressed_bytes, 1000, self._give_way)
         decompressor = Decompressor()
         self.longest = 0.0
         self._since = time.thread_time()
         previous = PreviousTimes()
-        previous.stored(topic, 0, NOW)
+        previous.note_stored(topic, 0, NOW)
         found = validate_request(
             request, {}, lambda _: policy, limits, lambda: NOW, decompressor, budget, previous, client
         )

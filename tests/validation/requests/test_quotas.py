@@ -59,7 +59,7 @@ def test_the_first_topic_quota_that_matches_applies_and_needs_the_slow_path() ->
     quotas = [Keys(name=name, topic=topic, requests_per_second=1) for name, topic in (("a", "x*"), ("b", "*y"))]
     rulebook = Rulebook(compile_policies(TopicKeys(), quotas=quotas))
 
-    found = {topic: rulebook.of(topic).quota for topic in ("xy", "zy", "z")}
+    found = {topic: rulebook.policy_of(topic).quota for topic in ("xy", "zy", "z")}
 
     assert {topic: quota and quota.name for topic, quota in found.items()} == {"xy": "a", "zy": "b", "z": None}
-    assert (rulebook.of("xy").ordinary, rulebook.of("z").ordinary) == (None, rulebook.of("z"))
+    assert (rulebook.policy_of("xy").ordinary, rulebook.policy_of("z").ordinary) == (None, rulebook.policy_of("z"))

@@ -111,7 +111,7 @@ def test_a_custom_rule_may_report_an_outage_of_its_dependency() -> None:
 def validated(value: bytes, more: str = "") -> ValidatedRequest:
     """Validate a batch of two records: one with `value`, and a correct one."""
     config = load(read_yaml(FILE.replace("MORE", more), "f"), {}).config
-    policy = rulebook_of(config).of("t")
+    policy = rulebook_of(config).policy_of("t")
     data = batch([Rec(_NOW, b"k", value), Rec(_NOW, b"k", b"abc")])
     request = walk_produce_request(bytearray(produce_body(9, [topic_data("t", (0, data))])), 9, 0, 100)
     budget = DecompressionBudget(1 << 24, 100, lambda: None)

@@ -80,7 +80,7 @@ class FieldVisit:
         if found is None:
             if len(self._places) >= _MOST_PLACES:  # the names of recursive JSON Schemas have no end
                 self._places.clear()
-            tags = inline_tags() | self._tags.of(full_name)
+            tags = inline_tags() | self._tags.tags_of(full_name)
             found = self._places[full_name] = SchemaField(full_name, name, tags)
         return found
 

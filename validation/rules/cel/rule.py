@@ -55,7 +55,7 @@ class IsTrue(SimpleRule):
     def _plan(self) -> None:
         """Evaluate once, because the runtime plans in its first evaluation. Raises ExpressionUnusable."""
         nothing = RuledRecord("", 0, 0, 0, None, None, (), Client(""))
-        if self._steps.of(nothing) > INLINE_STEPS:
+        if self._steps.steps_for(nothing) > INLINE_STEPS:
             return
         try:
             self._evaluate(data={})
@@ -64,7 +64,7 @@ class IsTrue(SimpleRule):
 
     def fault(self, record: RuledRecord) -> str | None:
         """Return the fault of a record, or None. Raises Outage if memory is too low even for a cheap evaluation."""
-        steps = self._steps.of(record)
+        steps = self._steps.steps_for(record)
         record.budget.spend(steps)
         try:
             result = self._evaluate(data=self._seen(record))

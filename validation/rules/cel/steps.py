@@ -37,7 +37,7 @@ class ExpressionSteps:
         self._by_size: dict[tuple[int, int], int] = {}
         self._by_extent: dict[tuple[int, ...], int] = {}
 
-    def of(self, record: RuledRecord) -> int:
+    def steps_for(self, record: RuledRecord) -> int:
         """Return a bound of the steps for this record."""
         value = record.value if "value" in self._names or "message" in self._names else None
         size = 0 if value is None else len(value)

@@ -50,7 +50,7 @@ class FieldTags:
         self._by_pattern = [(_matcher(pattern), tags) for pattern, tags in by_pattern]
         self._known: dict[str, frozenset[str]] = {}
 
-    def of(self, full_name: str) -> frozenset[str]:
+    def tags_of(self, full_name: str) -> frozenset[str]:
         """Return the tags of a field by its full name."""
         if not self._by_pattern:
             return frozenset()
@@ -76,7 +76,7 @@ class FieldChange:
         by_pattern = FieldTags(self.tags_by_pattern)
 
         def applies(full_name: str, inline: frozenset[str]) -> bool:
-            return not self.tags or not self.tags.isdisjoint(inline | by_pattern.of(full_name))
+            return not self.tags or not self.tags.isdisjoint(inline | by_pattern.tags_of(full_name))
 
         return applies
 

@@ -171,7 +171,7 @@ topics: [{match: orders, owner: {team: orders}}]
 def test_an_event_of_a_topic_without_an_owner_names_that_of_the_client(
     topic: str, client_id: str | None, principal: str | None, is_verified: bool, team: str | None
 ) -> None:
-    policy = rulebook_of(loaded(SMALLEST + CLIENT_OWNERS).config).of(topic)
+    policy = rulebook_of(loaded(SMALLEST + CLIENT_OWNERS).config).policy_of(topic)
     client = ClientDetails("127.0.0.1:5", client_id, None, None, principal, is_verified)
 
     event = event_of(one_violation()._replace(client=client, basis=ValidationBasis(policy, NOW)))

@@ -52,7 +52,7 @@ def series(play: Playbook) -> set[str]:
 
 def test_series_and_lines_do_not_grow_with_violating_clients() -> None:
     play = Playbook(**SETTINGS)
-    policy_of = play.parts.rules.rulebook.of
+    policy_of = play.parts.rules.rulebook.policy_of
     grown: list[set[str]] = []
     began = monotonic()
     with capture_logs() as lines:

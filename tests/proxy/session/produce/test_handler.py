@@ -22,28 +22,28 @@ from sluicegate.proxy.session.produce.batch_outcome import RequestOutcome
 from sluicegate.proxy.session.produce.dependencies import OnInternalError
 from sluicegate.proxy.session.produce.effects import (
     AskBroker,
+    AwaitEarlierResponses,
+    AwaitQuotaTurn,
+    AwaitSettings,
+    AwaitTopicQuotas,
     ChargeRequest,
     ChargeTopics,
     CloseInTurn,
     CloseUnanswered,
-    EarlierResponses,
     ExpectResponse,
     Forward,
     ForwardAsItCame,
     LearnStoredTimes,
-    Quarantined,
-    QuotaTurn,
     ReleaseMemory,
     ReportBrokerErrors,
     ReportNotStored,
     ReportUnvalidated,
     ResolveNames,
     Respond,
-    SettingsKnown,
     Settle,
+    StoreBadRecords,
     TeachFastPath,
     TimeRequest,
-    TopicQuotaTurn,
     Validate,
 )
 from sluicegate.proxy.session.produce.handler import ProduceHandler
@@ -241,7 +241,7 @@ def test_validation_waits_for_the_settings_of_its_topics() -> None:
     script = Script(settings=object())
     steps = script.handle(produce(9, {b"t": [(0, GOOD)], b"u": [(0, GOOD)]}))
 
-    assert next(steps) == SettingsKnown(("t", "u"))
+    assert next(steps) == AwaitSettings(("t", "u"))
     assert isinstance(steps.send(None), Validate)
 
 
@@ -249,7 +249,7 @@ def test_a_request_waits_for_its_quota_turn_before_it_is_metered() -> None:
     script, sized = Script(), produce(9, {b"t": [(0, GOOD)]})
     steps = script.handle(sized, of_client=QuotaDecision.WAIT)
 
-    assert next(steps) == QuotaTurn()
+    assert next(steps) == AwaitQuotaTurn()
     assert script.meter.taken == []
     assert isinstance(steps.send(None), Validate)
     assert script.meter.taken == [len(sized) - 4]
@@ -278,7 +278,7 @@ def test_a_topic_quota_wait_precedes_validation(decision: QuotaDecision) -> None
         assert script.meter.taken_of_topics == []
         return
     if decision is QuotaDecision.WAIT:
-        assert effect == TopicQuotaTurn(shares, len(sized) - 4)
+        assert effect == AwaitTopicQuotas(shares, len(sized) - 4)
         assert script.meter.taken_of_topics == []
         effect = steps.send(None)
     assert isinstance(effect, Validate)
@@ -290,7 +290,7 @@ def test_a_fix_that_needs_earlier_responses_is_validated_again() -> None:
     steps = script.handle(produce(9, {b"t": [(0, GOOD)]}))
 
     assert isinstance(next(steps), Validate)
-    assert steps.throw(PreviousTimeInFlight()) == EarlierResponses()
+    assert steps.throw(PreviousTimeInFlight()) == AwaitEarlierResponses()
     validate = steps.send(None)
     assert isinstance(validate, Validate)
     assert isinstance(steps.send(script.validated(validate)), ForwardAsItCame)
@@ -451,7 +451,7 @@ def test_bad_records_are_stored_between_the_brokers_response_and_the_rejection()
 
     assert isinstance(ask, AskBroker)
     assert ask.correlation_id == 7
-    assert steps.send(ask.read(names_response(ErrorCode.CORRUPT_MESSAGE))) == Quarantined([_LETTERS])
+    assert steps.send(ask.read(names_response(ErrorCode.CORRUPT_MESSAGE))) == StoreBadRecords([_LETTERS])
     assert script.outcomes == []
     effect = steps.send({})
     assert isinstance(effect, Respond)  # the broker has just responded
@@ -477,7 +477,7 @@ def test_a_batch_that_is_not_stored_is_to_be_retried(lacking: str | None) -> Non
 
     effect = steps.send(ask.read(names_response(ErrorCode.CORRUPT_MESSAGE)))
     if lacking is None:
-        assert isinstance(effect, Quarantined)
+        assert isinstance(effect, StoreBadRecords)
         effect = steps.send({(0, 0): "the disk is full"})
 
     assert isinstance(effect, Respond)

@@ -48,7 +48,7 @@ class RecordingSink:
         self.tells.append(tell)
 
 
-class Quarantined(Playbook):
+class StoreBadRecords(Playbook):
     """A session with quarantine for topic `q`."""
 
     def __init__(self, room_bytes: int = 1 << 20) -> None:
@@ -103,7 +103,7 @@ def records_in(request: Any) -> dict[str, bytes]:
 
 
 def test_bad_records_are_stored_after_the_brokers_check_and_before_the_response() -> None:
-    script = Quarantined()
+    script = StoreBadRecords()
 
     script.send(topic_data("q", (0, BAD)), version=_OLD)
     assert records_in(script.asked(1, _OLD)) == {"q": stand_in(memoryview(BAD))}
@@ -123,7 +123,7 @@ def test_bad_records_are_stored_after_the_brokers_check_and_before_the_response(
 
 
 def test_a_batch_whose_bad_records_cannot_be_stored_is_to_be_retried() -> None:
-    script = Quarantined()
+    script = StoreBadRecords()
 
     script.send(topic_data("q", (0, BAD)))
     script.asked(1)
@@ -143,7 +143,7 @@ def test_a_batch_whose_bad_records_cannot_be_stored_is_to_be_retried() -> None:
 
 @pytest.mark.parametrize("code", [FORBIDDEN, UNKNOWN])
 def test_a_brokers_own_error_precedes_quarantine_and_nothing_is_stored(code: int) -> None:
-    script = Quarantined()
+    script = StoreBadRecords()
 
     script.send(topic_data("q", (0, BAD)))
     script.asked(1)
@@ -157,7 +157,7 @@ def test_a_brokers_own_error_precedes_quarantine_and_nothing_is_stored(code: int
 
 def test_a_batch_is_retriable_if_the_brokers_error_disappears_meanwhile() -> None:
     """Otherwise it would be rejected finally without storing its bad records."""
-    script = Quarantined()
+    script = StoreBadRecords()
 
     script.send(topic_data("q", (0, BAD)))
     script.asked(1)
@@ -171,7 +171,7 @@ def test_a_batch_is_retriable_if_the_brokers_error_disappears_meanwhile() -> Non
 @pytest.mark.parametrize("version", [3, 4])
 def test_the_check_at_the_broker_stores_no_record(version: int) -> None:
     good = batch([Rec(NOW)])
-    script = Quarantined()
+    script = StoreBadRecords()
 
     script.send(topic_data("g", (0, good)), topic_data("q", (0, BAD)), version=version)
     question = records_in(script.asked(1, version))
@@ -187,7 +187,7 @@ def test_the_check_at_the_broker_stores_no_record(version: int) -> None:
 
 
 def test_the_broker_is_checked_at_most_once_a_second() -> None:
-    script = Quarantined()
+    script = StoreBadRecords()
 
     for count in (1, 2, 3):
         script.send(topic_data("q", (0, BAD)), version=_OLD)
@@ -205,7 +205,7 @@ def test_the_broker_is_checked_at_most_once_a_second() -> None:
 
 @pytest.mark.parametrize("version", [3, 9])
 def test_the_check_at_the_broker_requests_a_response_despite_acks_0(version: int) -> None:
-    script = Quarantined()
+    script = StoreBadRecords()
 
     script.send(topic_data("q", (0, BAD)), acks=0, version=version)
     question = script.asked(1, version)
@@ -220,7 +220,7 @@ def test_the_check_at_the_broker_requests_a_response_despite_acks_0(version: int
 
 
 def test_bad_records_beyond_the_quarantine_memory_are_retriable() -> None:
-    script = Quarantined(room_bytes=1000)
+    script = StoreBadRecords(room_bytes=1000)
 
     script.send(topic_data("q", (0, BAD)))
     script.asked(1)
@@ -235,11 +235,11 @@ def test_bad_records_beyond_the_quarantine_memory_are_retriable() -> None:
 
 @pytest.mark.parametrize(("missing", "beyond"), [(0, {}), (1, {"limits.max_quarantined_bytes": 1})])
 def test_bad_records_that_just_fit_the_memory_are_stored(missing: int, beyond: dict[str, int]) -> None:
-    roomy = Quarantined()
+    roomy = StoreBadRecords()
     roomy.send(topic_data("q", (0, BAD)))
     roomy.asked(1)
     takes = roomy.room.total_bytes - roomy.room.free_bytes
-    script = Quarantined(room_bytes=takes - missing)
+    script = StoreBadRecords(room_bytes=takes - missing)
 
     script.send(topic_data("q", (0, BAD)))
     script.asked(1)
@@ -251,7 +251,7 @@ def test_bad_records_that_just_fit_the_memory_are_stored(missing: int, beyond: d
 
 
 def test_a_client_is_paused_only_while_its_records_are_quarantined() -> None:
-    script = Quarantined()
+    script = StoreBadRecords()
     script.send(topic_data("q", (0, BAD)))
     script.asked(1)
     assert list(script.session.client.pause_reasons) == [PauseReason.QUARANTINING]
@@ -263,7 +263,7 @@ def test_a_client_is_paused_only_while_its_records_are_quarantined() -> None:
 
 @pytest.mark.parametrize("where", ["asking", "keeping", "kept"])
 def test_memory_is_released_however_the_write_ends(where: str) -> None:
-    script = Quarantined()
+    script = StoreBadRecords()
     script.send(topic_data("q", (0, BAD)))
     script.asked(1)
     assert script.room.free_bytes < script.room.total_bytes
@@ -282,7 +282,7 @@ def test_memory_is_released_however_the_write_ends(where: str) -> None:
 
 @pytest.mark.parametrize("version", [3, 4, 9])
 def test_a_copied_batch_is_forwarded_as_it_is_after_its_bad_records_are_kept(version: int) -> None:
-    script = Quarantined()
+    script = StoreBadRecords()
 
     script.send(topic_data("c", (0, BAD)), version=version)
     assert records_in(script.asked(1, version)) == {"c": stand_in(memoryview(BAD))}
@@ -304,7 +304,7 @@ def test_a_copied_batch_is_forwarded_as_it_is_after_its_bad_records_are_kept(ver
 def test_without_a_copy_the_batch_is_not_forwarded_and_the_producer_retries(code: int) -> None:
     """The broker rejects the partition for its own reason, or the write fails; a good neighbour is stored."""
     good = batch([Rec(NOW)])
-    script = Quarantined()
+    script = StoreBadRecords()
 
     script.send(topic_data("g", (0, good)), topic_data("c", (0, BAD)))
     script.asked(1)
@@ -321,7 +321,7 @@ def test_without_a_copy_the_batch_is_not_forwarded_and_the_producer_retries(code
 
 
 def test_a_failed_copy_with_acks_0_closes_the_connection() -> None:
-    script = Quarantined()
+    script = StoreBadRecords()
 
     forwarded = []
     for failure in ({}, {(0, 0): "disk full"}):
