@@ -46,14 +46,14 @@ def _names(pids: list[int]) -> set[str]:
 def _all_started(process: "subprocess.Popen[bytes]") -> list[int]:
     """Wait until a broker, the relay and a proxy run; return all processes below this one."""
 
-    def found() -> list[int]:
+    def remaining_processes() -> list[int]:
         try:
             pids = with_children(process.pid)[1:]
             return pids if _names(pids) >= _STARTED else []
         except OSError:  # one has ended meanwhile
             return []
 
-    return eventually(found, 300, "a broker, a relay and a proxy")
+    return eventually(remaining_processes, 300, "a broker, a relay and a proxy")
 
 
 @pytest.mark.parametrize("bench", [""], indirect=True, ids=["alone"])

@@ -23,7 +23,7 @@ HELD_IN = {
 }
 
 
-def held(block: str) -> Any:
+def stored_results(block: str) -> Any:
     return json.loads((RESULTS / HELD_IN[block]).read_text())
 
 
@@ -52,13 +52,13 @@ def test_every_generated_table_is_compared() -> None:
 
 @pytest.mark.parametrize("block", [name for name in HELD_IN if name != "rules"])
 def test_goals_on_the_page_are_those_of_the_results(block: str) -> None:
-    assert stated_goals(block) == [in_words(row) for row in held(block) if row["goal"] is not None]
+    assert stated_goals(block) == [in_words(row) for row in stored_results(block) if row["goal"] is not None]
 
 
 @pytest.mark.parametrize("block", ["encrypted", "live rules"])
 def test_costs_of_targets_on_the_page_are_those_of_the_results(block: str) -> None:
     (rows,) = (rows for header, rows in tables_of(block) if header == "target | ms CPU per MB")
-    medians = {figure["figure"]: f"{figure['value']:.2f}" for figure in held(block)}
+    medians = {figure["figure"]: f"{figure['value']:.2f}" for figure in stored_results(block)}
 
     for target, cost in rows:
         (median,) = (value for figure, value in medians.items() if figure.endswith(f" {target}"))
@@ -68,7 +68,7 @@ def test_costs_of_targets_on_the_page_are_those_of_the_results(block: str) -> No
 def test_costs_of_scans_on_the_page_are_those_of_the_results() -> None:
     ((header, rows),) = ((header, rows) for header, rows in tables_of("scan") if header != _GOALS)
     figures = [name.removesuffix(", ns per record") for name in header.split(" | ")[1:]]
-    measured = {(row["figure"], row["load"]): f"{row['value']:.1f}" for row in held("scan")}
+    measured = {(row["figure"], row["load"]): f"{row['value']:.1f}" for row in stored_results("scan")}
 
     for load, *costs in rows:
         assert costs == [measured.get((figure, load), "-") for figure in figures], load
@@ -79,7 +79,7 @@ def test_costs_of_rules_on_the_page_are_those_of_the_results() -> None:
 
     assert rows == [
         [name, f"{found['ms_per_mb']:.2f}", f"{found['ms_per_mb'] * found['value_bytes'] / 1000:.1f}"]
-        for name, found in held("rules").items()
+        for name, found in stored_results("rules").items()
     ]
 
 

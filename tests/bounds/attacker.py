@@ -56,7 +56,7 @@ class Attack:
         self._extent = extent
         self._settings = settings
         self._tls = ssl.create_default_context(cafile=settings["ca_file"]) if settings.get("ca_file") else None
-        self._pieces = [list(case.sends(extent.amount, number)) for number in range(extent.connections)]
+        self._pieces = [list(case.pieces_to_send(extent.amount, number)) for number in range(extent.connections)]
         self.senders = [Sender(wanted=len(pieces) * case.responses_each) for pieces in self._pieces]
         self.bytes = sum(len(piece) for pieces in self._pieces for piece in pieces)
 

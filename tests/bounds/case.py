@@ -46,7 +46,7 @@ class Case:
     """
 
     name: str
-    sends: Sends
+    pieces_to_send: Sends
     short: Extent = Extent()
     thorough: Extent | None = None
     ends: Ends = Ends.RESPONDED_OR_CLOSED
@@ -68,13 +68,13 @@ class Case:
         return self.thorough if thorough and self.thorough is not None else self.short
 
 
-def once(make: Callable[[int], bytes]) -> Sends:
+def one_piece(make: Callable[[int], bytes]) -> Sends:
     """Return a function by which each connection sends the same single piece."""
     made: dict[int, bytes] = {}
 
-    def sends(amount: int, _number: int) -> Iterable[bytes]:
+    def pieces_to_send(amount: int, _number: int) -> Iterable[bytes]:
         if amount not in made:
             made[amount] = make(amount)
         return [made[amount]]
 
-    return sends
+    return pieces_to_send

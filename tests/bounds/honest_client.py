@@ -71,7 +71,7 @@ class Probe(threading.Thread):
     def reset(self) -> None:
         self.longest, self.count, self.failures = 0.0, 0, []
 
-    def waits(self) -> float:
+    def response_times(self) -> float:
         asked_at = self._asked_at
         return max(self.longest, time.monotonic() - asked_at if asked_at is not None else 0.0)
 
@@ -125,9 +125,9 @@ def main() -> None:
     else:
         report()
 
-    def waits() -> dict[str, Any]:
+    def response_times() -> dict[str, Any]:
         return {
-            "waits": {probe.label: probe.waits() for probe in probes},
+            "waits": {probe.label: probe.response_times() for probe in probes},
             "counts": {probe.label: probe.count for probe in probes},
             "failures": [failure for probe in probes for failure in probe.failures],
         }
@@ -149,7 +149,7 @@ def main() -> None:
             eventually(lambda probe=probe: probe.has_left, _TIMEOUT_SECONDS + 10, f"{probe.label} ends")
         return {}
 
-    serve_commands({"start": start, "waits": waits, "stop": stop})
+    serve_commands({"start": start, "waits": response_times, "stop": stop})
 
 
 def _wait_for_responses(probes: list[Probe], seconds: float = _TIMEOUT_SECONDS) -> None:

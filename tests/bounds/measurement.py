@@ -55,7 +55,7 @@ class Measured:
         return self.peak - self.before
 
     @property
-    def kept(self) -> int:
+    def left_bytes(self) -> int:
         return self.after - self.before
 
     def summary(self) -> str:
@@ -64,7 +64,8 @@ class Measured:
             f"{self.name}: sent {self.sent / MIB:.1f} MiB on {self.connections}; longest wait "
             f"{self.longest_wait * 1000:.0f} ms{baseline} at {self.longest_where}, an idle neighbour "
             f"{self.idle_wait * 1000:.0f} ms; grew {self.growth / MIB:.0f} MiB, "
-            f"kept {self.kept / MIB:.0f} MiB; {self.seconds:.1f} s{''.join('; ' + text for text in self.violations)}"
+            f"kept {self.left_bytes / MIB:.0f} MiB; {self.seconds:.1f} s"
+            f"{''.join('; ' + text for text in self.violations)}"
         )
 
 
@@ -207,11 +208,11 @@ class Stages:
     def _measure_once(self, case: Case) -> Measured:
         run = Run(case, self._stage_for(case), self._attacker, self._neighbour, self._thorough)
         result = run.measure()
-        if result.kept > NOISE_BYTES + case.beside and not result.violations:
+        if result.left_bytes > NOISE_BYTES + case.beside and not result.violations:
             again = run.measure()
-            if again.kept > _REUSE_BYTES:
-                more = f"{again.kept / MIB:.0f} MiB more after a second run"
-                result.violations.append(f"{result.kept / MIB:.0f} MiB were not freed, and {more}")
+            if again.left_bytes > _REUSE_BYTES:
+                more = f"{again.left_bytes / MIB:.0f} MiB more after a second run"
+                result.violations.append(f"{result.left_bytes / MIB:.0f} MiB were not freed, and {more}")
         allowed = LONGEST_WAIT_SECONDS
         if not self._thorough:
             allowed = (LONGEST_WAIT_SECONDS + _NOISE_SECONDS) * slowness()

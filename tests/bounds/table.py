@@ -24,7 +24,8 @@ def rows(measured: list[Measured]) -> str:
         lines.append(
             f"| {one.name} | {_bytes(one.sent)} | {one.connections:,} | {one.longest_wait * 1000:.0f} ms "
             f"| {one.idle_wait * 1000:.0f} ms | {baseline} "
-            f"| {one.growth / MIB:+.0f} MiB | {one.kept / MIB:+.0f} MiB | {'**no**' if one.violations else 'yes'} |"
+            f"| {one.growth / MIB:+.0f} MiB | {one.left_bytes / MIB:+.0f} MiB "
+            f"| {'**no**' if one.violations else 'yes'} |"
         )
     return "\n".join(lines)
 

@@ -15,7 +15,7 @@ class Background:
     def is_stopped(self) -> bool:
         return self._stopped.is_set()
 
-    def waits(self, seconds: float) -> bool:
+    def wait_and_continue(self, seconds: float) -> bool:
         """Wait. Return whether the function may continue afterwards; returns False as soon as it has to end."""
         return not self._stopped.wait(seconds)
 

@@ -32,7 +32,7 @@ def proxy(trusting_broker: Kafka, tmp_path_factory: pytest.TempPathFactory) -> I
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Send the results to the process that prints the table, if tests run in parallel."""
     if hasattr(session.config, "workeroutput"):
-        session.config.workeroutput["conformance"] = RESULTS.told()
+        session.config.workeroutput["conformance"] = RESULTS.as_lists()
 
 
 @pytest.hookimpl(optionalhook=True)

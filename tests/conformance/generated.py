@@ -43,7 +43,7 @@ class _Record:
     time: Times
     rest: Rec
 
-    def at(self, now: int) -> Rec:
+    def record_at(self, now: int) -> Rec:
         return replace(self.rest, timestamp=self.time(now))
 
 
@@ -106,7 +106,7 @@ def _batches(draw: st.DrawFn, codecs: st.SearchStrategy[int]) -> Build:
     inside = draw(st.booleans())
 
     def build(now: int) -> bytes:
-        made = [record.at(now) for record in records]
+        made = [record.record_at(now) for record in records]
         if damage is None:
             return batch(made, codec, **lies)
         payload = plain(made, made[0].timestamp)

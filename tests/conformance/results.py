@@ -27,7 +27,7 @@ class Results:
             self.listed[key] += 1
             self.reasons.add(difference)
 
-    def told(self) -> list[Any]:
+    def as_lists(self) -> list[Any]:
         """Return the counts as lists that can be sent to another process."""
         counted = ([[*key, count] for key, count in its.items()] for its in (self.compared, self.listed, self.unlisted))
         return [*counted, sorted(self.reasons)]

@@ -107,7 +107,7 @@ def installed(tmp_path: Path) -> Iterator[Installation]:
 def test_alerts_fire_and_end_in_the_order_of_the_faults(installed: Installation) -> None:
     kafka, proxy, alertmanager = installed.kafka, installed.proxy, installed.alertmanager
     eventually(lambda: installed.prometheus.ask('sluicegate_condition{cluster="west"}'), what="a scrape")
-    fires, ends = _waits(alertmanager)
+    fires, wait_until_resolved = _waits(alertmanager)
 
     with OldRecords(proxy.bootstrap, "billing", "payments"):
         rejecting = fires(_REJECTING, client_id="billing", topic="payments", rule="timestamp_too_old")
@@ -118,12 +118,12 @@ def test_alerts_fire_and_end_in_the_order_of_the_faults(installed: Installation)
         with OldRecords(proxy.bootstrap, "shop", "refunds"):
             failing = fires(_QUARANTINE_FAILS, subject="dead-letter topic dead")
             file.write_text(right)
-            ends(_REJECTED_FILE)
+            wait_until_resolved(_REJECTED_FILE)
             _create(kafka, "dead")
-            ends(_QUARANTINE_FAILS)
+            wait_until_resolved(_QUARANTINE_FAILS)
             arrivals = fires(_QUARANTINED, client_id="shop", topic="refunds", rule="timestamp_too_old")
-        ends(_QUARANTINED)
-    ends(_REJECTING)
+        wait_until_resolved(_QUARANTINED)
+    wait_until_resolved(_REJECTING)
 
     controller, other = kafka.nodes
     kafka.kill(other)
@@ -131,15 +131,15 @@ def test_alerts_fire_and_end_in_the_order_of_the_faults(installed: Installation)
     kafka.kill(controller)
     upstream = fires(_UPSTREAM, condition="upstream_unreachable", subject=kafka.bootstrap.replace(",", ", "))
     kafka.start_node(controller)
-    ends(_UPSTREAM)
-    ends(_BROKER, subject="broker 1")
+    wait_until_resolved(_UPSTREAM)
+    wait_until_resolved(_BROKER, subject="broker 1")
     kafka.start_node(other)
-    ends(_BROKER, subject="broker 2")
+    wait_until_resolved(_BROKER, subject="broker 2")
 
     proxy.kill()
     down = fires(_DOWN)
     proxy.start()
-    ends(_DOWN)
+    wait_until_resolved(_DOWN)
 
     all_fired = [rejecting, rejected_file, failing, arrivals, broker, upstream, down]
     assert [each.name for each in sorted(all_fired, key=lambda each: each.starts_at)] == [e.name for e in all_fired]
@@ -175,10 +175,10 @@ def _waits(alertmanager: Alertmanager) -> tuple[Callable[..., Notice], Callable[
     def fires(name: str, **labels: str) -> Notice:
         return alertmanager.wait_for("firing", alertname=name, **labels)
 
-    def ends(name: str, **labels: str) -> Notice:
+    def wait_until_resolved(name: str, **labels: str) -> Notice:
         return alertmanager.wait_for("resolved", alertname=name, **labels)
 
-    return fires, ends
+    return fires, wait_until_resolved
 
 
 def _was_pending_before_it_fired(prometheus: Prometheus) -> None:

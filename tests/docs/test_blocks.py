@@ -164,6 +164,6 @@ def test_the_commands_of_a_page_print_the_output_that_it_shows(
     try:
         for block in BLOCKS:
             if block.page == page and why_not_typed(block) is None:
-                reader.follow(block)
+                reader.run_block(block)
     finally:
         reader.stop()

@@ -101,7 +101,7 @@ class Copy:
             "LC_ALL": "C.UTF-8",
         }
 
-    def follow(self, example: Example, block: Block) -> None:
+    def apply_block(self, example: Example, block: Block) -> None:
         """Do what a block says; where that fails, fail with the section, the block and what to do."""
         for file in files_of(block):
             if list((self._folder / file).parent.glob(f"{Path(file).stem}.*.so")):
@@ -198,6 +198,6 @@ def test_a_contributing_example_works_in_a_copy_of_the_tree(example: Example, tm
     copy = Copy(tmp_path)
 
     for block in example.blocks:
-        copy.follow(example, block)
+        copy.apply_block(example, block)
 
     copy.check_style(example)

@@ -118,13 +118,13 @@ def validated_batch(
     )
 
 
-def of_example(example: str) -> Rulebook:
+def policies_of_example(example: str) -> Rulebook:
     return rulebook_of(load(read_yaml(example, "policies.md"), {}).config)
 
 
 @pytest.mark.parametrize("example", [each for each in EXAMPLES if ELSEWHERE not in each])
 def test_every_policy_example_accepts_a_good_record(example: str) -> None:
-    found = validated(of_example(example), SentRequest())
+    found = validated(policies_of_example(example), SentRequest())
     assert set(found.accepted) == {(0, 0)} and not found.observed
 
 
@@ -145,14 +145,14 @@ def test_every_rule_of_the_page_rejects_what_the_page_says(rule: str, example: s
         "rejects, each as a change of what is good"
     )
     for change in REJECTED.get(rule, []):
-        found = validated(of_example(example), SentRequest()._replace(**change))
+        found = validated(policies_of_example(example), SentRequest()._replace(**change))
         assert [name for name, _ in found.rejected[0, 0].rules] == [rule], found.rejected
     for change in TOLD.get(rule, []):
-        found = validated(of_example(example), SentRequest()._replace(**change))
+        found = validated(policies_of_example(example), SentRequest()._replace(**change))
         assert [name for name, _ in found.observed[0, 0][0].rules] == [rule]
         assert not found.rejected
     for change in MARKED.get(rule, []):
-        found = validated(of_example(example), SentRequest()._replace(**change))
+        found = validated(policies_of_example(example), SentRequest()._replace(**change))
         assert [[name for name, _ in each.rules] for each in found.marked[0, 0].findings] == [[rule]]
 
 
@@ -174,7 +174,7 @@ def test_each_kind_of_rule_about_a_value_has_an_example(key: str) -> None:
 
 def test_the_enforce_example_rejects_for_the_named_clients_and_observes_others() -> None:
     """The client id `team-a-1` is none of the 10 %: the first 64 bits of its SHA-256 modulo 100 are 39."""
-    rulebook = next(of_example(example) for example in EXAMPLES if "enforce:" in example)
+    rulebook = next(policies_of_example(example) for example in EXAMPLES if "enforce:" in example)
     late = (Rec(NOW + 7_200_000, b"k", b"{}", (TENANT,)),)
 
     def result(topic: str, client_id: str) -> tuple[bool, bool]:
@@ -186,7 +186,7 @@ def test_the_enforce_example_rejects_for_the_named_clients_and_observes_others()
 
 
 def test_the_exempt_example_exempts_only_the_named_clients() -> None:
-    rulebook = next(of_example(example) for example in EXAMPLES if "exempt:" in example)
+    rulebook = next(policies_of_example(example) for example in EXAMPLES if "exempt:" in example)
     assert rulebook.exempts(Client("a:1", "x", principal="User:mirror-maker"))
     assert rulebook.exempts(Client("a:1", "backfill-3", principal="User:ops"))
     assert not rulebook.exempts(Client("a:1", "backfill-3", principal="User:else"))

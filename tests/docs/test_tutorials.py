@@ -48,7 +48,7 @@ def test_with_pip_the_tutorial_works_without_a_compiler(tmp_path: Path) -> None:
     reader = Reader(tmp_path, "127.0.0.1:9092", furnished=False)
     try:
         for block in blocks_of(DOCS / "tutorial.md"):
-            reader.follow(block)
+            reader.run_block(block)
     finally:
         reader.stop()
 
@@ -59,11 +59,13 @@ def test_with_systemd_the_service_of_the_page_starts_reloads_and_ends(kafka_boot
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd-analyze is not installed: `make test-tools`")
     page = blocks_of(DOCS / "install.md")
-    (unit,) = [below_root(block, tmp_path) for block in page if block.language == "ini"]
-    (installation,) = [below_root(block, tmp_path) for block in page if block.text.startswith("python3 -m venv /opt/")]
+    (unit,) = [path_below_root(block, tmp_path) for block in page if block.language == "ini"]
+    (installation,) = [
+        path_below_root(block, tmp_path) for block in page if block.text.startswith("python3 -m venv /opt/")
+    ]
     reader = Reader(tmp_path, kafka_bootstrap, furnished=False)
 
-    reader.follow(installation)
+    reader.run_block(installation)
     file = tmp_path / "sluicegate.service"
     file.write_text(unit.text)
     found = subprocess.run(["systemd-analyze", "verify", file], capture_output=True, text=True, check=False).stderr
@@ -98,7 +100,7 @@ def test_with_systemd_the_service_of_the_page_starts_reloads_and_ends(kafka_boot
     assert [line for line in found.splitlines() if "sluicegate.service" in line] == []
 
 
-def below_root(block: Block, root: Path) -> Block:
+def path_below_root(block: Block, root: Path) -> Block:
     """Return the block with folders of the machine below `root`."""
     return replace(block, text=re.sub(r"(?<![\w.])/(opt|etc)/", rf"{root}/\1/", block.text))
 
@@ -141,4 +143,4 @@ def test_the_container_and_compose_pages_work_when_followed(page: str, tmp_path:
     named = re.compile(rf"{re.escape(PUBLISHED['IMAGE'])}:[\w.]+")
     reader = Reader(tmp_path, "127.0.0.1:9092", furnished=False)
     for block in blocks_of(DOCS / f"how-to/{page}.md"):
-        reader.follow(replace(block, text=named.sub(image, block.text)))
+        reader.run_block(replace(block, text=named.sub(image, block.text)))

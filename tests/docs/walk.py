@@ -84,7 +84,7 @@ class Reader:
         if furnished:
             self._furnish()
 
-    def follow(self, block: Block) -> None:
+    def run_block(self, block: Block) -> None:
         """Do what a reader would do. Raises AssertionError if the page is wrong."""
         if block.file is not None and block.language != "sh":
             file = self.folder / block.file

@@ -114,7 +114,7 @@ class IdempotentLoad(_ProducerLoad):
                 for _ in range(self._chance.randrange(1, 20)):
                     self._send(self._chance.randrange(PARTITIONS))
             self._producer.poll(0)
-            self._background.waits(_PAUSE_SECONDS)
+            self._background.wait_and_continue(_PAUSE_SECONDS)
 
     def _send(self, partition: int) -> None:
         number = self._sent[partition]
@@ -166,7 +166,7 @@ class TransactionalLoad(_ProducerLoad):
                 self._producer.produce(self._topic, str(self._number).encode(), payload(self._chance), partition)
                 self._number += 1
                 self._producer.poll(0)
-            self._background.waits(_PAUSE_SECONDS)
+            self._background.wait_and_continue(_PAUSE_SECONDS)
             if self._chance.random() < 0.1:
                 # librdkafka 2.16 fails if it aborts before its partitions are added, also without the proxy.
                 self._producer.flush(TIMEOUT_SECONDS)
@@ -245,7 +245,7 @@ class RejectedLoad:
                     )
                     self._sent += 1
             self._producer.poll(0)
-            self._background.waits(_PAUSE_SECONDS)
+            self._background.wait_and_continue(_PAUSE_SECONDS)
 
     def _on_delivery(self, error: KafkaError | None, _: Message) -> None:
         if error is not None and error.code() in _REJECTED:

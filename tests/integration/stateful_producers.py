@@ -35,12 +35,12 @@ def record_of(i: int, bad: str | None) -> tuple[bytes | None, int]:
 
 
 def java(version: str, codec: str = "none") -> Drive:
-    def drive(bootstrap: str, topic: str, mode: str, bad: str) -> Lines:
+    def run_producer(bootstrap: str, topic: str, mode: str, bad: str) -> Lines:
         program = str(Path(__file__).with_name("StatefulProducer.java"))
         output = java_tool(program, bootstrap, topic, mode, str(RECORDS), bad, codec, version=version)
         return [(what, outcome) for what, _, outcome in (line.partition(" ") for line in output.splitlines())]
 
-    return drive
+    return run_producer
 
 
 def librdkafka(bootstrap: str, topic: str, mode: str, bad: str) -> Lines:

@@ -99,14 +99,14 @@ def led_response(leader: Node, address: str, topic: str, acks: int, batch: bytes
     """Send a batch to a partition of this leader until it acts as leader; return the response."""
     responses = []
 
-    def responded() -> bool:
+    def has_leader_responded() -> bool:
         led = leaders(leader.address, topic)
         partition = next(index for index, node_id in led.items() if node_id == leader.node_id)
         found, _ = entries(address, topic, 9, (partition, batch), acks=acks)
         responses.append({**found[partition], "index": None})
         return responses[-1]["error_code"] != NOT_LEADER
 
-    eventually(responded, what="leadership at the leader")
+    eventually(has_leader_responded, what="leadership at the leader")
     return responses[-1]
 
 

@@ -169,23 +169,23 @@ def test_a_missing_permission_loses_nothing_and_is_used_when_granted(guarded: Gu
     own = {"mechanism": "PLAIN", "username": "bob", "password": "secret"}
     rejected: Counter[str] = Counter()
 
-    def becomes(outcome: str) -> None:
+    def wait_for_outcome(outcome: str) -> None:
         """Wait for an outcome; a change of permissions takes effect after a moment."""
 
-        def is_so() -> bool:
+        def has_outcome() -> bool:
             found = send(proxy, settings_of_alice(guarded, **{"message.timeout.ms": 2500}), 7)
             rejected.update(found)
             return found == [outcome]
 
-        eventually(is_so, what=outcome)
+        eventually(has_outcome, what=outcome)
 
     with keeping(guarded, tmp_path, dead, own, events) as proxy:
         for _ in range(2):  # granted, revoked, and granted again
-            becomes("_MSG_TIMED_OUT")
+            wait_for_outcome("_MSG_TIMED_OUT")
             assert "authorization failed" in proxy.wait_for_line("quarantine write failed").lower()
             assert send(proxy, settings_of_alice(guarded), time.time_ns() // NANOSECONDS) == ["ok"]
             allow(guarded, dead, "bob")
-            becomes("INVALID_TIMESTAMP")
+            wait_for_outcome("INVALID_TIMESTAMP")
             assert len(kept_in(guarded, dead)) >= rejected["INVALID_TIMESTAMP"] > 0
             forbid(guarded, dead, "bob")
             assert "authorization failed" in proxy.wait_for_line("violation events not sent").lower()

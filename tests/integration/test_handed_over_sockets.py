@@ -35,7 +35,7 @@ class ReconnectingClient:
         self._background.stop()
 
     def _run(self) -> None:
-        while self._background.waits(0.01):
+        while self._background.wait_and_continue(0.01):
             try:
                 socket.create_connection(self._addresses[self.times % len(self._addresses)], 60).close()
             except OSError as error:

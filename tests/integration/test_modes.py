@@ -143,7 +143,7 @@ def test_thousands_of_clients_leave_few_series_and_no_memory(kafka_bootstrap: st
     before = proxy.metric("sluicegate_rehearsed_client_batches_total")
     body = produce_body(9, [topic_data(tried, (0, batch([Rec(now_ms() + 10 * 60_000)])))])
 
-    def come(numbers: range) -> None:
+    def send_as_clients(numbers: range) -> None:
         with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
             for some in range(numbers.start, numbers.stop, 50):
                 for number in range(some, some + 50):
@@ -155,9 +155,9 @@ def test_thousands_of_clients_leave_few_series_and_no_memory(kafka_bootstrap: st
         lines = proxy.get("/metrics")[1].splitlines()
         return [line for line in lines if line.startswith("sluicegate_") and "client_id=" in line]
 
-    come(range(1_000))
+    send_as_clients(range(1_000))
     early, held = len(series()), resident_mb(proxy)
-    come(range(1_000, 4_000))
+    send_as_clients(range(1_000, 4_000))
 
     assert proxy.metric("sluicegate_rehearsed_client_batches_total") == before + 4_000
     assert len(series()) == early < 500

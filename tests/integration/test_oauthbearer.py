@@ -80,13 +80,13 @@ def _token(preferred: str, subject: str, lasts: int = _HOUR, before: bytes = b""
 
 
 class _Client(RawClient):
-    def begins(self) -> None:
+    def send_handshake(self) -> None:
         body = SASL_HANDSHAKE_REQUEST.build({"mechanism": "OAUTHBEARER"}, 1)
         response = self.call(_HANDSHAKE, 1, SASL_HANDSHAKE_RESPONSE, body)
         assert isinstance(response, dict)
         assert response["error_code"] == 0
 
-    def sends(self, token: bytes) -> bytes:
+    def send_token(self, token: bytes) -> bytes:
         """Send a token. Return the broker's error, or nothing if it accepts the token."""
         body = SASL_AUTHENTICATE_REQUEST.build({"auth_bytes": token}, 2)
         response = self.call(_AUTHENTICATE, 2, SASL_AUTHENTICATE_RESPONSE, body)
@@ -94,7 +94,7 @@ class _Client(RawClient):
         assert response["error_code"] == 0, response
         return bytes(response["auth_bytes"])
 
-    def stores(self, topic: str, timestamp: int) -> int:
+    def store_record(self, topic: str, timestamp: int) -> int:
         """Send a record with this timestamp and return its error code."""
         response = self.produce(9, [topic_data(topic, (0, batch([Rec(timestamp)])))])
         assert isinstance(response, dict)
@@ -104,21 +104,21 @@ class _Client(RawClient):
 
 def _topic(proxy: ProxyProcess, name: str) -> str:
     with _Client(proxy.bootstrap) as client:
-        client.begins()
-        assert client.sends(_token("etl", "etl")) == b""
+        client.send_handshake()
+        assert client.send_token(_token("etl", "etl")) == b""
         eventually(lambda: client.metadata(name)["topics"][0]["error_code"] == 0, what="the topic")
-        eventually(lambda: client.stores(name, time.time_ns() // 1_000_000) == _STORED, what="its leader")
+        eventually(lambda: client.store_record(name, time.time_ns() // 1_000_000) == _STORED, what="its leader")
     return name
 
 
 def _code(proxy: ProxyProcess, topic: str, *tokens: bytes) -> int:
     """Return the code of an old record after these tokens; the broker accepts only the last."""
     with _Client(proxy.bootstrap) as client:
-        client.begins()
-        results = [client.sends(token) for token in tokens]
+        client.send_handshake()
+        results = [client.send_token(token) for token in tokens]
         assert results[-1] == b""
         assert all(b"invalid_token" in each for each in results[:-1])
-        return client.stores(topic, time.time_ns() // 1_000_000 - 2 * 86_400_000)
+        return client.store_record(topic, time.time_ns() // 1_000_000 - 2 * 86_400_000)
 
 
 def test_a_claim_that_the_broker_does_not_use_exempts_no_client(without_claim: ProxyProcess) -> None:
@@ -161,8 +161,8 @@ def test_records_after_a_reauthentication_are_validated_as_the_accepted_user(
     """KIP-368: the broker rejects another user and closes, after it has read the requests behind that login."""
     topic = _topic(with_claim, f"again-{user}")
     with _Client(with_claim.bootstrap) as client:
-        client.begins()
-        assert client.sends(_token("etl", "etl")) == b""
+        client.send_handshake()
+        assert client.send_token(_token("etl", "etl")) == b""
         client.send(_HANDSHAKE, 1, SASL_HANDSHAKE_REQUEST.build({"mechanism": "OAUTHBEARER"}, 1))
         client.send(_AUTHENTICATE, 2, SASL_AUTHENTICATE_REQUEST.build({"auth_bytes": _token(user, "backfill")}, 2))
         old = batch([Rec(time.time_ns() // 1_000_000 - 2 * 86_400_000)])

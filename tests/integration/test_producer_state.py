@@ -66,7 +66,9 @@ def committed_records(bootstrap: str, topic: str) -> list[str]:
     return values
 
 
-def both(drive: Drive, mode: str, bad: str, bootstrap: str, proxy: ProxyProcess) -> tuple[str, Lines, Lines]:
+def run_directly_and_through_proxy(
+    drive: Drive, mode: str, bad: str, bootstrap: str, proxy: ProxyProcess
+) -> tuple[str, Lines, Lines]:
     """Run a producer directly and through the proxy. Return the proxy's topic and both confirmed results."""
     limits = VALIDATED if bad == BY_TIME else UNVALIDATED | {"cleanup.policy": "compact"}
     validated = create_topic(bootstrap, limits, partitions=1)
@@ -92,7 +94,7 @@ def transactions(lines: Lines) -> dict[str, str]:
 def test_an_idempotent_producer_continues_after_a_rejection(
     drive: Drive, bad: str, kafka_bootstrap: str, proxy: ProxyProcess
 ) -> None:
-    topic, direct, through = both(drive, IDEMPOTENT, bad, kafka_bootstrap, proxy)
+    topic, direct, through = run_directly_and_through_proxy(drive, IDEMPOTENT, bad, kafka_bootstrap, proxy)
 
     assert through == direct
     assert [what for what, outcome in through if outcome != "ok"] == [f"a{REJECTED}"]
@@ -104,7 +106,7 @@ def test_an_idempotent_producer_continues_after_a_rejection(
 def test_a_transaction_is_aborted_and_a_later_one_commits(
     drive: Drive, bad: str, kafka_bootstrap: str, proxy: ProxyProcess
 ) -> None:
-    _, direct, through = both(drive, TRANSACTIONAL, bad, kafka_bootstrap, proxy)
+    _, direct, through = run_directly_and_through_proxy(drive, TRANSACTIONAL, bad, kafka_bootstrap, proxy)
 
     for lines in (direct, through):
         ended = transactions(lines)
@@ -119,7 +121,7 @@ def test_aiokafka_continues_after_a_rejection_as_it_does_at_a_broker(
     mode: str, bad: str, kafka_bootstrap: str, proxy: ProxyProcess
 ) -> None:
     """aiokafka 0.14 does not reset its sequence after a rejection, so the following batches are rejected too."""
-    _, direct, through = both(aio, mode, bad, kafka_bootstrap, proxy)
+    _, direct, through = run_directly_and_through_proxy(aio, mode, bad, kafka_bootstrap, proxy)
 
     assert through == direct
     assert dict(through)[f"a{REJECTED}"] != "ok"

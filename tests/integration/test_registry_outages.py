@@ -16,7 +16,7 @@ from tests.broker.proxy_process import ProxyProcess
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.registry.apicurio import Apicurio
 from tests.registry.conftest import apicurio, registry_process
-from tests.registry.relay import guarding, relay_with_login
+from tests.registry.relay import guarding_relay, relay_with_login
 from tests.registry.stand_in import Answering, StandIn, http_response
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import PRODUCE, RawClient, produce_body, topic_data
@@ -50,12 +50,12 @@ class FaultyRegistryFront:
         client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
         self.hang(client, head)
 
-    def slowly(self, client: socket.socket, head: bytes) -> bool | None:
+    def respond_slowly(self, client: socket.socket, head: bytes) -> bool | None:
         self.here.over.wait(0.1)
         return self._through(client, head)
 
-    def drip(self, client: socket.socket, _head: bytes) -> None:
-        self.here.drip(client, b"HTTP/1.1 200 OK\r\nX: " + b"y" * 100_000)
+    def drip_headers(self, client: socket.socket, _head: bytes) -> None:
+        self.here.drip_bytes(client, b"HTTP/1.1 200 OK\r\nX: " + b"y" * 100_000)
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def proxy(
         {"match": "steady-*", "rules": [steady]},
         {"match": "cel-*", "rules": [{"name": "positive", "cel": "value.amount > 0"}]},
     ]
-    with guarding(front.registry.port) as other:
+    with guarding_relay(front.registry.port) as other:
         settings = {
             "defaults": DEFAULTS,
             "topics": topics,
@@ -127,7 +127,7 @@ def written_with(schema_id: int, data: bytes = b"x") -> bytes:
 FAULTS: dict[str, tuple[Callable[[FaultyRegistryFront], Answering], str]] = {
     "hangs": (lambda front: front.hang, "no response within 2 s"),
     "hangs after headers": (lambda front: front.hang_behind_headers, "no response within 2 s"),
-    "drips": (lambda front: front.drip, "no response within 2 s"),
+    "drips": (lambda front: front.drip_headers, "no response within 2 s"),
     "429": (
         lambda _: lambda client, _: client.sendall(http_response("429 No", b"", "Retry-After: 1")),
         "it limits the request rate (HTTP 429)",
@@ -213,7 +213,7 @@ def test_a_client_with_many_invented_schemas_blocks_no_other_client(
     topic, new = topic_of("retriable"), new_schema()
     eventually(lambda: sent(proxy, topic, written_with(new))[0] == OK, 60)
     now = time.time_ns() // 1_000_000
-    front.instead = front.slowly
+    front.instead = front.respond_slowly
     try:
         with ExitStack() as stack:
             for number in range(60):

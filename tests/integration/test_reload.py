@@ -57,7 +57,7 @@ def codes(proxy: ProxyProcess, topic: str, connections: int = 8) -> set[int]:
     return found
 
 
-def becomes(proxy: ProxyProcess, topic: str, code: int) -> None:
+def wait_for_code(proxy: ProxyProcess, topic: str, code: int) -> None:
     eventually(lambda: codes(proxy, topic) == {code}, what=f"{code} from all workers")
 
 
@@ -69,7 +69,7 @@ def test_a_changed_file_takes_effect_soon_and_a_bad_one_changes_nothing(
     assert codes(proxy, topic) == {32}
 
     write(proxy, defaults={AFTER: 3 * HOUR})
-    becomes(proxy, topic, 0)
+    wait_for_code(proxy, topic, 0)
 
     write(proxy, defaults={AFTER: "soon"})
     proxy.wait_for_line("configuration rejected")
@@ -79,7 +79,7 @@ def test_a_changed_file_takes_effect_soon_and_a_bad_one_changes_nothing(
     assert codes(proxy, topic) == {0}
 
     write(proxy, defaults={AFTER: HOUR})
-    becomes(proxy, topic, 32)
+    wait_for_code(proxy, topic, 32)
     assert proxy.get("/readyz")[1] == "serving\n"
     assert proxy.metric("sluicegate_config_reloads_total") == 2
 
@@ -87,7 +87,7 @@ def test_a_changed_file_takes_effect_soon_and_a_bad_one_changes_nothing(
 def test_a_topic_named_in_the_new_file_gets_its_own_label(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     """No client requested its metadata, and observe mode sends no request to the cluster."""
     write(proxy, defaults={AFTER: HOUR, "mode": "observe"})
-    becomes(proxy, create_topic(kafka_bootstrap, UNVALIDATED), 0)
+    wait_for_code(proxy, create_topic(kafka_bootstrap, UNVALIDATED), 0)
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     assert codes(proxy, topic) == {0}
     assert topic not in proxy.get("/metrics")[1]
@@ -112,7 +112,7 @@ def test_topic_files_take_effect_when_added_changed_or_removed(kafka_bootstrap: 
     assert codes(proxy, topic) == {32}
 
     team.write_text(yaml.safe_dump({"topics": [{"match": topic, "mode": "observe"}]}))
-    becomes(proxy, topic, 0)
+    wait_for_code(proxy, topic, 0)
 
     team.write_text("topics:\n  - match: x\n    mode: obsrve\n")
     proxy.wait_for_line("configuration rejected")
@@ -120,7 +120,7 @@ def test_topic_files_take_effect_when_added_changed_or_removed(kafka_bootstrap: 
     assert codes(proxy, topic) == {0}
 
     team.write_text("topics: []\n")
-    becomes(proxy, topic, 32)
+    wait_for_code(proxy, topic, 32)
     assert proxy.get("/readyz")[1] == "serving\n"
     team.unlink()
     eventually(lambda: proxy.metric("sluicegate_config_reloads_total") == 4)
@@ -146,7 +146,7 @@ def test_a_changed_symbolic_link_is_noticed(kafka_bootstrap: str, tmp_path: Path
         (tmp_path / "..data_tmp").symlink_to("..2026_2")
         (tmp_path / "..data_tmp").replace(tmp_path / "..data")
 
-        becomes(process, topic, 0)
+        wait_for_code(process, topic, 0)
     finally:
         process.stop()
 
@@ -176,7 +176,7 @@ def test_a_restarted_worker_has_the_newest_rules(kafka_bootstrap: str, tmp_path:
     try:
         process.start()
         write(process, defaults={AFTER: 3 * HOUR})
-        becomes(process, topic, 0)
+        wait_for_code(process, topic, 0)
         assert process.process is not None
         for worker in workers_of(process):
             os.kill(worker, signal.SIGKILL)
@@ -226,7 +226,7 @@ def test_reloads_under_load_drop_no_connection_and_lose_no_record(kafka_bootstra
                     pairs.append(tuple(e["partition_responses"][0]["error_code"] for e in response["responses"]))
                     ended.wait(0.005)
 
-    def taking(which: int) -> None:
+    def accept_removal_for(which: int) -> None:
         """Write the file that accepts it for one topic, and wait for all workers."""
         hours = (3, 1) if which == 0 else (1, 3)
         write(proxy, topics=[{"match": t, AFTER: n * HOUR} for t, n in zip((topic, other), hours, strict=True)])
@@ -234,16 +234,16 @@ def test_reloads_under_load_drop_no_connection_and_lose_no_record(kafka_bootstra
         eventually(lambda: proxy.metric("sluicegate_config_reloads_total") > before)
 
     pairs: list[tuple[int, ...]] = []
-    taking(0)
-    becomes(proxy, other, 32)
-    becomes(proxy, topic, 0)
+    accept_removal_for(0)
+    wait_for_code(proxy, other, 32)
+    wait_for_code(proxy, topic, 0)
     steps: list[Callable[[], None]] = [lambda: produce(b"a"), lambda: produce(b"b")]
     steps += [lambda: write_pairs(1), lambda: write_pairs(3000)]
     threads = [threading.Thread(target=step) for step in steps]
     for thread in threads:
         thread.start()
     for turn in range(6):
-        taking((turn + 1) % 2)
+        accept_removal_for((turn + 1) % 2)
     ended.set()
     for thread in threads:
         thread.join(60)
@@ -293,7 +293,7 @@ def test_suspended_enforcement_takes_effect_at_once_survives_a_bad_file_and_a_re
     options = ("--admin", admin, "--token-file", str(token))
     suspended = sluicegate("suspend", topic, "--reason", "incident 7", "--for", "1h", *options)
     assert (suspended.returncode, "incident 7" in suspended.stdout) == (0, True), suspended.stderr
-    becomes(proxy, topic, 0)
+    wait_for_code(proxy, topic, 0)
     assert codes(proxy, other) == {32}
     detail = wait_until_begun(proxy, "enforcement_suspended", web_ui)
     assert detail.startswith(f"enforcement is suspended for {topic}")
@@ -307,10 +307,10 @@ def test_suspended_enforcement_takes_effect_at_once_survives_a_bad_file_and_a_re
     assert codes(proxy, topic) == {0}
 
     sluicegate("suspend", "--all", "--reason", "incident 8", "--for", "1s", *options)
-    becomes(proxy, topic, 0)
+    wait_for_code(proxy, topic, 0)
     assert sluicegate("resume", topic, *options).returncode == 0
-    becomes(proxy, topic, 32)
-    becomes(proxy, other, 32)
+    wait_for_code(proxy, topic, 32)
+    wait_for_code(proxy, other, 32)
     eventually(lambda: proxy.get("/readyz")[1] == "serving\n")
 
 
@@ -342,7 +342,7 @@ def test_suspend_rejects_topics_that_nobody_has_and_lists_those_of_a_pattern(
     assert unconfirmed.stdout.splitlines()[1:] == [f"  {topic}"]
     assert codes(proxy, topic) == {32}
     assert sluicegate("suspend", pattern, "--reason", "incident", "--yes", *options).returncode == 0
-    becomes(proxy, topic, 0)
+    wait_for_code(proxy, topic, 0)
     assert codes(proxy, other) == {32}
     resumed = sluicegate("resume", "listed-*", "--yes", *options)
     assert (resumed.returncode, f"  {other}" in resumed.stdout, "no enforcement is suspended" in resumed.stdout) == (
@@ -350,4 +350,4 @@ def test_suspend_rejects_topics_that_nobody_has_and_lists_those_of_a_pattern(
         True,
         True,
     )
-    becomes(proxy, topic, 32)
+    wait_for_code(proxy, topic, 32)

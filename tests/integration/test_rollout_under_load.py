@@ -77,7 +77,7 @@ class MixedLoad:
                 on_delivery=self._delivered,
             )
             self._producer.poll(0)
-            self._background.waits(_PAUSE_SECONDS)
+            self._background.wait_and_continue(_PAUSE_SECONDS)
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         number = int(message.value())

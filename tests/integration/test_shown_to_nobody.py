@@ -115,7 +115,7 @@ def sent(proxy: ProxyProcess, topic: str, client_id: str, value: bytes = b"v", s
             assert asked and client.receive(30)
 
 
-def typed(proxy: ProxyProcess, *command: str) -> str:
+def terminal_output(proxy: ProxyProcess, *command: str) -> str:
     """Return the output of a command in a terminal."""
     token = proxy.folder / "token"
     token.write_text(SECRETS["the admin token"])
@@ -137,9 +137,9 @@ def everything_shown(proxy: ProxyProcess, topic: str) -> dict[str, str]:
         "events": Path(events).read_text(),
         "web UI": live(proxy, SECRETS["the admin token"]),
         "web UI, rejected": live(proxy, SECRETS["a wrong token"]),
-        "who, of a file": typed(proxy, "who", topic, "--events", events),
-        "who": typed(proxy, "who", topic, "--admin", admin),
-        "top": typed(proxy, "top", admin, "--once"),
+        "who, of a file": terminal_output(proxy, "who", topic, "--events", events),
+        "who": terminal_output(proxy, "who", topic, "--admin", admin),
+        "top": terminal_output(proxy, "top", admin, "--once"),
     }
 
 

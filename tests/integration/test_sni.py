@@ -98,14 +98,14 @@ def resolve_test_names(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     asked: set[str] = set()
     real = socket.getaddrinfo
 
-    def here(host: Any, *rest: Any, **more: Any) -> Any:
+    def resolve_to_loopback(host: Any, *rest: Any, **more: Any) -> Any:
         name = host.decode() if isinstance(host, bytes) else host
         if isinstance(name, str) and name.endswith(".test"):
             asked.add(name)
             host = "127.0.0.1"
         return real(host, *rest, **more)
 
-    monkeypatch.setattr(socket, "getaddrinfo", here)
+    monkeypatch.setattr(socket, "getaddrinfo", resolve_to_loopback)
     return asked
 
 

@@ -71,7 +71,7 @@ def entry_for(proxy: ProxyProcess, topic: str, *records: Rec) -> Any:
     return response["responses"][0]["partition_responses"][0]
 
 
-def rejected_by_us(proxy: ProxyProcess, topic: str) -> int:
+def rejected_by_the_proxy(proxy: ProxyProcess, topic: str) -> int:
     return len(proxy.violations_of(topic))
 
 
@@ -92,8 +92,10 @@ def test_the_first_batch_is_validated_by_the_brokers_settings(kafka_bootstrap: s
     )
 
     for topic in (bounded, compacted, small):
-        eventually(lambda topic=topic: rejected_by_us(proxy, topic) == 1, what=f"a rejection by the proxy for {topic}")
-    assert rejected_by_us(proxy, append_time) == 0
+        eventually(
+            lambda topic=topic: rejected_by_the_proxy(proxy, topic) == 1, what=f"a rejection by the proxy for {topic}"
+        )
+    assert rejected_by_the_proxy(proxy, append_time) == 0
 
 
 def test_a_change_on_the_broker_takes_effect_soon(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
@@ -129,7 +131,7 @@ def test_the_stricter_of_broker_and_file_wins(kafka_bootstrap: str, tmp_path: Pa
         process.start()
         by_file = entry_for(process, loose, Rec(now_ms() + 2 * HOUR))
         by_broker = entry_for(process, strict, Rec(now_ms() + HOUR // 2))
-        eventually(lambda: rejected_by_us(process, loose) + rejected_by_us(process, strict) == 2)
+        eventually(lambda: rejected_by_the_proxy(process, loose) + rejected_by_the_proxy(process, strict) == 2)
     finally:
         process.stop()
 

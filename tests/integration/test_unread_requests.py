@@ -68,7 +68,9 @@ FRAMES: dict[str, tuple[bytes, ...]] = {
 
 
 @pytest.fixture(scope="module", params=[KAFKA_NEW, pytest.param(KAFKA_OLD, marks=pytest.mark.long)])
-def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+def broker_and_proxy(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[str, str]]:
     """The addresses of a broker that requires logins and of a proxy in front of it."""
     broker = Kafka(request.param, tmp_path_factory.mktemp("broker"), settings=SASL_SETTINGS)
     proxy: ProxyProcess | None = None
@@ -99,7 +101,9 @@ def _seen(address: str, frames: tuple[bytes, ...]) -> list[bytes | str]:
 
 
 @pytest.mark.parametrize("name", FRAMES)
-def test_the_proxy_responds_to_partial_requests_as_the_broker_does(both: tuple[str, str], name: str) -> None:
-    broker, proxy = both
+def test_the_proxy_responds_to_partial_requests_as_the_broker_does(
+    broker_and_proxy: tuple[str, str], name: str
+) -> None:
+    broker, proxy = broker_and_proxy
 
     assert _seen(proxy, FRAMES[name]) == _seen(broker, FRAMES[name])

@@ -82,11 +82,11 @@ def test_a_missing_topic_is_reported_and_clients_are_not_affected(
     assert len(proxy.wait_for_violations(topic, 50)) == 50, "all events in the file"
     topic_on(strict_kafka, 1, "missing")
 
-    def arrives() -> bool:
+    def has_arrived() -> bool:
         reject(proxy, topic, bad_batch, 1)
         return len(kept_in(strict_kafka, "missing", 0)) > 0
 
-    eventually(arrives, what="events after the topic exists")
+    eventually(has_arrived, what="events after the topic exists")
 
 
 @pytest.mark.long

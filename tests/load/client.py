@@ -37,7 +37,7 @@ class LoadTarget:
     trusting: ssl.SSLContext | None = None
 
     @property
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """Return the remaining time (s)."""
         return self.until - asyncio.get_running_loop().time()
 

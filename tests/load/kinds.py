@@ -49,7 +49,7 @@ class Crowd:
         self._where: LoadTarget | None = None
 
     @property
-    def where(self) -> LoadTarget:
+    def target(self) -> LoadTarget:
         assert self._where is not None, "begin() was not called"
         return self._where
 
@@ -58,11 +58,11 @@ class Crowd:
         self._where = await self._begins()
 
     def client(self, receive_bytes: int | None = None) -> Client:
-        return Client(self.where, self.result, receive_bytes)
+        return Client(self.target, self.result, receive_bytes)
 
     def proper_client(self) -> Client:
         """Return a client that uses TLS if the address does."""
-        return Client(self.where, self.result, trusting=self.where.trusting)
+        return Client(self.target, self.result, trusting=self.target.trusting)
 
     async def each(
         self, run_client: Callable[[int], Awaitable[None]], stays: MinimumStay = MinimumStay.ITS_TIME
@@ -71,11 +71,11 @@ class Crowd:
         if self._where is None:
             await self.begin()
 
-        async def comes(number: int) -> None:
+        async def connect_in_turn(number: int) -> None:
             await asyncio.sleep(number / self.size.a_second)
             me, patience = asyncio.current_task(), 0 if stays is MinimumStay.ITS_TIME else _PATIENCE_SECONDS
             try:
-                async with asyncio.timeout(self.where.left + patience) as limit:
+                async with asyncio.timeout(self.target.seconds_left + patience) as limit:
                     if stays is MinimumStay.FIRST_RESPONSE:
                         self.result.waiting[me] = limit
                     await run_client(number)
@@ -85,7 +85,7 @@ class Crowd:
             except ENDS as error:
                 self.result.failures.append(repr(error))
 
-        await asyncio.gather(*(comes(number) for number in range(self.size.connections)))
+        await asyncio.gather(*(connect_in_turn(number) for number in range(self.size.connections)))
 
 
 Kind = Callable[[Crowd], Coroutine[Any, Any, None]]
@@ -162,7 +162,7 @@ async def pipeline_unread(crowd: Crowd) -> None:
                 client.writer.write(asked[at : at + (1 << 16)])
                 await client.writer.drain()
                 crowd.result.bytes += len(asked[at : at + (1 << 16)])
-            await asyncio.sleep(crowd.where.left)
+            await asyncio.sleep(crowd.target.seconds_left)
 
     await crowd.each(run_client)
     crowd.result.remark = f"{crowd.result.bytes / 1e6:.1f} MB read from them"
@@ -229,7 +229,7 @@ async def use_new_names(crowd: Crowd) -> None:
 def at_full_speed(acks: int) -> Kind:
     """Each client sends batches of 10 kB as fast as the proxy reads them."""
 
-    async def race(crowd: Crowd) -> None:
+    async def send_at_full_speed(crowd: Crowd) -> None:
         asked = small(size=10_000, acks=acks) * _WINDOW
 
         async def run_client(_number: int) -> None:
@@ -242,7 +242,7 @@ def at_full_speed(acks: int) -> Kind:
         await crowd.each(run_client)
         crowd.result.remark = f"{crowd.result.bytes / 1e6 / crowd.size.seconds:,.0f} MB a second"
 
-    return race
+    return send_at_full_speed
 
 
 @asynccontextmanager
@@ -257,7 +257,7 @@ async def _reading_all(client: Client) -> AsyncIterator[None]:
 async def read_slowly_beside_others(crowd: Crowd) -> None:
     """All clients fetch as fast as they can; in the second half one more reads a kilobyte every 0.1 s."""
     await crowd.begin()
-    half = crowd.where.until - crowd.size.seconds / 2
+    half = crowd.target.until - crowd.size.seconds / 2
 
     async def fast(_number: int) -> None:
         async with crowd.client() as client:
@@ -266,18 +266,21 @@ async def read_slowly_beside_others(crowd: Crowd) -> None:
 
     async def slow() -> None:
         with suppress(TimeoutError):
-            async with asyncio.timeout(crowd.where.left), Client(crowd.where, CrowdResult(), _RECEIVE_BYTES) as client:
+            async with (
+                asyncio.timeout(crowd.target.seconds_left),
+                Client(crowd.target, CrowdResult(), _RECEIVE_BYTES) as client,
+            ):
                 client.writer.write(_FETCH * 20)
                 while await client.reader.read(_SIPS_BYTES):  # noqa: ASYNC110  # the pause makes it slow
                     await asyncio.sleep(_SIP_SECONDS)
 
-    async def then_slow() -> list[float]:
+    async def measure_small_client() -> list[float]:
         await asyncio.sleep(half - asyncio.get_running_loop().time())
         before, crowd.result.seconds = crowd.result.seconds, []
         await slow()
         return before
 
-    _, before = await asyncio.gather(crowd.each(fast, MinimumStay.FIRST_RESPONSE), then_slow())
+    _, before = await asyncio.gather(crowd.each(fast, MinimumStay.FIRST_RESPONSE), measure_small_client())
     alone, beside = waits_of(before), waits_of(crowd.result.seconds)
     crowd.result.remark = (
         f"{crowd.result.responses:,} fetches by the fast ones: p99 {alone['p99'] * 1000:.1f} ms, with the slow one "

@@ -57,7 +57,7 @@ class SmallClient(threading.Thread):
         self.seconds = []
         return {}
 
-    def waits(self) -> dict[str, Any]:
+    def response_times(self) -> dict[str, Any]:
         """Return the response times; a pending request counts with its time so far."""
         asked_at, seconds = self._asked_at, list(self.seconds)
         if asked_at is not None:
@@ -87,7 +87,7 @@ def main() -> None:
     while len(client.seconds) < 10 and not client.failures and time.monotonic() < end:
         time.sleep(0.01)
     report()
-    serve_commands({"reset": client.reset, "waits": client.waits})
+    serve_commands({"reset": client.reset, "waits": client.response_times})
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ _METADATA = request(3, 9, b"\2\7loaded\0\1\0\0\0")
 def silent_broker() -> Iterator[str]:
     """Run a broker that reads everything and never responds."""
 
-    def take(client: socket.socket) -> None:
+    def hold_connection(client: socket.socket) -> None:
         with client, suppress(OSError):
             while client.recv(65536):
                 continue
@@ -33,7 +33,7 @@ def silent_broker() -> Iterator[str]:
     def accept() -> None:
         with suppress(OSError):
             while True:
-                threading.Thread(target=take, args=(listener.accept()[0],), daemon=True).start()
+                threading.Thread(target=hold_connection, args=(listener.accept()[0],), daemon=True).start()
 
     listener = socket.create_server(("127.0.0.1", 0))
     threading.Thread(target=accept, daemon=True).start()

@@ -17,11 +17,11 @@ class Stamped:
     times: list[int]
     appended: list[int]
 
-    def future(self, after_max_ms: int) -> int:
+    def future_count(self, after_max_ms: int) -> int:
         """The records that are really so far ahead."""
         return sum(time > at + after_max_ms for time, at in zip(self.times, self.appended, strict=True))
 
-    def past(self, before_max_ms: int) -> int:
+    def past_count(self, before_max_ms: int) -> int:
         """The records that are really so far behind."""
         return sum(time < at - before_max_ms for time, at in zip(self.times, self.appended, strict=True))
 
@@ -89,6 +89,6 @@ KINDS: dict[str, Callable[[list[int], int], Stamped]] = {
 }
 
 
-def stamped(kind: str, count: int, now_ms: int) -> Stamped:
+def stamped_records(kind: str, count: int, now_ms: int) -> Stamped:
     """So many records that were appended in the thirty hours before now; those of loaders in its last five minutes."""
     return KINDS[kind](_live(count, now_ms), now_ms)

@@ -126,7 +126,7 @@ class CleanedTopic:
         self.overwrite("filler", f"{self._fillers}".ljust(_FILLER_BYTES))
 
 
-def java_reads(kafka: Kafka, topic: str) -> list[tuple[str, str]]:
+def records_java_reads(kafka: Kafka, topic: str) -> list[tuple[str, str]]:
     """What Kafka's own consumer gives of a topic, read_committed: key and value of each record, without the filler."""
     tool = "org.apache.kafka.tools.consumer.ConsoleConsumer"
     arguments = ("--bootstrap-server", kafka.bootstrap, "--topic", topic, "--from-beginning", "--timeout-ms", "8000")

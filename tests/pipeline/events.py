@@ -24,7 +24,7 @@ def event(number: int, minute: int, client: str = "billing", **more: Any) -> dic
     }
 
 
-def shipped(folder: Path, files: int, a_file: int) -> int:
+def ship_events(folder: Path, files: int, a_file: int) -> int:
     """Files of events, each written whole."""
     folder.mkdir(exist_ok=True)
     for number in range(files):

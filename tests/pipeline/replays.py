@@ -66,7 +66,7 @@ class Quarantine:
         assert answer["responses"][0]["partition_responses"][0]["error_code"] in (32, 87), answer
 
 
-def keeping(bootstrap: str, folder: Path, cases: Mapping[str, dict[str, Any]]) -> dict[str, Quarantine]:
+def quarantining_proxy(bootstrap: str, folder: Path, cases: Mapping[str, dict[str, Any]]) -> dict[str, Quarantine]:
     """A proxy, to be started, that keeps what it rejects: for each case a topic of two partitions with such keys, and
     a dead-letter topic of three.
     """
@@ -97,13 +97,13 @@ def replayed(
     findings: Path | None = None,
 ) -> dict[str, Any]:
     """The summary of a replay that was applied."""
-    question = asked(file, fix, by, headers, findings)
+    question = replay_request_of(file, fix, by, headers, findings)
     work = job.applied_work(spark, Topics(bootstrap, (dead,)), Results(spark, str(out)), question)
     listing = job.list_decisions(spark, work)
     return job.summary_of(work, listing, job.write_listed(spark, work, listing))
 
 
-def asked(
+def replay_request_of(
     file: Path, fix: str | None, by: str | None, headers: Headers = Headers.OWN, findings: Path | None = None
 ) -> ReplayRequest:
     """As the command line says it."""

@@ -154,10 +154,10 @@ def test_a_dry_run_of_a_repair_names_missing_acls_that_are_sufficient(
         granted(admin, acl)
     run(*about, *out, "--apply")
     assert summary(tmp_path / "out")["written_by_this_run"] == 2
-    (lacks,) = required_acls.missing_acl_sentences(
+    (missing_acls,) = required_acls.missing_acl_sentences(
         Topics(guarded.kafka.bootstrap, (topic,), settings_of_bob), required_acls.for_writing([topic])
     )
-    assert lacks == (
+    assert missing_acls == (
         f"WRITE on topic {topic} is missing: kafka-acls --bootstrap-server HOST:PORT --add "
         f"--allow-principal User:{USER} --operation Write --topic {topic}"
     )
@@ -178,7 +178,7 @@ def test_a_dry_run_of_a_replay_names_missing_acls_that_are_sufficient(
         f"upstream: {{bootstrap: ['{bootstrap}'], topic_settings: false}}\nlisten: {{bootstrap: '127.0.0.1:1'}}\n"
     )
 
-    def lacks(work: Any) -> list[str]:
+    def missing_acls(work: Any) -> list[str]:
         """In the words of the error; the ACLs in it are given."""
         with pytest.raises(CannotWriteTopic, match="nothing was written, because ACLs are missing") as raised:
             work(spark, bootstrap, dead, tmp_path / "out", file, settings=settings_of_bob, fix="unit")
@@ -188,7 +188,7 @@ def test_a_dry_run_of_a_replay_names_missing_acls_that_are_sufficient(
 
     for operation in (BrokerOperation.READ, BrokerOperation.DESCRIBE_CONFIGS):
         granted(admin, RequiredAcl(Resource.TOPIC, dead, operation).in_words(f"User:{USER}"))
-    group = [line.partition(": ")[0] for line in lacks(plan_replay)]
+    group = [line.partition(": ")[0] for line in missing_acls(plan_replay)]
     assert [re.sub(r"\.[^. ]* is", ".ID is", line) for line in group] == [
         f"READ on group sluicegate-replay.{dead}.ID is missing"
     ]
@@ -197,8 +197,8 @@ def test_a_dry_run_of_a_replay_names_missing_acls_that_are_sufficient(
     assert named[0].startswith(f"WRITE on transactional-id sluicegate-replay.{dead}.")
     assert named[1:] == [f"WRITE on topic {target} is missing"]
 
-    assert len(lacks(replay)) == 1
-    assert len(lacks(replay)) == 1
+    assert len(missing_acls(replay)) == 1
+    assert len(missing_acls(replay)) == 1
     assert replay(spark, bootstrap, dead, tmp_path / "out", file, settings=settings_of_bob, fix="unit").summary[
         "topics"
     ] == {dead: {"records": 1, "replayed": 1, "corrected": 1, "remaining": 0}}

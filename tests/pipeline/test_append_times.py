@@ -11,7 +11,7 @@ from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch
 from sluicegate.pipeline.source.decoding import BatchDecoder
 from sluicegate.protocol.records.record_batch import RecordBatch
-from tests.pipeline.appended import BATCH, HOUR, KINDS, MINUTE, stamped
+from tests.pipeline.appended import BATCH, HOUR, KINDS, MINUTE, stamped_records
 from tests.wire.batches import LZ4, Rec, batch
 
 NOW = 1_795_000_000_000
@@ -53,7 +53,7 @@ class Partition:
             for name in POSSIBLE_CODES
         }
 
-    def dated(self) -> set[int]:
+    def dated_hours(self) -> set[int]:
         """Return the hours to which records are dated."""
         rows = assess(self.rows, append_times(self.rows, NOW), HOUR, None)
         return {row["hour"] for row in rows.to_pylist() if row["hour"] == row["hour_until"]}
@@ -62,12 +62,12 @@ class Partition:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("bound_ms", [HOUR, 2 * HOUR, 90 * MINUTE + 1])
 def test_the_true_counts_are_within_the_estimated_range(kind: str, bound_ms: int) -> None:
-    written = stamped(kind, RECORDS, NOW)
+    written = stamped_records(kind, RECORDS, NOW)
     partition = Partition(written.times)
 
     found = partition.damage(bound_ms, bound_ms)
 
-    for damage, truth in (("future", written.future(bound_ms)), ("past", written.past(bound_ms))):
+    for damage, truth in (("future", written.future_count(bound_ms)), ("past", written.past_count(bound_ms))):
         least, most = found[damage]
         assert least <= truth <= most
     if kind not in ("shuffled", "most ahead"):  # with nothing earlier to compare with, the first times ahead look valid
@@ -77,28 +77,28 @@ def test_the_true_counts_are_within_the_estimated_range(kind: str, bound_ms: int
 
 @pytest.mark.parametrize("kind", ["valid", "constant", "repeated", "mirrored"])
 def test_consistent_timestamps_are_never_counted_as_future(kind: str) -> None:
-    assert Partition(stamped(kind, RECORDS, NOW).times).damage(HOUR, HOUR)["future"] == (0, 0)
+    assert Partition(stamped_records(kind, RECORDS, NOW).times).damage(HOUR, HOUR)["future"] == (0, 0)
 
 
 @pytest.mark.parametrize("kind", ["constant", "repeated", "shuffled", "jittered"])
 def test_constant_or_shuffled_timestamps_date_no_hour(kind: str) -> None:
-    assert Partition(stamped(kind, RECORDS, NOW).times).dated() == set()
+    assert Partition(stamped_records(kind, RECORDS, NOW).times).dated_hours() == set()
 
 
 def test_valid_timestamps_are_dated_to_their_hours() -> None:
-    written = stamped("valid", RECORDS, NOW)
+    written = stamped_records("valid", RECORDS, NOW)
 
-    assert Partition(written.times).dated() == {time // HOUR * HOUR for time in written.appended}
+    assert Partition(written.times).dated_hours() == {time // HOUR * HOUR for time in written.appended}
 
 
 def test_live_records_beside_a_backfill_are_not_dated_by_it() -> None:
-    written = stamped("backfilled", RECORDS, NOW)
+    written = stamped_records("backfilled", RECORDS, NOW)
 
-    assert Partition(written.times).dated() <= {time // HOUR * HOUR for time in written.appended}
+    assert Partition(written.times).dated_hours() <= {time // HOUR * HOUR for time in written.appended}
 
 
 def test_timestamps_far_after_the_time_of_reading_are_counted_exactly() -> None:
-    written = stamped("valid", RECORDS, NOW)
+    written = stamped_records("valid", RECORDS, NOW)
     ahead = [time + 48 * HOUR if i % 7 == 0 else time for i, time in enumerate(written.times)]
 
     truth = len(range(0, RECORDS, 7))
@@ -106,19 +106,19 @@ def test_timestamps_far_after_the_time_of_reading_are_counted_exactly() -> None:
 
 
 def test_one_future_timestamp_at_the_end_leaves_other_counts_exact() -> None:
-    written = stamped("valid", RECORDS, NOW)
+    written = stamped_records("valid", RECORDS, NOW)
 
     assert Partition([*written.times[:-1], NOW + 48 * HOUR]).damage(HOUR, HOUR)["future"] == (1, 1)
 
 
 def test_log_append_times_bound_the_append_times_of_their_neighbours() -> None:
     """A topic whose type of times was changed: what was appended before is known not to be later."""
-    written = stamped("a tenth ahead", RECORDS, NOW)
+    written = stamped_records("a tenth ahead", RECORDS, NOW)
     by_broker = {offset: written.appended[offset] for offset in range(0, RECORDS, 4 * BATCH)}
 
     found = Partition(written.times, by_broker).damage(HOUR, HOUR)
 
-    assert found["future"] == (written.future(HOUR),) * 2
+    assert found["future"] == (written.future_count(HOUR),) * 2
     assert found["past"] == (0, 0)
 
 

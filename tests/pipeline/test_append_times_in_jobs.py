@@ -16,7 +16,7 @@ from sluicegate.pipeline.jobs.watch import reading
 from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source.topics import Topics
 from tests.integration.topics import create_topic
-from tests.pipeline.appended import BATCH, HOUR, KINDS, Stamped, stamped
+from tests.pipeline.appended import BATCH, HOUR, KINDS, Stamped, stamped_records
 from tests.pipeline.polluted import UNLIMITED
 from tests.pipeline.repairs import now_ms
 from tests.wire.batches import LZ4, Rec, batch
@@ -43,7 +43,7 @@ def write_topics(bootstrap: str, now: int, records: int) -> dict[str, tuple[str,
     """Write a topic for each kind of times; return the kind and the records of each topic."""
     found = {}
     for kind in KINDS:
-        its = stamped(kind, records, now)
+        its = stamped_records(kind, records, now)
         found[write(bootstrap, its)] = (kind, its)
     return found
 
@@ -107,7 +107,7 @@ def test_all_jobs_count_equally_and_the_true_counts_are_within_their_ranges(
         each = {job: of[topic] for job, of in found.items()}
         assert set(each.values()) == {each["profile"]}, (kind, each)
         least, most = each["profile"]
-        assert least <= its.future(HOUR) <= most, kind
+        assert least <= its.future_count(HOUR) <= most, kind
 
 
 def test_a_dry_run_states_what_is_certain_what_is_possible_and_the_option_that_decides(
@@ -115,8 +115,8 @@ def test_a_dry_run_states_what_is_certain_what_is_possible_and_the_option_that_d
 ) -> None:
     """Sent evenly over thirty hours, a tenth six hours ahead: most of these times have passed meanwhile."""
     now = now_ms()
-    its = stamped("a tenth ahead", RECORDS, now)
-    topic, truth = write(kafka_bootstrap, its), its.future(HOUR)
+    its = stamped_records("a tenth ahead", RECORDS, now)
+    topic, truth = write(kafka_bootstrap, its), its.future_count(HOUR)
     monkeypatch.setattr(api, "now_in_ms", lambda: now)
     certain = sum(time > now + HOUR for time in its.times)
 

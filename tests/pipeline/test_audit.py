@@ -55,30 +55,44 @@ def policies(mode: str, folder: Path) -> dict[str, Any]:
 def batches_with_violations(now: int) -> list[tuple[int, list[Rec], dict[str, int]]]:
     """Batches, each with its codec and its producer, of which some break something."""
 
-    def rec(time_ms: int = now, key: bytes | None = b"k", value: bytes | None = GOOD, headers: Any = TENANT) -> Rec:
+    def record_at(
+        time_ms: int = now, key: bytes | None = b"k", value: bytes | None = GOOD, headers: Any = TENANT
+    ) -> Rec:
         return Rec(time_ms, key, value, headers)
 
     idempotent = {"producer_id": 7000, "producer_epoch": 0}
     return [
-        *((LZ4, [rec(now + i) for i in range(20)], {}) for _ in range(3)),
-        (NONE, [rec(), rec((now + 5) * 1_000_000), rec(now - 30 * DAY), rec(-1)], {}),
-        (ZSTD, [rec(now // 1000), rec(0), rec()], {}),
-        (GZIP, [rec(now + 30 * 60_000), rec(now - 2 * HOUR), rec(now - 2 * DAY)], {}),
-        (LZ4, [rec(value=b'{"amount": 1, "note": "' + b"x" * 50 + b'"}'), rec(headers=[]), rec(key=None)], {}),
+        *((LZ4, [record_at(now + i) for i in range(20)], {}) for _ in range(3)),
+        (NONE, [record_at(), record_at((now + 5) * 1_000_000), record_at(now - 30 * DAY), record_at(-1)], {}),
+        (ZSTD, [record_at(now // 1000), record_at(0), record_at()], {}),
+        (GZIP, [record_at(now + 30 * 60_000), record_at(now - 2 * HOUR), record_at(now - 2 * DAY)], {}),
         (
-            NONE,
+            LZ4,
             [
-                rec(value=b'{"amount": "1"}'),
-                rec(value=b"no json", headers=[]),
-                rec(value=b'{"amount": -1}'),
-                rec(value=b'{"amount": null}'),
-                rec(value=None),
+                record_at(value=b'{"amount": 1, "note": "' + b"x" * 50 + b'"}'),
+                record_at(headers=[]),
+                record_at(key=None),
             ],
             {},
         ),
-        (NONE, [rec(now - 60_000), rec(now - 61_000), rec(key=None)], {**idempotent, "base_sequence": 0}),
-        (LZ4, [rec(now - 62_000, key=None), rec()], {**idempotent, "base_sequence": 3}),
-        *((LZ4, [rec(now + i) for i in range(20)], {}) for _ in range(3)),
+        (
+            NONE,
+            [
+                record_at(value=b'{"amount": "1"}'),
+                record_at(value=b"no json", headers=[]),
+                record_at(value=b'{"amount": -1}'),
+                record_at(value=b'{"amount": null}'),
+                record_at(value=None),
+            ],
+            {},
+        ),
+        (
+            NONE,
+            [record_at(now - 60_000), record_at(now - 61_000), record_at(key=None)],
+            {**idempotent, "base_sequence": 0},
+        ),
+        (LZ4, [record_at(now - 62_000, key=None), record_at()], {**idempotent, "base_sequence": 3}),
+        *((LZ4, [record_at(now + i) for i in range(20)], {}) for _ in range(3)),
     ]
 
 

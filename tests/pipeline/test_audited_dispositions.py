@@ -38,19 +38,31 @@ HEADER = [(b"sluicegate.rule", b"forged")]
 def sent(now: int) -> list[bytes]:
     """Batches of which some violate bounds, rules, both, or nothing, and some have sensitive fields."""
 
-    def rec(value: bytes = b'{"n": 1}', time_ms: int = now, key: bytes | None = b"k", headers: Any = ()) -> Rec:
+    def record_with(value: bytes = b'{"n": 1}', time_ms: int = now, key: bytes | None = b"k", headers: Any = ()) -> Rec:
         return Rec(time_ms, key, value, list(headers))
 
     return [
-        batch([rec(), rec(headers=HEADER)], LZ4),
-        batch([rec(b'{"n": -1}'), rec(b'{"n": 1, "x": "' + b"x" * 120 + b'"}', key=None), rec(MAIL)], NONE),
-        batch([rec(time_ms=5), rec(MAIL, time_ms=7), rec(b'{"n": 0}', headers=HEADER * 2)], ZSTD),
-        batch([rec(MAIL), rec(MAIL), rec(b'{"n": 1, "mail": null, "card": "4111"}', key=None)], LZ4),
-        batch([rec(b'{"n": 1, "mail": "***"}'), rec(b'{"n": 2, "mail": "***"}')], NONE),
-        batch([rec(b'{"n": 1, "password": "x"}'), rec(MAIL)], NONE),
-        batch([rec(b'{"n": 1, "mail": 7}'), rec(b"no json")], LZ4),
-        batch([rec(headers=HEADER * 2), rec()], ZSTD),
-        batch([rec(b'{"n": -1}')] * LAST, NONE),
+        batch([record_with(), record_with(headers=HEADER)], LZ4),
+        batch(
+            [
+                record_with(b'{"n": -1}'),
+                record_with(b'{"n": 1, "x": "' + b"x" * 120 + b'"}', key=None),
+                record_with(MAIL),
+            ],
+            NONE,
+        ),
+        batch(
+            [record_with(time_ms=5), record_with(MAIL, time_ms=7), record_with(b'{"n": 0}', headers=HEADER * 2)], ZSTD
+        ),
+        batch(
+            [record_with(MAIL), record_with(MAIL), record_with(b'{"n": 1, "mail": null, "card": "4111"}', key=None)],
+            LZ4,
+        ),
+        batch([record_with(b'{"n": 1, "mail": "***"}'), record_with(b'{"n": 2, "mail": "***"}')], NONE),
+        batch([record_with(b'{"n": 1, "password": "x"}'), record_with(MAIL)], NONE),
+        batch([record_with(b'{"n": 1, "mail": 7}'), record_with(b"no json")], LZ4),
+        batch([record_with(headers=HEADER * 2), record_with()], ZSTD),
+        batch([record_with(b'{"n": -1}')] * LAST, NONE),
     ]
 
 

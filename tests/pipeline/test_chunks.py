@@ -34,7 +34,7 @@ def small_blocks() -> Iterator[None]:
         yield
 
 
-def answering(log: Log, batches: int) -> Callable[..., FetchedPartition]:
+def fetch_from(log: Log, batches: int) -> Callable[..., FetchedPartition]:
     def fetch(
         _cluster: KafkaCluster, _of: TopicPartition, offset: int, _size: int, _committed: bool
     ) -> FetchedPartition:
@@ -68,7 +68,7 @@ def test_the_counts_of_chunks_add_up_to_those_of_the_whole_log(
     options = source_options(NOBODY | {"isolation.level": isolation})
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fetching, "_fetch", answering(log, at_once))
+        patch.setattr(fetching, "_fetch", fetch_from(log, at_once))
         patch.setattr(timestamp_counts, "_MOST_EXACT_ROWS", most_exact)
         as_one = read_chunks(options, [Chunk(whole, whole.start, whole.end)], 12)
         in_chunks = read_chunks(options, chunks, 12)

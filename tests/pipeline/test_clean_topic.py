@@ -44,7 +44,7 @@ def settings_in(bootstrap: str, topic: str) -> dict[str, str]:
     return {name: entry.value for name, entry in response.result(30).items()}
 
 
-def set_on(bootstrap: str, topic: str, name: str, value: str) -> None:
+def set_topic_config(bootstrap: str, topic: str, name: str, value: str) -> None:
     entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[entry])
     admin = AdminClient({"bootstrap.servers": bootstrap})
@@ -90,7 +90,7 @@ def test_a_repair_to_a_compacted_topic_rejects_records_without_a_key(
 ) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     write(kafka_bootstrap, topic, batch([Rec(now_ms(), None), Rec(now_ms(), b"k"), Rec(now_ms(), b"k")]))
-    set_on(kafka_bootstrap, topic, "cleanup.policy", "compact")
+    set_topic_config(kafka_bootstrap, topic, "cleanup.policy", "compact")
 
     with pytest.raises(
         CannotWriteTopic, match=f"{topic}-0: 1 records without a key, .* --retention as-source: omit that"
@@ -119,7 +119,7 @@ def test_repairs_a_record_that_fits_only_compressed(spark: SparkSession, kafka_b
     assert obstacle.startswith(
         f"{topic}-0: a record of 6,000,002 bytes, and the limit of {clean} is 1,048,588: set its max.mess"
     )
-    set_on(kafka_bootstrap, clean, "max.message.bytes", "6001026")
+    set_topic_config(kafka_bootstrap, clean, "max.message.bytes", "6001026")
     listing = job.list_changes(spark, topics, results, plan)
     assert sum(each.records for each in job.write_clean_topics(spark, topics, results, plan, listing)) == 51
 
@@ -150,7 +150,7 @@ class DeletingTopics(Topics):
 
 
 @pytest.fixture
-def ageing(kafka_bootstrap: str) -> str:
+def aged_topic(kafka_bootstrap: str) -> str:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     for first in range(0, 300, 50):
         write(kafka_bootstrap, topic, batch([Rec(now_ms() - HOUR + i) for i in range(first, first + 50)]))
@@ -158,27 +158,27 @@ def ageing(kafka_bootstrap: str) -> str:
 
 
 def test_deletions_during_a_profile_are_reported(
-    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, ageing: str, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, aged_topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tests.pipeline.repairs.Topics", DeletingTopics)
 
-    found = profiled(spark, kafka_bootstrap, ageing, tmp_path)
+    found = profiled(spark, kafka_bootstrap, aged_topic, tmp_path)
 
     assert found["records"] == 200
     assert found["missing"] == [{"partition": 0, "missing_from": 0, "missing_to": 99}]
 
 
 def test_a_plan_starts_at_the_log_start_and_reports_when_it_moved(
-    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, ageing: str
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, aged_topic: str
 ) -> None:
-    topics, results = DeletingTopics(kafka_bootstrap, (ageing,)), Results(spark, str(tmp_path))
-    plan = job.write_plan(spark, topics, results, {ageing: f"{ageing}-clean"}, Rules(now_ms(), HOUR))
+    topics, results = DeletingTopics(kafka_bootstrap, (aged_topic,)), Results(spark, str(tmp_path))
+    plan = job.write_plan(spark, topics, results, {aged_topic: f"{aged_topic}-clean"}, Rules(now_ms(), HOUR))
     listing = job.list_changes(spark, topics, results, plan)
 
     assert [(each.source.start, each.source.end) for each in plan.partitions] == [(100, 300)]
     assert listing.obstacles == []
-    delete_before(kafka_bootstrap, ageing, 150)
-    missing = f"{ageing}-0: the plan begins at offset 100, and offsets 100 to 149 were deleted since"
+    delete_before(kafka_bootstrap, aged_topic, 150)
+    missing = f"{aged_topic}-0: the plan begins at offset 100, and offsets 100 to 149 were deleted since"
     assert [text.startswith(missing) for text in job.list_changes(spark, topics, results, plan).obstacles] == [True]
     with pytest.raises(CannotWriteTopic, match=f"the plan is outdated: {missing}.*Make a new one, by a dry run"):
         job.write_clean_topics(spark, topics, results, plan, listing)

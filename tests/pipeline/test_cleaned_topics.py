@@ -15,7 +15,7 @@ from sluicegate.pipeline.source.topics import Topics
 from tests.broker.fixtures import running
 from tests.broker.kafka import Kafka
 from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD
-from tests.pipeline.cleaned_topic import QUICK_CLEANER, CleanedTopic, TransactionEnd, headers_in, java_reads
+from tests.pipeline.cleaned_topic import QUICK_CLEANER, CleanedTopic, TransactionEnd, headers_in, records_java_reads
 from tests.pipeline.commands import run, summary
 
 pytestmark = [
@@ -50,7 +50,7 @@ def test_the_log_cleaner_leaves_empty_batches_of_data_and_of_markers_that_java_s
     emptied = {header.is_control for header in headers_in(cleaned, ORDERS) if header.records == 0}
 
     assert emptied == {False, True}
-    assert [" ".join(record) for record in java_reads(cleaned, ORDERS)] == LEFT
+    assert [" ".join(record) for record in records_java_reads(cleaned, ORDERS)] == LEFT
 
 
 @pytest.mark.parametrize("fetched_bytes", [1, 700, 8 << 20], ids=["one batch a fetch", "some", "all at once"])
@@ -105,4 +105,4 @@ def test_a_repair_copies_the_records_that_java_reads(cleaned: Kafka, tmp_path: P
     )
 
     assert "have the same records" in message
-    assert [" ".join(record) for record in java_reads(cleaned, f"{ORDERS}-clean")] == LEFT
+    assert [" ".join(record) for record in records_java_reads(cleaned, f"{ORDERS}-clean")] == LEFT

@@ -11,13 +11,13 @@ from sluicegate.pipeline.kafka.settings import ClientSettings
 
 
 @pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> KafkaCluster:
+def cluster_with_short_timeout(monkeypatch: pytest.MonkeyPatch) -> KafkaCluster:
     """Somebody waits, perhaps with an address that is wrong."""
     monkeypatch.setattr(cluster_module, "_PAUSE_SECONDS", 0.0)
     return KafkaCluster([], ClientSettings(), timeout_seconds=0.0)
 
 
-def test_a_retriable_error_is_retried_despite_a_short_timeout(impatient: KafkaCluster) -> None:
+def test_a_retriable_error_is_retried_despite_a_short_timeout(cluster_with_short_timeout: KafkaCluster) -> None:
     """A thousand partitions that were just made: their last leader takes longer than an address deserves."""
     responses: list[Exception] = [Retry("t-999: NOT_LEADER_OR_FOLLOWER (6)")] * 3
 
@@ -26,27 +26,30 @@ def test_a_retriable_error_is_retried_despite_a_short_timeout(impatient: KafkaCl
             raise responses.pop()
         return "leads"
 
-    def silence() -> str:
+    def raise_unreachable() -> str:
         raise BrokerUnreachable("127.0.0.1:9: rejected")
 
-    assert impatient._with_retries(leader) == "leads"
+    assert cluster_with_short_timeout._with_retries(leader) == "leads"
     with pytest.raises(BrokerUnreachable, match=r"given up after 0 s: 127.0.0.1:9: rejected"):
-        impatient._with_retries(silence)
+        cluster_with_short_timeout._with_retries(raise_unreachable)
 
 
 def test_a_broker_that_responded_once_is_retried_when_it_goes_silent(
-    impatient: KafkaCluster, monkeypatch: pytest.MonkeyPatch
+    cluster_with_short_timeout: KafkaCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its address is right: it, or another leader, comes back."""
     monkeypatch.setattr(cluster_module, "BrokerConnection", lambda _address, _settings: Mock())
     address, silent = ("127.0.0.1", 9), 3
 
-    def responses_again(_broker: object) -> str:
+    def respond_after_silence(_broker: object) -> str:
         nonlocal silent
         silent -= 1
         if silent > 0:
             raise BrokerUnreachable("127.0.0.1:9: rejected")
         return "leads"
 
-    assert impatient._at(address, lambda _broker: "here") == "here"
-    assert impatient._with_retries(lambda: impatient._at(address, responses_again)) == "leads"
+    assert cluster_with_short_timeout._at(address, lambda _broker: "here") == "here"
+    assert (
+        cluster_with_short_timeout._with_retries(lambda: cluster_with_short_timeout._at(address, respond_after_silence))
+        == "leads"
+    )

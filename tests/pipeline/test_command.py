@@ -203,11 +203,11 @@ def test_a_report_names_its_producers_and_dates_its_times() -> None:
 
 
 def test_an_error_of_a_task_is_one_line(spark: SparkSession) -> None:
-    def fails(item: int) -> list[pa.RecordBatch]:
+    def raise_folder_error(item: int) -> list[pa.RecordBatch]:
         raise OutputFolderError(f"s3a://b/{item} does not take a file")
 
     with pytest.raises(PySparkException) as raised:
-        map_in_tasks(spark, [7], lambda _: 1, fails, "id bigint").collect()
+        map_in_tasks(spark, [7], lambda _: 1, raise_folder_error, "id bigint").collect()
 
     assert running.reason(str(raised.value)) == "s3a://b/7 does not take a file"
 

@@ -89,7 +89,7 @@ def test_partitions_added_while_a_stream_runs_are_read_from_their_beginning(
 
 
 @pytest.fixture
-def cut(kafka_bootstrap: str) -> str:
+def cut_topic(kafka_bootstrap: str) -> str:
     """A topic without the first hundred records of one partition."""
     topic = create_topic(kafka_bootstrap, UNVALIDATED, 1)
     send(kafka_bootstrap, topic, 300, partition=0)
@@ -99,12 +99,17 @@ def cut(kafka_bootstrap: str) -> str:
     return topic
 
 
-def test_deleted_records_end_the_query_or_are_skipped(spark: SparkSession, kafka_bootstrap: str, cut: str) -> None:
-    options: dict[str, Any] = {"columns": "topic,partition,offset", "startingOffsets": f'{{"{cut}": {{"0": 50}}}}'}
+def test_deleted_records_end_the_query_or_are_skipped(
+    spark: SparkSession, kafka_bootstrap: str, cut_topic: str
+) -> None:
+    options: dict[str, Any] = {
+        "columns": "topic,partition,offset",
+        "startingOffsets": f'{{"{cut_topic}": {{"0": 50}}}}',
+    }
 
-    with pytest.raises(Exception, match=f"{cut}-0: startingOffsets is offset 50, .*: offsets 50 to 99 are gone"):
-        read_raw_source(spark, kafka_bootstrap, cut, **options).collect()
-    found = read_raw_source(spark, kafka_bootstrap, cut, failOnDataLoss="false", **options)
+    with pytest.raises(Exception, match=f"{cut_topic}-0: startingOffsets is offset 50, .*: offsets 50 to 99 are gone"):
+        read_raw_source(spark, kafka_bootstrap, cut_topic, **options).collect()
+    found = read_raw_source(spark, kafka_bootstrap, cut_topic, failOnDataLoss="false", **options)
 
     assert [row["offset"] for row in rows_of(found)] == list(range(100, 300))
 

@@ -20,7 +20,7 @@ def text_of(path: str) -> str:
     return rf"{path} was written by an earlier build of sluicegate: run the job again with a new --out$"
 
 
-def written(folder: Path, name: str, content: object) -> str:
+def write_file(folder: Path, name: str, content: object) -> str:
     file = folder / name
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(content))
@@ -29,7 +29,7 @@ def written(folder: Path, name: str, content: object) -> str:
 
 def test_an_extraction_continues_from_the_progress_of_an_earlier_build(spark: SparkSession, tmp_path: Path) -> None:
     content = {"partitions": [["t", 0, 5, 3, 4, 1, 0]], "ids": {"t": "id"}, "gone": []}
-    file = written(tmp_path, "progress/0.json", content)
+    file = write_file(tmp_path, "progress/0.json", content)
 
     with pytest.raises(EarlierBuild, match=text_of(file)):
         extracting.progress_in(Results(spark, str(tmp_path)))
@@ -38,14 +38,14 @@ def test_an_extraction_continues_from_the_progress_of_an_earlier_build(spark: Sp
 def test_a_watch_continues_from_the_progress_of_an_earlier_build(spark: SparkSession, tmp_path: Path) -> None:
     topics = {"t": {"records": 5, "damage": {}, "violations": {}, "gone": 0, "unreadable": 0}}
     content = {"places": [["t", 0, 5, 1]], "producers": [], "owed": [], "recent": [], "topics": topics, "ids": {}}
-    file = written(tmp_path, "progress/0.json", content)
+    file = write_file(tmp_path, "progress/0.json", content)
 
     with pytest.raises(EarlierBuild, match=text_of(file)):
         watching.progress_in(Results(spark, str(tmp_path)))
 
 
 def test_a_replay_continues_from_the_list_of_an_earlier_build(spark: SparkSession, tmp_path: Path) -> None:
-    begun = written(tmp_path, "runs/0/begun.json", [["group", "t", 0, 2]])
+    begun = write_file(tmp_path, "runs/0/begun.json", [["group", "t", 0, 2]])
     (tmp_path / "runs" / "0" / "left").mkdir()
     results = Results(spark, str(tmp_path))
 

@@ -26,7 +26,7 @@ pytestmark = [
 ]
 
 
-def claim(out: Path, host: str, pid: int, age_seconds: float = 0) -> Path:
+def write_claim(out: Path, host: str, pid: int, age_seconds: float = 0) -> Path:
     """What a run has written that is not this process's."""
     file = out / ".running" / "0123456789abcdef.claim"
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -85,7 +85,7 @@ def test_at_most_one_of_many_runs_locks_a_folder(spark: SparkSession, tmp_path: 
     results, runs = Results(spark, str(tmp_path)), 8
     begin, end = Barrier(runs), Barrier(runs)
 
-    def hold(_: int) -> bool:
+    def wait_in_lock(_: int) -> bool:
         begin.wait(60)
         try:
             with lock_folder(results, "profile"):
@@ -96,7 +96,7 @@ def test_at_most_one_of_many_runs_locks_a_folder(spark: SparkSession, tmp_path: 
             return False
 
     with ThreadPoolExecutor(runs) as pool:
-        assert sum(pool.map(hold, range(runs))) <= 1
+        assert sum(pool.map(wait_in_lock, range(runs))) <= 1
     with lock_folder(results, "profile"):
         pass
 
@@ -105,9 +105,9 @@ def test_at_most_one_of_many_runs_locks_a_folder(spark: SparkSession, tmp_path: 
 def test_an_expired_claim_is_ignored(other: str, spark: SparkSession, tmp_path: Path) -> None:
     here = socket.gethostname()
     file = {
-        "killed": lambda: claim(tmp_path, here, a_process_that_has_ended()),
-        "of an earlier process with this number": lambda: claim(tmp_path, here, os.getpid()),
-        "on a host that has failed": lambda: claim(tmp_path, "elsewhere", 1, age_seconds=61),
+        "killed": lambda: write_claim(tmp_path, here, a_process_that_has_ended()),
+        "of an earlier process with this number": lambda: write_claim(tmp_path, here, os.getpid()),
+        "on a host that has failed": lambda: write_claim(tmp_path, "elsewhere", 1, age_seconds=61),
     }[other]()
 
     with lock_folder(Results(spark, str(tmp_path)), "profile"):
@@ -115,7 +115,7 @@ def test_an_expired_claim_is_ignored(other: str, spark: SparkSession, tmp_path: 
 
 
 def test_a_run_on_another_host_counts_while_it_shows_signs_of_life(spark: SparkSession, tmp_path: Path) -> None:
-    results, file = Results(spark, str(tmp_path)), claim(tmp_path, "elsewhere", 1, age_seconds=7200)
+    results, file = Results(spark, str(tmp_path)), write_claim(tmp_path, "elsewhere", 1, age_seconds=7200)
     file.with_suffix(".alive").write_text("")
 
     message = "in use by sluicegate-spark repair, process 1 on elsewhere, since 2026-11-26T10"

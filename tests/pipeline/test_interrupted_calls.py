@@ -16,7 +16,7 @@ from sluicegate.pipeline import command
 from sluicegate.pipeline.commands.running import SparkAt, session_for
 from sluicegate.pipeline.runs.interruption import Interrupted, raise_on_signals
 from tests.integration.topics import create_topic
-from tests.pipeline.events import shipped
+from tests.pipeline.events import ship_events
 from tests.pipeline.interrupted_calls import Moment, activate, interrupted_finalizer, java_calls, restored_process_state
 from tests.pipeline.polluted import UNLIMITED, Polluter
 from tests.pipeline.repairs import now_ms
@@ -66,12 +66,15 @@ def test_a_job_ends_when_any_call_to_java_is_interrupted(
     for place in range(1, calls.made + 1):
         activate(spark)
         raise_on_signals()
-        with java_calls(place, moment, signal.SIGTERM) as interrupted, pytest.raises(typer.Exit) as ended:
+        with (
+            java_calls(place, moment, signal.SIGTERM) as interrupted,
+            pytest.raises(typer.Exit) as exit_code_of_command,
+        ):
             run_job_steps(spark, tmp_path)
 
         reported = "".join(capsys.readouterr())
         where = f"call {place}, {interrupted.arrived!r}: {reported}"
-        assert ended.value.exit_code == 143, where
+        assert exit_code_of_command.value.exit_code == 143, where
         assert reported == f"sluicegate-spark: interrupted (SIGTERM): {_REMAINS}\n", where
         assert not list((tmp_path / ".running").glob("*.claim")), where
 
@@ -87,11 +90,11 @@ def test_an_interruption_in_a_finalizer_is_not_lost(
             while True:
                 results.has("plan.json")
 
-    with interrupted_finalizer(20, signal.SIGTERM) as finalized, pytest.raises(typer.Exit) as ended:
+    with interrupted_finalizer(20, signal.SIGTERM) as finalized, pytest.raises(typer.Exit) as exit_code_of_command:
         until_interrupted()
 
     assert len(finalized) >= 20
-    assert ended.value.exit_code == 143
+    assert exit_code_of_command.value.exit_code == 143
     assert "".join(capsys.readouterr()) == f"sluicegate-spark: interrupted (SIGTERM): {_REMAINS}\n"
 
 
@@ -101,7 +104,7 @@ def test_an_error_while_cleaning_up_is_not_reported_instead(
     activate(spark)
     raise_on_signals()
     with (
-        pytest.raises(typer.Exit) as ended,
+        pytest.raises(typer.Exit) as exit_code_of_command,
         session_for("profile", None, str(tmp_path), SparkAt(None, None), resume=_REMAINS),
     ):
         try:
@@ -109,7 +112,7 @@ def test_an_error_while_cleaning_up_is_not_reported_instead(
         finally:
             raise Py4JNetworkError("Answer from Java side is empty")
 
-    assert ended.value.exit_code == 130
+    assert exit_code_of_command.value.exit_code == 130
     assert "".join(capsys.readouterr()) == f"sluicegate-spark: interrupted (SIGINT): {_REMAINS}\n"
 
 
@@ -117,10 +120,13 @@ def test_java_that_has_ended_is_one_line(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     activate(spark)
-    with pytest.raises(typer.Exit) as ended, session_for("profile", None, str(tmp_path), SparkAt(None, None)):
+    with (
+        pytest.raises(typer.Exit) as exit_code_of_command,
+        session_for("profile", None, str(tmp_path), SparkAt(None, None)),
+    ):
         raise Py4JNetworkError("Answer from Java side is empty")
 
-    assert ended.value.exit_code == 1
+    assert exit_code_of_command.value.exit_code == 1
     reported = "".join(capsys.readouterr())
     assert reported == "sluicegate-spark: Spark's Java process does not respond: Answer from Java side is empty\n"
 
@@ -140,7 +146,7 @@ def arguments(job: str, bootstrap: str, topic: str, empty: str, folder: Path) ->
     policies = folder.parent / "sluicegate.yaml"
     policies.write_text("upstream: {bootstrap: ['127.0.0.1:9']}\nlisten: {bootstrap: '127.0.0.1:19092'}\n")
     if job == "violations":
-        shipped(folder.parent / "events", files=1, a_file=5)
+        ship_events(folder.parent / "events", files=1, a_file=5)
         return [job, "--events", str(folder.parent / "events"), "--out", str(folder)]
     more = {
         "audit": ("--policies", str(policies)),
@@ -154,7 +160,7 @@ def arguments(job: str, bootstrap: str, topic: str, empty: str, folder: Path) ->
     return [job, "--bootstrap", bootstrap, "--topic", about, "--out", str(folder), *more.get(job, ())]
 
 
-def ended(*given: str) -> int:
+def exit_code_of_command(*given: str) -> int:
     """Run the command in this process, whose Spark session it uses; return its exit status."""
     with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as exited:
         patch.setattr(sys, "argv", ["sluicegate-spark", *given])
@@ -189,14 +195,14 @@ def test_each_job_ends_when_any_call_to_java_is_interrupted(
 ) -> None:
     activate(spark)
     with java_calls() as calls:
-        status = ended(*arguments(job, kafka_bootstrap, polluted, empty, tmp_path / "whole"))
+        status = exit_code_of_command(*arguments(job, kafka_bootstrap, polluted, empty, tmp_path / "whole"))
     assert status == (1 if job == "verify" else 0), capsys.readouterr()  # the topics differ
     capsys.readouterr()
 
     given = arguments(job, kafka_bootstrap, polluted, empty, tmp_path / "interrupted")
     activate(spark)
     with java_calls(int(calls.made * share), moment) as interrupted:
-        status = ended(*given)
+        status = exit_code_of_command(*given)
 
     reported = capsys.readouterr().err
     where = f"{moment.value}, {interrupted.arrived!r}: {reported}"

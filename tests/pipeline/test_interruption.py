@@ -12,7 +12,7 @@ import pytest
 from tests.broker.child_processes import ending_with_tests
 from tests.broker.eventually import eventually
 from tests.pipeline.commands import COMMAND, ENVIRONMENT, run, summary
-from tests.pipeline.events import shipped
+from tests.pipeline.events import ship_events
 from tests.pipeline.large_partition import large_partition
 from tests.pipeline.repairs import now_ms
 
@@ -134,7 +134,7 @@ def test_a_repair_that_writes_continues_with_the_same_command(
 
 
 def test_violations_that_are_followed_end_after_a_whole_batch(tmp_path: Path) -> None:
-    count = shipped(tmp_path / "shipped", files=3, a_file=5)
+    count = ship_events(tmp_path / "shipped", files=3, a_file=5)
     out = tmp_path / "out"
     command = ("violations", "--events", str(tmp_path / "shipped"), "--out", str(out))
     follow = ("--follow", "--every-seconds", "1")

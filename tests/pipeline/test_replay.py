@@ -22,7 +22,15 @@ from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source.topics import Topics
 from tests.pipeline.commands import kill_once, run, summary
 from tests.pipeline.polluted import DAY
-from tests.pipeline.replays import ConsumedRecord, Quarantine, asked, keeping, progress, read_back, replayed
+from tests.pipeline.replays import (
+    ConsumedRecord,
+    Quarantine,
+    progress,
+    quarantining_proxy,
+    read_back,
+    replay_request_of,
+    replayed,
+)
 from tests.wire.batches import Rec
 
 pytestmark = [
@@ -57,7 +65,7 @@ CASES: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module")
 def kept_by_case(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Quarantine]]:
-    found = keeping(kafka_bootstrap, tmp_path_factory.mktemp("keeping"), CASES)
+    found = quarantining_proxy(kafka_bootstrap, tmp_path_factory.mktemp("keeping"), CASES)
     proxy = found["whole"].proxy
     try:
         proxy.start()
@@ -67,69 +75,86 @@ def kept_by_case(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory)
 
 
 @pytest.fixture
-def kept(request: pytest.FixtureRequest, kept_by_case: dict[str, Quarantine]) -> Quarantine:
+def own_quarantine(request: pytest.FixtureRequest, kept_by_case: dict[str, Quarantine]) -> Quarantine:
     """Of the case that the test names, which is its own."""
     found: Quarantine = kept_by_case[request.param]
     return found
 
 
 def of_case(name: str) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("kept", [name], indirect=True)
+    return pytest.mark.parametrize("own_quarantine", [name], indirect=True)
 
 
 @of_case("whole")
 def test_a_replay_writes_dead_letters_back_after_a_dry_run(
-    kafka_bootstrap: str, kept: Quarantine, tmp_path: Path
+    kafka_bootstrap: str, own_quarantine: Quarantine, tmp_path: Path
 ) -> None:
     now = now_ms()
     own = [(b"trace", b"1"), (b"trace", None), ("ä".encode(), b"")]
-    kept.reject(1, [Rec(now * NANOSECONDS, b"k1", b"one", own), Rec(now, b"good", b"sent again by its producer")])
-    kept.reject(0, [Rec((now + 1) * NANOSECONDS, None, None), Rec(now + DAY, b"k2", b"from tomorrow")])
+    own_quarantine.reject(
+        1, [Rec(now * NANOSECONDS, b"k1", b"one", own), Rec(now, b"good", b"sent again by its producer")]
+    )
+    own_quarantine.reject(0, [Rec((now + 1) * NANOSECONDS, None, None), Rec(now + DAY, b"k2", b"from tomorrow")])
     out = tmp_path / "out"
-    about = ("--bootstrap", kafka_bootstrap, "--topic", kept.dead, "--policies", str(kept.file), "--fix", "unit")
+    about = (
+        "--bootstrap",
+        kafka_bootstrap,
+        "--topic",
+        own_quarantine.dead,
+        "--policies",
+        str(own_quarantine.file),
+        "--fix",
+        "unit",
+    )
 
     output = run("replay", *about, "--out", str(out))
 
-    assert output.startswith(f"2 of 3 dead letters would be written back, 2 of them corrected: {kept.topic} 2.\n")
+    assert output.startswith(
+        f"2 of 3 dead letters would be written back, 2 of them corrected: {own_quarantine.topic} 2.\n"
+    )
     assert "1 remains where it is: timestamp_in_future 1; the table remaining has the reasons.\n" in output
     assert "a dry run: nothing is written" in output
     assert any(f"timestamp {dated(at * NANOSECONDS)} becomes {dated(at)}" in output for at in (now, now + 1))
-    assert read_back(kafka_bootstrap, kept.topic) == []
+    assert read_back(kafka_bootstrap, own_quarantine.topic) == []
     assert not summary(out)["applied"]
 
     run("replay", *about, "--out", str(out), "--apply")
 
     shown = [("trace", b"1"), ("trace", None), ("ä", b"")]
     back = [ConsumedRecord(0, now + 1, None, None, []), ConsumedRecord(1, now, b"k1", b"one", shown)]
-    assert read_back(kafka_bootstrap, kept.topic) == back
+    assert read_back(kafka_bootstrap, own_quarantine.topic) == back
     assert summary(out)["written_by_this_run"] == 2
     (remaining,) = summary(out)["remaining_records"]
-    assert (remaining["topic"], remaining["to_topic"], remaining["to_partition"]) == (kept.dead, kept.topic, 0)
+    assert (remaining["topic"], remaining["to_topic"], remaining["to_partition"]) == (
+        own_quarantine.dead,
+        own_quarantine.topic,
+        0,
+    )
     assert (remaining["reason"], remaining["before"]) == ("timestamp_in_future", now + DAY)
-    assert len(read_back(kafka_bootstrap, kept.dead)) == 3, "dead letters stay where they are"
+    assert len(read_back(kafka_bootstrap, own_quarantine.dead)) == 3, "dead letters stay where they are"
 
     again = run("replay", *about, "--out", str(out), "--apply", "--json")
 
     found = json.loads(again[again.index("{") : again.rindex("}") + 1])
     assert (found["written_by_this_run"], found["remaining_by_earlier_runs"]) == (0, 1)
-    assert read_back(kafka_bootstrap, kept.topic) == back
+    assert read_back(kafka_bootstrap, own_quarantine.topic) == back
 
 
 @of_case("since")
 def test_another_run_replays_newer_records_without_the_folder(
-    spark: SparkSession, kafka_bootstrap: str, kept: Quarantine, tmp_path: Path
+    spark: SparkSession, kafka_bootstrap: str, own_quarantine: Quarantine, tmp_path: Path
 ) -> None:
     now = now_ms()
     for i in range(20):
-        kept.reject(i % 2, [Rec((now + i) * NANOSECONDS, b"%d" % i, b"first %d" % i)])
-    replayed(spark, kafka_bootstrap, kept.dead, kept.file, tmp_path / "a", fix="unit")
+        own_quarantine.reject(i % 2, [Rec((now + i) * NANOSECONDS, b"%d" % i, b"first %d" % i)])
+    replayed(spark, kafka_bootstrap, own_quarantine.dead, own_quarantine.file, tmp_path / "a", fix="unit")
     for i in range(10):
-        kept.reject(i % 2, [Rec((now + i) * NANOSECONDS, b"%d" % i, b"second %d" % i)])
+        own_quarantine.reject(i % 2, [Rec((now + i) * NANOSECONDS, b"%d" % i, b"second %d" % i)])
 
-    found = replayed(spark, kafka_bootstrap, kept.dead, kept.file, tmp_path / "b", fix="unit")
+    found = replayed(spark, kafka_bootstrap, own_quarantine.dead, own_quarantine.file, tmp_path / "b", fix="unit")
 
     assert found["written_by_this_run"] == 10
-    back = read_back(kafka_bootstrap, kept.topic)
+    back = read_back(kafka_bootstrap, own_quarantine.topic)
     sent = [b"first %d" % i for i in range(20)] + [b"second %d" % i for i in range(10)]
     assert Counter(each.value for each in back) == Counter(sent)
     assert all(each.partition == int(each.key or b"") % 2 for each in back)
@@ -138,48 +163,48 @@ def test_another_run_replays_newer_records_without_the_folder(
 
 @of_case("forgotten")
 def test_a_replay_continues_by_its_folder_if_the_brokers_offsets_have_expired(
-    spark: SparkSession, kafka_bootstrap: str, kept: Quarantine, tmp_path: Path
+    spark: SparkSession, kafka_bootstrap: str, own_quarantine: Quarantine, tmp_path: Path
 ) -> None:
     """Offsets of a group expire, a week after they were committed by default."""
-    kept.reject(0, [Rec((now_ms() + i) * NANOSECONDS, b"%d" % i) for i in range(10)])
-    replayed(spark, kafka_bootstrap, kept.dead, kept.file, tmp_path, fix="unit")
-    groups = groups_of(Topics(kafka_bootstrap, (kept.dead,)))
+    own_quarantine.reject(0, [Rec((now_ms() + i) * NANOSECONDS, b"%d" % i) for i in range(10)])
+    replayed(spark, kafka_bootstrap, own_quarantine.dead, own_quarantine.file, tmp_path, fix="unit")
+    groups = groups_of(Topics(kafka_bootstrap, (own_quarantine.dead,)))
     admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
     (deleted,) = admin.delete_consumer_groups([*groups.values()], request_timeout=120).values()
     deleted.result(130)
 
-    found = replayed(spark, kafka_bootstrap, kept.dead, kept.file, tmp_path, fix="unit")
+    found = replayed(spark, kafka_bootstrap, own_quarantine.dead, own_quarantine.file, tmp_path, fix="unit")
 
     assert found["written_by_this_run"] == 0
-    assert len(read_back(kafka_bootstrap, kept.topic)) == 10
+    assert len(read_back(kafka_bootstrap, own_quarantine.topic)) == 10
 
 
 @of_case("deleted")
 def test_a_replay_reports_dead_letters_that_were_deleted_before_it_read_them(
-    spark: SparkSession, kafka_bootstrap: str, kept: Quarantine, tmp_path: Path
+    spark: SparkSession, kafka_bootstrap: str, own_quarantine: Quarantine, tmp_path: Path
 ) -> None:
     now = now_ms()
-    kept.reject(0, [Rec((now + i) * NANOSECONDS, b"k") for i in range(10)])
-    replayed(spark, kafka_bootstrap, kept.dead, kept.file, tmp_path, fix="unit")
-    (group,) = groups_of(Topics(kafka_bootstrap, (kept.dead,))).values()
-    reached = progress(kafka_bootstrap, group, kept.dead, 3)
-    kept.reject(0, [Rec((now + i) * NANOSECONDS, b"k") for i in range(10, 20)])
+    own_quarantine.reject(0, [Rec((now + i) * NANOSECONDS, b"k") for i in range(10)])
+    replayed(spark, kafka_bootstrap, own_quarantine.dead, own_quarantine.file, tmp_path, fix="unit")
+    (group,) = groups_of(Topics(kafka_bootstrap, (own_quarantine.dead,))).values()
+    reached = progress(kafka_bootstrap, group, own_quarantine.dead, 3)
+    own_quarantine.reject(0, [Rec((now + i) * NANOSECONDS, b"k") for i in range(10, 20)])
     (partition,) = (p for p, offset in enumerate(reached) if offset)
     admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
-    (deleted,) = admin.delete_records([TopicPartition(kept.dead, partition, reached[partition] + 4)]).values()
+    (deleted,) = admin.delete_records([TopicPartition(own_quarantine.dead, partition, reached[partition] + 4)]).values()
     deleted.result(60)
 
-    found = plan_replay(spark, kafka_bootstrap, kept.dead, tmp_path / "plan", kept.file, fix="unit")
+    found = plan_replay(spark, kafka_bootstrap, own_quarantine.dead, tmp_path / "plan", own_quarantine.file, fix="unit")
 
-    place = f"{kept.dead}-{partition} was replayed up to offset {reached[partition]}"
+    place = f"{own_quarantine.dead}-{partition} was replayed up to offset {reached[partition]}"
     (warning,) = [each for each in found.warnings if each.startswith(place)]
     assert "dead letters at offsets 10 to 13 are gone" in warning
-    assert found.summary["topics"][kept.dead]["replayed"] == 6
+    assert found.summary["topics"][own_quarantine.dead]["replayed"] == 6
 
 
 @of_case("killed")
 def test_a_killed_replay_writes_each_record_once_after_a_restart(
-    spark: SparkSession, kafka_bootstrap: str, kept: Quarantine, tmp_path: Path
+    spark: SparkSession, kafka_bootstrap: str, own_quarantine: Quarantine, tmp_path: Path
 ) -> None:
     now, count = now_ms(), 12_000
     for start in range(0, count, 3000):
@@ -187,19 +212,28 @@ def test_a_killed_replay_writes_each_record_once_after_a_restart(
         # Every hundredth lies a day ahead, which no unit explains: it remains.
         times = [now + DAY if i % 100 == 7 else (now + i) * NANOSECONDS for i, _ in names]
         records = [Rec(at, name, name, [(b"h", name)]) for at, (_, name) in zip(times, names, strict=True)]
-        kept.reject(start // 3000 % 2, records)
+        own_quarantine.reject(start // 3000 % 2, records)
     out = tmp_path / "out"
-    about = ("--bootstrap", kafka_bootstrap, "--topic", kept.dead, "--policies", str(kept.file), "--fix", "unit")
+    about = (
+        "--bootstrap",
+        kafka_bootstrap,
+        "--topic",
+        own_quarantine.dead,
+        "--policies",
+        str(own_quarantine.file),
+        "--fix",
+        "unit",
+    )
     replay = ("replay", *about, "--out", str(out), "--apply")
-    (group,) = groups_of(Topics(kafka_bootstrap, (kept.dead,))).values()
+    (group,) = groups_of(Topics(kafka_bootstrap, (own_quarantine.dead,))).values()
 
-    kill_once(lambda: any(progress(kafka_bootstrap, group, kept.dead, 3)), tmp_path, *replay)
+    kill_once(lambda: any(progress(kafka_bootstrap, group, own_quarantine.dead, 3)), tmp_path, *replay)
 
-    reached = progress(kafka_bootstrap, group, kept.dead, 3)
+    reached = progress(kafka_bootstrap, group, own_quarantine.dead, 3)
     assert 0 < sum(reached) < count
     run(*replay)
 
-    back = read_back(kafka_bootstrap, kept.topic)
+    back = read_back(kafka_bootstrap, own_quarantine.topic)
     good = {i for i in range(count) if i % 100 != 7}
     assert Counter(int(each.value or b"") for each in back) == dict.fromkeys(good, 1)
     assert all(each.headers == [("h", each.value)] for each in back)
@@ -211,16 +245,23 @@ def test_a_killed_replay_writes_each_record_once_after_a_restart(
 
 @of_case("function")
 def test_a_custom_function_corrects_records_and_the_rest_is_listed(
-    spark: SparkSession, kafka_bootstrap: str, kept: Quarantine, tmp_path: Path
+    spark: SparkSession, kafka_bootstrap: str, own_quarantine: Quarantine, tmp_path: Path
 ) -> None:
     now = now_ms()
-    kept.reject(0, [Rec(now, b"a", b'{"amount": 1}'), Rec(now, b"b", b"no json"), Rec(now, b"c", b'{"amount": 2}')])
-
-    found = replayed(
-        spark, kafka_bootstrap, kept.dead, kept.file, tmp_path / "out", by=f"{CORRECTIONS}:add_missing_tenant"
+    own_quarantine.reject(
+        0, [Rec(now, b"a", b'{"amount": 1}'), Rec(now, b"b", b"no json"), Rec(now, b"c", b'{"amount": 2}')]
     )
 
-    back = read_back(kafka_bootstrap, kept.topic)
+    found = replayed(
+        spark,
+        kafka_bootstrap,
+        own_quarantine.dead,
+        own_quarantine.file,
+        tmp_path / "out",
+        by=f"{CORRECTIONS}:add_missing_tenant",
+    )
+
+    back = read_back(kafka_bootstrap, own_quarantine.topic)
     assert {each.key: json.loads(each.value or b"") for each in back} == {
         b"a": {"tenant": "a", "amount": 1},
         b"c": {"tenant": "a", "amount": 2},
@@ -228,23 +269,30 @@ def test_a_custom_function_corrects_records_and_the_rest_is_listed(
     assert len(back) == 2
     (remaining,) = found["remaining_records"]
     assert (remaining["reason"], remaining["kept_for"]) == ("omitted_by_function", "rule tenant")
-    lies = read_back(kafka_bootstrap, kept.dead, remaining["partition"])[remaining["offset"]]
+    lies = read_back(kafka_bootstrap, own_quarantine.dead, remaining["partition"])[remaining["offset"]]
     assert (lies.key, lies.value) == (b"b", b"no json")
 
 
 @of_case("validated")
 def test_a_wrong_correction_is_validated_and_not_written(
-    spark: SparkSession, kafka_bootstrap: str, kept: Quarantine, tmp_path: Path
+    spark: SparkSession, kafka_bootstrap: str, own_quarantine: Quarantine, tmp_path: Path
 ) -> None:
     now = now_ms()
-    kept.reject(0, [Rec(now, b"a", b'{"amount": 1}')])
-    kept.reject(0, [Rec(now * NANOSECONDS, b"b", b'{"tenant": "b"}'), Rec(now * NANOSECONDS, b"c", b'{"amount": 2}')])
-
-    found = replayed(
-        spark, kafka_bootstrap, kept.dead, kept.policies(tmp_path, rules=TENANT_RULE), tmp_path / "out", fix="unit"
+    own_quarantine.reject(0, [Rec(now, b"a", b'{"amount": 1}')])
+    own_quarantine.reject(
+        0, [Rec(now * NANOSECONDS, b"b", b'{"tenant": "b"}'), Rec(now * NANOSECONDS, b"c", b'{"amount": 2}')]
     )
 
-    assert [each.key for each in read_back(kafka_bootstrap, kept.topic)] == [b"b"]
+    found = replayed(
+        spark,
+        kafka_bootstrap,
+        own_quarantine.dead,
+        own_quarantine.policies(tmp_path, rules=TENANT_RULE),
+        tmp_path / "out",
+        fix="unit",
+    )
+
+    assert [each.key for each in read_back(kafka_bootstrap, own_quarantine.topic)] == [b"b"]
     assert {(row["kept_for"], row["reason"]): row["records"] for row in found["remaining"]} == {
         ("rule tenant", "rule tenant"): 1,
         ("timestamp_in_future", "rule tenant"): 1,
@@ -254,19 +302,29 @@ def test_a_wrong_correction_is_validated_and_not_written(
 
 @of_case("raises")
 def test_an_error_of_a_custom_function_names_the_record_without_its_contents_and_writes_nothing(
-    spark: SparkSession, kafka_bootstrap: str, kept: Quarantine, tmp_path: Path
+    spark: SparkSession, kafka_bootstrap: str, own_quarantine: Quarantine, tmp_path: Path
 ) -> None:
     now = now_ms()
-    kept.reject(1, [Rec(now * NANOSECONDS, b"k", b"secret %d" % i) for i in range(10)])
-    place = rf"{kept.dead}-\d offset 7 \(for {kept.topic}-1\): {CORRECTIONS}:raise_for_one_record failed with KeyError"
+    own_quarantine.reject(1, [Rec(now * NANOSECONDS, b"k", b"secret %d" % i) for i in range(10)])
+    where = rf"{own_quarantine.dead}-\d offset 7 \(for {own_quarantine.topic}-1\)"
+    place = rf"{where}: {CORRECTIONS}:raise_for_one_record failed with KeyError"
 
     with pytest.raises(PySparkException, match=rf"{place} at corrections.py:\d+; fix") as raised:
-        replayed(spark, kafka_bootstrap, kept.dead, kept.file, tmp_path, by=f"{CORRECTIONS}:raise_for_one_record")
+        replayed(
+            spark,
+            kafka_bootstrap,
+            own_quarantine.dead,
+            own_quarantine.file,
+            tmp_path,
+            by=f"{CORRECTIONS}:raise_for_one_record",
+        )
     with pytest.raises(PySparkException, match="corrections:gives_text returned str, not a valid record"):
-        replayed(spark, kafka_bootstrap, kept.dead, kept.file, tmp_path, by=f"{CORRECTIONS}:gives_text")
+        replayed(
+            spark, kafka_bootstrap, own_quarantine.dead, own_quarantine.file, tmp_path, by=f"{CORRECTIONS}:gives_text"
+        )
 
     assert "secret 7" not in str(raised.value)
-    assert read_back(kafka_bootstrap, kept.topic) == []
+    assert read_back(kafka_bootstrap, own_quarantine.topic) == []
 
 
 def test_a_missing_function_is_reported_at_once(tmp_path: Path) -> None:
@@ -282,15 +340,17 @@ def test_a_missing_function_is_reported_at_once(tmp_path: Path) -> None:
 
 @of_case("headers")
 def test_a_replay_applies_the_files_fix_and_keeps_the_proxys_headers_on_request(
-    spark: SparkSession, kafka_bootstrap: str, kept: Quarantine, tmp_path: Path
+    spark: SparkSession, kafka_bootstrap: str, own_quarantine: Quarantine, tmp_path: Path
 ) -> None:
     now = now_ms()
-    kept.reject(0, [Rec(now * NANOSECONDS, b"k", b"v", [(b"a", b"1")])])
-    fixing = kept.policies(tmp_path, fix={"timestamp": "unit"}, **{"message.timestamp.after.max.ms": 3_600_000})
+    own_quarantine.reject(0, [Rec(now * NANOSECONDS, b"k", b"v", [(b"a", b"1")])])
+    fixing = own_quarantine.policies(
+        tmp_path, fix={"timestamp": "unit"}, **{"message.timestamp.after.max.ms": 3_600_000}
+    )
 
-    replayed(spark, kafka_bootstrap, kept.dead, fixing, tmp_path / "out", headers=Headers.ALL)
+    replayed(spark, kafka_bootstrap, own_quarantine.dead, fixing, tmp_path / "out", headers=Headers.ALL)
 
-    (back,) = read_back(kafka_bootstrap, kept.topic)
+    (back,) = read_back(kafka_bootstrap, own_quarantine.topic)
     assert (back.timestamp, back.headers[0]) == (now, ("a", b"1"))
     report = dict(back.headers[1:])
     assert report["sluicegate.reason"] == b"timestamp_in_future"
@@ -299,45 +359,45 @@ def test_a_replay_applies_the_files_fix_and_keeps_the_proxys_headers_on_request(
 
 @of_case("unwritable")
 def test_records_that_client_libraries_cannot_write_are_left(
-    spark: SparkSession, kafka_bootstrap: str, kept: Quarantine, tmp_path: Path
+    spark: SparkSession, kafka_bootstrap: str, own_quarantine: Quarantine, tmp_path: Path
 ) -> None:
     now = now_ms()
     names = [b"\xff\xfe", b"a\0b", b"\xed\xa0\x80"]
     odd = [Rec(now, name, b'{"amount": 1}', [(name, b"1")]) for name in names]
-    kept.reject(0, [*odd, Rec(0, b"zero", b'{"amount": 2}')])
-    kept.reject(1, [Rec(now, b"plain", b'{"amount": 3}', [(b"", None), ("é".encode(), b"1")])])
+    own_quarantine.reject(0, [*odd, Rec(0, b"zero", b'{"amount": 2}')])
+    own_quarantine.reject(1, [Rec(now, b"plain", b'{"amount": 3}', [(b"", None), ("é".encode(), b"1")])])
 
     by = f"{CORRECTIONS}:add_missing_tenant"
-    found = replayed(spark, kafka_bootstrap, kept.dead, kept.file, tmp_path / "out", by=by)
+    found = replayed(spark, kafka_bootstrap, own_quarantine.dead, own_quarantine.file, tmp_path / "out", by=by)
 
     header, zero = "a header name that is not UTF-8 or contains a zero byte", "a timestamp of 0"
     assert [(row["reason"], row["reported"]) for row in found["remaining_records"]] == [
         ("unwritable_record", f"client libraries cannot write {each}") for each in (header, header, header, zero)
     ]
     assert found["written_by_this_run"] == 1
-    (back,) = read_back(kafka_bootstrap, kept.topic)
+    (back,) = read_back(kafka_bootstrap, own_quarantine.topic)
     assert (back.partition, back.key, back.headers) == (1, b"plain", [("", None), ("é", b"1")])
 
 
 @of_case("stranger")
 def test_records_without_a_proxys_headers_are_left(
-    spark: SparkSession, kafka_bootstrap: str, kept: Quarantine, tmp_path: Path
+    spark: SparkSession, kafka_bootstrap: str, own_quarantine: Quarantine, tmp_path: Path
 ) -> None:
-    stranger(kafka_bootstrap, kept.dead)
+    write_foreign_records(kafka_bootstrap, own_quarantine.dead)
 
-    found = replayed(spark, kafka_bootstrap, kept.dead, kept.file, tmp_path / "out", fix="unit")
+    found = replayed(spark, kafka_bootstrap, own_quarantine.dead, own_quarantine.file, tmp_path / "out", fix="unit")
 
     assert [row["reason"] for row in found["remaining_records"]] == ["not_a_dead_letter"]
-    assert read_back(kafka_bootstrap, kept.topic) == []
+    assert read_back(kafka_bootstrap, own_quarantine.topic) == []
 
 
 @of_case("under-way")
 def test_a_dry_run_disturbs_no_replay_that_is_under_way(
-    spark: SparkSession, kafka_bootstrap: str, kept: Quarantine, tmp_path: Path
+    spark: SparkSession, kafka_bootstrap: str, own_quarantine: Quarantine, tmp_path: Path
 ) -> None:
-    kept.reject(0, [Rec(now_ms() * NANOSECONDS, b"k", b"v")])
-    topics = Topics(kafka_bootstrap, (kept.dead,))
-    question = asked(kept.file, "unit", None)
+    own_quarantine.reject(0, [Rec(now_ms() * NANOSECONDS, b"k", b"v")])
+    topics = Topics(kafka_bootstrap, (own_quarantine.dead,))
+    question = replay_request_of(own_quarantine.file, "unit", None)
     work = job.applied_work(spark, topics, Results(spark, str(tmp_path / "a")), question)
     listing = job.list_decisions(spark, work)
 
@@ -346,7 +406,7 @@ def test_a_dry_run_disturbs_no_replay_that_is_under_way(
     assert [each.records for each in job.write_listed(spark, work, listing)] == [1]
 
 
-def stranger(bootstrap: str, topic: str) -> None:
+def write_foreign_records(bootstrap: str, topic: str) -> None:
     """A client writes other records into a dead-letter topic."""
     producer = Producer({"bootstrap.servers": bootstrap})
     producer.produce(topic, b"mine", partition=0)

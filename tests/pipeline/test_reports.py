@@ -15,9 +15,9 @@ from playwright.sync_api import Browser, Page
 from tests.integration.topics import create_topic
 from tests.oracle.kafka_java import ROOT
 from tests.pipeline.commands import run, summary
-from tests.pipeline.events import shipped
+from tests.pipeline.events import ship_events
 from tests.pipeline.polluted import DAY, HOUR, UNLIMITED, Polluter
-from tests.pipeline.replays import keeping
+from tests.pipeline.replays import quarantining_proxy
 from tests.webui.browser import needs_chromium
 from tests.wire.batches import LZ4, Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
@@ -61,7 +61,7 @@ def job_outputs(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) 
         yaml.safe_dump({"upstream": {"bootstrap": [kafka_bootstrap]}, "listen": listen, "defaults": defaults})
     )
     dead = _dead_letters(kafka_bootstrap, tmp_path_factory.mktemp("quarantine"), now)
-    shipped(folder / "events", 2, 40)
+    ship_events(folder / "events", 2, 40)
     cluster, topics = ("--bootstrap", kafka_bootstrap), ("--topic", polluter.found.topic, "--topic", crowd)
     arguments: dict[str, tuple[str, ...]] = {
         "profile": (*cluster, *topics, "--policies", str(policies)),
@@ -82,7 +82,7 @@ def job_outputs(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) 
 
 def _dead_letters(bootstrap: str, folder: Path, now: int) -> tuple[str, Path]:
     """A topic of them, and policies that can correct some."""
-    kept = keeping(bootstrap, folder, {"orders": {}})["orders"]
+    kept = quarantining_proxy(bootstrap, folder, {"orders": {}})["orders"]
     kept.proxy.start()
     try:
         kept.reject(0, [Rec(now * 1_000_000, b"k", b"v", []), Rec(now + 3 * DAY, b"k", b"v", [])])

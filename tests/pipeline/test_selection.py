@@ -34,7 +34,7 @@ class TopicsInCluster:
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TopicsInCluster]:
+def cluster_with_topics(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TopicsInCluster]:
     kafka = Kafka(KAFKA_NEW, tmp_path_factory.mktemp("selection"))
     try:
         address = kafka.start().bootstrap
@@ -54,20 +54,22 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TopicsInCluste
         kafka.stop()
 
 
-def test_one_run_selects_topics_by_glob_expression_and_name(written: TopicsInCluster, tmp_path: Path) -> None:
-    about = ("profile", "--bootstrap", written.bootstrap, "--out", str(tmp_path))
+def test_one_run_selects_topics_by_glob_expression_and_name(
+    cluster_with_topics: TopicsInCluster, tmp_path: Path
+) -> None:
+    about = ("profile", "--bootstrap", cluster_with_topics.bootstrap, "--out", str(tmp_path))
 
-    run(*about, "--topic", "/orders-[0-9a-f]{12}/", "--topic", written.payments, "--topic", "order*")
+    run(*about, "--topic", "/orders-[0-9a-f]{12}/", "--topic", cluster_with_topics.payments, "--topic", "order*")
 
     topics = summary(tmp_path)["topics"]
-    assert list(topics) == [*written.orders, written.payments]
+    assert list(topics) == [*cluster_with_topics.orders, cluster_with_topics.payments]
     assert [topic["records"] for topic in topics.values()] == [10, 10, 10]
 
 
-def test_all_topics_skips_internal_topics_with_a_warning(written: TopicsInCluster, tmp_path: Path) -> None:
-    output = run("profile", "--bootstrap", written.bootstrap, "--all-topics", "--out", str(tmp_path))
+def test_all_topics_skips_internal_topics_with_a_warning(cluster_with_topics: TopicsInCluster, tmp_path: Path) -> None:
+    output = run("profile", "--bootstrap", cluster_with_topics.bootstrap, "--all-topics", "--out", str(tmp_path))
 
-    assert list(summary(tmp_path)["topics"]) == [*written.orders, written.payments]
+    assert list(summary(tmp_path)["topics"]) == [*cluster_with_topics.orders, cluster_with_topics.payments]
     assert summary(tmp_path)["left_out"] == [OFFSETS]
     message = f"internal topics are skipped unless named: {OFFSETS}"
     assert f"warning: {message}\n" in output
@@ -84,17 +86,21 @@ def test_all_topics_skips_internal_topics_with_a_warning(written: TopicsInCluste
     ],
 )
 def test_a_pattern_without_a_match_ends_before_anything_begins(
-    asked: tuple[str, ...], output: str, written: TopicsInCluster, tmp_path: Path
+    asked: tuple[str, ...], output: str, cluster_with_topics: TopicsInCluster, tmp_path: Path
 ) -> None:
-    message = run("profile", "--bootstrap", written.bootstrap, *asked, "--out", str(tmp_path / "out"), status=1)
+    message = run(
+        "profile", "--bootstrap", cluster_with_topics.bootstrap, *asked, "--out", str(tmp_path / "out"), status=1
+    )
 
     assert message.startswith(f"sluicegate-spark: {output}")
     assert len(message.splitlines()) == 1
     assert not (tmp_path / "out").exists()
 
 
-def test_commands_that_write_reject_topic_patterns(written: TopicsInCluster, tmp_path: Path) -> None:
-    message = run("repair", "--bootstrap", written.bootstrap, "--topic", "orders-*", "--out", str(tmp_path), status=1)
+def test_commands_that_write_reject_topic_patterns(cluster_with_topics: TopicsInCluster, tmp_path: Path) -> None:
+    message = run(
+        "repair", "--bootstrap", cluster_with_topics.bootstrap, "--topic", "orders-*", "--out", str(tmp_path), status=1
+    )
 
     assert (
         message == "sluicegate-spark: 'orders-*' is a pattern, and this job takes names: give each topic with --topic\n"

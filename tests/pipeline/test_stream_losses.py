@@ -30,7 +30,7 @@ pytestmark = [
 OF = TopicPartition("t", 0)
 
 
-def at(offset: int, topic_id: str = "a") -> Position:
+def position_at(offset: int, topic_id: str = "a") -> Position:
     return Position({OF: offset}, {"t": topic_id} if topic_id else {})
 
 
@@ -41,34 +41,70 @@ def log(first: int, end: int, topic_id: str = "a") -> LogStates:
 @pytest.mark.parametrize(
     ("start", "end", "now", "read", "output"),
     [
-        (at(10), at(20), log(0, 20), (10, 20), None),
-        (at(10), at(20), log(0, 30), (10, 20), None),
-        (at(10, ""), at(20), log(0, 20), (10, 20), None),  # a checkpoint of an earlier release
-        (at(10), at(20), log(15, 20), (15, 20), "up to offset 10, and begins at offset 15: offsets 10 to 14 are gone"),
-        (at(10), at(20), log(25, 30), None, "up to offset 10, and begins at offset 25: offsets 10 to 24 are gone"),
-        (at(10), at(8), log(0, 8), None, "up to offset 10, and ends at offset 8"),
-        (at(10), at(20), log(0, 15), (10, 15), "the batch ends at offset 20, and the log at 15: offsets 15 to 19"),
-        (at(10), at(5, "b"), log(0, 5, "b"), (0, 5), "up to offset 10, and the topic was created again since"),
+        (position_at(10), position_at(20), log(0, 20), (10, 20), None),
+        (position_at(10), position_at(20), log(0, 30), (10, 20), None),
+        (position_at(10, ""), position_at(20), log(0, 20), (10, 20), None),  # a checkpoint of an earlier release
         (
-            at(10),
-            at(10, "b"),
+            position_at(10),
+            position_at(20),
+            log(15, 20),
+            (15, 20),
+            "up to offset 10, and begins at offset 15: offsets 10 to 14 are gone",
+        ),
+        (
+            position_at(10),
+            position_at(20),
+            log(25, 30),
+            None,
+            "up to offset 10, and begins at offset 25: offsets 10 to 24 are gone",
+        ),
+        (position_at(10), position_at(8), log(0, 8), None, "up to offset 10, and ends at offset 8"),
+        (
+            position_at(10),
+            position_at(20),
+            log(0, 15),
+            (10, 15),
+            "the batch ends at offset 20, and the log at 15: offsets 15 to 19",
+        ),
+        (
+            position_at(10),
+            position_at(5, "b"),
+            log(0, 5, "b"),
+            (0, 5),
+            "up to offset 10, and the topic was created again since",
+        ),
+        (
+            position_at(10),
+            position_at(10, "b"),
             log(0, 10, "b"),
             (0, 10),
             "has offsets 0 to 9: records of the deleted topic from offset 10",
         ),
-        (at(10), at(50, "b"), log(0, 50, "b"), (0, 50), "up to offset 10, and the topic was created again since"),
-        (at(10), at(20), log(0, 50, "b"), None, "ends at offset 50: offsets 10 to 19 are gone"),
-        (at(10), Position({}), LogStates({}, {}, {}), None, "up to offset 10, and the topic no longer exists"),
         (
-            at(10),
+            position_at(10),
+            position_at(50, "b"),
+            log(0, 50, "b"),
+            (0, 50),
+            "up to offset 10, and the topic was created again since",
+        ),
+        (position_at(10), position_at(20), log(0, 50, "b"), None, "ends at offset 50: offsets 10 to 19 are gone"),
+        (position_at(10), Position({}), LogStates({}, {}, {}), None, "up to offset 10, and the topic no longer exists"),
+        (
+            position_at(10),
             Position({}),
             LogStates({}, {}, {"t": "a"}),
             None,
             "up to offset 10, and the partition no longer exists",
         ),
-        (at(10), at(20), LogStates({}, {}, {}), None, "the topic no longer exists.*offsets 10 to 19 are gone"),
-        (Position({}), at(20), log(5, 20), (5, 20), "the partition is new and begins at offset 5, not 0"),
-        (Position({}), at(20), log(0, 20), (0, 20), None),
+        (
+            position_at(10),
+            position_at(20),
+            LogStates({}, {}, {}),
+            None,
+            "the topic no longer exists.*offsets 10 to 19 are gone",
+        ),
+        (Position({}), position_at(20), log(5, 20), (5, 20), "the partition is new and begins at offset 5, not 0"),
+        (Position({}), position_at(20), log(0, 20), (0, 20), None),
     ],
 )
 def test_a_streams_positions_outside_of_the_log_are_reported_as_lost(
@@ -116,12 +152,12 @@ def run(spark: SparkSession, bootstrap: str, topic: str, folder: Path, **options
 
 
 def _recreate_with(records: int) -> Callable[[str, str], None]:
-    def change(bootstrap: str, topic: str) -> None:
+    def change_topic(bootstrap: str, topic: str) -> None:
         delete(bootstrap, topic)
         recreate(bootstrap, topic)
         write(bootstrap, topic, records)
 
-    return change
+    return change_topic
 
 
 def _delete_records(bootstrap: str, topic: str) -> None:
@@ -135,7 +171,7 @@ AGAIN = r"was read up to offset 30, and the topic was created again since \(its 
 
 
 @pytest.mark.parametrize(
-    ("change", "output", "more"),
+    ("change_topic", "output", "more"),
     [
         pytest.param(_recreate_with(20), f"{AGAIN} and has offsets 0 to 19", range(20), id="fewer"),
         pytest.param(_recreate_with(30), f"{AGAIN} and has offsets 0 to 29", range(30), id="as_many"),
@@ -150,7 +186,7 @@ AGAIN = r"was read up to offset 30, and the topic was created again since \(its 
     ],
 )
 def test_a_stream_reports_what_its_checkpoint_lost(
-    change: Callable[[str, str], None],
+    change_topic: Callable[[str, str], None],
     output: str,
     more: range,
     spark: SparkSession,
@@ -162,7 +198,7 @@ def test_a_stream_reports_what_its_checkpoint_lost(
     before = [(0, offset) for offset in range(30)]
     assert run(spark, kafka_bootstrap, topic, tmp_path) == before
 
-    change(kafka_bootstrap, topic)
+    change_topic(kafka_bootstrap, topic)
 
     with pytest.raises(StreamingQueryException, match=f"{topic}-0: {output}"):
         run(spark, kafka_bootstrap, topic, tmp_path)
@@ -170,12 +206,12 @@ def test_a_stream_reports_what_its_checkpoint_lost(
     assert found == sorted([*before, *((0, offset) for offset in more)])
 
 
-def change_checkpoint(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
+def change_checkpoint(folder: Path, change_topic: Callable[[dict[str, Any]], None]) -> None:
     """Change the offsets of the stream's first batch."""
     (offsets,) = (folder / "checkpoint" / "offsets").glob("0")
     lines = offsets.read_text().splitlines()
     stored: dict[str, Any] = json.loads(lines[-1])
-    change(stored)
+    change_topic(stored)
     offsets.write_text("\n".join([*lines[:-1], json.dumps(stored)]))
     (folder / "checkpoint" / "offsets" / ".0.crc").unlink()
 

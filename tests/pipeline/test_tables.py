@@ -32,11 +32,11 @@ def polluter(kafka_bootstrap: str) -> Polluter:
     return polluter
 
 
-def by_damage(rows: list[dict[str, Any]]) -> dict[str, int]:
+def counts_by_kind(rows: list[dict[str, Any]]) -> dict[str, int]:
     return {row["damage"]: row["records"] for row in rows}
 
 
-def damage_of(polluted: Polluted) -> dict[str, int]:
+def expected_counts(polluted: Polluted) -> dict[str, int]:
     return {"none": polluted.records - sum(polluted.counts.values()), **polluted.counts}
 
 
@@ -61,8 +61,8 @@ def test_profiles_of_two_topics_coexist_and_a_repeated_one_replaces_itself(
         f"SELECT * FROM {table} LIMIT 1",
     )
 
-    assert by_damage(mine) == damage_of(polluter.found)
-    assert by_damage(theirs) == damage_of(other.found)
+    assert counts_by_kind(mine) == expected_counts(polluter.found)
+    assert counts_by_kind(theirs) == expected_counts(other.found)
     assert days[0]["days"] >= 2
     assert days[0]["odd"] == 0
     assert set(columns[0]) == {*documented("profile_hours")}
@@ -115,7 +115,7 @@ def test_a_restarted_watch_continues_its_tables(
         f"SELECT producer_id, what, count(*) AS times FROM {form}.`{tables}/watch_findings` WHERE about = 'damage' "
         "GROUP BY 1, 2",
     )
-    assert by_damage(hours) == damage_of(polluter.found)
+    assert counts_by_kind(hours) == expected_counts(polluter.found)
     assert {row["what"]: row["times"] for row in findings} == dict.fromkeys(polluter.found.counts, 1)
 
 
@@ -152,7 +152,7 @@ def test_tables_are_written_to_an_iceberg_catalog_of_the_user(
         run_in_lake("profile", *about, "--tables", "catalog:lake.audit", "--format", "iceberg")
 
     (rows,) = read_back("SELECT damage, sum(records) AS records FROM lake.audit.profile_hours GROUP BY 1")
-    assert by_damage(rows) == damage_of(polluter.found)
+    assert counts_by_kind(rows) == expected_counts(polluter.found)
     output = run_in_lake("profile", *about, "--tables", "catalog:sea.audit", "--format", "iceberg", status=1)
     assert output.startswith("sluicegate-spark: catalog:sea.audit: Spark knows no such catalog; configure its")
 
@@ -165,7 +165,7 @@ def test_a_repeated_profile_replaces_its_kept_parquet_rows(
         profile(spark, kafka_bootstrap, (polluter.found.topic, empty), tmp_path / "out", tables=tmp_path / "kept")
 
     rows = spark.read.parquet(str(tmp_path / "kept" / "profile_hours")).groupBy("damage").sum("records").collect()
-    assert {row["damage"]: row["sum(records)"] for row in rows} == damage_of(polluter.found)
+    assert {row["damage"]: row["sum(records)"] for row in rows} == expected_counts(polluter.found)
 
 
 def documented(table: str) -> list[str]:

@@ -120,11 +120,13 @@ def test_server_errors_of_a_token_endpoint_are_temporary(endpoint: Endpoint, sta
     assert refused.value.is_temporary
     endpoint.response = None
     found: list[str] = []
-    eventually(lambda: found.append(token_or_pause(login)) or found[-1] != "", what="a token after the pause")
+    eventually(
+        lambda: found.append(respond_with_token_or_pause(login)) or found[-1] != "", what="a token after the pause"
+    )
     assert found[-1] == endpoint.given[0]
 
 
-def token_or_pause(login: Bearer) -> str:
+def respond_with_token_or_pause(login: Bearer) -> str:
     try:
         return token_of(login).value
     except TokenMissing:

@@ -29,7 +29,7 @@ class TransactionTopics:
         topics = Topics(self.bootstrap, (self.of.topic,))
         return Writing(f"writers-{self.topic}", 1 << 20, "lz4", topics, self.topic)
 
-    def back(self) -> list[ConsumedRecord]:
+    def read_back_records(self) -> list[ConsumedRecord]:
         return read_back(self.bootstrap, self.topic)
 
 
@@ -70,7 +70,7 @@ def test_a_writer_resumes_after_the_last_committed_transaction(places: Transacti
         assert target.before() == WriteProgress(10, 4, "plan")
 
     headers = [(name.decode(), value) for name, value in H]
-    assert places.back() == [
+    assert places.read_back_records() == [
         *(ConsumedRecord(0, MOMENT, b"k", value, headers) for value in (b"a", b"b", b"c")),
         ConsumedRecord(1, MOMENT, None, None, []),
     ]
@@ -97,12 +97,12 @@ def test_a_run_fails_when_another_takes_over_its_transactional_id(places: Transa
     with pytest.raises(CannotWriteTopic, match=expected):
         write_until_taken_over()
 
-    assert places.back() == []
+    assert places.read_back_records() == []
 
 
 @pytest.mark.parametrize("name", [b"\xff", b"a\0b"])
 def test_a_record_that_librdkafka_would_change_is_an_error(places: TransactionTopics, name: bytes) -> None:
-    def wrong(timestamp: int, headers: Headers) -> None:
+    def write_unwritable_record(timestamp: int, headers: Headers) -> None:
         with transactions(places.of, places.writing()) as target:
             target.begin()
             target.write(places.to, b"k", b"v", timestamp, headers)
@@ -110,15 +110,15 @@ def test_a_record_that_librdkafka_would_change_is_an_error(places: TransactionTo
     with pytest.raises(
         CannotWriteTopic, match=f"a record for {places.to}: client libraries cannot write a header name"
     ):
-        wrong(MOMENT, [(name, b"1")])
+        write_unwritable_record(MOMENT, [(name, b"1")])
     with pytest.raises(CannotWriteTopic, match="client libraries cannot write a timestamp of 0"):
-        wrong(0, [])
+        write_unwritable_record(0, [])
 
 
 def test_records_that_no_broker_stores_are_not_committed(places: TransactionTopics) -> None:
     missing = TopicPartition(places.topic, 2)
 
-    def nowhere() -> None:
+    def write_to_missing_partition() -> None:
         with transactions(places.of, places.writing()) as target:
             target.begin()
             write(target, places.to, b"v")
@@ -126,11 +126,11 @@ def test_records_that_no_broker_stores_are_not_committed(places: TransactionTopi
             target.commit(WriteProgress(1, 1, "plan"))
 
     with pytest.raises(CannotWriteTopic, match=f"{places.of} to {places.topic}: "):
-        nowhere()
+        write_to_missing_partition()
 
     with transactions(places.of, places.writing()) as target:
         assert target.before() is None
-    assert places.back() == []
+    assert places.read_back_records() == []
 
 
 def test_an_error_of_reading_is_not_an_error_of_writing(places: TransactionTopics) -> None:

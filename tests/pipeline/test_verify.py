@@ -36,7 +36,7 @@ def rows() -> list[Row]:
     ] + [{"key": None, "value": "same", "timestamp": 1_764_000_000_000, "partition": 0}] * 3
 
 
-def written(bootstrap: str, records: list[Row], partitions: int = 3) -> str:
+def topic_with_records(bootstrap: str, records: list[Row], partitions: int = 3) -> str:
     topic = create_topic(bootstrap, UNLIMITED, partitions)
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 20})
     for record in records:
@@ -46,7 +46,7 @@ def written(bootstrap: str, records: list[Row], partitions: int = 3) -> str:
 
 
 def compared(spark: SparkSession, bootstrap: str, folder: Path, left: list[Row], right: list[Row]) -> dict[str, Any]:
-    source, target = written(bootstrap, left), written(bootstrap, right)
+    source, target = topic_with_records(bootstrap, left), topic_with_records(bootstrap, right)
     return verify(spark, Topics(bootstrap, (source,)), target, Results(spark, str(folder)), now_ms())
 
 
@@ -103,9 +103,9 @@ def test_verify_recalculates_each_declared_repair(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, damage: str, before: int, after: int, wrong: int
 ) -> None:
     bad = {"key": "k", "value": "v", "timestamp": before, "partition": 0}
-    source = written(kafka_bootstrap, [bad, *rows()])
+    source = topic_with_records(kafka_bootstrap, [bad, *rows()])
     message = repair_headers(source, damage, before)
-    target = written(kafka_bootstrap, [{**bad, "timestamp": after, "headers": message}, *rows()])
+    target = topic_with_records(kafka_bootstrap, [{**bad, "timestamp": after, "headers": message}, *rows()])
 
     found = verify(spark, Topics(kafka_bootstrap, (source,)), target, Results(spark, str(tmp_path)), now_ms())
 
@@ -141,7 +141,7 @@ def test_a_repair_keeps_a_records_own_headers(
     records = [
         {"value": str(i), "timestamp": t, "partition": 0, "headers": headers} for i, t in enumerate([valid, bad])
     ]
-    topic = written(kafka_bootstrap, records, partitions=1)
+    topic = topic_with_records(kafka_bootstrap, records, partitions=1)
 
     repaired(spark, kafka_bootstrap, topic, tmp_path / "repair")
 
@@ -173,7 +173,7 @@ def test_a_record_written_back_to_its_source_is_not_a_repair(
 ) -> None:
     """Two records of the target are the same, with the same headers: one was repaired, the other copied."""
     bad, valid = ({"value": "v", "timestamp": t, "partition": 0} for t in (NANOSECONDS, NANOSECONDS // 1_000_000 + 1))
-    source = written(kafka_bootstrap, [bad, valid], partitions=1)
+    source = topic_with_records(kafka_bootstrap, [bad, valid], partitions=1)
     fixed = {
         **bad,
         "timestamp": NANOSECONDS // 1_000_000,
@@ -182,7 +182,7 @@ def test_a_record_written_back_to_its_source_is_not_a_repair(
     producer = Producer({"bootstrap.servers": kafka_bootstrap})
     producer.produce(source, **fixed)
     assert producer.flush(30) == 0
-    whole, less = (written(kafka_bootstrap, rows, 1) for rows in ([fixed, valid, fixed], [fixed, fixed]))
+    whole, less = (topic_with_records(kafka_bootstrap, rows, 1) for rows in ([fixed, valid, fixed], [fixed, fixed]))
     topics, results = Topics(kafka_bootstrap, (source,)), Results(spark, str(tmp_path))
 
     same, differs = (verify(spark, topics, target, results, now_ms()) for target in (whole, less))
@@ -239,7 +239,7 @@ def test_small_partitions_share_tasks(
 ) -> None:
     """A task costs as much as reading thousands of records, and each topic is asked for its offsets once."""
     records = [{"value": str(i), "timestamp": 1_764_000_000_000, "partition": i % 60} for i in range(300)]
-    source, target = (written(kafka_bootstrap, records, partitions=60) for _ in range(2))
+    source, target = (topic_with_records(kafka_bootstrap, records, partitions=60) for _ in range(2))
     asked: list[str] = []
     ranges = Topics.ranges
 

@@ -20,7 +20,7 @@ from tests.broker.proxy_process import ProxyProcess
 from tests.integration.test_produce import bad_batch_now
 from tests.integration.topics import UNVALIDATED, VALIDATED, create_topic
 from tests.pipeline.commands import kill_once, run, summary
-from tests.pipeline.events import event, shipped
+from tests.pipeline.events import event, ship_events
 from tests.wire.raw_client import RawClient, topic_data
 
 pytestmark = [
@@ -35,7 +35,7 @@ def messages(spark: SparkSession, out: Path) -> Counter[str]:
 
 
 def test_a_killed_violations_run_loses_and_repeats_no_event(spark: SparkSession, tmp_path: Path) -> None:
-    count = shipped(tmp_path / "shipped", files=24, a_file=50)
+    count = ship_events(tmp_path / "shipped", files=24, a_file=50)
     out = tmp_path / "out"
     command = ("violations", "--events", str(tmp_path / "shipped"), "--out", str(out), "--batch", "2")
 
@@ -79,7 +79,7 @@ def test_follow_processes_each_batch_once_into_few_files(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files, every_seconds, seen, read = 4, 2, list[int](), list[str]()
-    count = shipped(tmp_path / "shipped", files, a_file=5)
+    count = ship_events(tmp_path / "shipped", files, a_file=5)
     results = Results(spark, str(tmp_path / "out"))
     read_table = Results.read_table
 

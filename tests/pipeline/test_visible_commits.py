@@ -28,12 +28,12 @@ pytestmark = [
 
 
 @pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_transaction_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transactions, "_TIMEOUT_SECONDS", 0.5)
     monkeypatch.setattr(transactions, "_PAUSE_SECONDS", 0.05)
 
 
-def test_waits_while_more_records_become_readable(impatient: None) -> None:
+def test_waits_while_more_records_become_readable(short_transaction_timeout: None) -> None:
     left = [["p"] * n for n in range(40, 0, -1)]
 
     wait_until_readable(lambda: left.pop(0) if left else [])
@@ -42,7 +42,7 @@ def test_waits_while_more_records_become_readable(impatient: None) -> None:
 
 
 def test_another_clients_open_transaction_in_the_clean_topic_is_reported(
-    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, impatient: None
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, short_transaction_timeout: None
 ) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     with RawClient(kafka_bootstrap) as client:

@@ -11,7 +11,7 @@ HOUR, MINUTE = 3_600_000, 60_000
 QUIET = 6 * HOUR
 
 
-def damage(what: str, hour: int, records: int = 40, producer: int = 7) -> Occurrence:
+def invalid_timestamps(what: str, hour: int, records: int = 40, producer: int = 7) -> Occurrence:
     return Occurrence("orders", producer, FindingSubject.INVALID_TIMESTAMP, what, records, *(hour * HOUR,) * 4)
 
 
@@ -23,7 +23,7 @@ def lines(producers: Producers, *seen: Occurrence, distances: tuple[DistanceCoun
     return [finding_line(as_row(each, "b", 0)).removeprefix("orders: ") for each in producers.take(seen, distances)]
 
 
-def kept(producers: Producers) -> Producers:
+def restored_producers(producers: Producers) -> Producers:
     """What a run that was started again knows."""
     return Producers.of_rows(json.loads(json.dumps(producers.rows())), QUIET)
 
@@ -31,25 +31,29 @@ def kept(producers: Producers) -> Producers:
 def test_a_watch_reports_when_invalid_timestamps_begin_change_and_end() -> None:
     known = Producers(QUIET)
 
-    assert lines(known, damage("seconds", 10)) == ["producer 7: damage seconds began, 40 records, 1970-01-01 10:00"]
-    known = kept(known)
-    assert lines(known, damage("seconds", 11)) == []
-    assert lines(known, damage("zero", 12)) == [
+    assert lines(known, invalid_timestamps("seconds", 10)) == [
+        "producer 7: damage seconds began, 40 records, 1970-01-01 10:00"
+    ]
+    known = restored_producers(known)
+    assert lines(known, invalid_timestamps("seconds", 11)) == []
+    assert lines(known, invalid_timestamps("zero", 12)) == [
         "producer 7: damage changed from seconds to zero, 40 records, 1970-01-01 12:00"
     ]
-    known = kept(known)
-    assert lines(known, damage("zero", 17)) == []
-    assert lines(known, damage("zero", 18)) == ["producer 7: damage seconds has ended, 1970-01-01 11:00"]
+    known = restored_producers(known)
+    assert lines(known, invalid_timestamps("zero", 17)) == []
+    assert lines(known, invalid_timestamps("zero", 18)) == ["producer 7: damage seconds has ended, 1970-01-01 11:00"]
     assert lines(known, distances=(distance_counts({0: 40}, 25),)) == [
         "producer 7: damage zero has ended, 1970-01-01 18:00"
     ]
-    assert lines(known, damage("zero", 26)) == ["producer 7: damage zero began, 40 records, 1970-01-02 02:00"]
+    assert lines(known, invalid_timestamps("zero", 26)) == [
+        "producer 7: damage zero began, 40 records, 1970-01-02 02:00"
+    ]
 
 
 def test_invalid_timestamps_of_an_unknown_hour_are_not_reported_as_ended() -> None:
     """The first batch of a topic whose times stand still: the damage may have been written at its end."""
     known = Producers(QUIET)
-    going_on = replace(damage("seconds", 2), first_until=40 * HOUR, last_until=40 * HOUR)
+    going_on = replace(invalid_timestamps("seconds", 2), first_until=40 * HOUR, last_until=40 * HOUR)
 
     began = lines(known, going_on, distances=(distance_counts({0: 40}, 30),))
 
@@ -64,8 +68,13 @@ def test_invalid_timestamps_of_an_unknown_hour_are_not_reported_as_ended() -> No
 def test_producers_without_an_id_are_reported_as_one() -> None:
     known = Producers(QUIET)
 
-    first = lines(known, damage("zero", 1), damage("zero", 1, producer=-1))
-    again = lines(kept(known), damage("zero", 1), damage("zero", 1, producer=-1), damage("zero", 1, producer=8))
+    first = lines(known, invalid_timestamps("zero", 1), invalid_timestamps("zero", 1, producer=-1))
+    again = lines(
+        restored_producers(known),
+        invalid_timestamps("zero", 1),
+        invalid_timestamps("zero", 1, producer=-1),
+        invalid_timestamps("zero", 1, producer=8),
+    )
 
     assert [line.split(":")[0] for line in first] == ["producers without an id", "producer 7"]
     assert again == ["producer 8: damage zero began, 40 records, 1970-01-01 01:00"]
@@ -94,17 +103,20 @@ def test_a_distance_needs_enough_records_and_a_minute() -> None:
 
 def test_a_finding_has_the_same_id_when_its_batch_is_done_again() -> None:
     def rows() -> list[dict[str, Any]]:
-        return [as_row(each, "abc-00000001", 5) for each in Producers(QUIET).take([damage("zero", 1)], [])]
+        return [as_row(each, "abc-00000001", 5) for each in Producers(QUIET).take([invalid_timestamps("zero", 1)], [])]
 
     assert rows() == rows()
-    assert rows()[0]["id"] != as_row(Producers(QUIET).take([damage("zero", 1)], [])[0], "abc-00000002", 5)["id"]
+    assert (
+        rows()[0]["id"]
+        != as_row(Producers(QUIET).take([invalid_timestamps("zero", 1)], [])[0], "abc-00000002", 5)["id"]
+    )
 
 
 def test_keeps_only_the_latest_producers_up_to_the_limit() -> None:
     known = Producers(QUIET, most=100)
 
-    known.take([damage("zero", n, producer=n) for n in range(250)], [])
+    known.take([invalid_timestamps("zero", n, producer=n) for n in range(250)], [])
 
     assert [producer for _, producer, *_ in known.rows()] == list(range(150, 250))
-    known.take([damage("zero", 250 + 31 * 24, producer=1)], [])
+    known.take([invalid_timestamps("zero", 250 + 31 * 24, producer=1)], [])
     assert [producer for _, producer, *_ in known.rows()] == [1]

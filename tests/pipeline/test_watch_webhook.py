@@ -61,7 +61,7 @@ def hook() -> Iterator[WebhookServer]:
     server.stop()
 
 
-def impatient(server: socket.socket) -> Webhook:
+def webhook_with_short_timeout(server: socket.socket) -> Webhook:
     hook = webhook_at(f"http://127.0.0.1:{server.getsockname()[1]}/secret")
     return replace(hook, timeout_seconds=1.0)
 
@@ -71,28 +71,28 @@ def test_findings_are_posted_once_and_again_after_a_failure(
 ) -> None:
     writer = Writer(kafka_bootstrap)
 
-    def took() -> tuple[str, ...]:
+    def run_watch() -> tuple[str, ...]:
         return watch(spark, kafka_bootstrap, writer.topic, tmp_path, webhook=hook.address).warnings
 
     hook.status = 503
     writer.write(lambda now: now * 1000)
-    assert took() == ("the webhook at 127.0.0.1 responded 503",)
+    assert run_watch() == ("the webhook at 127.0.0.1 responded 503",)
     writer.write(lambda now: now // 1000)
-    assert took() == ("the webhook at 127.0.0.1 responded 503",)
+    assert run_watch() == ("the webhook at 127.0.0.1 responded 503",)
     hook.status = 200
-    assert took() == ()
-    assert took() == ()
+    assert run_watch() == ()
+    assert run_watch() == ()
 
     ((path, body),) = hook.arrived
     assert path == "/hook?key=secret"
     assert (body["version"], [found["what"] for found in body["findings"]]) == (1, ["microseconds", "seconds"])
     writer.write(lambda now: 0)
-    assert took() == ()
+    assert run_watch() == ()
     assert [found["what"] for found in hook.arrived[1][1]["findings"]] == ["zero"]
 
 
 def test_a_slow_response_times_out() -> None:
-    def drip() -> None:
+    def drip_response() -> None:
         connection, _ = server.accept()
         with connection:
             try:
@@ -103,11 +103,11 @@ def test_a_slow_response_times_out() -> None:
                 return
 
     with socket.create_server(("127.0.0.1", 0)) as server:
-        thread = Thread(target=drip, daemon=True)
+        thread = Thread(target=drip_response, daemon=True)
         thread.start()
         begun = time.monotonic()
 
-        trouble = impatient(server).send("w", [{"id": "1"}])
+        trouble = webhook_with_short_timeout(server).send("w", [{"id": "1"}])
 
         assert trouble == "the webhook at 127.0.0.1 did not respond within 1 s"
         assert time.monotonic() - begun < 5
@@ -117,7 +117,7 @@ def test_a_slow_response_times_out() -> None:
 
 def test_a_silent_server_times_out() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        trouble = impatient(server).send("w", [{"id": "1"}])
+        trouble = webhook_with_short_timeout(server).send("w", [{"id": "1"}])
 
         assert trouble == "the webhook at 127.0.0.1 did not respond within 1 s"
 

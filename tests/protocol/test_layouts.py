@@ -32,13 +32,13 @@ def of_kafka(spec: dict[str, Any], version: int) -> tuple[Shape, ...]:
                 continue
             kind = field["type"].removeprefix("[]")
             inner = field.get("fields") or structs.get(kind)
-            items = tuple(shapes(inner)) if inner else (one(kind, field["name"]),)
+            items = tuple(shapes(inner)) if inner else (shape_of(kind, field["name"]),)
             if field["type"].startswith("[]"):
                 yield Shape("array", field["name"], items)
             else:
                 yield from items
 
-    def one(kind: str, name: str) -> Shape:
+    def shape_of(kind: str, name: str) -> Shape:
         return Shape(_SIZES[kind] if kind in _SIZES else _KINDS[kind], name)
 
     return tuple(shapes(spec["fields"]))
@@ -73,14 +73,14 @@ def of_layout(fields: tuple[LayoutField, ...], version: int) -> tuple[Shape, ...
 
 def difference(ours: tuple[Shape, ...], kafkas: tuple[Shape, ...], is_prefix: bool) -> str | None:
     """Return where a layout leaves Kafka's definition; None if it does not."""
-    for at, one in enumerate(ours):
+    for at, shape_of in enumerate(ours):
         if at >= len(kafkas):
-            return f"field {at + 1} ({one.kind}) does not exist"
+            return f"field {at + 1} ({shape_of.kind}) does not exist"
         theirs = kafkas[at]
-        if one.kind != theirs.kind or not theirs.name.endswith(one.name):
-            stated = f"{one.kind} ({one.name})" if one.name else one.kind
+        if shape_of.kind != theirs.kind or not theirs.name.endswith(shape_of.name):
+            stated = f"{shape_of.kind} ({shape_of.name})" if shape_of.name else shape_of.kind
             return f"field {at + 1} is {stated}, and Kafka's {theirs.name} is {theirs.kind}"
-        inner = difference(one.inner, theirs.inner, is_prefix=False)
+        inner = difference(shape_of.inner, theirs.inner, is_prefix=False)
         if inner is not None:
             return f"{theirs.name}: {inner}"
     return None if is_prefix or len(ours) == len(kafkas) else f"{kafkas[len(ours)].name} is missing"

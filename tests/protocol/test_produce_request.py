@@ -137,17 +137,19 @@ def test_a_count_above_the_limit_is_rejected_before_any_partition_is_made(versio
 
 
 def test_names_take_a_bounded_number_of_bytes() -> None:
-    def named(count: int, size: int) -> bytearray:
+    def request_with_names(count: int, size: int) -> bytearray:
         topics = [{"name": "a" * size, "partition_data": []}] * count
         body = {"acks": -1, "timeout_ms": 1, "topic_data": topics, "transactional_id": None}
         return bytearray(PRODUCE_REQUEST.build(body, 9))
 
-    assert len(walk_produce_request(named(1, 32_767), 9, 0, 1).topics[0].name or "") == 32_767  # the broker's to reject
-    assert len(walk_produce_request(named(100, 249), 9, 0, 100).topics) == 100
+    assert (
+        len(walk_produce_request(request_with_names(1, 32_767), 9, 0, 1).topics[0].name or "") == 32_767
+    )  # the broker's to reject
+    assert len(walk_produce_request(request_with_names(100, 249), 9, 0, 100).topics) == 100
     with pytest.raises(RequestTooLarge, match=r"names take more bytes than limits\.max_request_partitions"):
-        walk_produce_request(named(100, 32_000), 9, 0, 100)
+        walk_produce_request(request_with_names(100, 32_000), 9, 0, 100)
     with pytest.raises(MalformedMessage, match="32768 bytes"):
-        walk_produce_request(named(1, 32_768), 9, 0, 100)
+        walk_produce_request(request_with_names(1, 32_768), 9, 0, 100)
 
 
 def test_tagged_fields_are_bounded_for_the_whole_request() -> None:

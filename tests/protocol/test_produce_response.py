@@ -24,7 +24,7 @@ TEXT = st.none() | st.text("abc é", max_size=20)
 
 
 @st.composite
-def answers(draw: st.DrawFn) -> tuple[int, Value]:
+def random_responses(draw: st.DrawFn) -> tuple[int, Value]:
     version = draw(st.sampled_from(PRODUCE_REQUEST.versions))
     entry: dict[str, st.SearchStrategy[object]] = {
         "index": st.integers(0, 2**31 - 1),
@@ -59,7 +59,7 @@ def framed(value: Value, version: int) -> tuple[bytes, int]:
     return header + PRODUCE_RESPONSE.build(value, version), len(header)
 
 
-@given(answers())
+@given(random_responses())
 def test_produce_response_fields_equal_those_of_the_schema(case: tuple[int, Value]) -> None:
     version, value = case
     frame, body_at = framed(value, version)
@@ -75,7 +75,7 @@ def test_produce_response_fields_equal_those_of_the_schema(case: tuple[int, Valu
     assert walked.has_node_endpoints == bool(value.get("node_endpoints"))
 
 
-@given(answers(), st.randoms(use_true_random=False))
+@given(random_responses(), st.randoms(use_true_random=False))
 def test_changing_entries_leaves_the_rest_of_the_response_unchanged(
     case: tuple[int, Value], chance: random.Random
 ) -> None:
@@ -123,7 +123,7 @@ def test_a_response_of_rejections_has_an_entry_for_each_partition(version: int) 
     assert PRODUCE_RESPONSE.build(PRODUCE_RESPONSE.parse(made, version), version) == made
 
 
-@given(answers(), st.data())
+@given(random_responses(), st.data())
 def test_a_cut_response_is_malformed_or_lacks_its_tail(case: tuple[int, Value], data: st.DataObject) -> None:
     version, value = case
     body = PRODUCE_RESPONSE.build(value, version)
@@ -136,7 +136,7 @@ def test_a_cut_response_is_malformed_or_lacks_its_tail(case: tuple[int, Value], 
     assert walked.entries == whole.entries[: len(walked.entries)]
 
 
-@given(answers())
+@given(random_responses())
 def test_the_tail_is_found_without_the_entries(case: tuple[int, Value]) -> None:
     version, value = case
     frame, body_at = framed(value, version)

@@ -81,16 +81,19 @@ class ScriptedBroker:
             await self.may_response.wait()
             self.client = header.client_id or ""
             self.clients.add(self.client)
-            answer = self.answers[ApiKey(key)](version, frame[header.body_at :])
-            if answer is CLOSE:
+            respond_with_settings = self.answers[ApiKey(key)](version, frame[header.body_at :])
+            if respond_with_settings is CLOSE:
                 return
-            if isinstance(answer, RawResponse):
-                writer.write(answer)
-            elif answer == SILENCE:
+            if isinstance(respond_with_settings, RawResponse):
+                writer.write(respond_with_settings)
+            elif respond_with_settings == SILENCE:
                 await self._until_gone(reader)
                 return
             else:
-                whole = build_response_header(header.correlation_id, api.response_header_version(version)) + answer
+                whole = (
+                    build_response_header(header.correlation_id, api.response_header_version(version))
+                    + respond_with_settings
+                )
                 writer.write(len(whole).to_bytes(4, "big") + whole)
             await writer.drain()
 
@@ -119,14 +122,14 @@ def brokers(*found: tuple[int, str, int]) -> Answer:
 def topic_settings(of: Callable[[str], Value | None]) -> Answer:
     """A DescribeConfigs answer; `of` gives a topic's settings, or None for one that is not there."""
 
-    def answer(version: int, body: bytes) -> bytes:
+    def respond_with_settings(version: int, body: bytes) -> bytes:
         asked = DESCRIBE_CONFIGS_REQUEST.parse(body, version)["resources"]
         return DESCRIBE_CONFIGS_RESPONSE.build(
             {"throttle_time_ms": 0, "results": [result_for(r["resource_name"], of(r["resource_name"])) for r in asked]},
             version,
         )
 
-    return answer
+    return respond_with_settings
 
 
 def asked_topics(version: int, body: bytes) -> list[str]:

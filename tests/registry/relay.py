@@ -20,7 +20,9 @@ def server_context(certificate: Certificate, clients: Authority | None = None) -
     return context
 
 
-def guarding(port: int, login: str | Callable[[], str] | None = None, tls: ssl.SSLContext | None = None) -> StandIn:
+def guarding_relay(
+    port: int, login: str | Callable[[], str] | None = None, tls: ssl.SSLContext | None = None
+) -> StandIn:
     """Before the registry at `port`; `login` is `user:password`, or returns the bearer token that is valid now."""
     return StandIn(relay_with_login(port, login), tls)
 
@@ -34,7 +36,7 @@ def relay_with_login(port: int, login: str | Callable[[], str] | None = None) ->
             return header == b"Authorization: Basic " + b64encode(login.encode())
         return header == f"Authorization: Bearer {login()}".encode()
 
-    def answer(client: socket.socket, head: bytes) -> bool:
+    def forward_or_reject(client: socket.socket, head: bytes) -> bool:
         if login is not None and not any(map(is_wanted, head.split(b"\r\n"))):
             client.sendall(http_response("401 Unauthorized", b"", 'WWW-Authenticate: Basic realm="registry"'))
             return True
@@ -50,4 +52,4 @@ def relay_with_login(port: int, login: str | Callable[[], str] | None = None) ->
         )
         return True
 
-    return answer
+    return forward_or_reject

@@ -15,7 +15,7 @@ TextOf = Callable[[int], tuple[str, str] | None]
 def registry_of(text_of: TextOf, rule_sets: Mapping[int, Any] | None = None) -> StandIn:
     """To be entered. `rule_sets`: what is kept with schemas, by their ids."""
 
-    def answer(client: socket, head: bytes) -> bool:
+    def respond_with_schema(client: socket, head: bytes) -> bool:
         schema_id = head.removeprefix(_PREFIX).split(b" ", 1)[0]
         found = text_of(int(schema_id)) if head.startswith(_PREFIX) and schema_id.isdigit() else None
         if found is None:
@@ -26,4 +26,4 @@ def registry_of(text_of: TextOf, rule_sets: Mapping[int, Any] | None = None) -> 
             client.sendall(http_response("200 OK", json.dumps(body).encode()))
         return True
 
-    return StandIn(answer)
+    return StandIn(respond_with_schema)

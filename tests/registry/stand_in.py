@@ -50,7 +50,7 @@ class StandIn:
                 each.shutdown(socket.SHUT_RDWR)
             each.close()
 
-    def drip(self, connection: socket.socket, data: bytes) -> None:
+    def drip_bytes(self, connection: socket.socket, data: bytes) -> None:
         """A byte now and then, for as long as there is somebody."""
         for byte in data:
             connection.sendall(bytes([byte]))

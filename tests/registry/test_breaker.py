@@ -44,7 +44,7 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def heard() -> RecordedReports:
+def recorded_reports() -> RecordedReports:
     return RecordedReports()
 
 
@@ -56,40 +56,46 @@ def pause_of(breaker: Breaker, clock: Clock) -> float:
     return clock.now - began
 
 
-def test_consecutive_failures_lengthen_the_pause_and_are_logged_once(clock: Clock, heard: RecordedReports) -> None:
-    breaker = Breaker("main", clock, heard)
+def test_consecutive_failures_lengthen_the_pause_and_are_logged_once(
+    clock: Clock, recorded_reports: RecordedReports
+) -> None:
+    breaker = Breaker("main", clock, recorded_reports)
     rests = []
     for _ in range(8):
         breaker.request_started()
         breaker.request_failed("connection rejected")
         rests.append(pause_of(breaker, clock))
     assert rests == [1, 1, 2, 4, 8, 15, 15, 15]
-    assert heard.failures == 8
-    assert heard.lines == ["main backed off after 3: connection rejected"]
+    assert recorded_reports.failures == 8
+    assert recorded_reports.lines == ["main backed off after 3: connection rejected"]
 
     breaker.request_started()
     breaker.request_succeeded()
     assert not breaker.has_last_failed
-    assert heard.lines[1:] == [f"main recovered after {sum(rests):g} s"]
+    assert recorded_reports.lines[1:] == [f"main recovered after {sum(rests):g} s"]
 
     breaker.request_started()
     breaker.request_failed("again")
     assert pause_of(breaker, clock) == 1, "it begins anew"
 
 
-def test_a_failed_look_up_with_many_waiting_records_counts_once(clock: Clock, heard: RecordedReports) -> None:
-    breaker = Breaker("main", clock, heard)
+def test_a_failed_look_up_with_many_waiting_records_counts_once(
+    clock: Clock, recorded_reports: RecordedReports
+) -> None:
+    breaker = Breaker("main", clock, recorded_reports)
     breaker.request_started()
     for _ in range(16):
         breaker.request_failed("no response within 2 s")
     breaker.request_failed("no response within 10 s")
 
-    assert (heard.failures, heard.lines, pause_of(breaker, clock)) == (1, [], 1)
+    assert (recorded_reports.failures, recorded_reports.lines, pause_of(breaker, clock)) == (1, [], 1)
 
 
-def test_a_registry_that_is_long_unavailable_is_asked_seldom_and_recovers(clock: Clock, heard: RecordedReports) -> None:
+def test_a_registry_that_is_long_unavailable_is_asked_seldom_and_recovers(
+    clock: Clock, recorded_reports: RecordedReports
+) -> None:
     http = ScriptedRegistry()
-    registry = SchemaRegistry("main", http, 60, 30, clock, reports=heard)
+    registry = SchemaRegistry("main", http, 60, 30, clock, reports=recorded_reports)
     http.answers["/schemas/ids/1"] = RegistryFailed("connection rejected")
 
     for _ in range(600):  # ten minutes, and somebody wants it each second
@@ -98,8 +104,8 @@ def test_a_registry_that_is_long_unavailable_is_asked_seldom_and_recovers(clock:
         eventually(lambda: registry._fetcher.is_idle)
         clock.now += 1
     assert 600 / 16 < len(http.asked) < 600 / 15 + 6
-    assert len(http.asked) == heard.failures
-    assert heard.lines == ["main backed off after 3: connection rejected"]
+    assert len(http.asked) == recorded_reports.failures
+    assert recorded_reports.lines == ["main backed off after 3: connection rejected"]
 
     http.answers["/schemas/ids/1"] = LONG
     clock.now += 15
@@ -107,17 +113,17 @@ def test_a_registry_that_is_long_unavailable_is_asked_seldom_and_recovers(clock:
         registry.schema(1)
     eventually(lambda: not registry._breaker.has_last_failed)
     assert registry.schema(1).content.fault(b"\x02", StepBudget()) is None
-    assert "recovered" in heard.lines[-1]
+    assert "recovered" in recorded_reports.lines[-1]
 
 
 @pytest.mark.parametrize(
     "bug", [KeyError("swordfish"), RecursionError(), OSError("x"), UnicodeDecodeError("a", b"", 0, 1, "b")]
 )
 def test_an_internal_error_in_a_look_up_is_an_outage_without_its_content(
-    bug: Exception, clock: Clock, heard: RecordedReports
+    bug: Exception, clock: Clock, recorded_reports: RecordedReports
 ) -> None:
     http = ScriptedRegistry()
-    registry = SchemaRegistry("main", http, 60, 30, clock, reports=heard)
+    registry = SchemaRegistry("main", http, 60, 30, clock, reports=recorded_reports)
     http.answers["/schemas/ids/1"] = http.answers["/schemas/ids/2/versions"] = bug
 
     with pytest.raises(Outage, match=rf"a fault of sluicegate's own \({type(bug).__name__} at \w+\.py:\d+\)") as told:
@@ -126,7 +132,7 @@ def test_an_internal_error_in_a_look_up_is_an_outage_without_its_content(
     clock.now += 1.1
     with pytest.raises(Outage):
         registry.is_registered_under(2, "orders-value")
-    eventually(lambda: heard.faults == [bug, bug])
+    eventually(lambda: recorded_reports.faults == [bug, bug])
     assert http.asked == ["/schemas/ids/1", "/schemas/ids/2/versions"]
 
     http.answers["/schemas/ids/1"] = LONG
@@ -139,13 +145,13 @@ def test_an_internal_error_in_a_look_up_is_an_outage_without_its_content(
 
 @pytest.mark.parametrize("part", ["_schemas", "_subjects", "_fetcher", "_wait_budget", "_breaker"])
 def test_an_internal_error_in_any_part_of_the_registry_client_is_an_outage(
-    part: str, clock: Clock, heard: RecordedReports
+    part: str, clock: Clock, recorded_reports: RecordedReports
 ) -> None:
     class Broken:
         def __getattr__(self, name: str) -> object:
             raise ZeroDivisionError(name)
 
-    registry = SchemaRegistry("main", ScriptedRegistry(), 60, 30, clock, reports=heard)
+    registry = SchemaRegistry("main", ScriptedRegistry(), 60, 30, clock, reports=recorded_reports)
     setattr(registry, part, Broken())
 
     outages = 0
@@ -157,4 +163,4 @@ def test_an_internal_error_in_any_part_of_the_registry_client_is_an_outage(
             assert "a fault of sluicegate's own (ZeroDivisionError" in str(outage)
         except Exception as other:  # the one method that does not need this part
             assert type(other).__name__ == "UnknownSchema"
-    assert outages == len(heard.faults) > 0
+    assert outages == len(recorded_reports.faults) > 0

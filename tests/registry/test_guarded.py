@@ -24,7 +24,7 @@ from tests.broker.proxy_process import COMMAND
 from tests.pipeline.bearers import CLIENT, token_endpoint
 from tests.pipeline.bearers import SECRET as CLIENT_SECRET
 from tests.registry.apicurio import Apicurio
-from tests.registry.relay import guarding, server_context
+from tests.registry.relay import guarding_relay, server_context
 
 SECRET = "swordfish"
 
@@ -62,7 +62,7 @@ def look_up_result(url: str, schema_id: int, **keys: Any) -> str:
 def test_a_certificate_of_a_named_authority_is_accepted(
     apicurio: Apicurio, known: int, authority: Authority, certificate: Certificate
 ) -> None:
-    with guarding(apicurio.port, None, server_context(certificate)) as there:
+    with guarding_relay(apicurio.port, None, server_context(certificate)) as there:
         assert look_up_result(there.url, known, tls={"ca_file": str(authority.file)}) == "found"
 
 
@@ -70,7 +70,7 @@ def test_each_rejected_certificate_is_reported(
     apicurio: Apicurio, known: int, authority: Authority, certificate: Certificate, tmp_path: Path
 ) -> None:
     trusted = {"ca_file": str(authority.file)}
-    with guarding(apicurio.port, None, server_context(certificate)) as there:
+    with guarding_relay(apicurio.port, None, server_context(certificate)) as there:
         stranger = Authority(tmp_path, "stranger")
         for tls in ({"ca_file": str(stranger.file)}, None):
             said = look_up_result(there.url, known, tls=tls)
@@ -80,13 +80,13 @@ def test_each_rejected_certificate_is_reported(
             there.url.replace("https", "http"), known
         )
     other = authority.sign("elsewhere", "registry.internal")
-    with guarding(apicurio.port, None, server_context(other)) as there:
+    with guarding_relay(apicurio.port, None, server_context(other)) as there:
         said = look_up_result(there.url, known, tls=trusted)
         assert "IP address mismatch, certificate is not valid for '127.0.0.1'" in said
         said = look_up_result(there.url.replace("127.0.0.1", "localhost"), known, tls=trusted)
         assert "Hostname mismatch, certificate is not valid for 'localhost'" in said
     old = authority.sign("old", expires=datetime.now(UTC) - timedelta(days=1))
-    with guarding(apicurio.port, None, server_context(old)) as there:
+    with guarding_relay(apicurio.port, None, server_context(old)) as there:
         assert "the certificate is not accepted: certificate has expired" in look_up_result(
             there.url, known, tls=trusted
         )
@@ -108,7 +108,7 @@ def test_a_registry_that_requires_a_client_certificate_gets_it(
 ) -> None:
     own, strangers = authority.sign("sluicegate"), Authority(tmp_path, "strangers").sign("nobody")
     trusted = {"ca_file": str(authority.file)}
-    with guarding(apicurio.port, None, server_context(certificate, authority)) as there:
+    with guarding_relay(apicurio.port, None, server_context(certificate, authority)) as there:
         assert look_up_result(there.url, known, tls=trusted | own.files) == "found"
         key = {"key_file": encrypted(own, tmp_path / "own.key"), "key_password": SECRET}
         assert look_up_result(there.url, known, tls=trusted | own.files | key) == "found"
@@ -128,7 +128,7 @@ def test_a_renewed_certificate_and_a_new_authority_are_used_without_a_restart(
 ) -> None:
     trusted = tmp_path / "trusted.pem"
     trusted.write_bytes(Authority(tmp_path, "before").file.read_bytes())
-    with guarding(apicurio.port, None, server_context(certificate)) as there:
+    with guarding_relay(apicurio.port, None, server_context(certificate)) as there:
         section = read_section(Registry, {"url": f"{there.url}/apis/ccompat/v7", "tls": {"ca_file": str(trusted)}})
         now = [100.0]
         registry = Registries(now=lambda: now[0]).by_name({"main": section})["main"]
@@ -149,7 +149,7 @@ def test_a_renewed_certificate_and_a_new_authority_are_used_without_a_restart(
 def test_a_wrong_login_is_reported_without_the_password(apicurio: Apicurio, known: int, tmp_path: Path) -> None:
     file = tmp_path / "password"
     file.write_text(f"{SECRET}\n")
-    with guarding(apicurio.port, f"me:{SECRET}") as there:
+    with guarding_relay(apicurio.port, f"me:{SECRET}") as there:
         assert look_up_result(there.url, known, username="me", password_file=str(file)) == "found"
         assert look_up_result(there.url, known, username="me", password=SECRET) == "found"
         assert "it requires a login (HTTP 401): set its username, token_file or oauth" in look_up_result(
@@ -164,7 +164,7 @@ def test_a_bearer_token_is_read_from_its_file_for_each_request(apicurio: Apicuri
     file = tmp_path / "token"
     file.write_text("a.token\n")
     valid = ["a.token"]
-    with guarding(apicurio.port, lambda: valid[0]) as there:
+    with guarding_relay(apicurio.port, lambda: valid[0]) as there:
         assert look_up_result(there.url, known, token_file=str(file)) == "found"
         assert look_up_result(there.url, known, token="a.token") == "found"
         valid[0] = "another"
@@ -182,7 +182,7 @@ def test_a_bearer_token_is_read_from_its_file_for_each_request(apicurio: Apicuri
 def test_tokens_of_an_authorization_server_are_used_and_replaced(
     apicurio: Apicurio, known: int, authority: Authority, certificate: Certificate
 ) -> None:
-    with token_endpoint(certificate) as issuer, guarding(apicurio.port, lambda: issuer.given[-1]) as there:
+    with token_endpoint(certificate) as issuer, guarding_relay(apicurio.port, lambda: issuer.given[-1]) as there:
         oauth = {
             "token_url": issuer.url,
             "client_id": CLIENT,
@@ -230,7 +230,7 @@ def test_check_reports_errors_in_a_registrys_files(
 @pytest.fixture
 def configured(apicurio: Apicurio, tmp_path: Path) -> Iterator[Path]:
     """A file with a login at a registry that wants another one."""
-    with guarding(apicurio.port, "me:another") as there:
+    with guarding_relay(apicurio.port, "me:another") as there:
         file = tmp_path / "sluicegate.yaml"
         file.write_text(
             yaml.safe_dump(

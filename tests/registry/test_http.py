@@ -57,19 +57,19 @@ def failure_of(url: str, seconds: float = 5) -> RegistryFailed:
     ids=["status", "header", "interim answers", "body", "chunk size", "trailer"],
 )
 def test_a_response_byte_by_byte_times_out(said_slowly: bytes) -> None:
-    with StandIn(lambda client, _: there.drip(client, said_slowly)) as there:
+    with StandIn(lambda client, _: there.drip_bytes(client, said_slowly)) as there:
         began = monotonic()
         assert str(failure_of(there.url, 0.4)) == "no response within 0.4 s"
         assert monotonic() - began < 3
 
 
 def test_all_requests_of_a_look_up_share_one_deadline() -> None:
-    def late(client: socket.socket, _: bytes) -> bool:
+    def respond_late(client: socket.socket, _: bytes) -> bool:
         there.over.wait(0.15)
         client.sendall(http_response("200 OK", b"{}"))
         return True
 
-    with StandIn(late) as there, closing(RegistryHttp(there.url, look_up_seconds=0.5)) as http:
+    with StandIn(respond_late) as there, closing(RegistryHttp(there.url, look_up_seconds=0.5)) as http:
         http.begin()
         began = monotonic()
         with pytest.raises(RegistryFailed, match=r"no response within 0\.5 s"):
@@ -80,15 +80,15 @@ def test_all_requests_of_a_look_up_share_one_deadline() -> None:
         assert http.get("/schemas/ids/1") == JsonResponse(200, {})
 
 
-def endless(*parts: bytes) -> Callable[[socket.socket, bytes], None]:
+def respond_endlessly(*parts: bytes) -> Callable[[socket.socket, bytes], None]:
     """Sends the first part, then the second repeatedly, until the client stops reading."""
 
-    def answer(client: socket.socket, _: bytes) -> None:
+    def respond(client: socket.socket, _: bytes) -> None:
         client.sendall(parts[0])
         while True:
             client.sendall(parts[1])
 
-    return answer
+    return respond
 
 
 @pytest.mark.parametrize(
@@ -104,14 +104,14 @@ def endless(*parts: bytes) -> Callable[[socket.socket, bytes], None]:
     ids=["until closed", "announced", "chunks", "one chunk", "trailers", "interim answers"],
 )
 def test_an_endless_response_is_read_up_to_the_limit(first: bytes, then: bytes) -> None:
-    with StandIn(endless(first, then)) as there:
+    with StandIn(respond_endlessly(first, then)) as there:
         failure = failure_of(there.url, 60)
     assert isinstance(failure, ResponseTooLarge)
     assert str(failure) == f"it sent a response of more than {MAX_RESPONSE_BYTES} bytes"
 
 
 def test_endless_headers_are_reported_as_invalid_http() -> None:
-    with StandIn(endless(b"HTTP/1.1 200 OK\r\n", b"X: y\r\n" * 1000)) as there:
+    with StandIn(respond_endlessly(b"HTTP/1.1 200 OK\r\n", b"X: y\r\n" * 1000)) as there:
         assert str(failure_of(there.url)) == "its response is not HTTP (HTTPException)"
 
 
@@ -131,7 +131,7 @@ def test_redirects_are_not_followed_and_the_password_goes_nowhere_else() -> None
 
 
 @pytest.mark.parametrize(
-    ("answer", "words", "wait"),
+    ("respond", "words", "wait"),
     [
         (http_response("429 Slow down", b"", "Retry-After: 7"), "it limits the request rate (HTTP 429)", 7),
         (http_response("503 Busy", b"", "Retry-After: 120"), "it fails (HTTP 503)", 120),
@@ -149,8 +149,8 @@ def test_redirects_are_not_followed_and_the_password_goes_nowhere_else() -> None
         (CHUNKED + b"-5\r\n", "it closed the connection in the middle of a response", 0),
     ],
 )
-def test_each_invalid_response_has_its_own_message(answer: bytes, words: str, wait: float) -> None:
-    with StandIn(lambda client, _: client.sendall(answer)) as there:
+def test_each_invalid_response_has_its_own_message(respond: bytes, words: str, wait: float) -> None:
+    with StandIn(lambda client, _: client.sendall(respond)) as there:
         failure = failure_of(there.url)
     assert words in str(failure)
     assert failure.retry_after_seconds == wait
@@ -205,7 +205,7 @@ def test_a_schema_that_a_header_names_by_guid_is_asked_for_as_confluents_registr
     guid = UUID("89be4d5b-d5b8-9d0b-5de4-b3ec58bbd0bb")
     schema = b'{"guid": "89be4d5b-d5b8-9d0b-5de4-b3ec58bbd0bb", "schemaType": "AVRO", "schema": "\\"long\\""}'
 
-    def answer(client: socket.socket, head: bytes) -> bool:
+    def respond(client: socket.socket, head: bytes) -> bool:
         method, path, _ = head.split(b" ", 2)
         if method == b"POST":
             size = int(re.findall(rb"Content-Length: (\d+)", head)[0])
@@ -217,7 +217,7 @@ def test_a_schema_that_a_header_names_by_guid_is_asked_for_as_confluents_registr
 
     asked: list[tuple[bytes, object]] = []
     named = ((b"__value_schema_id", b"\x01" + guid.bytes),)
-    with StandIn(answer) as there, closing(SchemaRegistry("main", RegistryHttp(there.url))) as registry:
+    with StandIn(respond) as there, closing(SchemaRegistry("main", RegistryHttp(there.url))) as registry:
         rule = HasRegisteredSchema(Side.VALUE, registry)
         assert rule.fault(record(b"\x02", headers=named, topic="orders")) is None
         assert "is not Avro of its schema" in str(rule.fault(record(b"", headers=named, topic="orders")))

@@ -26,7 +26,7 @@ from sluicegate.validation.validated_request import ValidatedRequest
 from tests.broker.certificates import Authority
 from tests.docs.test_policies import ELSEWHERE, EXAMPLES, NOW, SentRequest, rule_names_in, validated
 from tests.registry.apicurio import Apicurio
-from tests.registry.relay import guarding, server_context
+from tests.registry.relay import guarding_relay, server_context
 from tests.registry.stand_in import StandIn, http_response
 from tests.wire.batches import Rec
 
@@ -67,7 +67,7 @@ def example_of(
     (tmp_path / "key.json").write_text(KEY)
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: _Points())
     made: list[Registries] = []
-    with guarding(apicurio.port, f"sluicegate:{SECRET}", server_context(authority.sign("registry"))) as there:
+    with guarding_relay(apicurio.port, f"sluicegate:{SECRET}", server_context(authority.sign("registry"))) as there:
 
         def make(example: str) -> tuple[Config, Rulebook]:
             here = example.replace("/etc/sluicegate/payment-key.json", str(tmp_path / "key.json"))
@@ -97,7 +97,7 @@ def paid(
     return SentRequest("payments", (Rec(NOW, key, written, [(b"currency", currency)]),))
 
 
-def broken(found: ValidatedRequest) -> tuple[list[str], list[str]]:
+def broken_rules(found: ValidatedRequest) -> tuple[list[str], list[str]]:
     """Return the rules that reject it, and the rules that only report it."""
     rejected, observed = found.rejected.get((0, 0)), found.observed.get((0, 0), ())
     sides = ((rejected,) if rejected is not None else (), observed)
@@ -132,12 +132,12 @@ def test_every_rule_of_the_page_accepts_and_rejects_as_described(
     assert rule_names_in(example) == ["body", "key", "positive", "ours"], "a new example needs its cases here"
     assert config.registries["main"].username == "sluicegate"
 
-    assert broken(validated(rulebook, paid(schema_id))) == ([], [])
-    assert broken(validated(rulebook, paid(schema_id, b'{"amount": "5"}'))) == (["body"], ["positive"])
-    assert broken(validated(rulebook, paid(schema_id + 1000))) == (["body"], [])
-    assert broken(validated(rulebook, paid(schema_id, key=b"7"))) == (["key"], [])
-    assert broken(validated(rulebook, paid(schema_id, b'{"amount": -5}'))) == ([], ["positive"])
-    assert broken(validated(rulebook, paid(schema_id, currency=b"USD"))) == (["ours"], [])
+    assert broken_rules(validated(rulebook, paid(schema_id))) == ([], [])
+    assert broken_rules(validated(rulebook, paid(schema_id, b'{"amount": "5"}'))) == (["body"], ["positive"])
+    assert broken_rules(validated(rulebook, paid(schema_id + 1000))) == (["body"], [])
+    assert broken_rules(validated(rulebook, paid(schema_id, key=b"7"))) == (["key"], [])
+    assert broken_rules(validated(rulebook, paid(schema_id, b'{"amount": -5}'))) == ([], ["positive"])
+    assert broken_rules(validated(rulebook, paid(schema_id, currency=b"USD"))) == (["ours"], [])
 
 
 @pytest.mark.parametrize("example", [each for each in EXAMPLES if "name: paid" in each])
@@ -152,7 +152,7 @@ def test_an_expression_reads_avro_as_described(
         written = BytesIO()
         fastavro.schemaless_writer(written, schema, {"amount": amount, "lines": [{"sku": sku}]})
         value = b"\0" + schema_id.to_bytes(4) + written.getvalue()
-        return broken(validated(rulebook, SentRequest("orders.eu", (Rec(NOW, b"k", value),))))[0]
+        return broken_rules(validated(rulebook, SentRequest("orders.eu", (Rec(NOW, b"k", value),))))[0]
 
     for each in (rulebook, policies_of(config, {}).rulebook()):  # the proxy's, and that of `audit`
         assert [rejecting(each, *order) for order in ((5, "a"), (-5, "a"), (5, ""))] == [[], ["paid"], ["paid"]]
@@ -167,7 +167,9 @@ def test_the_conditions_of_a_registry_apply_as_described(example: str) -> None:
     with rulebooks_of(example, "contracts.eu-value", body) as rulebooks:
 
         def rejecting(rulebook: Rulebook, value: bytes) -> list[str]:
-            return broken(validated(rulebook, SentRequest("contracts.eu", (Rec(NOW, b"k", b"\0\0\0\0\7" + value),))))[0]
+            return broken_rules(
+                validated(rulebook, SentRequest("contracts.eu", (Rec(NOW, b"k", b"\0\0\0\0\7" + value),)))
+            )[0]
 
         for rulebook in rulebooks:
             assert rejecting(rulebook, b'{"amount": 5}') == []
@@ -189,7 +191,7 @@ def test_the_constraints_of_a_schema_apply_as_described(example: str) -> None:
                 validated(rulebook, SentRequest("shop.eu", (Rec(NOW, b"k", b"\0\0\0\0\7\0" + lines),)))
                 for lines in (b"", b"\n\5\n\3abc", b"\n\5\n\3abc\n\4\n\2ab")
             ]
-            assert [broken(each)[0] for each in found] == [[], [], ["constraints"]]
+            assert [broken_rules(each)[0] for each in found] == [[], [], ["constraints"]]
             assert "lines[1].sku must be at least 3 characters (string.min_len)" in str(found[2].rejected[0, 0])
 
 
@@ -209,7 +211,7 @@ def test_tagged_fields_are_masked_as_described(example: str) -> None:
         for rulebook in rulebooks:
             found = validated(rulebook, sent({"mail": "me@example.com", "notes": {"private": None}}))
             assert found.masked[0, 0].rules == (("pii", 1),)
-            assert broken(validated(rulebook, sent({"mail": "m", "notes": {"private": "x"}})))[0] == ["contact"]
+            assert broken_rules(validated(rulebook, sent({"mail": "m", "notes": {"private": "x"}})))[0] == ["contact"]
 
 
 def test_the_page_has_an_example_with_a_registry() -> None:

@@ -261,7 +261,7 @@ def test_conditions_that_cannot_be_compiled_are_listed_where_a_rule_applies_them
 ) -> None:
     """No registry here keeps conditions, so a stand-in returns them."""
 
-    def answer(client: socket.socket, head: bytes) -> bool:
+    def respond(client: socket.socket, head: bytes) -> bool:
         path = head.split(b" ", 2)[1].decode().partition("?")[0]
         found: Any = [f"{topic}.{name}-value" for topic in ("checked", "plain") for name in CONDITIONS]
         if path != "/subjects":
@@ -273,7 +273,7 @@ def test_conditions_that_cannot_be_compiled_are_listed_where_a_rule_applies_them
         client.sendall(http_response("200 OK", json.dumps(found).encode()))
         return True
 
-    with StandIn(answer) as registry:
+    with StandIn(respond) as registry:
         (surveyed,) = Surveys(
             config_of(configuration(registry.url, **{"checked.*": {"conditions": True}, "plain.*": {}}))
         ).look()
@@ -289,14 +289,14 @@ def test_rules_that_change_records_are_named_and_a_changed_text_is_compiled_agai
     encrypts = {"name": "r", "kind": "TRANSFORM", "mode": "WRITEREAD", "type": "ENCRYPT_PAYLOAD"}
     schema = {"schema": '"long"'}
 
-    def answer(client: socket.socket, head: bytes) -> bool:
+    def respond(client: socket.socket, head: bytes) -> bool:
         found: Any = ["a-value"]
         if head.split(b" ", 2)[1].partition(b"?")[0] != b"/subjects":
             found = {"version": 1, "id": 7, **schema, "ruleSet": {"encodingRules": [encrypts]}}
         client.sendall(http_response("200 OK", json.dumps(found).encode()))
         return True
 
-    with StandIn(answer) as registry:
+    with StandIn(respond) as registry:
         surveys = Surveys(config_of(configuration(registry.url, a={})))
         (before,) = surveys.look()
         schema["schema"] = '"strange"'  # the same subject, version and id of a registry that was rebuilt

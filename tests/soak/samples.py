@@ -106,7 +106,7 @@ class SampleClient:
                 with self._connected(self._leader()) as client:
                     self._ask_on(client)
             except (OSError, AssertionError, ValueError):  # the latter two if no leader is known
-                self._background.waits(_EVERY_SECONDS)  # during a fault
+                self._background.wait_and_continue(_EVERY_SECONDS)  # during a fault
 
     def _leader(self) -> str:
         with self._connected(next(self._addresses)) as client:
@@ -116,7 +116,7 @@ class SampleClient:
         return found
 
     def _ask_on(self, client: RawClient) -> None:
-        while self._background.waits(_EVERY_SECONDS / 5):
+        while self._background.wait_and_continue(_EVERY_SECONDS / 5):
             records = batch([Rec(time.time_ns() // 1_000_000)])
             asked = time.monotonic()
             response = client.produce(9, [topic_data(self._topic, (0, records))])
@@ -155,7 +155,7 @@ class Sampling:
 
     def _look(self) -> None:
         assert self._proxy.process is not None
-        while self._looking.waits(_EVERY_SECONDS):
+        while self._looking.wait_and_continue(_EVERY_SECONDS):
             memory, count = resident_bytes(self._proxy.process.pid), descriptors(self._proxy).total()
             second = time.monotonic() - self._began
             self.samples.memory_mb.append(Sample(second, memory / 1e6))

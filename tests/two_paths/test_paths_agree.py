@@ -43,7 +43,7 @@ _JSON_SCHEMA = '{"properties": {"n": {"type": "integer", "maximum": 9}, "s": {"t
 _AVRO = '{"type": "record", "name": "R", "fields": [{"name": "n", "type": "int"}, {"name": "s", "type": "string"}]}'
 
 
-def ruled(*rules: RecordRule) -> TopicPolicy:
+def policy_with_rules(*rules: RecordRule) -> TopicPolicy:
     """Return the policy of a topic with these settings."""
     return TopicPolicy(rules=RuleSet(NamedRule("a rule", rule) for rule in rules))
 
@@ -56,14 +56,14 @@ _POLICIES = {
     "compacted": TopicPolicy(compacted=True, max_message_bytes=5000),
     "appended": TopicPolicy(timestamp_type=TimestampType.LOG_APPEND_TIME),
     "unchecked": TopicPolicy(checked=False),
-    "keyed": ruled(Required(Side.KEY), Size(Side.KEY, 2, 4), MostRecords(30)),
-    "text": ruled(Utf8(Side.VALUE), Utf8(Side.KEY)),
+    "keyed": policy_with_rules(Required(Side.KEY), Size(Side.KEY, 2, 4), MostRecords(30)),
+    "text": policy_with_rules(Utf8(Side.VALUE), Utf8(Side.KEY)),
     "seen": TopicPolicy(rules=RuleSet([NamedRule("empty", Size(Side.VALUE, 0, 0), Mode.OBSERVE)])),
-    "json": ruled(JsonSyntax(Side.VALUE, max_depth=5)),
-    "schema": ruled(FollowsSchema(Side.VALUE, json_schema_content(_JSON_SCHEMA))),
-    "avro": ruled(FollowsSchema(Side.VALUE, avro_content(_AVRO), Envelope.CONFLUENT)),
-    "headed": ruled(HeaderBounds(3, None)),
-    "once": ruled(JsonSyntax(Side.VALUE, "reject")),
+    "json": policy_with_rules(JsonSyntax(Side.VALUE, max_depth=5)),
+    "schema": policy_with_rules(FollowsSchema(Side.VALUE, json_schema_content(_JSON_SCHEMA))),
+    "avro": policy_with_rules(FollowsSchema(Side.VALUE, avro_content(_AVRO), Envelope.CONFLUENT)),
+    "headed": policy_with_rules(HeaderBounds(3, None)),
+    "once": policy_with_rules(JsonSyntax(Side.VALUE, "reject")),
     "asked": TopicPolicy(requests=(RequestCheck("acks", acks=frozenset({-1})),)),
 }
 _ASKED_NATIVELY = ("keyed", "text", "seen", "json", "schema", "avro")
@@ -74,12 +74,12 @@ _DIFFERENT = (2, 3, 7, 9, 13)
 
 
 @pytest.fixture
-def lanes() -> BothPaths:
+def both_paths() -> BothPaths:
     return BothPaths(_POLICIES, _IDS, ValidationLimits(8 << 20))
 
 
-def _told(family: str, lanes: BothPaths) -> None:
-    counts = lanes.counts
+def _told(family: str, both_paths: BothPaths) -> None:
+    counts = both_paths.counts
     print(f"{family}: {counts.total():,} requests: good {counts[GOOD]:,}, {FALLS_BACK} {counts[FALLS_BACK]:,},"
           f" {RIGHTLY} {counts[RIGHTLY]:,}")  # fmt: skip
 
@@ -141,16 +141,16 @@ def sequence_value(count: int) -> int:
 
 @pytest.mark.parametrize("acks", [-1, 0, 1])
 @pytest.mark.parametrize("version", range(3, 14))
-def test_ordinary_requests_stay_on_the_fast_path(version: int, acks: int, lanes: BothPaths) -> None:
+def test_ordinary_requests_stay_on_the_fast_path(version: int, acks: int, both_paths: BothPaths) -> None:
     made = [one for one in _ordinary_batches(random.Random(1)) if version >= 7 or one[22] & 7 != 4]
     for one in made:
         for name in ("bounded", "open", "appended", "unchecked"):
-            assert lanes.validate(*_at(version, {name: [one]}, acks)), f"{name}: {one[:61].hex()}"
+            assert both_paths.validate(*_at(version, {name: [one]}, acks)), f"{name}: {one[:61].hex()}"
     several: dict[str, list[bytes | None]] = {"bounded": [made[0], made[1], made[-1]], "open": [made[2]]}
-    assert lanes.validate(*_at(version, several, acks))
+    assert both_paths.validate(*_at(version, several, acks))
 
-    _told(f"ordinary, v{version}, acks={acks}", lanes)
-    assert lanes.counts[GOOD] == 4 * len(made) + 1
+    _told(f"ordinary, v{version}, acks={acks}", both_paths)
+    assert both_paths.counts[GOOD] == 4 * len(made) + 1
 
 
 def _at(
@@ -167,9 +167,9 @@ def _at(
 def test_the_fast_path_agrees_on_batches_of_the_kafka_comparison(cases: Cases, count: int) -> None:
     good = total = 0
     for number, case in enumerate(cases(random.Random(1), count)):
-        lanes = BothPaths({"t": case.policy}, {bytes(16): "t"}, ValidationLimits())
+        both_paths = BothPaths({"t": case.policy}, {bytes(16): "t"}, ValidationLimits())
         frame = bytearray(produce(13, {bytes(16): [(0, case.data)]})[4:])
-        good += lanes.validate(frame, 13, len(header(0, 13)), NOW)
+        good += both_paths.validate(frame, 13, len(header(0, 13)), NOW)
         total += 1
         assert number < count
     print(f"{cases.__name__}: {total:,}, good on the fast path {good:,}")
@@ -179,17 +179,17 @@ def test_the_fast_path_agrees_on_batches_of_the_kafka_comparison(cases: Cases, c
 @pytest.mark.parametrize(
     "version", [v if v in _DIFFERENT else pytest.param(v, marks=pytest.mark.long) for v in _VERSIONS]
 )
-def test_the_fast_path_agrees_on_the_conformance_cases(version: int, lanes: BothPaths) -> None:
+def test_the_fast_path_agrees_on_the_conformance_cases(version: int, both_paths: BothPaths) -> None:
     for one in batches(NOW):
         for name in _POLICIES:
-            lanes.validate(*_at(version, {name: [one]}))
-        lanes.validate(*_at(version, {"bounded": [good_batch(NOW), one], "nobody taught": [one]}))
-    _told(f"conformance, v{version}", lanes)
-    assert lanes.counts[GOOD] > 0 if version >= 3 else lanes.counts[GOOD] == 0
+            both_paths.validate(*_at(version, {name: [one]}))
+        both_paths.validate(*_at(version, {"bounded": [good_batch(NOW), one], "nobody taught": [one]}))
+    _told(f"conformance, v{version}", both_paths)
+    assert both_paths.counts[GOOD] > 0 if version >= 3 else both_paths.counts[GOOD] == 0
 
 
 @pytest.mark.long
-def test_the_fast_path_agrees_on_mutated_requests(lanes: BothPaths) -> None:
+def test_the_fast_path_agrees_on_mutated_requests(both_paths: BothPaths) -> None:
     chance = random.Random(os.environ.get("SLUICEGATE_FUZZ_SEED", "20261122"))
     seeds = [
         (frame, version, body_at)
@@ -201,34 +201,34 @@ def test_the_fast_path_agrees_on_mutated_requests(lanes: BothPaths) -> None:
     others = [bytes(frame) for frame, _, _ in seeds[::50]]
     for _ in range(_MUTATED):
         frame, version, body_at = chance.choice(seeds)
-        lanes.validate(mutated(frame, chance, others), version, body_at, NOW)
-    _told("mutated", lanes)
-    assert lanes.counts[GOOD] > _MUTATED / 100 and lanes.counts[RIGHTLY] > _MUTATED / 100
+        both_paths.validate(mutated(frame, chance, others), version, body_at, NOW)
+    _told("mutated", both_paths)
+    assert both_paths.counts[GOOD] > _MUTATED / 100 and both_paths.counts[RIGHTLY] > _MUTATED / 100
 
 
 def _small(made: Iterable[bytes]) -> list[bytes]:
     return [one for one in made if len(one) < 3000]
 
 
-def test_the_fast_path_agrees_on_timestamps_at_every_bound(lanes: BothPaths) -> None:
+def test_the_fast_path_agrees_on_timestamps_at_every_bound(both_paths: BothPaths) -> None:
     edges = [NOW - _DAY, NOW + _HOUR, NOW, NOW + _HOUR + 1, NOW - _DAY - 1, 0, -1, -2, 2**63 - 1, -(2**63), NOW - 2**63]
     for time in edges:
         for name in _POLICIES:
             for codec in CODECS.values():
-                lanes.validate(*_at(13, {name: [batch([Rec(time), Rec(NOW)], codec)]}))
-                lanes.validate(*_at(13, {name: [batch([Rec(NOW), Rec(time)], codec)]}))
-    _told("edges", lanes)
-    assert lanes.counts[GOOD] > 0 and lanes.counts[RIGHTLY] > 0
+                both_paths.validate(*_at(13, {name: [batch([Rec(time), Rec(NOW)], codec)]}))
+                both_paths.validate(*_at(13, {name: [batch([Rec(NOW), Rec(time)], codec)]}))
+    _told("edges", both_paths)
+    assert both_paths.counts[GOOD] > 0 and both_paths.counts[RIGHTLY] > 0
 
 
-def test_the_fast_path_agrees_on_native_rules(lanes: BothPaths) -> None:
+def test_the_fast_path_agrees_on_native_rules(both_paths: BothPaths) -> None:
     for one in _batches_for_rules(random.Random(1)):
         for name in _ASKED_NATIVELY:
             for version in (9, 13):
-                lanes.validate(*_at(version, {name: [one, good_batch(NOW)]}))
-    _told("rules", lanes)
-    assert lanes.counts[GOOD] > 100 and lanes.counts[RIGHTLY] > 100
-    assert lanes.counts[FALLS_BACK] < lanes.counts[GOOD] / 4
+                both_paths.validate(*_at(version, {name: [one, good_batch(NOW)]}))
+    _told("rules", both_paths)
+    assert both_paths.counts[GOOD] > 100 and both_paths.counts[RIGHTLY] > 100
+    assert both_paths.counts[FALLS_BACK] < both_paths.counts[GOOD] / 4
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -244,33 +244,33 @@ def test_the_fast_path_agrees_on_native_rules(lanes: BothPaths) -> None:
     ],
 )
 def test_records_that_follow_ordinary_rules_stay_on_the_fast_path(
-    name: str, value: bytes, codec: str, lanes: BothPaths
+    name: str, value: bytes, codec: str, both_paths: BothPaths
 ) -> None:
     records = [Rec(NOW - i, b"k%d" % i, value) for i in range(30)]
     with_headers = [Rec(NOW - i, b"k%d" % i, value, [(b"name", b"v"), (b"n", None)]) for i in range(30)]
 
     for one in (batch(records, CODECS[codec]), batch(with_headers, CODECS[codec])):
-        assert lanes.validate(*_at(9, {name: [one]}))
-        assert lanes.validate(*_at(13, {name: [one, one], "open": [one]}))
+        assert both_paths.validate(*_at(9, {name: [one]}))
+        assert both_paths.validate(*_at(13, {name: [one, one], "open": [one]}))
 
 
 @pytest.mark.parametrize("name", ["headed", "once", "asked"])
-def test_topics_with_non_native_rules_always_fall_back(name: str, lanes: BothPaths) -> None:
+def test_topics_with_non_native_rules_always_fall_back(name: str, both_paths: BothPaths) -> None:
     good = good_batch(NOW)
     for version in range(3, 14):
-        assert not lanes.validate(*_at(version, {"open": [good], name: [good]}))
-        assert lanes.validate(*_at(version, {"open": [good, good]}))
+        assert not both_paths.validate(*_at(version, {"open": [good], name: [good]}))
+        assert both_paths.validate(*_at(version, {"open": [good, good]}))
 
 
-def test_a_transactional_id_that_is_not_utf_8_falls_back(lanes: BothPaths) -> None:
+def test_a_transactional_id_that_is_not_utf_8_falls_back(both_paths: BothPaths) -> None:
     """Found by the million."""
     frame, body_at = _request(9, {"open": [good_batch(NOW)]})
     frame[body_at : body_at + 1] = b"\x04ab\xff"
 
-    assert not lanes.validate(frame, 9, body_at, NOW)
+    assert not both_paths.validate(frame, 9, body_at, NOW)
 
     frame[body_at + 3] = ord("c")
-    assert lanes.validate(frame, 9, body_at, NOW)
+    assert both_paths.validate(frame, 9, body_at, NOW)
 
 
 def test_stricter_bounds_of_the_file_apply_on_both_paths() -> None:
@@ -300,10 +300,10 @@ def test_records_and_headers_are_counted_over_all_of_a_request_in_both_paths() -
 def test_a_topic_name_equal_to_a_topic_id_is_not_confused_with_it() -> None:
     strict = TopicPolicy(before_max_ms=0, after_max_ms=0)
     an_id = b"sixteen-bytes-id"
-    lanes = BothPaths({"strict": strict, an_id.decode(): TopicPolicy()}, {an_id: "strict"}, ValidationLimits())
+    both_paths = BothPaths({"strict": strict, an_id.decode(): TopicPolicy()}, {an_id: "strict"}, ValidationLimits())
     late = batch([Rec(NOW - 5)])
 
     by_name = bytearray(produce(9, {an_id: [(0, late)]})[4:])
-    assert lanes.validate(by_name, 9, len(header(0, 9)), NOW)
+    assert both_paths.validate(by_name, 9, len(header(0, 9)), NOW)
     by_id = bytearray(produce(13, {an_id: [(0, late)]})[4:])
-    assert not lanes.validate(by_id, 13, len(header(0, 13)), NOW)
+    assert not both_paths.validate(by_id, 13, len(header(0, 13)), NOW)

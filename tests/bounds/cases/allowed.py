@@ -1,7 +1,7 @@
-"""Inputs right below each limit: they cost the most, because larger ones are rejected at once."""
+"""Inputs right below each limit: they cost the most, because larger ones are rejected at one_piece."""
 
 from tests.bounds import hostile_batches as hostile
-from tests.bounds.case import MIB, Case, Extent, Sends, once
+from tests.bounds.case import MIB, Case, Extent, Sends, one_piece
 from tests.bounds.frames import ProduceLayout, equal_tags, header, produce, sized_frame
 from tests.bounds.stand_in_responses import topic_id_of
 from tests.wire.batches import CODECS, GZIP, LZ4, NONE, ZSTD
@@ -16,36 +16,42 @@ def _allowed(name: str, make: Sends, connections: int = 1, only_thorough: bool =
 
 def _plain(codec: int, size: int, count: int) -> Sends:
     """Return `count` batches that decompress to `size` bytes each."""
-    return once(lambda _: produce(9, {b"attacked": [(i, hostile.small_batch_of(codec, size)) for i in range(count)]}))
+    return one_piece(
+        lambda _: produce(9, {b"attacked": [(i, hostile.small_batch_of(codec, size)) for i in range(count)]})
+    )
 
 
 ALLOWED = [
     *(
         _allowed(
             f"9,990 null partitions, Produce v{version}",
-            once(lambda _, version=version: produce(version, {topic_id_of("attacked"): [(0, None)] * _PARTITIONS})),
+            one_piece(
+                lambda _, version=version: produce(version, {topic_id_of("attacked"): [(0, None)] * _PARTITIONS})
+            ),
         )
         for version in (0, 5, 9, 13)
     ),
     _allowed(
         "4,990 topics of one partition, names of 200 letters",
-        once(lambda _: produce(9, {b"%d-" % i + b"n" * 200: [(0, None)] for i in range(4_990)})),
+        one_piece(lambda _: produce(9, {b"%d-" % i + b"n" * 200: [(0, None)] for i in range(4_990)})),
     ),
     _allowed(
         "4,990 unknown topic ids",
-        once(lambda _: produce(13, {i.to_bytes(16, "big"): [(0, None)] for i in range(1, 4_991)})),
+        one_piece(lambda _: produce(13, {i.to_bytes(16, "big"): [(0, None)] for i in range(1, 4_991)})),
     ),
     _allowed(
         "9,990 small good batches",
-        once(lambda _: produce(9, {b"attacked": [(i, hostile.small_batch_of(NONE, 10)) for i in range(_PARTITIONS)]})),
+        one_piece(
+            lambda _: produce(9, {b"attacked": [(i, hostile.small_batch_of(NONE, 10)) for i in range(_PARTITIONS)]})
+        ),
     ),
     _allowed(
         "9,990 small bad batches",
-        once(lambda _: produce(9, {b"attacked": [(i, hostile.bad_records(NONE, 1)) for i in range(_PARTITIONS)]})),
+        one_piece(lambda _: produce(9, {b"attacked": [(i, hostile.bad_records(NONE, 1)) for i in range(_PARTITIONS)]})),
     ),
     _allowed(
         "9,990 small bad batches, Produce v13, from 5 connections",
-        once(
+        one_piece(
             lambda _: produce(
                 13, {topic_id_of("attacked"): [(i, hostile.bad_records(ZSTD, 3)) for i in range(_PARTITIONS)]}
             )
@@ -54,7 +60,7 @@ ALLOWED = [
     ),
     _allowed(
         "1,000 tags in a header",
-        once(lambda _: sized_frame(header(0, 9, tags=equal_tags(999)) + ProduceLayout(9).body([]))),
+        one_piece(lambda _: sized_frame(header(0, 9, tags=equal_tags(999)) + ProduceLayout(9).body([]))),
     ),
     *(
         _allowed(f"120 MiB in one batch, {name}", _plain(codec, 120 * MIB, 1), only_thorough=codec not in (GZIP, ZSTD))
@@ -67,16 +73,16 @@ ALLOWED = [
     _allowed("1,000 batches of 100 kB, zstd, from 4 connections", _plain(ZSTD, 100_000, 1_000), connections=4),
     _allowed(
         "10 batches of 149,796 bad records, zstd, from 4 connections",
-        once(lambda _: produce(9, {b"attacked": [(i, hostile.bad_records(ZSTD, 149_796)) for i in range(10)]})),
+        one_piece(lambda _: produce(9, {b"attacked": [(i, hostile.bad_records(ZSTD, 149_796)) for i in range(10)]})),
         connections=4,
     ),
     _allowed(
         "100 MB of the smallest records",
-        once(lambda _: produce(9, {b"attacked": [(0, hostile.smallest_records(100 * MIB - 1000))]})),
+        one_piece(lambda _: produce(9, {b"attacked": [(0, hostile.smallest_records(100 * MIB - 1000))]})),
         long=True,
     ),
     _allowed(
         "1.76 M messages of magic 1",
-        once(lambda _: produce(2, {b"attacked": [(0, hostile.legacy_set(1, 1, 1_760_000))]})),
+        one_piece(lambda _: produce(2, {b"attacked": [(0, hostile.legacy_set(1, 1, 1_760_000))]})),
     ),
 ]

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.bounds.case import RULES_PROCESS_BYTES, Case, Extent, once
+from tests.bounds.case import RULES_PROCESS_BYTES, Case, Extent, one_piece
 from tests.bounds.frames import produce, uvarint
 from tests.wire.batches import Rec, batch
 
@@ -38,7 +38,7 @@ def _case(topic: str, what: str, make: Callable[[int], bytes], records: int = 1)
 
     return Case(
         f"rule {topic}: {what}",
-        once(request),
+        one_piece(request),
         Extent(2_000_000, connections=2, seconds=15),
         Extent(8_000_000, connections=4, seconds=60),
         beside=RULES_PROCESS_BYTES,  # starts with the first value that may be costly

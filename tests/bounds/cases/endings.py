@@ -3,7 +3,7 @@
 import random
 
 from tests.bounds import hostile_batches as hostile
-from tests.bounds.case import Case, Ends, Extent, once
+from tests.bounds.case import Case, Ends, Extent, one_piece
 from tests.bounds.forged_responses import FORGED_RESPONSES
 from tests.bounds.frames import (
     announced,
@@ -146,7 +146,7 @@ ENDINGS = [
         Extent(connections=100, seconds=10),
         config=_SHORT,
     ),
-    Case("HTTP on a Kafka port", once(lambda _: b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"), Extent(connections=20)),
+    Case("HTTP on a Kafka port", one_piece(lambda _: b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"), Extent(connections=20)),
     Case(
         "a negative size, and a size of 2 GB",
         lambda _n, i: [announced(-1 if i % 2 else 2**31 - 1, b"\0" * 20)],

@@ -2,7 +2,7 @@
 
 import os
 
-from tests.bounds.case import Case, Ends, Extent, Sends, once
+from tests.bounds.case import Case, Ends, Extent, Sends, one_piece
 from tests.bounds.frames import (
     ProduceLayout,
     compact_string,
@@ -47,7 +47,7 @@ def _null_partitions(version: int) -> Case:
     partitions: list[tuple[int, bytes | None]] = [(0, None)]
     return Case(
         f"200,000 null partitions: Produce v{version}",
-        once(lambda n: produce(version, {b"attacked": partitions * n})),
+        one_piece(lambda n: produce(version, {b"attacked": partitions * n})),
         Extent(40_000),
         Extent(200_000, seconds=60),
         only_thorough=version not in (0, 9, 13),
@@ -61,75 +61,83 @@ def _many(name: str, make: Sends, thorough: int) -> Case:
 _VERSIONS_BODY = compact_string(b"s") + compact_string(b"1") + b"\0"
 
 PARSING = [
-    _endless("the length of a name, ApiVersions v3", once(lambda n: request(18, 3, endless_varint(n)))),
+    _endless("the length of a name, ApiVersions v3", one_piece(lambda n: request(18, 3, endless_varint(n)))),
     _endless(
         "the length of a version, ApiVersions v4",
-        once(lambda n: request(18, 4, b"\2s" + endless_varint(n))),
+        one_piece(lambda n: request(18, 4, b"\2s" + endless_varint(n))),
         only_thorough=True,
     ),
-    _endless("the tags of a body, ApiVersions v3", once(lambda n: request(18, 3, b"\2s\2s" + endless_varint(n)))),
-    _endless("a header's tags, ApiVersions v3", once(lambda n: _in_header(18, 3, endless_varint(n)))),
-    _endless("a tag's size in a header, Produce v9", once(lambda n: _in_header(0, 9, b"\1\1" + endless_varint(n)))),
-    _endless("topics, Produce v9", once(lambda n: request(0, 9, _PRODUCE_START + endless_varint(n)))),
+    _endless("the tags of a body, ApiVersions v3", one_piece(lambda n: request(18, 3, b"\2s\2s" + endless_varint(n)))),
+    _endless("a header's tags, ApiVersions v3", one_piece(lambda n: _in_header(18, 3, endless_varint(n)))),
+    _endless(
+        "a tag's size in a header, Produce v9", one_piece(lambda n: _in_header(0, 9, b"\1\1" + endless_varint(n)))
+    ),
+    _endless("topics, Produce v9", one_piece(lambda n: request(0, 9, _PRODUCE_START + endless_varint(n)))),
     _endless(
         "a topic's name, Produce v12",
-        once(lambda n: request(0, 12, _PRODUCE_START + b"\2" + endless_varint(n))),
+        one_piece(lambda n: request(0, 12, _PRODUCE_START + b"\2" + endless_varint(n))),
         only_thorough=True,
     ),
-    _endless("a transactional id, Produce v13", once(lambda n: request(0, 13, endless_varint(n))), only_thorough=True),
-    _endless("a token, SaslAuthenticate v2", once(lambda n: request(36, 2, endless_varint(n)))),
+    _endless(
+        "a transactional id, Produce v13", one_piece(lambda n: request(0, 13, endless_varint(n))), only_thorough=True
+    ),
+    _endless("a token, SaslAuthenticate v2", one_piece(lambda n: request(36, 2, endless_varint(n)))),
     Case(
         "varints of 20 kB without an end, one on each of 200 connections: the log is not flooded",
-        once(lambda n: request(18, 3, endless_varint(n))),
+        one_piece(lambda n: request(18, 3, endless_varint(n))),
         Extent(20_000, connections=200),
         ends=Ends.CLOSED,
         log_bytes=100_000,
     ),
-    _tagged("a header, ApiVersions v3", once(lambda n: _in_header(18, 3, equal_tags(n), _VERSIONS_BODY))),
-    _tagged("a body, ApiVersions v3", once(lambda n: request(18, 3, _VERSIONS_BODY[:-1] + equal_tags(n)))),
-    _tagged("a header, Produce v9", once(lambda n: _in_header(0, 9, equal_tags(n), _V9.body([])))),
-    _tagged("a body, Produce v9", once(lambda n: request(0, 9, _V9.body([])[:-1] + equal_tags(n))), only_thorough=True),
+    _tagged("a header, ApiVersions v3", one_piece(lambda n: _in_header(18, 3, equal_tags(n), _VERSIONS_BODY))),
+    _tagged("a body, ApiVersions v3", one_piece(lambda n: request(18, 3, _VERSIONS_BODY[:-1] + equal_tags(n)))),
+    _tagged("a header, Produce v9", one_piece(lambda n: _in_header(0, 9, equal_tags(n), _V9.body([])))),
+    _tagged(
+        "a body, Produce v9", one_piece(lambda n: request(0, 9, _V9.body([])[:-1] + equal_tags(n))), only_thorough=True
+    ),
     _tagged(
         "partitions, Produce v9",
-        once(
+        one_piece(
             lambda n: request(
                 0, 9, _V9.body([_V9.topic(b"attacked", [int32(i) + b"\0" + equal_tags(n // 100) for i in range(100)])])
             )
         ),
     ),
-    _tagged("a body, SaslAuthenticate v2", once(lambda n: request(36, 2, b"\2x" + equal_tags(n)))),
+    _tagged("a body, SaslAuthenticate v2", one_piece(lambda n: request(36, 2, b"\2x" + equal_tags(n)))),
     _tagged(
         "distinct tags, ApiVersions v3",
-        once(lambda n: request(18, 3, _VERSIONS_BODY[:-1] + empty_tags(n))),
+        one_piece(lambda n: request(18, 3, _VERSIONS_BODY[:-1] + empty_tags(n))),
         only_thorough=True,
     ),
     _tagged(
-        "a header, Metadata v12", once(lambda n: _in_header(3, 12, equal_tags(n), b"\1\1\0\0")), only_thorough=True
+        "a header, Metadata v12", one_piece(lambda n: _in_header(3, 12, equal_tags(n), b"\1\1\0\0")), only_thorough=True
     ),
-    _tagged("a header, FindCoordinator v4", once(lambda n: _in_header(10, 4, equal_tags(n), b"\0\2\2g\0"))),
+    _tagged("a header, FindCoordinator v4", one_piece(lambda n: _in_header(10, 4, equal_tags(n), b"\0\2\2g\0"))),
     _tagged(
-        "a header, InitProducerId v4", once(lambda n: _in_header(22, 4, equal_tags(n), b"\0" * 16)), only_thorough=True
+        "a header, InitProducerId v4",
+        one_piece(lambda n: _in_header(22, 4, equal_tags(n), b"\0" * 16)),
+        only_thorough=True,
     ),
     *(_null_partitions(version) for version in (0, 2, 3, 7, 9, 12, 13)),
     _many(
         "200,000 partitions of no bytes, Produce v9",
-        once(lambda n: produce(9, {b"attacked": [(0, b"")] * n})),
+        one_piece(lambda n: produce(9, {b"attacked": [(0, b"")] * n})),
         200_000,
     ),
     _many(
         "200,000 partitions of 7 bytes, Produce v11",
-        once(lambda n: produce(11, {b"attacked": [(0, b"garbage")] * n})),
+        one_piece(lambda n: produce(11, {b"attacked": [(0, b"garbage")] * n})),
         200_000,
     ),
     _many(
         "200,000 topics without partitions, Produce v9",
-        once(lambda n: request(0, 9, _V9.body([_V9.topic(b"t", [])] * n))),
+        one_piece(lambda n: request(0, 9, _V9.body([_V9.topic(b"t", [])] * n))),
         200_000,
     ),
-    _many("60,000 unknown topic ids, Produce v13", once(_ids), 60_000),
+    _many("60,000 unknown topic ids, Produce v13", one_piece(_ids), 60_000),
     _many(
         "one unknown topic id, 60,000 times, Produce v13",
-        once(lambda n: request(0, 13, ProduceLayout(13).body([ProduceLayout(13).topic(b"?", [])] * n))),
+        one_piece(lambda n: request(0, 13, ProduceLayout(13).body([ProduceLayout(13).topic(b"?", [])] * n))),
         60_000,
     ),
     Case(
@@ -141,13 +149,13 @@ PARSING = [
     ),
     Case(
         "a topic name of 20,000 letters, a pattern that backtracks",
-        once(lambda n: produce(3, {b"a" * n: [(0, None)]})),
+        one_piece(lambda n: produce(3, {b"a" * n: [(0, None)]})),
         Extent(20_000),
         config={"topics": [{"match": "/.*.*x.*y/", "cleanup.policy": "compact"}]},
     ),
     Case(
         "names of 249 letters, a pattern that backtracks forever",
-        once(lambda n: produce(9, {b"a" * 249: [(0, None)]} | {b"a" * (248 - i): [(0, None)] for i in range(n)})),
+        one_piece(lambda n: produce(9, {b"a" * 249: [(0, None)]} | {b"a" * (248 - i): [(0, None)] for i in range(n)})),
         Extent(20),
         Extent(200),
         config={"topics": [{"match": "/(a+)+b/", "cleanup.policy": "compact"}]},
@@ -159,25 +167,25 @@ PARSING = [
     ),
     Case(
         "100 MB of one token",
-        once(lambda n: request(36, 2, uvarint(n + 1) + bytes(n) + b"\0")),
+        one_piece(lambda n: request(36, 2, uvarint(n + 1) + bytes(n) + b"\0")),
         Extent(20_000_000),
         Extent(100_000_000),
     ),
     Case(
         "one tag of 100 MB, ApiVersions v3",
-        once(lambda n: _in_header(18, 3, one_tag(n), _VERSIONS_BODY)),
+        one_piece(lambda n: _in_header(18, 3, one_tag(n), _VERSIONS_BODY)),
         Extent(20_000_000),
         Extent(100_000_000),
     ),
     Case(
         "a name of 100 MB, ApiVersions v3",
-        once(lambda n: request(18, 3, compact_string(bytes(n)) + b"\2s\0")),
+        one_piece(lambda n: request(18, 3, compact_string(bytes(n)) + b"\2s\0")),
         Extent(20_000_000),
         Extent(100_000_000),
     ),
     Case(
         "a mechanism of 30 kB on each of 100 connections, SaslHandshake v1",
-        once(lambda n: request(17, 1, short_string(b"m" * n))),
+        one_piece(lambda n: request(17, 1, short_string(b"m" * n))),
         Extent(30_000, connections=100),
     ),
 ]

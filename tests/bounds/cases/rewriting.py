@@ -7,7 +7,7 @@ from typing import Any
 
 import lz4.frame
 
-from tests.bounds.case import RULES_PROCESS_BYTES, Case, Extent, once
+from tests.bounds.case import RULES_PROCESS_BYTES, Case, Extent, one_piece
 from tests.bounds.frames import produce
 from tests.wire.batches import GZIP, LZ4, NONE, SNAPPY, XERIAL, ZSTD, Rec, alike, batch, varint
 
@@ -77,7 +77,7 @@ def _case(topic: str, what: str, make: _Make, short: int, thorough: int, partiti
 
     return Case(
         f"{topic}: {what}",
-        once(request),
+        one_piece(request),
         Extent(short, seconds=15),
         Extent(thorough, connections=3, seconds=90),
         config=_CONFIG,

@@ -1,7 +1,7 @@
 """Shared resources that clients can occupy: announced memory, time and connections."""
 
 from tests.bounds import hostile_batches as hostile
-from tests.bounds.case import Case, Ends, Extent, once
+from tests.bounds.case import Case, Ends, Extent, one_piece
 from tests.bounds.frames import announced, good_batch, header, produce, request, request_head, short_string
 
 GIANT = 104_857_600
@@ -30,7 +30,7 @@ def _announcements(name: str, first: bytes, connections: int = 12, **changes: ob
     """Announced bytes that never arrive: each connection closes when its time is up."""
     return Case(
         f"{connections} connections announce 100 MB and send nothing: {name}",
-        once(lambda _: first),
+        one_piece(lambda _: first),
         Extent(connections=connections, seconds=6),
         ends=Ends.CLOSED,
         config=_SHORT,
@@ -115,7 +115,7 @@ SHARED_MEMORY = [
     ),
     Case(
         "claims of 100 MB to a broker that does not read",
-        once(lambda _: request(3, 9, b"\1\1\0\0\0") * 20_000 + _announcement(0, 9)),
+        one_piece(lambda _: request(3, 9, b"\1\1\0\0\0") * 20_000 + _announcement(0, 9)),
         Extent(connections=6, seconds=20),
         ends=Ends.CLOSED,
         config={"limits": {"frame_timeout_seconds": 1.5, "idle_timeout_seconds": 3}},
@@ -131,7 +131,7 @@ SHARED_MEMORY = [
     ),
     Case(
         "100 connections idle after a response, idle_timeout_seconds: 2",
-        once(lambda _: request(18, 2, b"")),
+        one_piece(lambda _: request(18, 2, b"")),
         Extent(connections=100, seconds=6),
         ends=Ends.CLOSED,
         config={"limits": {"idle_timeout_seconds": 2}},
@@ -156,7 +156,7 @@ SHARED_MEMORY = [
     ),
     Case(
         "3,000 idle connections",
-        once(lambda _: request(18, 2, b"")),
+        one_piece(lambda _: request(18, 2, b"")),
         Extent(connections=500, seconds=3),
         Extent(connections=3_000, seconds=10),
         ends=Ends.STAYS,
@@ -164,7 +164,7 @@ SHARED_MEMORY = [
     ),
     Case(
         "500 connections at once",
-        once(lambda _: request(18, 2, b"")),
+        one_piece(lambda _: request(18, 2, b"")),
         Extent(connections=500, seconds=8),
         ends=Ends.RESPONDED,
     ),

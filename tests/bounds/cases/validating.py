@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from tests.bounds import hostile_batches as hostile
-from tests.bounds.case import MIB, Case, Ends, Extent, once
+from tests.bounds.case import MIB, Case, Ends, Extent, one_piece
 from tests.bounds.frames import produce
 from tests.wire.batches import CODECS, GZIP, LZ4, NONE, SNAPPY, XERIAL, ZSTD
 
@@ -18,7 +18,7 @@ def _one(name: str, make: _MADE, short: int, thorough: int, version: int = 9, *,
     """One request with one batch."""
     return Case(
         name,
-        once(lambda n: produce(version, {b"attacked": [(0, make(n))]})),
+        one_piece(lambda n: produce(version, {b"attacked": [(0, make(n))]})),
         Extent(short, seconds=15),
         Extent(thorough, seconds=90),
         only_thorough=only_thorough,
@@ -28,7 +28,7 @@ def _one(name: str, make: _MADE, short: int, thorough: int, version: int = 9, *,
 def _bad_records(name: str, codec: int) -> Case:
     return Case(
         f"120 partitions, in each a batch of 149,796 bad records: {name}",
-        once(lambda n: produce(9, {b"attacked": _partitions(hostile.bad_records(codec, 149_796), n)})),
+        one_piece(lambda n: produce(9, {b"attacked": _partitions(hostile.bad_records(codec, 149_796), n)})),
         Extent(10, seconds=20),
         Extent(120, seconds=90),
         only_thorough=codec not in (GZIP, ZSTD),
@@ -50,7 +50,7 @@ def _many_small_batches(name: str, codec: int, plain: int) -> Case:
     """496 kB of batches that decompress to 1 MiB each: the ratio limits each batch, not the request."""
     return Case(
         f"496 kB of batches that become 1 MiB each: {name}",
-        once(
+        one_piece(
             lambda n: produce(
                 9,
                 {b"attacked": _partitions(one := hostile.small_batch_of(codec, plain), max(1, n // len(one)))},
@@ -76,13 +76,13 @@ VALIDATING = [
     *(_bad_records(name, codec) for name, codec in CODECS.items() if codec not in (NONE, XERIAL)),
     Case(
         "20 batches of 149,796 bad records, not compressed",
-        once(lambda n: produce(9, {b"attacked": _partitions(hostile.bad_records(NONE, 149_796), n)})),
+        one_piece(lambda n: produce(9, {b"attacked": _partitions(hostile.bad_records(NONE, 149_796), n)})),
         Extent(2, seconds=15),
         Extent(20, seconds=60),
     ),
     Case(
         "bad records, the client leaves at once",
-        once(lambda n: produce(9, {b"attacked": _partitions(hostile.bad_records(ZSTD, 149_796), n)})),
+        one_piece(lambda n: produce(9, {b"attacked": _partitions(hostile.bad_records(ZSTD, 149_796), n)})),
         Extent(20, connections=4, seconds=0.2),
         Extent(120, connections=4, seconds=0.2),
         ends=Ends.STAYS,
@@ -110,7 +110,7 @@ VALIDATING = [
     _one("a window of 128 MiB in 13 bytes", hostile.zstd_window_only, 1, 1),
     Case(
         "windows of 128 MiB on 40 connections",
-        once(lambda n: produce(9, {b"attacked": _partitions(hostile.zstd_window(n), 1)})),
+        one_piece(lambda n: produce(9, {b"attacked": _partitions(hostile.zstd_window(n), 1)})),
         Extent(400_000, connections=10, seconds=20),
         Extent(400_000, connections=40, seconds=60),
         held=4_000_000,
@@ -121,7 +121,7 @@ VALIDATING = [
     *(_bomb(name, codec) for name, codec in hostile.COMPRESSED.items()),
     Case(
         "two requests of 3 MB that become 25 GB, others validate large batches",
-        once(
+        one_piece(
             lambda n: produce(
                 9,
                 {

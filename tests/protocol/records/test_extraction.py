@@ -70,11 +70,11 @@ def test_memory_is_checked_before_it_is_allocated() -> None:
 
 
 def test_extraction_can_be_abandoned() -> None:
-    def left() -> None:
+    def raise_abandoned() -> None:
         raise Abandoned
 
     with pytest.raises(Abandoned):
-        extract(batch([Rec(1, b"k", bytes(1000))] * 1000), lambda *_: None, give_way=left)
+        extract(batch([Rec(1, b"k", bytes(1000))] * 1000), lambda *_: None, give_way=raise_abandoned)
 
 
 @pytest.mark.parametrize("codec", CODECS)

@@ -41,7 +41,7 @@ WINDOW = 1 << 20
 ANY_SIZE = 1 << 40
 
 
-def free(most_held: int = ANY_SIZE) -> DecompressionBudget:
+def unlimited_budget(most_held: int = ANY_SIZE) -> DecompressionBudget:
     return DecompressionBudget(ANY_SIZE, 0, lambda: None, most_held=most_held)
 
 
@@ -60,10 +60,10 @@ class Rewritten:
         watched: tuple[bytes, ...] = (),
         budget: DecompressionBudget | None = None,
     ) -> None:
-        head, budget = RecordBatch(memoryview(data), 0, len(data)), budget or free()
+        head, budget = RecordBatch(memoryview(data), 0, len(data)), budget or unlimited_budget()
         decompressor = Decompressor(piece)
 
-        def opened() -> Opened:
+        def open_payload() -> Opened:
             payload = memoryview(data)[HEADER_BYTES:]
             if head.codec_id == NONE:
                 return payload, 0, len(payload), None
@@ -74,7 +74,7 @@ class Rewritten:
         output = BatchOutput(head, most, most_plain, budget)
         count, base = head.record_count, head.base_timestamp
         writer = rewrite_records(
-            lambda: RecordReader(opened(), count, base, window, budget, watched),
+            lambda: RecordReader(open_payload(), count, base, window, budget, watched),
             ask,
             lambda: RecordRewriter(output, base),
         )
@@ -261,4 +261,4 @@ def test_a_record_across_pieces_has_the_size_that_rules_accept(codec: str) -> No
 
 def test_a_large_record_is_not_rewritten_on_the_event_loop() -> None:
     with pytest.raises(OutOfTime):
-        Rewritten(batch([Rec(5, value=bytes(2_000))]), change_nothing, budget=free(most_held=1_000))
+        Rewritten(batch([Rec(5, value=bytes(2_000))]), change_nothing, budget=unlimited_budget(most_held=1_000))

@@ -107,12 +107,12 @@ async def test_an_impossible_bootstrap_name_is_reported(host: str) -> None:
 
 
 async def test_other_errors_in_a_response_are_reported() -> None:
-    async def fails(_client: BrokerClient) -> None:
+    async def raise_recursion_error(_client: BrokerClient) -> None:
         raise RecursionError("too deep")
 
     async with ScriptedBroker({}) as broker:
         with pytest.raises(NoBrokerResponses, match="too deep"):
-            await ask_any_broker(upstream(broker.address), None, fails)
+            await ask_any_broker(upstream(broker.address), None, raise_recursion_error)
 
 
 async def test_half_a_response_times_out() -> None:

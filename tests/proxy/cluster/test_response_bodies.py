@@ -61,10 +61,10 @@ async def test_bytes_after_the_end_of_each_response_are_ignored_and_logged_once(
 
 
 async def test_a_broken_response_is_reported_with_broker_api_and_version() -> None:
-    def cut(version: int, body: bytes) -> bytes:
+    def cut_response(version: int, body: bytes) -> bytes:
         return one_topic(version, body)[:-3]
 
-    async with ScriptedBroker({ApiKey.METADATA: cut}) as broker:
+    async with ScriptedBroker({ApiKey.METADATA: cut_response}) as broker:
         with pytest.raises(SurveyFailed, match=rf"{broker.address}: .*MetadataResponse v\d+: "):
             await survey(Upstream(bootstrap=(broker.address,)))
 

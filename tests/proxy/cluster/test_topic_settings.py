@@ -63,8 +63,8 @@ class Asker:
                 await asyncio.sleep(0.01)
 
 
-def broker(answer: Answer) -> ScriptedBroker:
-    return ScriptedBroker({ApiKey.DESCRIBE_CONFIGS: answer})
+def broker(respond: Answer) -> ScriptedBroker:
+    return ScriptedBroker({ApiKey.DESCRIBE_CONFIGS: respond})
 
 
 def settings_of_any_topic(_topic: str) -> Value:
@@ -135,10 +135,10 @@ async def test_late_settings_are_used_and_batches_wait_again() -> None:
 async def test_a_broker_that_returns_is_asked_in_the_background() -> None:
     answers: list[Answer] = [lambda _v, _b: CLOSE] * 2
 
-    def answer(version: int, body: bytes) -> object:
+    def respond(version: int, body: bytes) -> object:
         return (answers.pop() if answers else topic_settings(settings_of_any_topic))(version, body)
 
-    async with broker(answer) as kafka:
+    async with broker(respond) as kafka:
         asker = Asker(kafka.address)
         with capture_logs() as lines:
             await asker.know("t")
@@ -151,10 +151,10 @@ async def test_a_broker_that_returns_is_asked_in_the_background() -> None:
 
 
 async def test_one_topic_that_fails_at_the_broker_does_not_fail_the_others() -> None:
-    def answer(version: int, body: bytes) -> bytes | None:
+    def respond(version: int, body: bytes) -> bytes | None:
         return CLOSE if "bad" in asked_topics(version, body) else topic_settings(settings_of_any_topic)(version, body)
 
-    async with broker(answer) as kafka:
+    async with broker(respond) as kafka:
         asker = Asker(kafka.address)
         with capture_logs() as lines:
             await asker.know(*(f"t{i}" for i in range(250)), "bad", *(f"t{i}" for i in range(250, 499)))
@@ -314,10 +314,10 @@ async def test_a_broker_without_describe_configs_is_logged() -> None:
 async def test_a_failed_refresh_keeps_known_settings() -> None:
     answers: list[Answer] = [topic_settings(settings_of_any_topic)]
 
-    def answer(version: int, body: bytes) -> object:
+    def respond(version: int, body: bytes) -> object:
         return answers.pop()(version, body) if answers else CLOSE
 
-    async with broker(answer) as kafka:
+    async with broker(respond) as kafka:
         asker = Asker(kafka.address)
         await asker.know("t")
 

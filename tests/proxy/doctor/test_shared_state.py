@@ -12,7 +12,7 @@ OURS = "User:sluicegate"
 GOOD = FoundTopic(1, 3, {"cleanup.policy": "compact", "min.insync.replicas": "2"}, frozenset({OURS}))
 
 
-def found(topic: FoundTopic) -> list[tuple[Level, str]]:
+def levels_and_texts(topic: FoundTopic) -> list[tuple[Level, str]]:
     return [(each.level, each.found) for each in check_state_topic(KEYS, topic)]
 
 
@@ -22,7 +22,7 @@ def one_result(topic: FoundTopic, level: Level) -> CheckResult:
 
 
 def test_a_topic_as_documented_is_ok_and_its_writer_is_named() -> None:
-    assert found(GOOD) == [
+    assert levels_and_texts(GOOD) == [
         (Level.OK, "gate-state has one partition and is compacted"),
         (Level.OK, "ACLs let only User:sluicegate change gate-state"),
     ]

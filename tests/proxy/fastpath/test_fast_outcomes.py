@@ -34,7 +34,7 @@ def response(version: int, topics: dict[str, list[int]]) -> bytes:
     return frame_of(build_response_header(_ID, 1 if version >= 9 else 0) + body)
 
 
-def sends(play: Playbook, version: int, topics: dict[str, int], acks: int = 1) -> None:
+def send_requests(play: Playbook, version: int, topics: dict[str, int], acks: int = 1) -> None:
     frame = produce(version, {name.encode(): [(p, GOOD) for p in range(n)] for name, n in topics.items()}, acks, _ID)
     play.from_client(frame)
     play.loop.turns()
@@ -51,10 +51,10 @@ def outcomes(play: Playbook) -> tuple[dict[str, int], dict[tuple[str, str], int]
     )
 
 
-def taught(has_fast_path: bool, version: int, *topics: str) -> Playbook:
+def taught_session(has_fast_path: bool, version: int, *topics: str) -> Playbook:
     """A session whose first request, with a batch for each topic, has been answered."""
     play = Playbook(has_fast_path, SLUICEGATE__TOPICS="[{match: orders}, {match: payments}]")
-    sends(play, version, dict.fromkeys(topics, 1))
+    send_requests(play, version, dict.fromkeys(topics, 1))
     play.from_broker(response(version, {topic: [0] for topic in topics}))
     return play
 
@@ -72,9 +72,9 @@ def taught(has_fast_path: bool, version: int, *topics: str) -> Playbook:
 def test_batches_count_by_the_brokers_response(
     has_fast_path: bool, version: int, codes: list[int], expected: dict[str, int]
 ) -> None:
-    play = taught(has_fast_path, version, "orders")
+    play = taught_session(has_fast_path, version, "orders")
 
-    sends(play, version, {"orders": 2})
+    send_requests(play, version, {"orders": 2})
     play.from_broker(response(version, {"orders": codes}))
 
     total, by_client, by_topic = outcomes(play)
@@ -88,9 +88,9 @@ def test_batches_count_by_the_brokers_response(
 
 @LANES
 def test_topics_of_one_request_count_apart(has_fast_path: bool) -> None:
-    play = taught(has_fast_path, 9, "orders", "payments")
+    play = taught_session(has_fast_path, 9, "orders", "payments")
 
-    sends(play, 9, {"orders": 3, "payments": 2})
+    send_requests(play, 9, {"orders": 3, "payments": 2})
     play.from_broker(response(9, {"orders": [0, 0, 6], "payments": [0, 0]}))
 
     _, _, by_topic = outcomes(play)
@@ -100,9 +100,9 @@ def test_topics_of_one_request_count_apart(has_fast_path: bool) -> None:
 @LANES
 @pytest.mark.parametrize("acks", [0, 1])
 def test_batches_without_a_response_are_unknown(has_fast_path: bool, acks: int) -> None:
-    play = taught(has_fast_path, 9, "orders")
+    play = taught_session(has_fast_path, 9, "orders")
 
-    sends(play, 9, {"orders": 2}, acks)
+    send_requests(play, 9, {"orders": 2}, acks)
     play.ends()
 
     total, by_client, by_topic = outcomes(play)
@@ -113,9 +113,9 @@ def test_batches_without_a_response_are_unknown(has_fast_path: bool, acks: int) 
 
 @LANES
 def test_a_response_that_breaks_off_leaves_the_outcome_unknown(has_fast_path: bool) -> None:
-    play = taught(has_fast_path, 9, "orders")
+    play = taught_session(has_fast_path, 9, "orders")
 
-    sends(play, 9, {"orders": 1})
+    send_requests(play, 9, {"orders": 1})
     play.from_broker(response(9, {"orders": [0]})[:-6])
     play.ends()
 

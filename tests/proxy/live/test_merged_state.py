@@ -22,7 +22,7 @@ from sluicegate.validation.rulebook import Rulebook
 from tests.proxy.live.events import NOW, rejected
 
 
-def broken(detail: str) -> ActiveCondition:
+def failed_login_condition(detail: str) -> ActiveCondition:
     return ActiveCondition(Condition.PROXY_LOGIN_REJECTED, State.NEEDS_ATTENTION, "", detail, NOW)
 
 
@@ -45,7 +45,7 @@ def state_with(
             rules,
             (),
             lambda: brokers,
-            lambda: [broken(detail) for detail in problems],
+            lambda: [failed_login_condition(detail) for detail in problems],
             lambda: now_ms,
         ),
         query,

@@ -88,7 +88,7 @@ class TlsListener:
             None,
         )
 
-    async def greeted(self, header: bytes = b"") -> bytes:
+    async def receive_greeting(self, header: bytes = b"") -> bytes:
         """Return the greeting that a client receives; `header` is sent before its handshake, one byte at a time."""
         loop = asyncio.get_running_loop()
         with socket.socket() as plain:
@@ -104,7 +104,7 @@ class TlsListener:
         finally:
             writer.close()
 
-    async def silent(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def connect_silently(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         return await asyncio.open_connection(*self.address)
 
     def lines(self) -> list[str]:
@@ -114,7 +114,7 @@ class TlsListener:
 
 
 @pytest.fixture
-async def door(tmp_path: Path) -> AsyncIterator[TlsListener]:
+async def tls_listener(tmp_path: Path) -> AsyncIterator[TlsListener]:
     opened = TlsListener(Authority(tmp_path))
     yield opened
     opened.acceptor.close()
@@ -127,102 +127,109 @@ async def wait_until(true: Callable[[], bool]) -> None:
 
 
 async def test_unfinished_tls_handshakes_are_closed_for_new_ones(tmp_path: Path) -> None:
-    door = TlsListener(Authority(tmp_path), most=3)
+    tls_listener = TlsListener(Authority(tmp_path), most=3)
     with capture_logs() as lines:
-        silent = [await door.silent() for _ in range(3)]
-        await wait_until(lambda: len(door.handshakes) == 3)
-        assert door.reached == {}
+        silent = [await tls_listener.connect_silently() for _ in range(3)]
+        await wait_until(lambda: len(tls_listener.handshakes) == 3)
+        assert tls_listener.reached == {}
 
-        assert await asyncio.wait_for(door.greeted(), 10) == b"hello"
+        assert await asyncio.wait_for(tls_listener.receive_greeting(), 10) == b"hello"
 
         first, _ = silent[0]
         with suppress(ConnectionError):
             assert await asyncio.wait_for(first.read(), 5) == b""
-        door.log.flush()
-    door.acceptor.close()
+        tls_listener.log.flush()
+    tls_listener.acceptor.close()
     assert any("cancelled for a new one" in line["reason"] and MAX_HANDSHAKES in line["reason"] for line in lines)
-    assert door.reached[MAX_HANDSHAKES] >= 1
+    assert tls_listener.reached[MAX_HANDSHAKES] >= 1
     for _, writer in silent:
         writer.close()
 
 
 async def test_many_clients_connect_with_few_handshake_slots(tmp_path: Path) -> None:
-    door = TlsListener(Authority(tmp_path), most=2)
+    tls_listener = TlsListener(Authority(tmp_path), most=2)
 
-    assert await asyncio.wait_for(asyncio.gather(*(door.greeted() for _ in range(40))), 30) == [b"hello"] * 40
+    assert (
+        await asyncio.wait_for(asyncio.gather(*(tls_listener.receive_greeting() for _ in range(40))), 30)
+        == [b"hello"] * 40
+    )
 
-    door.acceptor.close()
+    tls_listener.acceptor.close()
 
 
 async def test_a_tls_handshake_beyond_its_timeout_is_closed_logged_and_counted(tmp_path: Path) -> None:
-    door = TlsListener(Authority(tmp_path), seconds=0.5)
+    tls_listener = TlsListener(Authority(tmp_path), seconds=0.5)
     with capture_logs() as lines:
-        assert await asyncio.wait_for(door.greeted(), 10) == b"hello"
-        reader, writer = await door.silent()
+        assert await asyncio.wait_for(tls_listener.receive_greeting(), 10) == b"hello"
+        reader, writer = await tls_listener.connect_silently()
         writer.write(b"\x16\x03\x01\x02\x00\x01")
         with suppress(ConnectionError):
             assert await asyncio.wait_for(reader.read(), 10) == b""
-        await wait_until(lambda: len(door.handshakes) == 0)
-        door.log.flush()
+        await wait_until(lambda: len(tls_listener.handshakes) == 0)
+        tls_listener.log.flush()
         writer.close()
-    door.acceptor.close()
+    tls_listener.acceptor.close()
 
     assert [line["reason"] for line in lines] == [f"not complete within 0.5 s ({HANDSHAKE_SECONDS})"]
-    assert door.cut_off == {HANDSHAKE_SECONDS: 1}
+    assert tls_listener.cut_off == {HANDSHAKE_SECONDS: 1}
 
 
 @pytest.mark.parametrize("garbage", [b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\xff\xff" + bytes(70_000), b"\0" * 9])
-async def test_garbage_in_place_of_a_tls_handshake_is_closed_and_logged(garbage: bytes, door: TlsListener) -> None:
+async def test_garbage_in_place_of_a_tls_handshake_is_closed_and_logged(
+    garbage: bytes, tls_listener: TlsListener
+) -> None:
     with capture_logs() as lines:
-        reader, writer = await door.silent()
+        reader, writer = await tls_listener.connect_silently()
         writer.write(garbage)
         writer.write_eof()
         with suppress(ConnectionError):
             await asyncio.wait_for(reader.read(), 5)
-        await wait_until(lambda: len(door.handshakes) == 0)
-        door.log.flush()
+        await wait_until(lambda: len(tls_listener.handshakes) == 0)
+        tls_listener.log.flush()
         writer.close()
 
     assert [line["event"] for line in lines] == ["client TLS handshake failed"]
 
 
 @pytest.mark.parametrize("linger_seconds", [None, 0])
-async def test_a_health_check_that_sends_nothing_is_not_logged(linger_seconds: int | None, door: TlsListener) -> None:
+async def test_a_health_check_that_sends_nothing_is_not_logged(
+    linger_seconds: int | None, tls_listener: TlsListener
+) -> None:
     """Load balancers connect and close, some with a reset (SO_LINGER 0)."""
     with capture_logs() as lines:
-        probe = socket.create_connection(door.address)
+        probe = socket.create_connection(tls_listener.address)
         if linger_seconds is not None:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, linger_seconds))
-        await wait_until(lambda: len(door.handshakes) == 1)
+        await wait_until(lambda: len(tls_listener.handshakes) == 1)
         probe.close()
-        await wait_until(lambda: len(door.handshakes) == 0)
-        assert await asyncio.wait_for(door.greeted(), 10) == b"hello"
-        door.log.flush()
+        await wait_until(lambda: len(tls_listener.handshakes) == 0)
+        assert await asyncio.wait_for(tls_listener.receive_greeting(), 10) == b"hello"
+        tls_listener.log.flush()
 
     assert lines == []
 
 
 async def test_other_handshake_failures_are_logged(tmp_path: Path) -> None:
-    def fails(_client: str | None) -> asyncio.BaseProtocol:
+    def raise_error(_client: str | None) -> asyncio.BaseProtocol:
         raise RuntimeError("no session for you")
 
-    door = TlsListener(Authority(tmp_path), fails)
+    tls_listener = TlsListener(Authority(tmp_path), raise_error)
     with capture_logs() as lines:
         with suppress(ConnectionError, ssl.SSLError):
-            await asyncio.wait_for(door.greeted(), 5)
-        await wait_until(lambda: len(door.handshakes) == 0)
-        door.log.flush()
-    door.acceptor.close()
+            await asyncio.wait_for(tls_listener.receive_greeting(), 5)
+        await wait_until(lambda: len(tls_listener.handshakes) == 0)
+        tls_listener.log.flush()
+    tls_listener.acceptor.close()
 
     assert [line["reason"] for line in lines] == ["no session for you"]
 
 
-async def test_clients_are_closed_without_free_descriptors_and_later_ones_are_served(door: TlsListener) -> None:
+async def test_clients_are_closed_without_free_descriptors_and_later_ones_are_served(tls_listener: TlsListener) -> None:
     """They must not wait in the system's queue."""
-    connected = [socket.create_connection(door.address) for _ in range(3)]
+    connected = [socket.create_connection(tls_listener.address) for _ in range(3)]
     for one in connected:
         one.setblocking(False)
-    await wait_until(lambda: len(door.handshakes) == 3)
+    await wait_until(lambda: len(tls_listener.handshakes) == 3)
     late = socket.socket()
     late.setblocking(False)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -230,14 +237,14 @@ async def test_clients_are_closed_without_free_descriptors_and_later_ones_are_se
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free_descriptor(), hard))
         with capture_logs() as lines:
-            await loop.sock_connect(late, door.address)
+            await loop.sock_connect(late, tls_listener.address)
             assert await asyncio.wait_for(loop.sock_recv(late, 1), 5) == b""
-            door.log.flush()
+            tls_listener.log.flush()
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert [line["event"] for line in lines] == ["accepting connections failed"]
 
-    assert await asyncio.wait_for(door.greeted(), 10) == b"hello"
+    assert await asyncio.wait_for(tls_listener.receive_greeting(), 10) == b"hello"
 
     for one in (*connected, late):
         one.close()
@@ -260,20 +267,20 @@ def listen(how: str, *trusted: str) -> ProxyProtocol | None:
 
 @pytest.mark.parametrize("how", ["required", "optional"])
 async def test_a_trusted_proxy_header_before_tls_gives_the_client_address(how: str, tmp_path: Path) -> None:
-    door = TlsListener(Authority(tmp_path), proxied=listen(how, "127.0.0.0/8"))
+    tls_listener = TlsListener(Authority(tmp_path), proxied=listen(how, "127.0.0.0/8"))
     try:
-        assert await asyncio.wait_for(door.greeted(FROM_192_0_2_7), 10) == b"hello 192.0.2.7:56324"
-        assert await asyncio.wait_for(door.greeted(OF_ITS_OWN), 10) == b"hello"
+        assert await asyncio.wait_for(tls_listener.receive_greeting(FROM_192_0_2_7), 10) == b"hello 192.0.2.7:56324"
+        assert await asyncio.wait_for(tls_listener.receive_greeting(OF_ITS_OWN), 10) == b"hello"
     finally:
-        door.acceptor.close()
+        tls_listener.acceptor.close()
 
 
 async def test_an_optional_proxy_header_may_be_missing(tmp_path: Path) -> None:
-    door = TlsListener(Authority(tmp_path), proxied=listen("optional", "127.0.0.0/8"))
+    tls_listener = TlsListener(Authority(tmp_path), proxied=listen("optional", "127.0.0.0/8"))
     try:
-        assert await asyncio.wait_for(door.greeted(), 10) == b"hello"
+        assert await asyncio.wait_for(tls_listener.receive_greeting(), 10) == b"hello"
     finally:
-        door.acceptor.close()
+        tls_listener.acceptor.close()
 
 
 @pytest.mark.parametrize(
@@ -288,51 +295,51 @@ async def test_an_optional_proxy_header_may_be_missing(tmp_path: Path) -> None:
 async def test_a_missing_or_forbidden_proxy_header_closes_the_connection_with_a_log_line(
     how: str, trusted: str, begins_with: bytes, reason: str, tmp_path: Path
 ) -> None:
-    door = TlsListener(Authority(tmp_path), proxied=listen(how, trusted))
+    tls_listener = TlsListener(Authority(tmp_path), proxied=listen(how, trusted))
     try:
         with capture_logs() as lines:
-            reader, writer = await door.silent()
+            reader, writer = await tls_listener.connect_silently()
             writer.write(begins_with)
             with suppress(ConnectionError):
                 assert await asyncio.wait_for(reader.read(), 10) == b""
-            await wait_until(lambda: len(door.handshakes) == 0)
-            door.log.flush()
+            await wait_until(lambda: len(tls_listener.handshakes) == 0)
+            tls_listener.log.flush()
             writer.close()
     finally:
-        door.acceptor.close()
+        tls_listener.acceptor.close()
 
     assert len(lines) == 1
     assert reason in lines[0]["reason"]
 
 
 async def test_an_endless_proxy_header_times_out(tmp_path: Path) -> None:
-    door = TlsListener(Authority(tmp_path), proxied=listen("optional", "127.0.0.1"), seconds=0.2)
+    tls_listener = TlsListener(Authority(tmp_path), proxied=listen("optional", "127.0.0.1"), seconds=0.2)
     try:
         with capture_logs() as lines:
-            reader, writer = await door.silent()
+            reader, writer = await tls_listener.connect_silently()
             writer.write(FROM_192_0_2_7[:5])
             with suppress(ConnectionError):
                 assert await asyncio.wait_for(reader.read(), 10) == b""
-            await wait_until(lambda: len(door.handshakes) == 0)
-            door.log.flush()
+            await wait_until(lambda: len(tls_listener.handshakes) == 0)
+            tls_listener.log.flush()
             writer.close()
     finally:
-        door.acceptor.close()
+        tls_listener.acceptor.close()
 
     assert [line["reason"] for line in lines] == [f"no PROXY protocol header within 0.2 s ({HANDSHAKE_SECONDS})"]
-    assert door.cut_off == {HANDSHAKE_SECONDS: 1}
+    assert tls_listener.cut_off == {HANDSHAKE_SECONDS: 1}
 
 
 async def test_a_connection_without_bytes_is_not_logged(tmp_path: Path) -> None:
-    door = TlsListener(Authority(tmp_path), proxied=listen("required", "127.0.0.1"))
+    tls_listener = TlsListener(Authority(tmp_path), proxied=listen("required", "127.0.0.1"))
     try:
         with capture_logs() as lines:
-            _reader, writer = await door.silent()
+            _reader, writer = await tls_listener.connect_silently()
             writer.close()
-            await wait_until(lambda: len(door.handshakes) == 0)
-            door.log.flush()
+            await wait_until(lambda: len(tls_listener.handshakes) == 0)
+            tls_listener.log.flush()
     finally:
-        door.acceptor.close()
+        tls_listener.acceptor.close()
 
     assert lines == []
 
@@ -356,24 +363,26 @@ async def test_a_forbidden_address_is_closed_before_the_handshake(
     rejected: Counter[str] = Counter()
     log = SessionLog()
     accept_filter = AcceptFilter(parse_networks([allowed]), log.connection_rejected, rejected)
-    door = TlsListener(Authority(tmp_path), proxied=listen("optional", "127.0.0.0/8"), accept_filter=accept_filter)
+    tls_listener = TlsListener(
+        Authority(tmp_path), proxied=listen("optional", "127.0.0.0/8"), accept_filter=accept_filter
+    )
     try:
         with capture_logs() as lines:
             if comes_in:
-                assert (await asyncio.wait_for(door.greeted(header), 10)).startswith(b"hello")
+                assert (await asyncio.wait_for(tls_listener.receive_greeting(header), 10)).startswith(b"hello")
             for _ in range(0 if comes_in else 3):
-                reader, writer = await door.silent()
+                reader, writer = await tls_listener.connect_silently()
                 writer.write(header or b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03abcde")
                 with suppress(ConnectionError):
                     assert await asyncio.wait_for(reader.read(), 10) == b""
                 writer.close()
-            await wait_until(lambda: len(door.handshakes) == 0)
+            await wait_until(lambda: len(tls_listener.handshakes) == 0)
     finally:
-        door.acceptor.close()
+        tls_listener.acceptor.close()
 
     assert rejected == ({} if comes_in else {"listen.allowed_addresses": 3})
     assert [line["limit"] for line in lines] == ([] if comes_in else ["listen.allowed_addresses"])  # once a minute
-    assert door.lines() == []
+    assert tls_listener.lines() == []
 
 
 # -- connection rates --------------------------------------------------------------------------------------------------
@@ -382,14 +391,14 @@ async def test_a_forbidden_address_is_closed_before_the_handshake(
 async def test_connections_above_the_rate_wait_and_are_counted_and_logged_once(tmp_path: Path) -> None:
     delayed: Counter[str] = Counter()
     log = SessionLog()
-    door = TlsListener(Authority(tmp_path), rate=ConnectionRate(2, log.connection_delayed, delayed))
+    tls_listener = TlsListener(Authority(tmp_path), rate=ConnectionRate(2, log.connection_delayed, delayed))
     loop = asyncio.get_running_loop()
     began = loop.time()
     try:
         with capture_logs() as lines:
-            greeted = await asyncio.wait_for(asyncio.gather(*(door.greeted() for _ in range(5))), 30)
+            greeted = await asyncio.wait_for(asyncio.gather(*(tls_listener.receive_greeting() for _ in range(5))), 30)
     finally:
-        door.acceptor.close()
+        tls_listener.acceptor.close()
 
     assert greeted == [b"hello"] * 5
     assert loop.time() - began >= 1.4  # two at once, and one more each half second
@@ -403,16 +412,18 @@ async def test_an_address_above_its_connection_rate_is_closed_counted_and_logged
     rejected: Counter[str] = Counter()
     log = SessionLog()
     accept_filter = AcceptFilter(None, log.connection_rejected, rejected, AddressRate(2))
-    door = TlsListener(Authority(tmp_path), proxied=listen("optional", "127.0.0.0/8"), accept_filter=accept_filter)
+    tls_listener = TlsListener(
+        Authority(tmp_path), proxied=listen("optional", "127.0.0.0/8"), accept_filter=accept_filter
+    )
     try:
         with capture_logs() as lines:
-            greeted = [await asyncio.wait_for(door.greeted(FROM_192_0_2_7), 10) for _ in range(2)]
+            greeted = [await asyncio.wait_for(tls_listener.receive_greeting(FROM_192_0_2_7), 10) for _ in range(2)]
             with pytest.raises((ConnectionError, ssl.SSLError, asyncio.IncompleteReadError)):
                 for _ in range(20):  # on a slow machine one more may be allowed
-                    await asyncio.wait_for(door.greeted(FROM_192_0_2_7), 10)
-            another = await asyncio.wait_for(door.greeted(), 10)
+                    await asyncio.wait_for(tls_listener.receive_greeting(FROM_192_0_2_7), 10)
+            another = await asyncio.wait_for(tls_listener.receive_greeting(), 10)
     finally:
-        door.acceptor.close()
+        tls_listener.acceptor.close()
 
     assert greeted == [b"hello 192.0.2.7:56324"] * 2
     assert another == b"hello"
@@ -423,12 +434,12 @@ async def test_an_address_above_its_connection_rate_is_closed_counted_and_logged
 async def test_waiting_connections_are_closed_when_the_proxy_stops(tmp_path: Path) -> None:
     waiting = asyncio.Event()
     rate = ConnectionRate(1, lambda *_: waiting.set(), Counter())
-    door = TlsListener(Authority(tmp_path), rate=rate)
-    assert await asyncio.wait_for(door.greeted(), 10) == b"hello"
-    reader, writer = await door.silent()
+    tls_listener = TlsListener(Authority(tmp_path), rate=rate)
+    assert await asyncio.wait_for(tls_listener.receive_greeting(), 10) == b"hello"
+    reader, writer = await tls_listener.connect_silently()
     await asyncio.wait_for(waiting.wait(), 10)
 
-    door.acceptor.close()
+    tls_listener.acceptor.close()
 
     with suppress(ConnectionError):
         assert await asyncio.wait_for(reader.read(), 10) == b""

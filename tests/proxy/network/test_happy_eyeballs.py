@@ -22,14 +22,14 @@ class ScriptedAttempts:
         self.given_up: list[str] = []
         self.dropped: list[str] = []
 
-    def arrives(self, name: str) -> Attempt:
+    def successful_attempt(self, name: str) -> Attempt:
         async def attempt() -> str:
             self.begun.append(name)
             return name
 
         return attempt
 
-    def fails(self, name: str) -> Attempt:
+    def failing_attempt(self, name: str) -> Attempt:
         async def attempt() -> str:
             self.begun.append(name)
             raise OSError(name)
@@ -61,7 +61,7 @@ class ScriptedAttempts:
 
         return attempt
 
-    async def first(self, *attempts: Attempt, after: float = _LONG) -> str:
+    async def run_race(self, *attempts: Attempt, after: float = _LONG) -> str:
         return await asyncio.wait_for(happy_eyeballs(attempts, after, self.dropped.append), _LONG / 2)
 
 
@@ -71,14 +71,19 @@ def ways() -> ScriptedAttempts:
 
 
 async def test_no_second_attempt_after_the_first_succeeds(ways: ScriptedAttempts) -> None:
-    assert await ways.first(ways.arrives("a"), ways.arrives("b")) == "a"
+    assert await ways.run_race(ways.successful_attempt("a"), ways.successful_attempt("b")) == "a"
     assert ways.begun == ["a"]
 
 
 async def test_the_next_address_is_tried_while_the_first_does_not_respond(ways: ScriptedAttempts) -> None:
     began = monotonic()
 
-    assert await ways.first(ways.says_nothing("a"), ways.arrives("b"), ways.arrives("c"), after=_SHORT) == "b"
+    assert (
+        await ways.run_race(
+            ways.says_nothing("a"), ways.successful_attempt("b"), ways.successful_attempt("c"), after=_SHORT
+        )
+        == "b"
+    )
 
     assert monotonic() - began >= _SHORT
     await asyncio.sleep(0)
@@ -86,8 +91,13 @@ async def test_the_next_address_is_tried_while_the_first_does_not_respond(ways: 
 
 
 async def test_the_next_attempt_begins_at_once_after_a_failure(ways: ScriptedAttempts) -> None:
-    assert await ways.first(ways.says_nothing("a"), ways.fails("b"), ways.arrives("c"), after=_SHORT) == "c"
-    assert await ways.first(ways.fails("d"), ways.arrives("e")) == "e"
+    assert (
+        await ways.run_race(
+            ways.says_nothing("a"), ways.failing_attempt("b"), ways.successful_attempt("c"), after=_SHORT
+        )
+        == "c"
+    )
+    assert await ways.run_race(ways.failing_attempt("d"), ways.successful_attempt("e")) == "e"
 
 
 async def test_an_earlier_attempt_may_succeed_after_the_last_has_failed(ways: ScriptedAttempts) -> None:
@@ -101,7 +111,7 @@ async def test_an_earlier_attempt_may_succeed_after_the_last_has_failed(ways: Sc
         comes.set()
         raise OSError
 
-    assert await ways.first(late, last, after=_SHORT) == "late"
+    assert await ways.run_race(late, last, after=_SHORT) == "late"
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3])
@@ -109,13 +119,13 @@ async def test_errors_of_all_attempts_are_reported(ways: ScriptedAttempts, count
     names = ["a", "b", "c"][:count]
 
     with pytest.raises(AllAttemptsFailed) as raised:
-        await ways.first(*(ways.fails(name) for name in names))
+        await ways.run_race(*(ways.failing_attempt(name) for name in names))
 
     assert list(map(str, raised.value.errors)) == names
 
 
 async def test_a_second_connection_that_is_established_is_closed(ways: ScriptedAttempts) -> None:
-    assert await ways.first(ways.arrives_all_the_same("a"), ways.arrives("b"), after=_SHORT) == "b"
+    assert await ways.run_race(ways.arrives_all_the_same("a"), ways.successful_attempt("b"), after=_SHORT) == "b"
 
     await asyncio.sleep(0)
     await asyncio.sleep(0)
@@ -125,7 +135,7 @@ async def test_a_second_connection_that_is_established_is_closed(ways: ScriptedA
 async def test_a_cancelled_attempt_leaves_no_connection_open(ways: ScriptedAttempts) -> None:
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(4 * _SHORT):
-            await ways.first(ways.says_nothing("a"), ways.arrives_all_the_same("b"), after=_SHORT)
+            await ways.run_race(ways.says_nothing("a"), ways.arrives_all_the_same("b"), after=_SHORT)
 
     await asyncio.sleep(0)
     await asyncio.sleep(0)

@@ -243,7 +243,7 @@ def over_native_tls(story: Story) -> Callable[..., None]:
 
 
 def _of(kinds: dict[str, tuple[_Run, Attach, type[PlainPeer | Tls]]], story: Story) -> Callable[..., None]:
-    async def told_of(attach: Attach, speaks: type[PlainPeer | Tls]) -> None:
+    async def events_of_reset(attach: Attach, speaks: type[PlainPeer | Tls]) -> None:
         wire = await connect_with_peer(attach, speaks())
         async with asyncio.timeout(30):
             await story(wire)
@@ -255,7 +255,7 @@ def _of(kinds: dict[str, tuple[_Run, Attach, type[PlainPeer | Tls]]], story: Sto
 
     @pytest.mark.parametrize(("run", "attach", "speaks"), could_be.values(), ids=could_be)
     def test(run: _Run, attach: Attach, speaks: type[PlainPeer | Tls]) -> None:
-        run(told_of(attach, speaks))
+        run(events_of_reset(attach, speaks))
 
     return test
 

@@ -129,17 +129,17 @@ class Watched:
     def config(self) -> Config:
         return self.stage.in_force[-1].config
 
-    async def found(self, file: Path) -> ActiveCondition | None:
+    async def find_condition(self, file: Path) -> ActiveCondition | None:
         """Look once; return the condition that names the file."""
         await self.files.look()
         active = [each for each in self.stage.status.active() if each.condition is not Condition.STARTING]
         assert all(str(file) in each.detail for each in active)
         return active[0] if active else None
 
-    async def until(self, file: Path, is_found: bool) -> ActiveCondition | None:
+    async def wait_for_condition(self, file: Path, is_found: bool) -> ActiveCondition | None:
         """Look until a condition names the file, or none does; the reloader looks at policies by itself."""
         async with asyncio.timeout(60):
-            while ((found := await self.found(file)) is not None) != is_found:  # noqa: ASYNC110  # there is no event for it
+            while ((found := await self.find_condition(file)) is not None) != is_found:  # noqa: ASYNC110  # there is no event for it
                 await asyncio.sleep(0.02)
         return found
 
@@ -150,13 +150,13 @@ async def watch(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> AsyncIterato
     monkeypatch.setattr(kept_files, "_contents", {})
     tasks: list[asyncio.Task[None]] = []
 
-    def begin(text: str) -> Watched:
+    def watched_configuration(text: str) -> Watched:
         (tmp_path / "c.yaml").write_text(text)
         watched = Watched(tmp_path / "c.yaml")
         tasks.append(asyncio.create_task(watched.stage.reloader.run()))
         return watched
 
-    yield begin
+    yield watched_configuration
     for task in tasks:
         task.cancel()
         with suppress(asyncio.CancelledError):
@@ -172,22 +172,22 @@ async def test_a_lost_file_keeps_its_content_and_is_a_condition_until_it_is_back
     section = KEYS[key].partition(":")[0]
     head = "".join(line + "\n" for line in _HEAD.splitlines() if not line.startswith(f"{section}:"))
     watched = watch(head + KEYS[key])
-    assert await watched.found(file) is None
+    assert await watched.find_condition(file) is None
 
     lose(file)
 
-    begun = await watched.until(file, is_found=True)
+    begun = await watched.wait_for_condition(file, is_found=True)
     assert begun is not None
     assert begun.condition in (Condition.FILE_UNUSABLE, Condition.POLICY_FILE_MISSING)
     use_files(watched.config)
     assert (await watched.stage.reloader.reload(accepts_removed=False)).problems == []
-    again = await watched.found(file)
+    again = await watched.find_condition(file)
     assert again is not None
     assert again.since_ms == begun.since_ms
 
     restore(file)
 
-    assert await watched.until(file, is_found=False) is None
+    assert await watched.wait_for_condition(file, is_found=False) is None
 
 
 async def test_a_key_that_does_not_fit_is_a_condition_and_ends_a_restart(
@@ -199,7 +199,7 @@ async def test_a_key_that_does_not_fit_is_a_condition_and_ends_a_restart(
 
     file.write_bytes(authority.sign("other").key.read_bytes())
 
-    begun = await watched.found(file)
+    begun = await watched.find_condition(file)
     assert begun is not None
     assert "the key does not match" in begun.detail
     with pytest.raises(BadTlsFiles):

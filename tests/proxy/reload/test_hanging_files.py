@@ -52,7 +52,7 @@ class Stage:
         main = self.file("sluicegate.yaml")
         main.write_text(main.read_text() + "# another\n")
 
-    def responds(self) -> None:
+    def check_admin_responds(self) -> None:
         """Every page of the admin endpoint does, at once."""
         for path in ("/livez", "/metrics"):
             began_at = time.monotonic()
@@ -127,12 +127,12 @@ def test_a_fifo_in_place_of_a_file_delays_nothing(which: str, stage: Stage) -> N
     line = stage.proxy.wait_for_line(named.kept)
     assert str(path) in line
     assert named.kept == _NO_POLICY_FILE or "it is a FIFO; expected a regular file" in line
-    stage.responds()
+    stage.check_admin_responds()
     path.unlink()
     path.write_bytes(content)
     stage.change_policies()
     stage.proxy.wait_for_line("configuration reloaded")
-    stage.responds()
+    stage.check_admin_responds()
     stage.stops_at_once()
 
 
@@ -151,14 +151,14 @@ def test_a_hanging_file_system_delays_nothing_and_is_read_when_it_responds(which
         line = stage.proxy.wait_for_line(named.logged)
         assert str(path) in line
         assert "its file system has not responded" in line
-    stage.responds()
+    stage.check_admin_responds()
     hangs.unlink()
     stage.change_policies()
     stage.proxy.wait_for_line("configuration reloaded")
     if named.logged == _TLS:
         stage.proxy.wait_for_line("certificates reloaded")
     eventually(lambda: "rejected" not in stage.proxy.get("/readyz")[1], what="/readyz without the file")
-    stage.responds()
+    stage.check_admin_responds()
     stage.stops_at_once()
 
 

@@ -109,15 +109,18 @@ def test_a_regular_expression_is_compared_under_its_floor() -> None:
     """The floor applies that provably has all topics of the expression; looser below the floor is no change."""
     floor = "floor: [{match: audit}, {match: b*, message.timestamp.after.max.ms: 5}, {match: '*', mode: reject}]\n"
 
-    def under(keys: str) -> str:
+    def configuration_under_floor(keys: str) -> str:
         return f"{floor}topics: [{{match: '/b[0-9]+/'{keys}}}, {{match: '/[xy]/'{keys}}}]"
 
-    found = changes(under(", message.timestamp.after.max.ms: 3"), under(", message.timestamp.after.max.ms: 9"))
+    found = changes(
+        configuration_under_floor(", message.timestamp.after.max.ms: 3"),
+        configuration_under_floor(", message.timestamp.after.max.ms: 9"),
+    )
     assert found == [
         "/b[0-9]+/: looser: message.timestamp.after.max.ms 3 -> 5",
         "/[xy]/: looser: message.timestamp.after.max.ms 3 -> 9",
     ]
-    assert changes(under(", mode: observe"), under(", mode: reject")) == []
+    assert changes(configuration_under_floor(", mode: observe"), configuration_under_floor(", mode: reject")) == []
 
 
 def test_changed_request_rules_exemptions_and_quotas_are_reported() -> None:

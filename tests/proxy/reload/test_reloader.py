@@ -141,11 +141,11 @@ async def test_a_hanging_load_is_logged_once_and_repeated_when_the_file_responds
     goes_on = threading.Event()
     read = stage.file.read
 
-    def hangs(previous: Mapping[Path, bytes]) -> Loaded:
+    def load_and_hang(previous: Mapping[Path, bytes]) -> Loaded:
         goes_on.wait(60)
         return read(previous)
 
-    monkeypatch.setattr(stage.file, "read", hangs)
+    monkeypatch.setattr(stage.file, "read", load_and_hang)
     stage.path.write_text(SMALLEST + "topics: [{match: payments}]\n")
 
     await stage.has_counted(0, 1)

@@ -23,7 +23,7 @@ GOOD, BAD = batch([Rec(NOW)]), batch([Rec(1)])
 TOO_OLD = Finding(ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_TOO_OLD, "too old")
 
 
-def partly_rejected(
+def stand_in_request(
     rejected: dict[Place, Finding], *partitions: tuple[int, bytes], starts: LogStarts | None = None
 ) -> Any:
     """Return a validated request for topic `t`."""
@@ -34,7 +34,7 @@ def partly_rejected(
     return StandInRequest(request, validated, starts if starts is not None else LogStarts(), NOW, _go_on)
 
 
-def answered(request: StandInRequest, *entries: tuple[int, int, int]) -> list[Value]:
+def client_entries(request: StandInRequest, *entries: tuple[int, int, int]) -> list[Value]:
     """Return the client's entries for these of the broker: (partition, code, log start offset)."""
     said = [
         {"index": index, "error_code": code, "base_offset": 5, "log_append_time_ms": -1, "log_start_offset": start}
@@ -51,10 +51,10 @@ def answered(request: StandInRequest, *entries: tuple[int, int, int]) -> list[Va
 
 
 def test_the_proxys_verdict_replaces_the_brokers_corrupt_message_error() -> None:
-    request = partly_rejected({(0, 1): TOO_OLD}, (0, GOOD), (1, BAD))
+    request = stand_in_request({(0, 1): TOO_OLD}, (0, GOOD), (1, BAD))
     request.learn_log_start(PartitionKey("t", 1), 7, NOW)
 
-    first, second = answered(request, (0, 0, 3), (1, ErrorCode.CORRUPT_MESSAGE, -1))
+    first, second = client_entries(request, (0, 0, 3), (1, ErrorCode.CORRUPT_MESSAGE, -1))
 
     assert (first["error_code"], first["base_offset"]) == (0, 5)
     assert (second["error_code"], second["base_offset"], second["log_start_offset"]) == (32, -1, 7)
@@ -63,25 +63,25 @@ def test_the_proxys_verdict_replaces_the_brokers_corrupt_message_error() -> None
 
 @pytest.mark.parametrize("code", [3, 6, 19, 29, 48, 56, -1])
 def test_a_brokers_error_unrelated_to_contents_is_kept(code: int) -> None:
-    (entry,) = answered(partly_rejected({(0, 0): TOO_OLD}, (0, BAD)), (0, code, -1))
+    (entry,) = client_entries(stand_in_request({(0, 0): TOO_OLD}, (0, BAD)), (0, code, -1))
 
     assert (entry["error_code"], entry["error_message"]) == (code, None)
 
 
 @pytest.mark.parametrize("code", [0, 2, 4, 35, 87])
 def test_a_rejected_batch_stays_rejected_whatever_the_broker_responds(code: int) -> None:
-    (entry,) = answered(partly_rejected({(0, 0): TOO_OLD}, (0, BAD)), (0, code, 0))
+    (entry,) = client_entries(stand_in_request({(0, 0): TOO_OLD}, (0, BAD)), (0, code, 0))
 
     assert entry["error_code"] == ErrorCode.INVALID_TIMESTAMP
 
 
 def test_the_log_start_is_asked_for_once_a_second() -> None:
     starts = LogStarts()
-    first = partly_rejected({(0, 0): TOO_OLD}, (0, BAD), starts=starts)
+    first = stand_in_request({(0, 0): TOO_OLD}, (0, BAD), starts=starts)
     first.learn_log_start(PartitionKey("t", 0), 7, NOW)
 
-    second = partly_rejected({(0, 0): TOO_OLD}, (0, BAD), starts=starts)
-    (entry,) = answered(second, (0, ErrorCode.CORRUPT_MESSAGE, -1))
+    second = stand_in_request({(0, 0): TOO_OLD}, (0, BAD), starts=starts)
+    (entry,) = client_entries(second, (0, ErrorCode.CORRUPT_MESSAGE, -1))
 
     assert list(first.asked_log_starts) == [("t", 0)]
     assert list(second.asked_log_starts) == []
@@ -89,7 +89,7 @@ def test_the_log_start_is_asked_for_once_a_second() -> None:
 
 
 def test_the_log_start_of_a_partition_that_is_named_twice_is_asked_for_once() -> None:
-    request = partly_rejected({(0, 0): TOO_OLD, (0, 1): TOO_OLD}, (0, BAD), (0, BAD))
+    request = stand_in_request({(0, 0): TOO_OLD, (0, 1): TOO_OLD}, (0, BAD), (0, BAD))
 
     assert list(request.asked_log_starts) == [("t", 0)]
 
@@ -102,12 +102,12 @@ def known_log_starts(*partitions: int) -> LogStarts:
 
 
 def test_a_recently_proven_partition_is_rejected_without_the_broker() -> None:
-    first = partly_rejected({(0, 0): TOO_OLD}, (0, BAD), starts=known_log_starts(0))
+    first = stand_in_request({(0, 0): TOO_OLD}, (0, BAD), starts=known_log_starts(0))
     assert first.response_alone({}, 9, NOW) is None
-    asked = answered(first, (0, ErrorCode.CORRUPT_MESSAGE, -1))
+    asked = client_entries(first, (0, ErrorCode.CORRUPT_MESSAGE, -1))
     proven = dict.fromkeys(((partition_key, -1) for partition_key in first.proven_partitions), NOW)
 
-    alone = partly_rejected({(0, 0): TOO_OLD}, (0, BAD), starts=known_log_starts(0)).response_alone(
+    alone = stand_in_request({(0, 0): TOO_OLD}, (0, BAD), starts=known_log_starts(0)).response_alone(
         proven, 9, NOW + 999
     )
 
@@ -118,7 +118,7 @@ def test_a_recently_proven_partition_is_rejected_without_the_broker() -> None:
 
 @pytest.mark.parametrize("later_ms", [-1, 1000])
 def test_an_outdated_proof_of_a_partition_is_not_reused(later_ms: int) -> None:
-    request = partly_rejected({(0, 0): TOO_OLD}, (0, BAD), starts=known_log_starts(0))
+    request = stand_in_request({(0, 0): TOO_OLD}, (0, BAD), starts=known_log_starts(0))
 
     assert request.response_alone({(PartitionKey("t", 0), -1): NOW}, 9, NOW + later_ms) is None
 
@@ -148,22 +148,22 @@ def test_a_request_is_forwarded_if_the_broker_may_respond_otherwise(
 
 
 def test_a_not_leader_error_proves_no_partition() -> None:
-    request = partly_rejected({(0, 0): TOO_OLD}, (0, BAD), starts=known_log_starts(0))
+    request = stand_in_request({(0, 0): TOO_OLD}, (0, BAD), starts=known_log_starts(0))
 
-    answered(request, (0, ErrorCode.NOT_LEADER_OR_FOLLOWER, -1))
+    client_entries(request, (0, ErrorCode.NOT_LEADER_OR_FOLLOWER, -1))
 
     assert request.proven_partitions == []
 
 
 def test_of_a_partition_that_is_named_twice_the_last_batch_counts() -> None:
-    superseded = partly_rejected({(0, 0): TOO_OLD}, (0, BAD), (0, GOOD))
-    decisive = partly_rejected({(0, 1): TOO_OLD}, (0, GOOD), (0, BAD))
-    against_rules = partly_rejected(
+    superseded = stand_in_request({(0, 0): TOO_OLD}, (0, BAD), (0, GOOD))
+    decisive = stand_in_request({(0, 1): TOO_OLD}, (0, GOOD), (0, BAD))
+    against_rules = stand_in_request(
         {(0, 0): Finding(ErrorCode.INVALID_RECORD, Reason.NO_BATCH, stage=FaultStage.PARTITION)}, (0, b""), (0, GOOD)
     )
 
     assert not superseded.rejects_anything
-    assert answered(superseded, (0, 0, 0))[0]["error_code"] == 0
+    assert client_entries(superseded, (0, 0, 0))[0]["error_code"] == 0
     assert decisive.rejects_anything
     assert against_rules.rejects_anything
 

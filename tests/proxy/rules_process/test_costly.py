@@ -24,22 +24,22 @@ SECONDS = 1.0
 
 
 @pytest.fixture
-def seen() -> Seen:
+def recorded_reports() -> Seen:
     return Seen()
 
 
 @pytest.fixture
-def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen: Seen) -> Iterator[RulesProcess]:
+def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recorded_reports: Seen) -> Iterator[RulesProcess]:
     install(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    made = RulesProcess(RuleLimits(SECONDS, 128 << 20), WaitBudget(), seen)
+    made = RulesProcess(RuleLimits(SECONDS, 128 << 20), WaitBudget(), recorded_reports)
     yield made
     pids = [thread.pid for thread in (made._thread, made._costly)]
     made.close()
     assert not any(pid is not None and is_alive(pid) for pid in pids)
 
 
-def does(process: RulesProcess, what: str, client: str, cpu_time: CpuTime, times: int = 1) -> str | None:
+def evaluate_in_thread(process: RulesProcess, what: str, client: str, cpu_time: CpuTime, times: int = 1) -> str | None:
     """Ask about a record `times` times, as one request of a client in a thread with `cpu_time`."""
     words = None
     with (lock := threading.Lock()), process._wait_budget.limit_waiting(2.0, lock, client, cpu_time):
@@ -48,21 +48,26 @@ def does(process: RulesProcess, what: str, client: str, cpu_time: CpuTime, times
     return words
 
 
-def test_an_evaluation_beyond_its_slice_is_repeated_with_the_whole_time(process: RulesProcess, seen: Seen) -> None:
+def test_an_evaluation_beyond_its_slice_is_repeated_with_the_whole_time(
+    process: RulesProcess, recorded_reports: Seen
+) -> None:
     with pytest.raises(WaitNotAllowed):
-        does(process, "spin 0.4", "a", CpuTime.SLICE)
-    assert (does(process, "bad", "a", CpuTime.SLICE), does(process, "good", "a", CpuTime.SLICE)) == ("is bad", None)
-    assert seen.exhausted == [], "a slice is no limit"
+        evaluate_in_thread(process, "spin 0.4", "a", CpuTime.SLICE)
+    assert (
+        evaluate_in_thread(process, "bad", "a", CpuTime.SLICE),
+        evaluate_in_thread(process, "good", "a", CpuTime.SLICE),
+    ) == ("is bad", None)
+    assert recorded_reports.exhausted == [], "a slice is no limit"
 
-    assert does(process, "spin 0.4", "a", CpuTime.REST) is None
+    assert evaluate_in_thread(process, "spin 0.4", "a", CpuTime.REST) is None
     with pytest.raises(TooCostly, match=r"limits\.rule_cpu_seconds \(1 s"):
-        does(process, "spin 60", "a", CpuTime.REST)
-    assert len(seen.exhausted) == 1
+        evaluate_in_thread(process, "spin 60", "a", CpuTime.REST)
+    assert len(recorded_reports.exhausted) == 1
 
 
 def test_the_remaining_time_limits_an_evaluation_below_a_slice(process: RulesProcess) -> None:
     """Then nothing more could be had elsewhere."""
-    does(process, "good", "a", CpuTime.SLICE)
+    evaluate_in_thread(process, "good", "a", CpuTime.SLICE)
 
     with (lock := threading.Lock()), process._wait_budget.limit_waiting(2.0, lock, "a", CpuTime.SLICE):
         process._wait_budget.spent.evaluating_seconds = SECONDS - 0.02
@@ -95,17 +100,17 @@ def test_costly_records_of_a_look_ahead_are_deferred_together(process: RulesProc
 
 
 def test_a_client_with_cheap_records_does_not_wait_for_forty_with_costly_ones(process: RulesProcess) -> None:
-    does(process, "good", "honest", CpuTime.SLICE)
+    evaluate_in_thread(process, "good", "honest", CpuTime.SLICE)
     began = time.monotonic()
-    does(process, "good", "honest", CpuTime.SLICE, times=200)
+    evaluate_in_thread(process, "good", "honest", CpuTime.SLICE, times=200)
     alone = time.monotonic() - began
     costly = [f"costly-{number}" for number in range(40)]
 
     def ask(client: str) -> str:
         try:
             with suppress(WaitNotAllowed):
-                does(process, "spin 60", client, CpuTime.SLICE)
-            does(process, "spin 60", client, CpuTime.REST)
+                evaluate_in_thread(process, "spin 60", client, CpuTime.SLICE)
+            evaluate_in_thread(process, "spin 60", client, CpuTime.REST)
         except Exception as error:
             return type(error).__name__
         return "done"
@@ -113,7 +118,7 @@ def test_a_client_with_cheap_records_does_not_wait_for_forty_with_costly_ones(pr
     with ThreadPoolExecutor(len(costly)) as clients:
         began = time.monotonic()
         outcomes = [clients.submit(ask, client) for client in costly]
-        does(process, "good", "honest", CpuTime.SLICE, times=200)
+        evaluate_in_thread(process, "good", "honest", CpuTime.SLICE, times=200)
         waited = time.monotonic() - began
         process.close()
 
@@ -127,11 +132,11 @@ def test_the_process_for_costly_evaluations_ends_when_there_are_none(
     process: RulesProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process._costly, "_idle_seconds", 0.2)
-    assert does(process, "spin 0.1", "a", CpuTime.REST) is None
+    assert evaluate_in_thread(process, "spin 0.1", "a", CpuTime.REST) is None
     pid = process._costly.pid
     assert pid is not None
 
     eventually(lambda: process._costly.pid is None)
 
     eventually(lambda: not is_alive(pid))
-    assert does(process, "bad", "a", CpuTime.REST) == "is bad"
+    assert evaluate_in_thread(process, "bad", "a", CpuTime.REST) == "is bad"

@@ -61,7 +61,7 @@ def records(*values: str) -> list[RecordFields]:
 
 
 @pytest.fixture
-def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Asked]:
+def asked_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Asked]:
     install(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     made = Asked()
@@ -70,12 +70,12 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Asked]:
 
 
 @pytest.mark.parametrize("looks_ahead", [True, False])
-def test_look_ahead_changes_no_verdict_on_a_record(asked: Asked, looks_ahead: bool) -> None:
+def test_look_ahead_changes_no_verdict_on_a_record(asked_process: Asked, looks_ahead: bool) -> None:
     values = ["good", "bad", "good 2", "fail", "good 3", "out", "bad", "spin 60", "good 4"]
-    with asked.request_of("a"):
+    with asked_process.request_of("a"):
         if looks_ahead:
-            asked.process.look_ahead(DOES, RulesOperation.FAULT, records(*values))
-        found = asked.verdicts(*values)
+            asked_process.process.look_ahead(DOES, RulesOperation.FAULT, records(*values))
+        found = asked_process.verdicts(*values)
     assert found == [None, "is bad", None, SchemaUnusable, None, Outage, "is bad", TooCostly, TooCostly]
 
 
@@ -84,71 +84,74 @@ def test_look_ahead_changes_no_verdict_on_a_record(asked: Asked, looks_ahead: bo
     [("spin 60", EvaluationOutcome.OVER_SECONDS), (f"take {1 << 30}", EvaluationOutcome.OVER_MEMORY)],
 )
 def test_the_costly_record_is_found_and_those_before_it_are_evaluated_once(
-    asked: Asked, costly: str, limit: EvaluationOutcome
+    asked_process: Asked, costly: str, limit: EvaluationOutcome
 ) -> None:
     values = ["good 1", "good 2", "good 3", costly]
-    with asked.request_of("before"):
-        assert asked.verdicts("good", rule=OTHER) == [None]  # so that the process is not new
-    asked.seen.ended.clear()
-    with asked.request_of("a"):
-        asked.process.look_ahead(DOES, RulesOperation.FAULT, records(*values))
-        assert asked.verdicts(*values) == [None, None, None, TooCostly]
-    assert asked.seen.ended == [*[EvaluationOutcome.DONE.value] * 3, limit.value]
-    assert asked.seen.exhausted == [("a", limit.value, "custom rule")]
+    with asked_process.request_of("before"):
+        assert asked_process.verdicts("good", rule=OTHER) == [None]  # so that the process is not new
+    asked_process.seen.ended.clear()
+    with asked_process.request_of("a"):
+        asked_process.process.look_ahead(DOES, RulesOperation.FAULT, records(*values))
+        assert asked_process.verdicts(*values) == [None, None, None, TooCostly]
+    assert asked_process.seen.ended == [*[EvaluationOutcome.DONE.value] * 3, limit.value]
+    assert asked_process.seen.exhausted == [("a", limit.value, "custom rule")]
 
 
-def test_a_rule_that_is_too_costly_spares_the_records_of_another_rule_before_it(asked: Asked) -> None:
+def test_a_rule_that_is_too_costly_spares_the_records_of_another_rule_before_it(asked_process: Asked) -> None:
     first, second = ["good 1", "spin 60", "good 3"], ["good 1", "good 2", "good 3"]
-    with asked.request_of("a"):
-        asked.process.look_ahead(DOES, RulesOperation.FAULT, records(*first))
-        asked.process.look_ahead(OTHER, RulesOperation.FAULT, records(*second))
+    with asked_process.request_of("a"):
+        asked_process.process.look_ahead(DOES, RulesOperation.FAULT, records(*first))
+        asked_process.process.look_ahead(OTHER, RulesOperation.FAULT, records(*second))
         found = [
-            (*asked.verdicts(one), *asked.verdicts(other, rule=OTHER)) for one, other in zip(first, second, strict=True)
+            (*asked_process.verdicts(one), *asked_process.verdicts(other, rule=OTHER))
+            for one, other in zip(first, second, strict=True)
         ]
     assert found == [(None, None), (TooCostly, TooCostly), (TooCostly, TooCostly)]
 
 
 @pytest.mark.parametrize("framing", [Envelope.NONE, Envelope.CONFLUENT])
-def test_data_of_a_schema_that_is_costly_to_compile_are_validated_together(asked: Asked, framing: Envelope) -> None:
+def test_data_of_a_schema_that_is_costly_to_compile_are_validated_together(
+    asked_process: Asked, framing: Envelope
+) -> None:
     specification = Specification(EvaluatorKind.JSON, b'{"required": ["id"]}')
-    rule = FollowsSchema(Side.VALUE, StoppableContent(specification, None, asked.process), framing)
+    rule = FollowsSchema(Side.VALUE, StoppableContent(specification, None, asked_process.process), framing)
     prefix = b"" if framing is Envelope.NONE else b"\0\0\0\0\7"
     values = [b'{"id": 1}', b"{}", b'{"id": 1}', b"no json", None]
     batch = [record(None if value is None else prefix + value) for value in values]
 
-    with asked.request_of("a"):
+    with asked_process.request_of("a"):
         rule.look_ahead(batch, StepBudget())
-        asked.process.close()  # it is not asked again
+        asked_process.process.close()  # it is not asked again
         assert [rule.fault(each) is None for each in batch] == [True, False, True, False, True]
 
 
-def test_equal_records_each_have_their_verdict(asked: Asked) -> None:
-    with asked.request_of("a"):
-        asked.process.look_ahead(DOES, RulesOperation.FAULT, records("bad", "bad", "good", "bad"))
-        assert asked.verdicts("bad", "bad", "good", "bad") == ["is bad", "is bad", None, "is bad"]
+def test_equal_records_each_have_their_verdict(asked_process: Asked) -> None:
+    with asked_process.request_of("a"):
+        asked_process.process.look_ahead(DOES, RulesOperation.FAULT, records("bad", "bad", "good", "bad"))
+        assert asked_process.verdicts("bad", "bad", "good", "bad") == ["is bad", "is bad", None, "is bad"]
 
 
-def test_another_client_has_its_turn_before_all_records_are_evaluated(asked: Asked) -> None:
+def test_another_client_has_its_turn_before_all_records_are_evaluated(asked_process: Asked) -> None:
     order: list[str] = []
     begun = threading.Event()
 
-    def greedy() -> None:
-        with asked.request_of("greedy"):
-            assert asked.verdicts("good") == [None]
+    def evaluate_greedily() -> None:
+        with asked_process.request_of("greedy"):
+            assert asked_process.verdicts("good") == [None]
             begun.set()
-            asked.process.look_ahead(DOES, RulesOperation.FAULT, records(*[f"spin 0.02{n}" for n in range(30)]))
+            asked_process.process.look_ahead(DOES, RulesOperation.FAULT, records(*[f"spin 0.02{n}" for n in range(30)]))
             order.append("greedy")
 
-    thread = threading.Thread(target=greedy)
+    thread = threading.Thread(target=evaluate_greedily)
     thread.start()
     assert begun.wait(60)
-    with asked.request_of("honest"):
-        assert asked.verdicts("good") == [None]
+    with asked_process.request_of("honest"):
+        assert asked_process.verdicts("good") == [None]
         order.append("honest")
     thread.join()
     assert order == ["honest", "greedy"]
 
 
-def test_a_look_ahead_in_a_thread_that_may_not_wait_is_deferred(asked: Asked) -> None:
-    with asked.wait_budget.never_waiting(), pytest.raises(WaitNotAllowed):
-        asked.process.look_ahead(DOES, RulesOperation.FAULT, records("good", "good"))
+def test_a_look_ahead_in_a_thread_that_may_not_wait_is_deferred(asked_process: Asked) -> None:
+    with asked_process.wait_budget.never_waiting(), pytest.raises(WaitNotAllowed):
+        asked_process.process.look_ahead(DOES, RulesOperation.FAULT, records("good", "good"))

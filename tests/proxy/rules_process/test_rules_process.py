@@ -51,15 +51,15 @@ class Seen:
 
 
 @pytest.fixture
-def seen() -> Seen:
+def recorded_reports() -> Seen:
     return Seen()
 
 
 @pytest.fixture
-def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen: Seen) -> Iterator[RulesProcess]:
+def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recorded_reports: Seen) -> Iterator[RulesProcess]:
     install(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    made = RulesProcess(RuleLimits(SECONDS, MEMORY), WaitBudget(), seen)
+    made = RulesProcess(RuleLimits(SECONDS, MEMORY), WaitBudget(), recorded_reports)
     yield made
     pid = made.pid
     made.close()
@@ -93,7 +93,7 @@ def test_the_rules_process_gives_the_same_results_as_inline_evaluation(process: 
     assert evaluate(process, "good") is None
 
 
-def test_an_evaluation_in_c_code_is_stopped_at_its_time_limit(process: RulesProcess, seen: Seen) -> None:
+def test_an_evaluation_in_c_code_is_stopped_at_its_time_limit(process: RulesProcess, recorded_reports: Seen) -> None:
     chain = schema(EvaluatorKind.JSON, CHAIN)
     began = time.process_time()
 
@@ -103,8 +103,8 @@ def test_an_evaluation_in_c_code_is_stopped_at_its_time_limit(process: RulesProc
         assert evaluate(process, "good") is None
 
     assert time.process_time() - began < SECONDS, "nothing of it was done here"
-    assert [how for _, how, _ in seen.exhausted] == [EvaluationOutcome.OVER_SECONDS] * 2
-    assert seen.reasons == [], "that is no crash"
+    assert [how for _, how, _ in recorded_reports.exhausted] == [EvaluationOutcome.OVER_SECONDS] * 2
+    assert recorded_reports.reasons == [], "that is no crash"
 
 
 def test_a_request_has_one_budget_for_all_its_records(process: RulesProcess) -> None:
@@ -133,7 +133,7 @@ def test_a_pattern_that_backtracks_without_end_is_stopped_and_has_no_verdict(
     assert evaluate(process, "good") is None
 
 
-def test_an_evaluation_that_exceeds_the_memory_is_too_costly(process: RulesProcess, seen: Seen) -> None:
+def test_an_evaluation_that_exceeds_the_memory_is_too_costly(process: RulesProcess, recorded_reports: Seen) -> None:
     assert evaluate(process, f"take {MEMORY // 2}") is None
     for much in (MEMORY, 1 << 40):
         with pytest.raises(TooCostly, match=r"limits\.rule_memory_bytes"):
@@ -142,7 +142,7 @@ def test_an_evaluation_that_exceeds_the_memory_is_too_costly(process: RulesProce
     with pytest.raises(TooCostly, match=r"limits\.rule_memory_bytes"):
         process.ask(schema(EvaluatorKind.JSON, True), RulesOperation.FAULT, bytes(3 * MEMORY))
     assert evaluate(process, "good") is None
-    assert {how for _, how, _ in seen.exhausted} == {EvaluationOutcome.OVER_MEMORY}
+    assert {how for _, how, _ in recorded_reports.exhausted} == {EvaluationOutcome.OVER_MEMORY}
 
 
 def test_a_failed_allocation_in_rust_or_cpp_is_too_costly(process: RulesProcess) -> None:
@@ -152,26 +152,26 @@ def test_a_failed_allocation_in_rust_or_cpp_is_too_costly(process: RulesProcess)
     assert evaluate(process, "good") is None
 
 
-def test_memory_left_by_requests_does_not_exhaust_the_process(process: RulesProcess, seen: Seen) -> None:
+def test_memory_left_by_requests_does_not_exhaust_the_process(process: RulesProcess, recorded_reports: Seen) -> None:
     pids = set()
     for _ in range(20):
         assert evaluate(process, f"keep {MEMORY // 8}") is None
         pids.add(evaluate(process, "pid"))
     assert len(pids) > 2, "it was replaced before the memory was exhausted"
-    assert (seen.exhausted, seen.reasons) == ([], [])
+    assert (recorded_reports.exhausted, recorded_reports.reasons) == ([], [])
 
 
 @pytest.mark.parametrize("ended_by", [signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGTERM])
 def test_a_crash_and_a_kill_by_the_system_are_outages_and_the_process_is_replaced(
-    process: RulesProcess, seen: Seen, ended_by: signal.Signals
+    process: RulesProcess, recorded_reports: Seen, ended_by: signal.Signals
 ) -> None:
     with pytest.raises(Outage, match=ended_by.name):
         evaluate(process, f"die {ended_by.value}")
 
     assert evaluate(process, "good") is None
-    assert len(seen.reasons) == 1
-    assert seen.exhausted == []
-    assert EvaluationOutcome.OUTAGE in seen.ended
+    assert len(recorded_reports.reasons) == 1
+    assert recorded_reports.exhausted == []
+    assert EvaluationOutcome.OUTAGE in recorded_reports.ended
 
 
 def test_an_evaluator_that_is_killed_from_without_is_replaced(process: RulesProcess) -> None:
@@ -187,7 +187,7 @@ def test_an_evaluator_that_is_killed_from_without_is_replaced(process: RulesProc
 
 @pytest.mark.parametrize("victim", ["host", "evaluator"])
 def test_an_idle_process_that_is_killed_is_reported_and_replaced_without_an_outage(
-    process: RulesProcess, seen: Seen, victim: str
+    process: RulesProcess, recorded_reports: Seen, victim: str
 ) -> None:
     assert evaluate(process, "good") is None
     assert process.pid is not None
@@ -195,10 +195,10 @@ def test_an_idle_process_that_is_killed_is_reported_and_replaced_without_an_outa
 
     os.kill(before if victim == "host" else evaluator, signal.SIGKILL)
 
-    eventually(lambda: seen.reasons == ["it was ended by SIGKILL"], 30, "a report")
+    eventually(lambda: recorded_reports.reasons == ["it was ended by SIGKILL"], 30, "a report")
     assert evaluate(process, "good") is None
     assert process.pid not in (None, before)
-    assert EvaluationOutcome.OUTAGE not in seen.ended
+    assert EvaluationOutcome.OUTAGE not in recorded_reports.ended
     assert not is_alive(evaluator)
 
 
@@ -218,7 +218,7 @@ def test_an_invalid_schema_is_reported(process: RulesProcess) -> None:
 
 
 @pytest.mark.long
-def test_a_machine_slowed_to_a_tenth_makes_nothing_too_costly(process: RulesProcess, seen: Seen) -> None:
+def test_a_machine_slowed_to_a_tenth_makes_nothing_too_costly(process: RulesProcess, recorded_reports: Seen) -> None:
     """The process runs a tenth of the time: 0.4 s of CPU time take 4 s, and are no verdict."""
     assert process.pid is None
     evaluate(process, "good")
@@ -246,7 +246,7 @@ def test_a_machine_slowed_to_a_tenth_makes_nothing_too_costly(process: RulesProc
     finally:
         ends.set()
         slowing.join()
-    assert [how for _, how, _ in seen.exhausted] == [EvaluationOutcome.OVER_SECONDS]
+    assert [how for _, how, _ in recorded_reports.exhausted] == [EvaluationOutcome.OVER_SECONDS]
 
 
 def test_a_client_that_exhausts_its_budget_is_served_after_others(process: RulesProcess) -> None:

@@ -42,7 +42,7 @@ class LookUpRule(InlineRule):
         self.answers: dict[bytes, Future[str | None]] = {}
         self.asked: list[bytes] = []
 
-    def of(self, value: bytes) -> "Future[str | None]":
+    def answer_for(self, value: bytes) -> "Future[str | None]":
         return self.answers.setdefault(value, Future())
 
     def fault(self, record: RuledRecord) -> str | None:
@@ -51,7 +51,7 @@ class LookUpRule(InlineRule):
             return None
         self.asked.append(value)
         try:
-            return self.wait_budget.wait(self.of(value), SECONDS)
+            return self.wait_budget.wait(self.answer_for(value), SECONDS)
         except (NotInTime, WaitBudgetExceeded) as error:
             raise Outage(type(error).__name__) from error
 
@@ -93,7 +93,7 @@ def test_a_pending_look_up_delays_no_other_request(scheduler: Scheduler, rule: L
     assert not any(job.future.done() for job in waiting)
 
     for i in range(3 * MOST_THREADS):
-        rule.of(b"?%d" % i).set_result(None if i % 2 else "it is odd")
+        rule.answer_for(b"?%d" % i).set_result(None if i % 2 else "it is odd")
     for i, job in enumerate(waiting):
         assert ("it is odd" in str(text_of(job))) is (i % 2 == 0)
     assert text_of(submitted(scheduler, b"?0")) is not None, "what is known needs no wait"
@@ -107,17 +107,17 @@ def test_a_client_with_many_connections_keeps_places_free_for_others(scheduler: 
     many = [submitted(scheduler, b"?%d" % i, client=Client(f"10.0.0.1:{i}")) for i in range(3 * MOST_THREADS)]
     eventually(lambda: waiting_threads() == MOST_THREADS // 2)
 
-    rule.of(b"?mine").set_result(None)
+    rule.answer_for(b"?mine").set_result(None)
     for client in (Client("10.0.0.2:1"), Client("10.0.0.1:9", principal="User:alice")):
         assert text_of(submitted(scheduler, b"plain", b"?mine", client=client)) is None
     other = submitted(scheduler, b"?ours", client=Client("10.0.0.2:2"))
     eventually(lambda: waiting_threads() == MOST_THREADS // 2 + 1, what="a place for another client")
-    rule.of(b"?ours").set_result("it is bad")
+    rule.answer_for(b"?ours").set_result("it is bad")
     assert "it is bad" in str(text_of(other))
     assert not any(job.future.done() for job in many)
 
     for i in range(len(many)):
-        rule.of(b"?%d" % i).set_result(None)
+        rule.answer_for(b"?%d" % i).set_result(None)
     assert {text_of(job) for job in many} == {None}
     eventually(lambda: waiting_threads() == 0)
 
@@ -144,7 +144,7 @@ def _response_slowly(rule: LookUpRule, values: list[bytes], job: Job) -> None:
         if job.future.done():
             return
         pause.wait(0.1)
-        rule.of(value).set_result(None)
+        rule.answer_for(value).set_result(None)
 
 
 def test_validation_ends_early_for_a_closed_client(scheduler: Scheduler, rule: LookUpRule) -> None:
@@ -152,7 +152,7 @@ def test_validation_ends_early_for_a_closed_client(scheduler: Scheduler, rule: L
     while not rule.asked:
         threading.Event().wait(0.001)
     scheduler.abandon(job)
-    rule.of(b"?1").set_result(None)
+    rule.answer_for(b"?1").set_result(None)
 
     while not job.future.done():
         threading.Event().wait(0.001)

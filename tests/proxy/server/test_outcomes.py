@@ -63,7 +63,7 @@ class Reports:
             self.counters.internal_errors,
         )
 
-    def take(self, request: RequestOutcome) -> list[dict[str, object]]:
+    def report_request(self, request: RequestOutcome) -> list[dict[str, object]]:
         """Report a request, and return its log lines."""
         with capture_logs() as lines:
             self.observer.settled(request)
@@ -146,7 +146,7 @@ def test_every_report_has_the_same_outcome_and_the_error_that_the_client_got(dis
     request, outcome, code = _story(disposition, response)
     _, mode, changes, copies = DISPOSITIONS[disposition]
 
-    lines = reports.take(request)
+    lines = reports.report_request(request)
 
     counters = reports.counters
     assert counters.internal_errors == {}
@@ -184,7 +184,7 @@ def test_a_valid_batch_has_its_outcome_and_no_finding(response: str) -> None:
         errors={} if error is None else {SPOT: error},
     )
 
-    assert reports.take(request) == []
+    assert reports.report_request(request) == []
 
     assert reports.counters.validated_batches == {outcome: 1}
     assert reports.counters.accepted_records == 3
@@ -199,7 +199,9 @@ def test_a_batch_whose_bad_records_cannot_be_stored_is_to_be_sent_again(disposit
     validated.basis[PLACE] = BASIS
     validated.quarantined, validated.to_retry = frozenset(), {PLACE: "the disk is full"}
 
-    (line,) = reports.take(settled(ClientIdentity("10.0.0.1:5", "app"), request_of({SPOT.topic: 1}), validated))
+    (line,) = reports.report_request(
+        settled(ClientIdentity("10.0.0.1:5", "app"), request_of({SPOT.topic: 1}), validated)
+    )
 
     event = event_of(reports.kept.violations[0])
     assert (event["outcome"], event["copies"], event["client_error"]) == ("resend", "not_stored", "REQUEST_TIMED_OUT")
@@ -220,7 +222,7 @@ def test_suspended_enforcement_is_the_reason_why_a_batch_was_forwarded() -> None
     policy = TopicPolicy(dead_letters="dead").observing()
     validated.observed, validated.basis[PLACE] = {PLACE: (FOUND,)}, ValidationBasis(policy, NOW)
 
-    reports.take(settled(ClientIdentity("10.0.0.1:5", "app"), request_of({SPOT.topic: 1}), validated))
+    reports.report_request(settled(ClientIdentity("10.0.0.1:5", "app"), request_of({SPOT.topic: 1}), validated))
 
     event = event_of(reports.kept.violations[0])
     assert (event["outcome"], event["waiver"]) == ("accepted", "suspended")
@@ -231,6 +233,6 @@ def test_a_rule_that_exceeds_its_limit_is_the_reason_why_a_batch_was_forwarded()
     over = replace(FOUND, limit="limits.rule_cpu_seconds")
     validated.observed, validated.basis[PLACE] = {PLACE: (over,)}, BASIS
 
-    reports.take(settled(ClientIdentity("10.0.0.1:5", "app"), request_of({SPOT.topic: 1}), validated))
+    reports.report_request(settled(ClientIdentity("10.0.0.1:5", "app"), request_of({SPOT.topic: 1}), validated))
 
     assert event_of(reports.kept.violations[0])["waiver"] == "over_budget"

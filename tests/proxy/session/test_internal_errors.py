@@ -23,18 +23,20 @@ ONE = produce(9, {b"t": [(0, good_batch(NOW))]})
 MANY = produce(9, {b"t": [(n, good_batch(NOW)) for n in range(300)]})  # more than the loop validates itself
 
 
-def fails(*_: object) -> NoReturn:
+def raise_bug(*_: object) -> NoReturn:
     raise ValueError("a bug")
 
 
 class FailsOnTheLoop:
-    validate = staticmethod(fails)
+    validate = staticmethod(raise_bug)
     previous = PreviousTimes()
 
 
 def in_a_thread(dependencies: SessionDependencies) -> SessionDependencies:
     of = dependencies.requests.produce
-    scheduler = Scheduler(of.names.by_id, of.rules, ValidationLimits(), of.now_ms, fails, dependencies.loop.call_soon)
+    scheduler = Scheduler(
+        of.names.by_id, of.rules, ValidationLimits(), of.now_ms, raise_bug, dependencies.loop.call_soon
+    )
     return with_produce(dependencies, scheduler=scheduler)
 
 
@@ -51,7 +53,7 @@ class FailsForOneTopic:
 
     def validate(self, request: ProduceRequest, *others: Any) -> Dispatch | None:
         if any(topic.name == "t" for topic in request.topics):
-            fails()
+            raise_bug()
         return self._scheduler.validate(request, *others)
 
 
@@ -69,7 +71,7 @@ class Clock:
         if self.is_broken:
             self._has_failed = not self._has_failed
             if self._has_failed:
-                fails()
+                raise_bug()
         return NOW
 
 

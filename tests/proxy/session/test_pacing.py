@@ -52,10 +52,10 @@ def test_an_error_that_a_step_raises_stops_no_later_step() -> None:
     done: list[str] = []
     pacer = Pacer(rounds.append, ScriptedTurn(lambda: False))
 
-    def fails() -> None:
+    def raise_error() -> None:
         raise ZeroDivisionError
 
-    pacer.later(fails)
+    pacer.later(raise_error)
     pacer.later(lambda: done.append("next"))
 
     with pytest.raises(ZeroDivisionError):

@@ -35,7 +35,7 @@ class OtlpCollector:
         self.endpoint = f"{'http' if tls is None else 'https'}://127.0.0.1:{self._server.server_port}"
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
 
-    def take(self, path: str, body: bytes) -> None:
+    def record_export(self, path: str, body: bytes) -> None:
         if path.endswith("/v1/metrics"):
             (resource_metrics,) = ExportMetricsServiceRequest.FromString(body).resource_metrics
             self.resource = values_of(resource_metrics.resource.attributes)
@@ -105,7 +105,7 @@ def _handler_of(collector: OtlpCollector) -> type[BaseHTTPRequestHandler]:
             body = self.rfile.read(int(self.headers["content-length"]))
             collector.asked.append((self.path, {key.lower(): value for key, value in self.headers.items()}))
             if collector.status == 200:
-                collector.take(self.path, body)
+                collector.record_export(self.path, body)
             self.send_response(collector.status)
             for name, value in {"content-length": str(len(collector.answer)), **collector.headers}.items():
                 self.send_header(name, value)

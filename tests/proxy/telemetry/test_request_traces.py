@@ -28,7 +28,9 @@ class TracedRequests:
         self.now = 0.0
         self.traces = RequestTraces(most, self.kept.append, lambda: self.now)
 
-    def sends(self, validated: ValidatedRequest, at: float = 100, upstream_seconds: float | None = None) -> None:
+    def settle_request(
+        self, validated: ValidatedRequest, at: float = 100, upstream_seconds: float | None = None
+    ) -> None:
         self.now = at
         request = request_of({"payments": 1})
         self.traces.request_settled(
@@ -49,7 +51,7 @@ def rejected(places: int = 1) -> ValidatedRequest:
 def test_a_rejected_request_names_client_topic_verdict_and_what_was_wrong() -> None:
     traced = TracedRequests()
 
-    traced.sends(rejected())
+    traced.settle_request(rejected())
 
     span = span_of(traced.kept[0], RESOURCE)
     values = span.attributes
@@ -92,7 +94,7 @@ def test_a_span_has_the_outcome(become: Callable[[ValidatedRequest], None], outc
     traced, validated = TracedRequests(), rejected()
     become(validated)
 
-    traced.sends(validated)
+    traced.settle_request(validated)
 
     span = span_of(traced.kept[0], RESOURCE)
     assert span.attributes["sluicegate.outcome"] == outcome
@@ -104,9 +106,9 @@ def test_valid_and_violating_requests_are_sampled_separately_and_skipped_ones_co
     traced = TracedRequests(most=2)
 
     for at in (100, 100.1, 100.2, 100.3):
-        traced.sends(valid_request(), at)
-        traced.sends(rejected(), at)
-    traced.sends(rejected(), 101.5)
+        traced.settle_request(valid_request(), at)
+        traced.settle_request(rejected(), at)
+    traced.settle_request(rejected(), 101.5)
 
     assert [one.outcome for one in traced.kept] == ["accepted", "rejected"] * 2 + ["rejected"]
     assert [one.untraced for one in traced.kept] == [0, 0, 0, 0, 2]
@@ -115,7 +117,7 @@ def test_valid_and_violating_requests_are_sampled_separately_and_skipped_ones_co
 def test_a_span_ends_with_the_brokers_response() -> None:
     traced = TracedRequests()
 
-    traced.sends(valid_request(), upstream_seconds=0.5)
+    traced.settle_request(valid_request(), upstream_seconds=0.5)
 
     span = span_of(traced.kept[0], RESOURCE)
     assert span.end_time - span.start_time == 750_000_000

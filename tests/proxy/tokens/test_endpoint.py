@@ -92,7 +92,7 @@ def test_each_unusable_response_has_its_own_message(status: str, body: bytes, wo
 
 
 def test_a_slow_or_absent_token_endpoint_is_an_error() -> None:
-    with StandIn(lambda client, _: there.drip(client, b"HTTP/1.1 200 OK\r\nX: " + b"y" * 1000)) as there:
+    with StandIn(lambda client, _: there.drip_bytes(client, b"HTTP/1.1 200 OK\r\nX: " + b"y" * 1000)) as there:
         client = keys(f"{there.url}/token")
         assert "no response within 0.3 s" in failure_of(client, 0.3)
     assert "Connection refused" in failure_of(client)

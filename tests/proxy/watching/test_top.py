@@ -29,8 +29,8 @@ def top_output(*answers: ProxyState, width: int = 160) -> str:
     return captured.get()
 
 
-def row_of(told: str, name: str) -> list[str]:
-    return next(line.split() for line in told.splitlines() if line.startswith(name))
+def row_of(read_known_state: str, name: str) -> list[str]:
+    return next(line.split() for line in read_known_state.splitlines() if line.startswith(name))
 
 
 def test_each_proxy_has_a_row_and_all_together_one() -> None:
@@ -40,14 +40,14 @@ def test_each_proxy_has_a_row_and_all_together_one() -> None:
         state_with(view_with("billing", flowing), ["the login is rejected"]),
     )
 
-    told = top_output(ProxyState(A, one), ProxyState(B, other), ProxyState(C, None, "Connection refused"))
+    read_known_state = top_output(ProxyState(A, one), ProxyState(B, other), ProxyState(C, None, "Connection refused"))
 
-    assert row_of(told, "proxy:1") == ["proxy:1", "0", "10.0", "0", "B", "0", "0", "0", "serving"]
-    assert "proxy:3: no response: Connection refused" in told
-    assert row_of(told, "all")[2] == "20.0"
-    assert "proxy_login_rejected: the login is rejected" in told
-    assert row_of(told, "billing")[:2] == ["billing", "2"]
-    assert "looks like nanoseconds: as milliseconds it is 0.0 s ago" in " ".join(told.split())
+    assert row_of(read_known_state, "proxy:1") == ["proxy:1", "0", "10.0", "0", "B", "0", "0", "0", "serving"]
+    assert "proxy:3: no response: Connection refused" in read_known_state
+    assert row_of(read_known_state, "all")[2] == "20.0"
+    assert "proxy_login_rejected: the login is rejected" in read_known_state
+    assert row_of(read_known_state, "billing")[:2] == ["billing", "2"]
+    assert "looks like nanoseconds: as milliseconds it is 0.0 s ago" in " ".join(read_known_state.split())
 
 
 def test_top_lists_topics_with_their_rates_and_violations() -> None:
@@ -61,12 +61,12 @@ def test_top_lists_topics_with_their_rates_and_violations() -> None:
     view.write(rejected(topic=None, reason=Reason.NULL_KEY))
     view.tick(NOW + 10_000)
 
-    told = top_output(ProxyState(A, state_with(view, [], NOW + 10_000)), width=80)
+    read_known_state = top_output(ProxyState(A, state_with(view, [], NOW + 10_000)), width=80)
 
-    assert row_of(told, "payments")[:7] == ["payments", "2.0", "2.0", "kB", "2", "1", "timestamp_in_future"]
-    assert row_of(told, "busy") == ["busy", "5.0", "5.0", "kB", "0", "0"]
-    assert row_of(told, "unknown topic id")[3:7] == ["-", "-", "1", "0"]
-    table = told[told.index("Topics: rates") : told.index("Latest violations")]
+    assert row_of(read_known_state, "payments")[:7] == ["payments", "2.0", "2.0", "kB", "2", "1", "timestamp_in_future"]
+    assert row_of(read_known_state, "busy") == ["busy", "5.0", "5.0", "kB", "0", "0"]
+    assert row_of(read_known_state, "unknown topic id")[3:7] == ["-", "-", "1", "0"]
+    table = read_known_state[read_known_state.index("Topics: rates") : read_known_state.index("Latest violations")]
     order = [table.index(name) for name in ("payments", "unknown topic id", "busy", "quiet", "idle-0")]
     assert order == sorted(order)
     assert table.count("idle-") == 4  # eight topics at most
@@ -84,10 +84,10 @@ def test_top_escapes_control_sequences_in_names(name: str) -> None:
     view = view_with(name, {})
     view.write(rejected(name, name))
 
-    told = top_output(ProxyState(A, state_with(view, [])))
+    read_known_state = top_output(ProxyState(A, state_with(view, [])))
 
-    assert all(line.isprintable() for line in told.splitlines())
-    assert "[red]x[/red]" in told or name != "[red]x[/red]"
+    assert all(line.isprintable() for line in read_known_state.splitlines())
+    assert "[red]x[/red]" in read_known_state or name != "[red]x[/red]"
 
 
 @pytest.mark.parametrize("width", [80, 100, 220])
@@ -95,12 +95,14 @@ def test_names_and_errors_are_shown_in_full_at_any_width(width: int) -> None:
     name, reason = "service-" + "x" * 120 + "-end", "a long reason: " + "y" * 150 + " and its end"
     view = view_with(name, {})
 
-    told = top_output(ProxyState(A, state_with(view, [])), ProxyState(B, None, reason), width=width)
+    read_known_state = top_output(ProxyState(A, state_with(view, [])), ProxyState(B, None, reason), width=width)
 
-    assert max(map(len, told.splitlines())) <= width
-    assert name.count("x") <= told.count("x")  # folded, not cut
-    assert "-end" in told.replace(" ", "").replace("\n", "") and "and its end" in " ".join(told.split())
-    assert "…" not in told
+    assert max(map(len, read_known_state.splitlines())) <= width
+    assert name.count("x") <= read_known_state.count("x")  # folded, not cut
+    assert "-end" in read_known_state.replace(" ", "").replace("\n", "") and "and its end" in " ".join(
+        read_known_state.split()
+    )
+    assert "…" not in read_known_state
 
 
 @pytest.mark.parametrize(
@@ -117,9 +119,9 @@ def test_a_narrow_terminal_omits_columns_and_breaks_no_word(width: int, headings
     names = ("192.168.100.100", "127.0.0.1", "sluicegate-0.sluicegate.streaming.svc")
     addresses = [HostPort(name, 19650) for name in names]
 
-    told = top_output(*(ProxyState(each, state) for each in addresses), width=width)
+    read_known_state = top_output(*(ProxyState(each, state) for each in addresses), width=width)
 
-    rates = told[: told.index("proxy_login_rejected")]
+    rates = read_known_state[: read_known_state.index("proxy_login_rejected")]
     assert rates.splitlines()[1].split() == headings.split()
     assert row_of(rates, "192.168.100.100")[0] == "192.168.100.100:19650"
     assert row_of(rates, "127.0.0.1")[0] == "127.0.0.1:19650"
@@ -162,10 +164,10 @@ def test_an_unreachable_proxy_does_not_hide_the_others() -> None:
     there = state_with(view_with("a", {}), [])
     gone = HostPort("127.0.0.1", free_ports(1))
 
-    def told(address: HostPort, token: str | None) -> object:
+    def read_known_state(address: HostPort, token: str | None) -> object:
         return there if address == A else read_state(address, token)
 
-    first, second = read_states([A, gone], None, told)
+    first, second = read_states([A, gone], None, read_known_state)
 
     assert first.state is there
     assert (second.state, second.reason) == (None, "Connection refused")

@@ -56,10 +56,10 @@ def test_a_message_cut_in_the_middle_is_the_end() -> None:
 def test_a_closed_loop_gets_no_messages() -> None:
     here, there = Pipe()
 
-    def closed(*_: object) -> None:
+    def raise_loop_closed(*_: object) -> None:
         raise RuntimeError("Event loop is closed")
 
-    inbox = Inbox(here, "of a closed loop", closed, print, print)
+    inbox = Inbox(here, "of a closed loop", raise_loop_closed, print, print)
     there.send(1)
 
     inbox.close()

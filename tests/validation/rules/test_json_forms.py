@@ -27,7 +27,7 @@ from tests.validation.rules.cel.test_schema_expressions import PROTO, avro
 from tests.validation.rules.steps import steps_of
 
 
-def of(kind: str, logical: str, **more: Any) -> dict[str, Any]:
+def avro_type(kind: str, logical: str, **more: Any) -> dict[str, Any]:
     return {"type": kind, "logicalType": logical, **more}
 
 
@@ -38,17 +38,21 @@ AT = datetime(2026, 11, 27, 12, 0, 5, 250_000, UTC)
 @pytest.mark.parametrize(
     ("schema", "value", "text"),
     [
-        (of("long", "timestamp-millis"), AT, '"2026-11-27T12:00:05.25Z"'),
-        (of("long", "timestamp-micros"), datetime(1969, 12, 31, 23, 59, 59, 1, UTC), '"1969-12-31T23:59:59.000001Z"'),
-        (of("long", "local-timestamp-millis"), datetime(2026, 2, 28), '"2026-02-28T00:00:00Z"'),
-        (of("int", "date"), date(2024, 2, 29), '"2024-02-29"'),
-        (of("int", "time-millis"), time(23, 5, 0, 7_000), '"23:05:00.007"'),
-        (of("long", "time-micros"), time(1, 2, 3), '"01:02:03"'),
-        (of("bytes", "decimal", precision=30, scale=2), Decimal("-1234567890123456789012.50"),
+        (avro_type("long", "timestamp-millis"), AT, '"2026-11-27T12:00:05.25Z"'),
+        (
+            avro_type("long", "timestamp-micros"),
+            datetime(1969, 12, 31, 23, 59, 59, 1, UTC),
+            '"1969-12-31T23:59:59.000001Z"',
+        ),
+        (avro_type("long", "local-timestamp-millis"), datetime(2026, 2, 28), '"2026-02-28T00:00:00Z"'),
+        (avro_type("int", "date"), date(2024, 2, 29), '"2024-02-29"'),
+        (avro_type("int", "time-millis"), time(23, 5, 0, 7_000), '"23:05:00.007"'),
+        (avro_type("long", "time-micros"), time(1, 2, 3), '"01:02:03"'),
+        (avro_type("bytes", "decimal", precision=30, scale=2), Decimal("-1234567890123456789012.50"),
          "-1234567890123456789012.50"),
-        (of("bytes", "decimal", precision=4, scale=4), Decimal("0.0005"), "0.0005"),
-        (of("fixed", "decimal", precision=20, scale=0, name="D", size=16), Decimal(-7), "-7"),
-        (of("string", "uuid"), UUID(int=7), '"00000000-0000-0000-0000-000000000007"'),
+        (avro_type("bytes", "decimal", precision=4, scale=4), Decimal("0.0005"), "0.0005"),
+        (avro_type("fixed", "decimal", precision=20, scale=0, name="D", size=16), Decimal(-7), "-7"),
+        (avro_type("string", "uuid"), UUID(int=7), '"00000000-0000-0000-0000-000000000007"'),
         (FIXED | {"logicalType": "uuid"}, UUID(int=7).bytes, '"00000000-0000-0000-0000-000000000007"'),
         (FIXED, b"\xff" * 16, '"/////////////////////w=="'),
         ("bytes", b"\0\xff", '"AP8="'),

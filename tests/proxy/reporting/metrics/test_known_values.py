@@ -62,7 +62,7 @@ def values_of(name: str, metrics: list[Metric]) -> Values:
     return found
 
 
-def counted(name: str, counters: Counters) -> float:
+def counter_value(name: str, counters: Counters) -> float:
     return sum(values_of(name, list(metrics_of(Snapshot(counters, 0)))).values())
 
 
@@ -74,7 +74,7 @@ async def validated_bytes(name: str, _folder: Path) -> tuple[float, float, float
     play, data = Playbook(), batch([Rec(NOW, b"k", b"v" * 1000)])
     play.from_client(produce(9, {b"t": [(0, data)]}))
     play.ends()
-    return counted(name, play.parts.observer.counted()), len(data), len(data)
+    return counter_value(name, play.parts.observer.counted()), len(data), len(data)
 
 
 async def of_requests(name: str, _folder: Path) -> tuple[float, float, float]:
@@ -84,7 +84,7 @@ async def of_requests(name: str, _folder: Path) -> tuple[float, float, float]:
     clock.sent(0, 0.0, in_flight)
     now[0] = 3.0
     clock.response_began(in_flight)
-    return counted(name, counters), 1.5, 1.5
+    return counter_value(name, counters), 1.5, 1.5
 
 
 async def loop_delay(name: str, _folder: Path) -> tuple[float, float, float]:
@@ -99,7 +99,7 @@ async def loop_delay(name: str, _folder: Path) -> tuple[float, float, float]:
     time.sleep(0.3)  # noqa: ASYNC251  # the loop stands still
     await measuring
     elapsed = time.monotonic() - began
-    return counted(name, play.parts.counters), 0.01, elapsed
+    return counter_value(name, play.parts.counters), 0.01, elapsed
 
 
 async def buffered(name: str, _folder: Path) -> tuple[float, float, float]:
@@ -120,8 +120,8 @@ async def throttled(name: str, _folder: Path) -> tuple[float, float, float]:
     """A second request at once, of one a second."""
     play = QuotaPlay(False, {"name": "slow", "client_id": "*", "requests_per_second": 1})
     for _ in range(2):
-        play.says(produce(9, {b"orders": [(0, batch([Rec(NOW)]))]}))
-    return counted(name, play.playbook.parts.observer.counted()), 0.9, 2.1
+        play.send(produce(9, {b"orders": [(0, batch([Rec(NOW)]))]}))
+    return counter_value(name, play.playbook.parts.observer.counted()), 0.9, 2.1
 
 
 async def clock_offset(name: str, _folder: Path) -> tuple[float, float, float]:

@@ -43,7 +43,7 @@ class SaslExchange:
         return self.tracker.on_authenticate_response(login, version, bytearray(BEFORE + body), len(BEFORE))
 
     @property
-    def known(self) -> tuple[str | None, bool]:
+    def principal_and_login(self) -> tuple[str | None, bool]:
         return self.identity.principal, self.tracker.logged_in
 
 
@@ -51,33 +51,33 @@ class SaslExchange:
 def test_a_plain_login_is_complete_with_the_first_response(version: int) -> None:
     exchange = SaslExchange("PLAIN")
     login = exchange.send(PLAIN_ALICE, version)
-    assert exchange.known == (None, False)
+    assert exchange.principal_and_login == (None, False)
 
     exchange.respond(login, b"", version=version)
 
-    assert exchange.known == ("User:alice", True)
+    assert exchange.principal_and_login == ("User:alice", True)
     assert exchange.tracker.has_begun
 
 
 def test_scram_is_complete_with_the_servers_signature_only() -> None:
     exchange = SaslExchange("SCRAM-SHA-256")
     exchange.respond(exchange.send(SCRAM_FIRST), SERVER_FIRST)
-    assert exchange.known == (None, False)
+    assert exchange.principal_and_login == (None, False)
 
     exchange.respond(exchange.send(SCRAM_FINAL), SERVER_FINAL)
 
-    assert exchange.known == ("User:alice", True)
+    assert exchange.principal_and_login == ("User:alice", True)
 
 
 def test_an_oauthbearer_rejection_without_an_error_code_is_recognized() -> None:
     token = b"n,,\x01auth=Bearer a.eyJzdWIiOiAic3ZjIn0.c\x01\x01"
     exchange = SaslExchange("OAUTHBEARER")
     exchange.respond(exchange.send(token), b'{"status":"invalid_token"}')
-    assert exchange.known == (None, False)
+    assert exchange.principal_and_login == (None, False)
 
     exchange.handshake("OAUTHBEARER")
     exchange.respond(exchange.send(token), b"")
-    assert exchange.known == ("User:svc", True)
+    assert exchange.principal_and_login == ("User:svc", True)
 
 
 BEARER_MIRROR = b"n,,\x01auth=Bearer a.eyJzdWIiOiJtaXJyb3IifQ.c\x01\x01"
@@ -91,7 +91,7 @@ def test_after_a_rejected_token_the_next_one_names_the_client_without_another_ha
 
     exchange.respond(exchange.send(BEARER_ETL), b"")
 
-    assert exchange.known == ("User:etl", True)
+    assert exchange.principal_and_login == ("User:etl", True)
 
 
 def test_pipelined_logins_are_matched_with_their_own_responses() -> None:
@@ -102,7 +102,7 @@ def test_pipelined_logins_are_matched_with_their_own_responses() -> None:
     exchange.respond(accepted, b"")
     exchange.respond(exchange.send(BEARER_MIRROR), CHALLENGE)
 
-    assert exchange.known == ("User:etl", True)
+    assert exchange.principal_and_login == ("User:etl", True)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_a_rejected_name_is_not_used_for_the_next_login(
     for token, answer in tokens:
         exchange.respond(exchange.send(token), answer)
 
-    assert exchange.known == (principal, True)
+    assert exchange.principal_and_login == (principal, True)
 
 
 def test_an_unnamed_login_replaces_the_previous_principal() -> None:
@@ -131,7 +131,7 @@ def test_an_unnamed_login_replaces_the_previous_principal() -> None:
 
     exchange.respond(exchange.send(b"n,,\x01auth=Bearer opaque\x01\x01"), b"")
 
-    assert exchange.known == ("unknown (unverified)", True)
+    assert exchange.principal_and_login == ("unknown (unverified)", True)
     assert exchange.identity.doubt is UnverifiedReason.NO_NAME
 
 
@@ -146,7 +146,7 @@ def test_an_unnamed_login_replaces_the_certificates_principal(mechanism: str, to
     exchange.respond(exchange.send(token), b"")
     client = exchange.identity.for_rules()
 
-    assert exchange.known == ("unknown (unverified)", True)
+    assert exchange.principal_and_login == ("unknown (unverified)", True)
     assert (client.principal, client.is_unverified) == (None, True)
 
 
@@ -172,7 +172,7 @@ def test_an_undeclared_principal_is_shown_and_used_by_no_policy(
 
     client = exchange.identity.for_rules()
 
-    assert exchange.known == (shown, True)
+    assert exchange.principal_and_login == (shown, True)
     assert exchange.identity.doubt is doubt
     assert (client.principal, client.is_unverified) == (None, True)
 
@@ -194,7 +194,7 @@ def test_a_rejected_login_is_reported_with_its_name_and_gives_no_principal() -> 
     failure = exchange.respond(exchange.send(PLAIN_ALICE), b"", error=58)
 
     assert failure == LoginFailure("PLAIN", "User:alice", r"no \x1b")
-    assert exchange.known == (None, False)
+    assert exchange.principal_and_login == (None, False)
 
 
 def test_a_pipelined_login_is_not_confirmed_by_the_response_to_an_earlier_one() -> None:
@@ -206,7 +206,7 @@ def test_a_pipelined_login_is_not_confirmed_by_the_response_to_an_earlier_one() 
 
     exchange.respond(good, b"")
 
-    assert exchange.known == ("User:bob", True)
+    assert exchange.principal_and_login == ("User:bob", True)
 
 
 def test_a_client_keeps_its_principal_until_a_reauthentication_is_accepted() -> None:
@@ -214,11 +214,11 @@ def test_a_client_keeps_its_principal_until_a_reauthentication_is_accepted() -> 
     exchange.respond(exchange.send(PLAIN_BOB), b"")
     exchange.handshake("SCRAM-SHA-512")
     exchange.respond(exchange.send(SCRAM_FIRST), SERVER_FIRST)
-    assert exchange.known == ("User:bob", True)
+    assert exchange.principal_and_login == ("User:bob", True)
 
     exchange.respond(exchange.send(SCRAM_FINAL), SERVER_FINAL)
 
-    assert exchange.known == ("User:alice", True)
+    assert exchange.principal_and_login == ("User:alice", True)
 
 
 def test_raw_tokens_give_no_principal_before_their_response() -> None:
@@ -226,22 +226,22 @@ def test_raw_tokens_give_no_principal_before_their_response() -> None:
     assert exchange.tracker.stage is SaslStage.RAW_TOKENS
     login = exchange.tracker.on_token(PLAIN_ALICE)
     exchange.tracker.on_first_request()
-    assert exchange.known == (None, False)
+    assert exchange.principal_and_login == (None, False)
     assert exchange.tracker.stage is SaslStage.REQUESTS
 
     exchange.tracker.on_token_accepted(login, b"")
 
-    assert exchange.known == ("User:alice", True)
+    assert exchange.principal_and_login == ("User:alice", True)
 
 
 def test_a_raw_scram_login_is_known_after_the_last_response() -> None:
     exchange = SaslExchange("SCRAM-SHA-256", version=0)
     exchange.tracker.on_token_accepted(exchange.tracker.on_token(SCRAM_FIRST), SERVER_FIRST)
-    assert exchange.known == (None, False)
+    assert exchange.principal_and_login == (None, False)
 
     exchange.tracker.on_token_accepted(exchange.tracker.on_token(SCRAM_FINAL), SERVER_FINAL)
 
-    assert exchange.known == ("User:alice", True)
+    assert exchange.principal_and_login == ("User:alice", True)
 
 
 def test_a_client_without_a_login_is_not_logged_in() -> None:

@@ -43,7 +43,7 @@ def handler_and_identity() -> tuple[RequestHandler, ClientIdentity]:
     return play.session.requests, play.session.identity
 
 
-def take(side: RequestHandler, frame: bytes) -> None:
+def pass_frame(side: RequestHandler, frame: bytes) -> None:
     """Pass a frame without a body, which is noticed after its header was read."""
     side.on_head(len(frame), frame[:8])
     with suppress(MalformedMessage):
@@ -57,7 +57,7 @@ def test_no_connection_keeps_a_giant_header() -> None:
 
     tracemalloc.start()
     for side, _ in sides:
-        take(side, frame)
+        pass_frame(side, frame)
     kept = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
 
@@ -69,7 +69,7 @@ def test_each_request_gives_its_client_id() -> None:
     side, identity = handler_and_identity()
     for client_id in (b"first", b"second", b"second", b"esc\x1b"):
         identity.client_id = None
-        take(side, struct.pack(">hhih", 0, 9, 1, len(client_id)) + client_id + b"\0")
+        pass_frame(side, struct.pack(">hhih", 0, 9, 1, len(client_id)) + client_id + b"\0")
         assert identity.client_id == client_id.decode().replace("\x1b", r"\x1b")
 
 

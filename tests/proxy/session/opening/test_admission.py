@@ -43,13 +43,13 @@ CERTIFICATES_ASKED = {
 def play_of(*names: str) -> Playbook:
     """Return a session whose client certificate has these names."""
 
-    def named(dependencies: SessionDependencies) -> SessionDependencies:
+    def with_allowed_names(dependencies: SessionDependencies) -> SessionDependencies:
         return replace(
             dependencies, describe_client=lambda _: PeerInfo("192.0.2.1:5", "192.0.2.2:9092", True, names=names)
         )
 
     allowed = {"SLUICEGATE__LISTEN__TLS__ALLOWED_NAMES": "[billing, '*.orders.example.com', 'spiffe://example.com/*']"}
-    return Playbook(change=named, **CERTIFICATES_ASKED, **allowed)
+    return Playbook(change=with_allowed_names, **CERTIFICATES_ASKED, **allowed)
 
 
 @pytest.mark.parametrize(

@@ -66,14 +66,14 @@ class StoreBadRecords(Playbook):
         header = build_request_header(0, version, 7, "test", 2 if version >= 9 else 1)
         self.from_client(frame_of(header, body))
 
-    def asked(self, count: int, version: int = 9) -> Any:
+    def last_request(self, count: int, version: int = 9) -> Any:
         """Return the last of `count` requests that the broker has received."""
         self.loop.until(lambda: len(self._requests()) >= count)
         (frame,) = self._requests()[count - 1 :]
         body_at = parse_request_header(frame, 2 if version >= 9 else 1).body_at
         return PRODUCE_REQUEST.parse(bytes(frame[body_at:]), version)
 
-    def says(self, *entries: tuple[str, int, int], version: int = 9) -> None:
+    def respond(self, *entries: tuple[str, int, int], version: int = 9) -> None:
         """Send the broker's response: topic, partition and code of each entry."""
         topics = [
             {"name": name, "partition_responses": [{"index": index, "error_code": code, "base_offset": -1}]}
@@ -83,7 +83,7 @@ class StoreBadRecords(Playbook):
         answer = PRODUCE_RESPONSE.build({"responses": topics}, version)
         self.from_broker(frame_of(struct.pack(">i", 7) + tags, answer))
 
-    def answered(self, version: int = 9) -> dict[str, Any]:
+    def client_response(self, version: int = 9) -> dict[str, Any]:
         self.loop.until(lambda: bool(self.client.sent))
         frame = bytes(self.client.sent[4:])
         answer = PRODUCE_RESPONSE.parse(frame[response_body_at(frame, 1 if version >= 9 else 0) :], version)
@@ -106,9 +106,9 @@ def test_bad_records_are_stored_after_the_brokers_check_and_before_the_response(
     script = StoreBadRecords()
 
     script.send(topic_data("q", (0, BAD)), version=_OLD)
-    assert records_in(script.asked(1, _OLD)) == {"q": stand_in(memoryview(BAD))}
+    assert records_in(script.last_request(1, _OLD)) == {"q": stand_in(memoryview(BAD))}
     assert script.sink.letters == []
-    script.says(("q", 0, CORRUPT), version=_OLD)
+    script.respond(("q", 0, CORRUPT), version=_OLD)
     ((letters,),) = script.sink.letters
     assert (letters.topic, letters.source, letters.partition) == ("dead", "q", 0)
     assert [(r.index, r.key, r.value, r.headers) for r in letters.records] == [(0, b"k", b"bad", [(b"h", b"1")])]
@@ -116,7 +116,7 @@ def test_bad_records_are_stored_after_the_brokers_check_and_before_the_response(
     assert not script.client.is_read
     script.sink.tells[0]({})
 
-    assert script.answered(_OLD)["q"]["error_code"] == REJECTED
+    assert script.client_response(_OLD)["q"]["error_code"] == REJECTED
     assert script.parts.counters.batch_counts["sluicegate_quarantined_batches"].total() == 1
     assert script.parts.counters.batch_counts["sluicegate_rejected_batches"].total() == 1
     assert script.client.is_read
@@ -126,11 +126,11 @@ def test_a_batch_whose_bad_records_cannot_be_stored_is_to_be_retried() -> None:
     script = StoreBadRecords()
 
     script.send(topic_data("q", (0, BAD)))
-    script.asked(1)
-    script.says(("q", 0, CORRUPT))
+    script.last_request(1)
+    script.respond(("q", 0, CORRUPT))
     script.sink.tells[0]({(0, 0): "no room at the inn"})
 
-    entry = (script.answered())["q"]
+    entry = (script.client_response())["q"]
     assert entry["error_code"] == RETRIABLE
     assert entry["error_message"] == (
         "The batch for q-0 has bad records, which could not be kept in dead: no room at the inn. "
@@ -146,12 +146,12 @@ def test_a_brokers_own_error_precedes_quarantine_and_nothing_is_stored(code: int
     script = StoreBadRecords()
 
     script.send(topic_data("q", (0, BAD)))
-    script.asked(1)
-    script.says(("q", 0, code))
-    script.asked(2)
-    script.says(("q", 0, code))
+    script.last_request(1)
+    script.respond(("q", 0, code))
+    script.last_request(2)
+    script.respond(("q", 0, code))
 
-    assert (script.answered())["q"]["error_code"] == code
+    assert (script.client_response())["q"]["error_code"] == code
     assert script.sink.letters == []
 
 
@@ -160,12 +160,12 @@ def test_a_batch_is_retriable_if_the_brokers_error_disappears_meanwhile() -> Non
     script = StoreBadRecords()
 
     script.send(topic_data("q", (0, BAD)))
-    script.asked(1)
-    script.says(("q", 0, UNKNOWN))
-    script.asked(2)
-    script.says(("q", 0, CORRUPT))
+    script.last_request(1)
+    script.respond(("q", 0, UNKNOWN))
+    script.last_request(2)
+    script.respond(("q", 0, CORRUPT))
 
-    assert (script.answered())["q"]["error_code"] == RETRIABLE
+    assert (script.client_response())["q"]["error_code"] == RETRIABLE
 
 
 @pytest.mark.parametrize("version", [3, 4])
@@ -174,15 +174,15 @@ def test_the_check_at_the_broker_stores_no_record(version: int) -> None:
     script = StoreBadRecords()
 
     script.send(topic_data("g", (0, good)), topic_data("q", (0, BAD)), version=version)
-    question = records_in(script.asked(1, version))
-    script.says(("g", 0, CORRUPT), ("q", 0, CORRUPT), version=version)
+    question = records_in(script.last_request(1, version))
+    script.respond(("g", 0, CORRUPT), ("q", 0, CORRUPT), version=version)
     script.sink.tells[0]({})
-    forwarded = records_in(script.asked(2, version))
-    script.says(("g", 0, 0), ("q", 0, CORRUPT), version=version)
+    forwarded = records_in(script.last_request(2, version))
+    script.respond(("g", 0, 0), ("q", 0, CORRUPT), version=version)
 
     assert question == {"g": stand_in(memoryview(good)), "q": stand_in(memoryview(BAD))}
     assert forwarded == {"g": good, "q": stand_in(memoryview(BAD))}
-    answer = script.answered(version)
+    answer = script.client_response(version)
     assert {name: entry["error_code"] for name, entry in answer.items()} == {"g": 0, "q": REJECTED}
 
 
@@ -192,15 +192,15 @@ def test_the_broker_is_checked_at_most_once_a_second() -> None:
     for count in (1, 2, 3):
         script.send(topic_data("q", (0, BAD)), version=_OLD)
         if count == 1:
-            script.asked(1, _OLD)
-            script.says(("q", 0, CORRUPT), version=_OLD)
+            script.last_request(1, _OLD)
+            script.respond(("q", 0, CORRUPT), version=_OLD)
         script.loop.until(lambda count=count: len(script.sink.tells) == count)
         script.sink.tells[-1]({})
-        assert script.answered(_OLD)["q"]["error_code"] == REJECTED
+        assert script.client_response(_OLD)["q"]["error_code"] == REJECTED
         script.client.sent.clear()
     script.now_ms += 1000
     script.send(topic_data("q", (0, BAD)), version=_OLD)
-    assert records_in(script.asked(2, _OLD)) == {"q": stand_in(memoryview(BAD))}
+    assert records_in(script.last_request(2, _OLD)) == {"q": stand_in(memoryview(BAD))}
 
 
 @pytest.mark.parametrize("version", [3, 9])
@@ -208,10 +208,10 @@ def test_the_check_at_the_broker_requests_a_response_despite_acks_0(version: int
     script = StoreBadRecords()
 
     script.send(topic_data("q", (0, BAD)), acks=0, version=version)
-    question = script.asked(1, version)
-    script.says(("q", 0, CORRUPT), version=version)
+    question = script.last_request(1, version)
+    script.respond(("q", 0, CORRUPT), version=version)
     script.sink.tells[0]({})
-    forwarded = script.asked(2, version)
+    forwarded = script.last_request(2, version)
 
     assert (question["acks"], forwarded["acks"]) == (1, 0)
     assert len(script.sink.letters[0][0].records) == 1
@@ -223,10 +223,10 @@ def test_bad_records_beyond_the_quarantine_memory_are_retriable() -> None:
     script = StoreBadRecords(room_bytes=1000)
 
     script.send(topic_data("q", (0, BAD)))
-    script.asked(1)
-    script.says(("q", 0, CORRUPT))
+    script.last_request(1)
+    script.respond(("q", 0, CORRUPT))
 
-    entry = (script.answered())["q"]
+    entry = (script.client_response())["q"]
     assert entry["error_code"] == RETRIABLE
     assert "limits.max_quarantined_bytes (1000)" in entry["error_message"]
     assert script.sink.letters == []
@@ -237,13 +237,13 @@ def test_bad_records_beyond_the_quarantine_memory_are_retriable() -> None:
 def test_bad_records_that_just_fit_the_memory_are_stored(missing: int, beyond: dict[str, int]) -> None:
     roomy = StoreBadRecords()
     roomy.send(topic_data("q", (0, BAD)))
-    roomy.asked(1)
+    roomy.last_request(1)
     takes = roomy.room.total_bytes - roomy.room.free_bytes
     script = StoreBadRecords(room_bytes=takes - missing)
 
     script.send(topic_data("q", (0, BAD)))
-    script.asked(1)
-    script.says(("q", 0, CORRUPT))
+    script.last_request(1)
+    script.respond(("q", 0, CORRUPT))
     script.loop.until(lambda: bool(script.sink.letters or script.client.sent))
 
     assert len(script.sink.letters) == (0 if beyond else 1)
@@ -253,10 +253,10 @@ def test_bad_records_that_just_fit_the_memory_are_stored(missing: int, beyond: d
 def test_a_client_is_paused_only_while_its_records_are_quarantined() -> None:
     script = StoreBadRecords()
     script.send(topic_data("q", (0, BAD)))
-    script.asked(1)
+    script.last_request(1)
     assert list(script.session.client.pause_reasons) == [PauseReason.QUARANTINING]
 
-    script.says(("q", 0, CORRUPT))
+    script.respond(("q", 0, CORRUPT))
     script.loop.until(lambda: bool(script.sink.letters))
     assert list(script.session.client.pause_reasons) == [PauseReason.QUARANTINING]
 
@@ -265,10 +265,10 @@ def test_a_client_is_paused_only_while_its_records_are_quarantined() -> None:
 def test_memory_is_released_however_the_write_ends(where: str) -> None:
     script = StoreBadRecords()
     script.send(topic_data("q", (0, BAD)))
-    script.asked(1)
+    script.last_request(1)
     assert script.room.free_bytes < script.room.total_bytes
     if where != "asking":
-        script.says(("q", 0, CORRUPT))
+        script.respond(("q", 0, CORRUPT))
     if where == "kept":
         script.sink.tells[0]({})
     script.sink.letters.clear()
@@ -285,15 +285,15 @@ def test_a_copied_batch_is_forwarded_as_it_is_after_its_bad_records_are_kept(ver
     script = StoreBadRecords()
 
     script.send(topic_data("c", (0, BAD)), version=version)
-    assert records_in(script.asked(1, version)) == {"c": stand_in(memoryview(BAD))}
-    script.says(("c", 0, CORRUPT), version=version)
+    assert records_in(script.last_request(1, version)) == {"c": stand_in(memoryview(BAD))}
+    script.respond(("c", 0, CORRUPT), version=version)
     ((letters,),) = script.sink.letters
     assert ([r.index for r in letters.records], letters.is_copy) == ([0], True)
     script.sink.tells[0]({})
-    assert records_in(script.asked(2, version)) == {"c": BAD}
-    script.says(("c", 0, 0), version=version)
+    assert records_in(script.last_request(2, version)) == {"c": BAD}
+    script.respond(("c", 0, 0), version=version)
 
-    assert script.answered(version)["c"]["error_code"] == 0
+    assert script.client_response(version)["c"]["error_code"] == 0
     names = ("copied_batches", "copied_records", "observed_batches", "quarantined_batches", "rejected_batches")
     counts = script.parts.counters.batch_counts
     assert [counts[f"sluicegate_{name}"].total() for name in names] == [1, 1, 1, 0, 0]
@@ -307,14 +307,14 @@ def test_without_a_copy_the_batch_is_not_forwarded_and_the_producer_retries(code
     script = StoreBadRecords()
 
     script.send(topic_data("g", (0, good)), topic_data("c", (0, BAD)))
-    script.asked(1)
-    script.says(("g", 0, CORRUPT), ("c", 0, code))
+    script.last_request(1)
+    script.respond(("g", 0, CORRUPT), ("c", 0, code))
     if code == CORRUPT:
         script.sink.tells[0]({(1, 0): "disk full"})
-    assert records_in(script.asked(2)) == {"g": good, "c": stand_in(memoryview(BAD))}
-    script.says(("g", 0, 0), ("c", 0, CORRUPT))
+    assert records_in(script.last_request(2)) == {"g": good, "c": stand_in(memoryview(BAD))}
+    script.respond(("g", 0, 0), ("c", 0, CORRUPT))
 
-    assert {name: entry["error_code"] for name, entry in script.answered().items()} == {"g": 0, "c": RETRIABLE}
+    assert {name: entry["error_code"] for name, entry in script.client_response().items()} == {"g": 0, "c": RETRIABLE}
     counts = script.parts.counters.batch_counts
     assert counts["sluicegate_quarantine_failures"].total() == (1 if code == CORRUPT else 0)
     assert counts["sluicegate_copied_batches"].total() == 0
@@ -327,11 +327,11 @@ def test_a_failed_copy_with_acks_0_closes_the_connection() -> None:
     for failure in ({}, {(0, 0): "disk full"}):
         script.send(topic_data("c", (0, BAD)), acks=0)
         if not failure:
-            script.asked(1)
-            script.says(("c", 0, CORRUPT))
+            script.last_request(1)
+            script.respond(("c", 0, CORRUPT))
         script.loop.until(lambda: bool(script.sink.tells))
         script.sink.tells.pop()(failure)
-        forwarded.append(records_in(script.asked(2 + len(forwarded))))
+        forwarded.append(records_in(script.last_request(2 + len(forwarded))))
 
     assert forwarded == [{"c": BAD}, {"c": stand_in(memoryview(BAD))}]
     assert script.parts.counters.acks_0_closed == 1

@@ -34,7 +34,7 @@ class QuotaPlay:
         self._seen = self._read = 0
 
     @property
-    def waits(self) -> bool:
+    def is_waiting(self) -> bool:
         """Whether the client is paused because of its quota."""
         return PauseReason.QUOTA in self.playbook.session.client.pause_reasons
 
@@ -42,11 +42,11 @@ class QuotaPlay:
         self.playbook.loop.seconds += seconds
         self.playbook.loop.time_passes(seconds)
 
-    def says(self, data: bytes) -> list[bytes]:
+    def send(self, data: bytes) -> list[bytes]:
         """Send bytes; return the client's responses, each without its size."""
         self.playbook.from_client(data)
         self.settles()
-        return self.answers()
+        return self.client_responses()
 
     def settles(self) -> None:
         """Let the broker respond to all requests, until there are no more."""
@@ -59,7 +59,7 @@ class QuotaPlay:
                 self._seen += 4 + size
             self.playbook.from_broker(answers)
 
-    def answers(self) -> list[bytes]:
+    def client_responses(self) -> list[bytes]:
         found, sent = [], self.playbook.client.sent
         while self._read < len(sent):
             size = struct.unpack_from(">i", sent, self._read)[0]
@@ -83,18 +83,18 @@ def _throttle_ms(answer: bytes, version: int) -> int:
 @pytest.mark.parametrize("version", range(3, 14))
 def test_a_client_over_its_quota_gets_a_throttle_time_and_is_paused(version: int, has_fast_path: bool) -> None:
     play = QuotaPlay(has_fast_path, _ONE_A_SECOND)
-    (first,) = play.says(_good(version, 1))
-    (second,) = play.says(_good(version, 2))
+    (first,) = play.send(_good(version, 1))
+    (second,) = play.send(_good(version, 2))
 
     assert (_throttle_ms(first, version), _throttle_ms(second, version)) == (0, 1000)
-    assert play.waits
-    assert play.says(_good(version, 3)) == []
+    assert play.is_waiting
+    assert play.send(_good(version, 3)) == []
 
     play.passes(1.0)
     play.playbook.from_client(b"")
     play.settles()
 
-    (third,) = play.answers()
+    (third,) = play.client_responses()
     assert _throttle_ms(third, version) == 1000
     counted = play.playbook.parts.observer.counted()
     assert (counted.throttled["slow"], counted.throttled_ms["slow"]) == (2, 2000)
@@ -104,7 +104,7 @@ def test_quotas_count_bytes_including_the_frame_size() -> None:
     frame = _good(9, 1, size=5000)
     play = QuotaPlay(HAS_FAST_PATH, {"name": "wide", "client_id": "etl", "bytes_per_second": 2 * len(frame)})
 
-    told = [_throttle_ms(play.says(_good(9, number, size=5000))[0], 9) for number in (1, 2, 3)]
+    told = [_throttle_ms(play.send(_good(9, number, size=5000))[0], 9) for number in (1, 2, 3)]
 
     assert told == pytest.approx([0, 0, 500], abs=2)
 
@@ -112,9 +112,9 @@ def test_quotas_count_bytes_including_the_frame_size() -> None:
 @pytest.mark.skipif(not HAS_FAST_PATH, reason="there is no fast path: it was not compiled")
 def test_requests_forwarded_together_are_charged_together() -> None:
     play = QuotaPlay(True, _ONE_A_SECOND)
-    play.says(_good(9, 1))
+    play.send(_good(9, 1))
 
-    answers = play.says(b"".join(_good(9, number) for number in (2, 3, 4, 5)))
+    answers = play.send(b"".join(_good(9, number) for number in (2, 3, 4, 5)))
 
     assert [_throttle_ms(answer, 9) for answer in answers] == [0, 0, 0, 4000]
     assert play.playbook.parts.ordinary is not None
@@ -126,21 +126,21 @@ def test_only_produce_responses_get_a_throttle_time(has_fast_path: bool) -> None
     fetch = request(1, 11, b"\xff" * 4 + bytes(34), 7)
     free, bound = QuotaPlay(has_fast_path), QuotaPlay(has_fast_path, _ONE_A_SECOND)
     for play in (free, bound):
-        play.says(_good(9, 1))
+        play.send(_good(9, 1))
 
-    told = [play.says(fetch + _good(9, 2, acks=0)) for play in (free, bound)]
+    told = [play.send(fetch + _good(9, 2, acks=0)) for play in (free, bound)]
 
     assert told[0] == told[1]
-    assert (free.waits, bound.waits) == (False, True)
+    assert (free.is_waiting, bound.is_waiting) == (False, True)
 
 
 @pytest.mark.parametrize("has_fast_path", _LANES)
 def test_rejections_have_the_throttle_time_too(has_fast_path: bool) -> None:
     play = QuotaPlay(has_fast_path, _ONE_A_SECOND)
     bad = {_TOPIC.encode(): [(0, good_batch(NOW)), (1, batch([Rec(1)]))]}
-    play.says(_good(9, 1))
+    play.send(_good(9, 1))
 
-    (answer,) = play.says(produce(9, bad, -1, 2, client_id=b"etl"))
+    (answer,) = play.send(produce(9, bad, -1, 2, client_id=b"etl"))
 
     assert _throttle_ms(answer, 9) == 1000
     assert b"Timestamp" in answer
@@ -148,7 +148,7 @@ def test_rejections_have_the_throttle_time_too(has_fast_path: bool) -> None:
 
 def test_connections_of_a_client_id_share_its_quota() -> None:
     play = QuotaPlay(HAS_FAST_PATH, _ONE_A_SECOND)
-    play.says(_good(9, 1, client_id=b"etl-1"))
+    play.send(_good(9, 1, client_id=b"etl-1"))
     quotas = play.playbook.dependencies.requests.quotas
 
     other, again = play.playbook.another()[0], play.playbook.another()[0]
@@ -167,15 +167,15 @@ def test_connections_of_a_client_id_share_its_quota() -> None:
 def test_a_client_without_a_quota_is_not_metered() -> None:
     play = QuotaPlay(HAS_FAST_PATH, {**_ONE_A_SECOND, "client_id": "somebody"})
 
-    answers = [play.says(_good(9, number)) for number in range(20)]
+    answers = [play.send(_good(9, number)) for number in range(20)]
 
-    assert not play.waits
+    assert not play.is_waiting
     assert all(_throttle_ms(answer, 9) == 0 for (answer,) in answers)
 
 
 def test_a_connection_above_the_limit_is_closed_until_another_leaves() -> None:
     play = QuotaPlay(HAS_FAST_PATH, {"name": "few", "client_id": "*", "connections": 1})
-    play.says(_good(9, 1))
+    play.send(_good(9, 1))
 
     with capture_logs() as lines:
         broker = _another_sends(play, _good(9, 1))
@@ -197,18 +197,18 @@ def test_a_connection_above_the_limit_is_closed_until_another_leaves() -> None:
 def test_a_topics_quota_counts_the_bytes_of_all_clients(version: int, has_fast_path: bool) -> None:
     play = QuotaPlay(has_fast_path, {"name": "narrow", "topic": "ord*", "requests_per_second": 1})
 
-    (first,) = play.says(_good(version, 1, client_id=b"one"))
-    (second,) = play.says(_good(version, 2, client_id=b"two"))
+    (first,) = play.send(_good(version, 1, client_id=b"one"))
+    (second,) = play.send(_good(version, 2, client_id=b"two"))
 
     assert (_throttle_ms(first, version), _throttle_ms(second, version)) == (0, 1000)
-    assert play.waits
+    assert play.is_waiting
     assert play.playbook.parts.observer.counted().throttled["narrow"] == 1
 
 
 def test_a_topic_quota_ignores_other_topics() -> None:
     play = QuotaPlay(HAS_FAST_PATH, {"name": "narrow", "topic": "else", "requests_per_second": 1})
 
-    answers = [play.says(_good(9, number)) for number in range(5)]
+    answers = [play.send(_good(9, number)) for number in range(5)]
 
     assert all(_throttle_ms(answer, 9) == 0 for (answer,) in answers)
     ordinary = play.playbook.parts.ordinary
@@ -219,21 +219,21 @@ def test_the_longer_throttle_time_of_two_quotas_is_returned() -> None:
     of_topic = {"name": "narrow", "topic": "*", "requests_per_second": 1}
     play = QuotaPlay(HAS_FAST_PATH, {**_ONE_A_SECOND, "requests_per_second": 2}, of_topic)
 
-    told = [_throttle_ms(play.says(_good(9, number))[0], 9) for number in (1, 2)]
+    told = [_throttle_ms(play.send(_good(9, number))[0], 9) for number in (1, 2)]
 
     assert told == [0, 1000]
 
 
 def test_quotas_of_a_new_configuration_apply_at_once() -> None:
     play = QuotaPlay(HAS_FAST_PATH)
-    play.says(_good(9, 1))
+    play.send(_good(9, 1))
     quota = Quota(name="new", client_id="etl", requests_per_second=1)
 
     play.playbook.parts.rules.adopt(compile_policies(TopicKeys(), quotas=[quota]))
-    told = [_throttle_ms(play.says(_good(9, number))[0], 9) for number in (2, 3)]
+    told = [_throttle_ms(play.send(_good(9, number))[0], 9) for number in (2, 3)]
     play.playbook.parts.rules.adopt(compile_policies(TopicKeys()))
     play.passes(1.0)
-    told += [_throttle_ms(play.says(_good(9, number))[0], 9) for number in (4, 5)]
+    told += [_throttle_ms(play.send(_good(9, number))[0], 9) for number in (4, 5)]
 
     assert told == [0, 1000, 0, 0]
 
@@ -241,13 +241,13 @@ def test_quotas_of_a_new_configuration_apply_at_once() -> None:
 @pytest.mark.parametrize("has_fast_path", _LANES)
 def test_a_login_after_the_first_request_applies_the_quota_of_its_principal(has_fast_path: bool) -> None:
     play = QuotaPlay(has_fast_path, {"name": "alice's", "principal": "User:alice", "requests_per_second": 1})
-    play.says(_good(9, 1))
-    play.says(_good(9, 2))
-    assert not play.waits
+    play.send(_good(9, 1))
+    play.send(_good(9, 2))
+    assert not play.is_waiting
 
-    play.says(request(17, 1, short_string(b"PLAIN"), 3, b"etl"))
-    play.says(request(36, 1, int32(8) + b"\0alice\0p", 4, b"etl"))
-    told = [_throttle_ms(play.says(_good(9, number))[0], 9) for number in (5, 6)]
+    play.send(request(17, 1, short_string(b"PLAIN"), 3, b"etl"))
+    play.send(request(36, 1, int32(8) + b"\0alice\0p", 4, b"etl"))
+    told = [_throttle_ms(play.send(_good(9, number))[0], 9) for number in (5, 6)]
 
     assert told == [0, 1000]
 

@@ -77,10 +77,10 @@ class Session:
         return self.session.client
 
     @property
-    def waits(self) -> bool:
+    def is_waiting(self) -> bool:
         return PauseReason.QUOTA_QUEUE in self.connection.pause_reasons
 
-    def sends(self, data: bytes) -> None:
+    def receive(self, data: bytes) -> None:
         self.unread += data
         self.goes_on()
         if not self.session.broker.is_open:
@@ -103,10 +103,10 @@ def _request(size: int, acks: int = -1, topic: bytes = b"orders", client_id: byt
 def test_the_first_request_of_another_connection_waits_until_nothing_is_owed(size: int, acks: int) -> None:
     proxy = Proxy(_SLOW)
     first, second = Session(proxy), Session(proxy)
-    first.sends(_request(3000))
-    second.sends(_request(size, acks))
+    first.receive(_request(3000))
+    second.receive(_request(size, acks))
 
-    assert second.waits
+    assert second.is_waiting
     assert not second.broker.sent
     assert second.connection.bytes_in <= _FIRST_READ_BYTES, "no more is held of it"
 
@@ -122,10 +122,10 @@ def test_the_first_request_of_another_connection_waits_until_nothing_is_owed(siz
 def test_a_malformed_request_that_waited_is_reported_as_the_clients() -> None:
     proxy = Proxy(_SLOW)
     first, second = Session(proxy), Session(proxy)
-    first.sends(_request(3000))
+    first.receive(_request(3000))
     cut_short = _request(100)[4:-20]
-    second.sends(len(cut_short).to_bytes(4, "big") + cut_short)
-    assert second.waits
+    second.receive(len(cut_short).to_bytes(4, "big") + cut_short)
+    assert second.is_waiting
 
     with capture_logs() as log:
         proxy.passes(3.0)
@@ -141,7 +141,7 @@ def test_one_request_for_each_of_many_connections_passes_at_the_rate() -> None:
     proxy = Proxy(_SLOW)
     sessions = [Session(proxy) for _ in range(60)]
     for session in sessions:
-        session.sends(_request(5000, acks=0))
+        session.receive(_request(5000, acks=0))
 
     for _ in range(100 * 20):
         proxy.passes(0.05)
@@ -161,10 +161,10 @@ def test_busy_sessions_admit_a_new_one_and_stay_at_the_rate() -> None:
     new, since = Session(proxy), 0.0
     for tick in range(200 * 20):
         if tick == 20 * 20:
-            new.sends(_request(100))
+            new.receive(_request(100))
         for session in busy:
             if not session.connection.is_paused and not session.unread:
-                session.sends(_request(1500))
+                session.receive(_request(1500))
         proxy.passes(0.05)
         for session in (*busy, new):
             session.goes_on()
@@ -181,12 +181,12 @@ def test_idle_connections_in_the_line_delay_no_other() -> None:
     proxy = Proxy(_SLOW)
     idle, new = [Session(proxy) for _ in range(100)], Session(proxy)
     for session in idle:
-        session.sends(_request(1))
+        session.receive(_request(1))
         proxy.passes(0.1)
     for session in idle:
-        session.sends(_request(20))
+        session.receive(_request(20))
     proxy.passes(5.0)
-    new.sends(_request(1))
+    new.receive(_request(1))
 
     for _ in range(400):
         proxy.passes(0.05)
@@ -201,9 +201,9 @@ def test_idle_connections_in_the_line_delay_no_other() -> None:
 def test_a_session_that_sends_nothing_in_its_turn_delays_no_other() -> None:
     proxy = Proxy(_SLOW)
     first, stalls, third = Session(proxy), Session(proxy), Session(proxy)
-    first.sends(_request(2000))
-    stalls.sends(_request(50_000)[:6000])
-    third.sends(_request(100))
+    first.receive(_request(2000))
+    stalls.receive(_request(50_000)[:6000])
+    third.receive(_request(100))
 
     proxy.passes(1.5)
     third.goes_on()
@@ -214,9 +214,9 @@ def test_a_session_that_sends_nothing_in_its_turn_delays_no_other() -> None:
 def test_a_client_that_leaves_takes_its_place_in_the_line_with_it() -> None:
     proxy = Proxy(_SLOW)
     first, leaves, third = Session(proxy), Session(proxy), Session(proxy)
-    first.sends(_request(3000))
-    leaves.sends(_request(100))
-    third.sends(_request(100))
+    first.receive(_request(3000))
+    leaves.receive(_request(100))
+    third.receive(_request(100))
 
     leaves.client.aborted = True
     leaves.connection.connection_lost(ConnectionResetError())
@@ -230,27 +230,27 @@ def test_a_client_that_leaves_takes_its_place_in_the_line_with_it() -> None:
 def test_turns_of_disconnected_clients_pass_on_at_once() -> None:
     """A reset is only noticed when the connection is read again, in its turn."""
     proxy = Proxy(_SLOW)
-    Session(proxy).sends(_request(3000))
+    Session(proxy).receive(_request(3000))
     waiting = [Session(proxy) for _ in range(20)]
     for session in waiting:
-        session.sends(_request(50_000)[:6000])
+        session.receive(_request(50_000)[:6000])
     *left, last = waiting
-    while left[0].waits:
+    while left[0].is_waiting:
         proxy.passes(0.05)
 
     for session in left:
-        assert not session.waits
+        assert not session.is_waiting
         session.connection.connection_lost(ConnectionResetError())
         proxy.play.loop.time_passes(1e-9)
 
-    assert not last.waits
+    assert not last.is_waiting
 
 
 def test_the_request_of_a_half_closed_client_is_forwarded_in_its_turn() -> None:
     proxy = Proxy(_SLOW)
     first, ends = Session(proxy), Session(proxy)
-    first.sends(_request(3000))
-    ends.sends(_request(100, acks=0))
+    first.receive(_request(3000))
+    ends.receive(_request(100, acks=0))
 
     ends.connection.eof_received()
     proxy.passes(3.0)
@@ -263,12 +263,12 @@ def test_a_flood_of_connections_under_one_name_is_rejected() -> None:
     proxy = Proxy(_SLOW, change=partial(with_quotas, most_waiting=5))
     sessions = [Session(proxy) for _ in range(8)]
     for session in sessions:
-        session.sends(_request(3000))
+        session.receive(_request(3000))
 
-    assert [session.waits for session in sessions] == [False] + [True] * 5 + [False] * 2
+    assert [session.is_waiting for session in sessions] == [False] + [True] * 5 + [False] * 2
     assert proxy.rejected() == 2
     other = Session(proxy)
-    other.sends(_request(100, client_id=b"other"))
+    other.receive(_request(100, client_id=b"other"))
     assert other.broker.sent == _request(100, client_id=b"other")
 
 
@@ -307,8 +307,8 @@ def _flood(proxy: Proxy, waits: bool, ending: str) -> None:
     """Open connections that send one request each, and end in the line or after their turn."""
     sessions = [Session(proxy) for _ in range(_FLOOD)]
     for session in sessions:
-        session.sends(_request(500))
-    assert any(session.waits for session in sessions)
+        session.receive(_request(500))
+    assert any(session.is_waiting for session in sessions)
     if not waits:
         proxy.passes(20.0)
     for session in sessions:
@@ -328,16 +328,16 @@ def _flood(proxy: Proxy, waits: bool, ending: str) -> None:
 def test_a_quota_wait_is_not_subject_to_request_deadlines() -> None:
     proxy = Proxy(_SLOW)
     first, second, third = Session(proxy), Session(proxy), Session(proxy)
-    first.sends(_request(200_000))
-    second.sends(_request(200_000))
-    third.sends(_request(100))
+    first.receive(_request(200_000))
+    second.receive(_request(200_000))
+    third.receive(_request(100))
 
     for now in range(0, 180, 10):
         for session in (second, third):
             session.session.check_deadlines(float(now))
 
-    assert second.waits
-    assert third.waits
+    assert second.is_waiting
+    assert third.is_waiting
     assert not second.client.is_closing()
 
 
@@ -352,22 +352,22 @@ def test_clients_without_an_id_have_one_quota_together(second: bytes) -> None:
     """Kafka treats a missing client id as the empty one."""
     proxy = Proxy(_SLOW)
     one, another = Session(proxy), Session(proxy)
-    one.sends(_without_client_id(3000))
-    another.sends(second)
+    one.receive(_without_client_id(3000))
+    another.receive(second)
 
     assert one.broker.sent == _without_client_id(3000)
-    assert another.waits
+    assert another.is_waiting
 
 
 @pytest.mark.parametrize("acks", [-1, 0])
 def test_a_topic_quota_applies_to_new_connections(acks: int) -> None:
     proxy = Proxy(_NARROW)
     first, second, elsewhere = Session(proxy), Session(proxy), Session(proxy)
-    first.sends(_request(3000))
-    second.sends(_request(100, acks))
-    elsewhere.sends(_request(100, topic=b"else"))
+    first.receive(_request(3000))
+    second.receive(_request(100, acks))
+    elsewhere.receive(_request(100, topic=b"else"))
 
-    assert second.waits
+    assert second.is_waiting
     assert not second.broker.sent
     assert elsewhere.broker.sent
 
@@ -379,22 +379,22 @@ def test_requests_waiting_for_topic_quotas_use_bounded_memory() -> None:
     proxy = Proxy(_NARROW, change=partial(with_quotas, most_held_bytes=10_000))
     sessions = [Session(proxy) for _ in range(6)]
     for session in sessions:
-        session.sends(_request(3000))
+        session.receive(_request(3000))
 
-    assert [session.waits for session in sessions] == [False, True, True, True, False, False]
+    assert [session.is_waiting for session in sessions] == [False, True, True, True, False, False]
     assert proxy.rejected() == 2
     sessions[1].session.close_now()
     another = Session(proxy)
-    another.sends(_request(3000))
-    assert another.waits
+    another.receive(_request(3000))
+    assert another.is_waiting
 
 
 def test_invented_names_displace_no_connected_or_indebted_client() -> None:
     few = {"name": "few", "client_id": "*", "connections": 2, "bytes_per_second": 1000}
     proxy = Proxy(few, {"name": "topics", "topic": "*", "requests_per_second": 5})
     there = [Session(proxy) for _ in range(2)]
-    there[0].sends(_request(3000, client_id=b"etl"))
-    there[1].sends(_request(100, client_id=b"etl"))
+    there[0].receive(_request(3000, client_id=b"etl"))
+    there[1].receive(_request(100, client_id=b"etl"))
     shares = proxy.play.dependencies.requests.quotas
     quota = proxy.play.parts.rules.rulebook.in_file.quotas[1]
     for number in range(12_000):
@@ -402,7 +402,7 @@ def test_invented_names_displace_no_connected_or_indebted_client() -> None:
         assert proxy.play.session.metering.admit(Client("192.0.2.9:1", f"client-{number}")) is QuotaDecision.PROCEED
 
     another = Session(proxy)
-    another.sends(_request(100, client_id=b"etl"))
+    another.receive(_request(100, client_id=b"etl"))
 
     assert not another.broker.sent
     assert proxy.rejected() == 1

@@ -73,14 +73,14 @@ class RandomJson:
     def _choices(self, depth: int) -> list[Callable[[], dict[str, Any]]]:
         draw = self.random
 
-        def below() -> Any:
+        def nested_schema() -> Any:
             return self._schema(depth + 1)
 
-        def several(keyword: str) -> Callable[[], dict[str, Any]]:
-            return lambda: {keyword: [below() for _ in range(draw.randint(1, 4))]}
+        def list_of_schemas(keyword: str) -> Callable[[], dict[str, Any]]:
+            return lambda: {keyword: [nested_schema() for _ in range(draw.randint(1, 4))]}
 
-        def one(keyword: str) -> Callable[[], dict[str, Any]]:
-            return lambda: {keyword: below()}
+        def one_schema(keyword: str) -> Callable[[], dict[str, Any]]:
+            return lambda: {keyword: nested_schema()}
 
         return [
             lambda: {"type": draw.sample(TYPES, draw.randint(1, 4))},
@@ -94,13 +94,13 @@ class RandomJson:
             lambda: {"pattern": draw.choice(PATTERNS)},
             lambda: {"format": draw.choice(FORMATS)},
             lambda: {"uniqueItems": True},
-            lambda: {"properties": {name: below() for name in draw.sample(NAMES, draw.randint(1, 4))}},
+            lambda: {"properties": {name: nested_schema() for name in draw.sample(NAMES, draw.randint(1, 4))}},
             lambda: {"required": draw.sample(NAMES, draw.randint(1, 3))},
-            lambda: {"patternProperties": {pattern: below() for pattern in draw.sample(PATTERNS, 2)}},
-            lambda: {"prefixItems": [below()], "contains": below(), "minContains": draw.randint(0, 3)},
-            lambda: {"if": below(), "then": below(), "else": below()},
-            lambda: {"dependentSchemas": {draw.choice(NAMES): below()}},
-            *map(several, ("allOf", "anyOf", "oneOf")),
-            *map(one, ("additionalProperties", "propertyNames", "items", "not")),
-            *map(one, ("unevaluatedProperties", "unevaluatedItems")),
+            lambda: {"patternProperties": {pattern: nested_schema() for pattern in draw.sample(PATTERNS, 2)}},
+            lambda: {"prefixItems": [nested_schema()], "contains": nested_schema(), "minContains": draw.randint(0, 3)},
+            lambda: {"if": nested_schema(), "then": nested_schema(), "else": nested_schema()},
+            lambda: {"dependentSchemas": {draw.choice(NAMES): nested_schema()}},
+            *map(list_of_schemas, ("allOf", "anyOf", "oneOf")),
+            *map(one_schema, ("additionalProperties", "propertyNames", "items", "not")),
+            *map(one_schema, ("unevaluatedProperties", "unevaluatedItems")),
         ]

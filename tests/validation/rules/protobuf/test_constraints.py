@@ -168,10 +168,10 @@ def schema_of(*messages: str) -> bytes:
 
 @pytest.fixture(scope="module")
 def schema() -> bytes:
-    return schema_of(*(f"message {named(case)} {{ {fields} }}" for case, (fields, _) in CASES.items()))
+    return schema_of(*(f"message {message_name(case)} {{ {fields} }}" for case, (fields, _) in CASES.items()))
 
 
-def named(case: str) -> str:
+def message_name(case: str) -> str:
     return "".join(word.title() for word in case.split("-")) + "Case"
 
 
@@ -198,19 +198,19 @@ def encode_protobuf(content: Any, value: Json) -> bytes:
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_constraint_gives_the_verdict_of_its_library(schema: bytes, case: str) -> None:
-    content = protobuf_content(schema, f"shop.{named(case)}")
+    content = protobuf_content(schema, f"shop.{message_name(case)}")
     constraints = content.constraints()
     verdicts = set()
 
     for value in CASES[case][1]:
         data = encode_protobuf(content, value)
-        ids = oracle(schema, f"shop.{named(case)}", data)
+        ids = oracle(schema, f"shop.{message_name(case)}", data)
         violation_of = constraints.fault(record(data))
 
         verdicts.add(bool(ids))
         assert (violation_of is not None) == bool(ids), (value, violation_of)
         if violation_of is not None:
-            assert violation_of.startswith(f"does not meet the constraints of shop.{named(case)}: ")
+            assert violation_of.startswith(f"does not meet the constraints of shop.{message_name(case)}: ")
             assert violation_of.endswith(f"({ids[0]})")
 
     assert verdicts == {True, False}, "the case shows only one side"
@@ -218,7 +218,7 @@ def test_a_constraint_gives_the_verdict_of_its_library(schema: bytes, case: str)
 
 def test_texts_name_the_field_and_quote_nothing_of_the_record(schema: bytes) -> None:
     def violation_of(case: str) -> str | None:
-        content = protobuf_content(schema, f"shop.{named(case)}")
+        content = protobuf_content(schema, f"shop.{message_name(case)}")
         return content.constraints().fault(record(encode_protobuf(content, CASES[case][1][1])))
 
     assert violation_of("map-keys") == (
