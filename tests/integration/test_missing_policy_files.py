@@ -14,7 +14,7 @@ import yaml
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import COMMAND, ProxyProcess
 from tests.integration.condition_views import conditions, wait_until_begun
-from tests.integration.test_reload import AFTER, HOUR, becomes, codes
+from tests.integration.test_reload import AFTER, HOUR, codes, wait_for_code
 from tests.integration.test_workers import workers_of
 from tests.integration.topics import UNVALIDATED, create_topic
 
@@ -94,7 +94,7 @@ def test_a_vanished_file_is_kept_until_it_is_back_or_its_removal_is_accepted(sta
     assert (only_reloaded.returncode, f"policies stay in force ({stage.topic})" in only_reloaded.stdout) == (0, True)
     accepted = stage.reload("--accept-removed")
     assert (accepted.returncode, accepted.stdout.split(": ")[1]) == (0, "reloaded\n"), accepted.stderr
-    becomes(proxy, stage.topic, 0)
+    wait_for_code(proxy, stage.topic, 0)
     assert proxy.get("/readyz") == (200, "serving\n")
 
 
@@ -132,7 +132,7 @@ def test_a_vanished_folder_is_kept_and_a_restarted_worker_has_its_policies(stage
 def test_a_file_with_no_topics_removes_its_policies_at_once(stage: Stage) -> None:
     stage.team.write_text("topics: []\n")
 
-    becomes(stage.proxy, stage.topic, 0)
+    wait_for_code(stage.proxy, stage.topic, 0)
     assert stage.proxy.get("/readyz") == (200, "serving\n")
 
 

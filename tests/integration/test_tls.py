@@ -131,7 +131,7 @@ def test_certificates_are_read_again_when_the_file_changes(
     files = {name: tmp_path / name for name in ("certificate_file", "key_file")}
     expired = guarded.authority.sign("expired", expires=datetime.now(UTC) - timedelta(days=1))
     renewed = guarded.authority.sign("renewed")
-    put(expired, files)
+    replace_files(expired, files)
     proxy.config["listen"]["tls"] = {name: str(file) for name, file in files.items()}
     trusting = login("alice", "secret") | {"ssl.ca.location": str(guarded.authority.file)}
     try:
@@ -147,7 +147,7 @@ def test_certificates_are_read_again_when_the_file_changes(
         assert "certificate verify failed" in str(errors[0])
         eventually(lambda: "the peer reports that our certificate has expired" in proxy.log())
 
-        put(renewed, files)
+        replace_files(renewed, files)
         proxy.wait_for_line("certificates reloaded")
         assert send(proxy, trusting, now_ms()) == ["ok"]
         eventually(lambda: proxy.get("/readyz")[0] == 200, what="readiness with the new certificate")
@@ -160,7 +160,7 @@ def test_certificates_are_read_again_when_the_file_changes(
         proxy.stop()
 
 
-def put(certificate: Certificate, files: dict[str, Path]) -> None:
+def replace_files(certificate: Certificate, files: dict[str, Path]) -> None:
     """Replace the files, as a renewal does."""
     for name, source in certificate.files.items():
         fresh = files[name].with_suffix(".new")

@@ -52,7 +52,7 @@ from tests.pipeline.disturbed import (
     kill_an_executor_at_work,
     stage_half_done,
 )
-from tests.pipeline.events import shipped
+from tests.pipeline.events import ship_events
 from tests.pipeline.spark_home import HOME
 from tests.pipeline.standalone import standalone_cluster
 
@@ -139,7 +139,7 @@ class Jobs:
         """Six batches of events."""
         results, events = self._results(f"violations-{name}"), self._folder / "events"
         if not events.exists():
-            shipped(events, files=24, a_file=20)
+            ship_events(events, files=24, a_file=20)
         stream = events_from_files(self._spark, str(events), 4)
         adding_up.run(stream, results, "5 minutes", 600, follow=False, every_seconds=1, after_batch=lambda _: None)
         return adding_up.summary_of(ViolationTotals.of_batches_before(results, None))
@@ -189,18 +189,20 @@ def main(master: str, address: str, topic: str, folder: str, now_ms: str, *asked
         jobs = Jobs(spark, address, topic, Path(folder), int(now_ms))
         middle = stage_half_done(spark)
         ways: dict[str, Callable[[], None]] = {
-            "profile": lambda: both("profile", jobs.profile, middle, kill_an_executor),
-            "audit": lambda: both("audit", jobs.audit, middle, kill_an_executor),
-            "plan": lambda: both("plan", jobs.plan, middle, kill_an_executor),
+            "profile": lambda: run_twice("profile", jobs.profile, middle, kill_an_executor),
+            "audit": lambda: run_twice("audit", jobs.audit, middle, kill_an_executor),
+            "plan": lambda: run_twice("plan", jobs.plan, middle, kill_an_executor),
             "write": jobs.write,
-            "verify": lambda: both("verify", jobs.verify, middle, kill_an_executor),
+            "verify": lambda: run_twice("verify", jobs.verify, middle, kill_an_executor),
             "watch": lambda: once("watch", jobs.watch, jobs.has_watched_some, kill_an_executor),
             "replay": lambda: print(json.dumps({"job": "replay", "reported": jobs.replay("disturbed")}), flush=True),
-            "extract": lambda: both("extract", jobs.extract, jobs.has_extracted_some, kill_all_executors),
-            "violations": lambda: both("violations", jobs.violations, jobs.has_added_up_some, kill_all_executors),
+            "extract": lambda: run_twice("extract", jobs.extract, jobs.has_extracted_some, kill_all_executors),
+            "violations": lambda: run_twice("violations", jobs.violations, jobs.has_added_up_some, kill_all_executors),
         }
 
-        def both(name: str, job: Callable[[str], Any], is_time: Callable[[], bool], kill: Callable[[], None]) -> None:
+        def run_twice(
+            name: str, job: Callable[[str], Any], is_time: Callable[[], bool], kill: Callable[[], None]
+        ) -> None:
             once(name, job, is_time, kill, undisturbed=job("as it is"))
 
         def once(

@@ -60,7 +60,7 @@ def counted(spark: SparkSession, out: Path, by: str = "damage") -> Counter[Any]:
     return Counter({row[by]: row["records"] for row in rows})
 
 
-def damage_of(polluted: Polluted) -> Counter[Any]:
+def counts_of(polluted: Polluted) -> Counter[Any]:
     return Counter({"none": polluted.records - sum(polluted.counts.values()), **polluted.counts})
 
 
@@ -88,12 +88,12 @@ def test_a_watch_that_is_killed_repeatedly_counts_every_record_once(
     kill_once(lambda: any(batch_in(out, reached + 1 + more) for more in range(5)), tmp_path, *in_chunks)
     run(*command, "--once")
 
-    assert counted(spark, out) == damage_of(polluted)
+    assert counted(spark, out) == counts_of(polluted)
     (topic,) = summary(out)["topics"].values()
     assert (topic["records"], topic["damage"]) == (polluted.records, polluted.counts)
     nothing_new = run(*command, "--once")
     assert "batch" not in nothing_new
-    assert counted(spark, out) == damage_of(polluted)
+    assert counted(spark, out) == counts_of(polluted)
 
 
 def test_a_watch_overwrites_a_batch_that_its_progress_does_not_list(
@@ -103,10 +103,10 @@ def test_a_watch_overwrites_a_batch_that_its_progress_does_not_list(
     writer.write(lambda now: now * 1_000_000)
     keep = WatchProgress.keep
 
-    def killed(progress: WatchProgress, results: Any) -> None:
+    def raise_interrupt(progress: WatchProgress, results: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(WatchProgress, "keep", killed)
+    monkeypatch.setattr(WatchProgress, "keep", raise_interrupt)
     with pytest.raises(KeyboardInterrupt):
         watch(spark, kafka_bootstrap, writer.topic, tmp_path)
     assert counted(spark, tmp_path) == {"nanoseconds": RECORDS}
@@ -125,22 +125,22 @@ def test_a_watch_reports_each_beginning_and_change_once(
 ) -> None:
     writer = Writer(kafka_bootstrap)
 
-    def took(time_of: Callable[[int], int]) -> list[tuple[Any, ...]]:
+    def findings_after_writing(time_of: Callable[[int], int]) -> list[tuple[Any, ...]]:
         writer.write(time_of)
         return new_findings(watch(spark, kafka_bootstrap, writer.topic, tmp_path, before_max_ms=DAY))
 
-    assert took(lambda now: now) == []
-    assert took(lambda now: now * 1_000_000) == [("damage", "began", "nanoseconds", "")]
-    assert took(lambda now: now * 1_000_000) == []
-    assert took(lambda now: now // 1000) == [("damage", "changed", "seconds", "nanoseconds")]
-    assert took(lambda now: now) == []
+    assert findings_after_writing(lambda now: now) == []
+    assert findings_after_writing(lambda now: now * 1_000_000) == [("damage", "began", "nanoseconds", "")]
+    assert findings_after_writing(lambda now: now * 1_000_000) == []
+    assert findings_after_writing(lambda now: now // 1000) == [("damage", "changed", "seconds", "nanoseconds")]
+    assert findings_after_writing(lambda now: now) == []
     # No neighbour shows that these are late. A profile would take them for old; a watch has looked, and knows.
-    assert took(lambda now: now - 7 * HOUR) == [("behind", "began", "more than 6 h", "within 1 min")]
-    assert took(lambda now: now - 3 * DAY) == [
+    assert findings_after_writing(lambda now: now - 7 * HOUR) == [("behind", "began", "more than 6 h", "within 1 min")]
+    assert findings_after_writing(lambda now: now - 3 * DAY) == [
         ("damage", "changed", "past", "nanoseconds, seconds"),
         ("behind", "changed", "more than 2 d", "more than 6 h"),
     ]
-    assert took(lambda now: now) == [("behind", "ended", "within 1 min", "more than 2 d")]
+    assert findings_after_writing(lambda now: now) == [("behind", "ended", "within 1 min", "more than 2 d")]
     assert summary(tmp_path)["topics"][writer.topic]["records"] == 8 * RECORDS
 
 

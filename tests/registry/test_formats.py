@@ -7,8 +7,8 @@ import pytest
 
 from sluicegate.config.content_keys import Schema
 from sluicegate.proxy.registry.schema_rules import SchemaRules
-from sluicegate.proxy.rules_process.evaluation_thread import RuleLimits
 from sluicegate.proxy.rules_process.messages import EvaluatorKind, Specification
+from sluicegate.proxy.rules_process.rule_limits import RuleLimits
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.rules_process.stoppable import StoppableContent
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
