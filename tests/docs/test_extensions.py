@@ -28,6 +28,7 @@ MOST_PRODUCT_FILES = {
     "A configuration key": 2,
     "A metric": 1,
     "A metric of good records": 4,
+    "A field of the event": 2,
     "A broker API to rewrite": 1,
     "A `doctor` check": 1,
     "A command": 1,
