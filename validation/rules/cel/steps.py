@@ -8,7 +8,7 @@ from sluicegate.validation.rules.cel.variables import CLIENT_FIELDS
 from sluicegate.validation.rules.json.count import JsonCount
 from sluicegate.validation.rules.json.plan import HAS_NATIVE
 from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED, RuledRecord
-from sluicegate.validation.rules.schemas.wire_format import behind_id, has_schema_id
+from sluicegate.validation.rules.schemas.wire_format import data_after_id, has_schema_id
 
 STEP: Final = 100  # ns
 EVALUATION: Final = 60_000  # the overhead of the runtime and Python
@@ -55,7 +55,7 @@ class ExpressionSteps:
             return self._reckon(0, 0, 0, others, texts)
         if size * _BYTE > INLINE_STEPS * STEP:
             return self._for_any(size, others)
-        text = behind_id(value) if has_schema_id(value) else value
+        text = data_after_id(value) if has_schema_id(value) else value
         count = JsonCount(text)
         widths = [count.items(depth) for depth in range(count.levels)]
         items, zeros = sum(widths), text.count(_ZERO_ESCAPED)

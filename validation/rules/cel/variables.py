@@ -10,7 +10,7 @@ from typing import Any
 from sluicegate.validation.rules.json.plan import is_ordinary_json
 from sluicegate.validation.rules.json.text import WELL_FORMED, JsonFault, fault_in, fault_kind
 from sluicegate.validation.rules.rule import Client, Header
-from sluicegate.validation.rules.schemas.wire_format import behind_id, has_schema_id
+from sluicegate.validation.rules.schemas.wire_format import data_after_id, has_schema_id
 
 MAX_DEPTH = 100
 """The most nested levels of arrays and objects in a value."""
@@ -89,7 +89,7 @@ def value_of(value: bytes | None, loads: Callable[[bytes], Any]) -> Any:
     """
     if value is None:
         return None
-    text = behind_id(value) if has_schema_id(value) else value  # no JSON begins with a zero byte
+    text = data_after_id(value) if has_schema_id(value) else value  # no JSON begins with a zero byte
     if not is_ordinary_json(text, MAX_DEPTH):
         fault = fault_in(text, MAX_DEPTH)
         if fault != WELL_FORMED and fault_kind(fault) == JsonFault.TOO_DEEP:

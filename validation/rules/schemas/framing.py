@@ -10,7 +10,7 @@ from sluicegate.validation.rules.schemas.wire_format import (
     ApicurioId,
     IdKind,
     SchemaId,
-    behind_id,
+    data_after_id,
     has_schema_id,
     header_of,
     id_in_header,
@@ -44,9 +44,9 @@ class ConfluentFraming:
             schema_id = id_in_header(named)
             if schema_id is None:
                 return f"the header {header.decode()} holds neither a schema's id nor a GUID"
-            return schema_id, behind_id(named) + data  # Protobuf's message indexes come with the id
+            return schema_id, data_after_id(named) + data  # Protobuf's message indexes come with the id
         if has_schema_id(data):
-            return id_in_prefix(data), behind_id(data)
+            return id_in_prefix(data), data_after_id(data)
         return (
             f"the {side.value} names no schema: write it with a serializer of the schema registry, which puts a "
             f"zero byte and the schema's id before it or a header {header.decode()} beside it"

@@ -70,6 +70,6 @@ def id_in_header(value: bytes) -> SchemaId | None:
     return None
 
 
-def behind_id(named: bytes) -> bytes:
+def data_after_id(named: bytes) -> bytes:
     """Return the bytes after the id or GUID at the start of `named`."""
     return named[ID_BYTES if named[0] == _ID_MAGIC else _GUID_BYTES :]
