@@ -9,7 +9,7 @@ from sluicegate.protocol.before_login import software_in
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.headers import response_body_at
-from sluicegate.proxy.responses.rewriting import cut_down_versions, unsupported_api_versions
+from sluicegate.proxy.responses.api_versions import cut_down_versions, unsupported_api_versions
 from sluicegate.proxy.session.broker_errors import expect_code
 from sluicegate.proxy.session.client.client_text import client_text
 from sluicegate.proxy.session.client.identity import ClientIdentity, LoginAttempt, SaslTracker, read_header

@@ -16,8 +16,9 @@ from sluicegate.protocol.messages.handshake import API_VERSIONS_RESPONSE
 from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from sluicegate.protocol.messages.schema import NODE_ENDPOINTS, Field, MessageSchema, Value
 from sluicegate.protocol.produce_response import walk_produce_response
+from sluicegate.proxy.responses.api_versions import cut_down_versions, unsupported_api_versions
 from sluicegate.proxy.responses.broker_addresses import AddressBook
-from sluicegate.proxy.responses.rewriting import ResponseRewriter, cut_down_versions, unsupported_api_versions
+from sluicegate.proxy.responses.rewriting import ResponseRewriter
 from sluicegate.proxy.responses.topic_names import TopicNames
 from tests.oracle.definitions import RandomMessage
 from tests.oracle.kafka_java import KAFKA_NEW
