@@ -27,7 +27,7 @@ from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.scan import NULL_KEY, OUT_OF_WINDOW, WHOLE
 from sluicegate.validation.fallback_reason import FallbackReason
 from sluicegate.validation.policy import Framing, TimestampType
-from sluicegate.validation.timestamps import FAR_AHEAD_MS
+from sluicegate.validation.timestamps import IN_FUTURE_MS
 
 cdef enum:
     _FALL_BACK = 0
@@ -62,7 +62,7 @@ cdef Py_ssize_t _PLAIN_BYTES = 1 << 20
 # The largest plain payload for the careful reading here.
 cdef Py_ssize_t _CAREFULLY_READ_BYTES = 128 * 1024
 # As on the slow path: times further ahead than this are good, but logged.
-cdef uint64_t _FAR_AHEAD_MS = FAR_AHEAD_MS
+cdef uint64_t _IN_FUTURE_MS = IN_FUTURE_MS
 cdef uint64_t _SIGN = <uint64_t>1 << 63
 cdef Py_ssize_t _UNBOUNDED = <Py_ssize_t>1 << 62
 cdef bint _HAS_NATIVE_CRC32C = has_native_crc32c()
@@ -536,7 +536,7 @@ cdef class OrdinaryRequests:
                     return False
                 if not self._scan(view, start, end, True, None, count, topic, earliest, window, no_time):
                     return False
-            elif topic.is_timed and latest > before + _FAR_AHEAD_MS:
+            elif topic.is_timed and latest > before + _IN_FUTURE_MS:
                 return False
             else:
                 self._latest = latest
@@ -643,7 +643,7 @@ cdef class OrdinaryRequests:
         if outcome != _WHOLE:
             return False
         self._latest = latest = last
-        return not topic.is_timed or latest <= topic.before_max_ms + _FAR_AHEAD_MS
+        return not topic.is_timed or latest <= topic.before_max_ms + _IN_FUTURE_MS
 
 
 def _go_on():

@@ -10,7 +10,7 @@ from sluicegate.validation.cluster_settings import AFTER_MAX, BEFORE_MAX
 from sluicegate.validation.policy import Rehearsed, TimestampType, TopicPolicy
 from sluicegate.validation.verdict import Reason
 
-FAR_AHEAD_MS = 3_600_000
+IN_FUTURE_MS = 3_600_000
 """Valid times further ahead than this (ms) are logged. KIP-937 announced one hour as the bound; Kafka 4.0 set it."""
 
 

@@ -167,7 +167,7 @@ def test_a_proxy_that_does_not_respond_is_down(tmp_path: Path) -> None:
 
 def test_a_scrape_counts_fixed_rejected_and_fallback_batches_apart(proxy: ProxyProcess) -> None:
     """Without Prometheus too: clients are named, fixed batches are no rejected ones, both paths are counted."""
-    for name in ("violations", "fixed_batches", "far_ahead_batches", "observed_batches", "rehearsed_batches"):
+    for name in ("violations", "fixed_batches", "future_timestamp_batches", "observed_batches", "rehearsed_batches"):
         eventually(lambda name=name: proxy.metric(f"sluicegate_{name}_total") > 0, what=name)
     text = proxy.get("/metrics")[1]
 

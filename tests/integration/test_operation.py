@@ -174,7 +174,7 @@ def test_a_dead_bootstrap_address_is_skipped(kafka_bootstrap: str, tmp_path: Pat
         proxy.stop()
 
 
-def test_timestamps_far_ahead_but_allowed_are_warned_about_once(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_allowed_timestamps_in_the_future_are_warned_about_once(kafka_bootstrap: str, tmp_path: Path) -> None:
     proxy = ProxyProcess(
         tmp_path, kafka_bootstrap, {"defaults": {"message.timestamp.after.max.ms": 10 * HOUR_MS}}
     ).start()
@@ -186,7 +186,7 @@ def test_timestamps_far_ahead_but_allowed_are_warned_about_once(kafka_bootstrap:
                 response = client.produce(9, [topic_data(topic, (0, ahead))])
                 assert response["responses"][0]["partition_responses"][0]["error_code"] == 0
             client.produce(9, [topic_data(topic, (0, batch([Rec(now_ms() + HOUR_MS // 2)])))])
-        assert proxy.metric("sluicegate_far_ahead_batches_total") == 20
+        assert proxy.metric("sluicegate_future_timestamp_batches_total") == 20
         proxy.wait_for_line("batch accepted with future timestamps")
         lines = [line for line in proxy.log().splitlines() if "batch accepted with future timestamps" in line]
         assert len(lines) == 1

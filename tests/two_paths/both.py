@@ -13,7 +13,7 @@ from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import TopicPolicy, ValidationLimits
 from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.rulebook import FilePolicies, Rulebook
-from sluicegate.validation.timestamps import FAR_AHEAD_MS
+from sluicegate.validation.timestamps import IN_FUTURE_MS
 
 _MAX_PARTITIONS = 10_000
 GOOD = "good"
@@ -104,7 +104,7 @@ class BothPaths:
             or validated.replacements()
             or any(map(any, validated.rehearsed.values()))
             or request.acks not in (-1, 0, 1)
-            or any(a.ahead_ms > FAR_AHEAD_MS for a in accepted)
+            or any(a.ahead_ms > IN_FUTURE_MS for a in accepted)
         ):
             return None
         if any(topic.name is not None and topic.name not in self._topics for topic in request.topics):

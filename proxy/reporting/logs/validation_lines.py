@@ -18,7 +18,7 @@ from sluicegate.proxy.session.client.client_details import ClientDetails
 from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome, ReportedFinding
 from sluicegate.validation.outcome import Copies, Outcome
 from sluicegate.validation.rules.rule import Mode
-from sluicegate.validation.timestamps import FAR_AHEAD_MS, RehearsedBound, bounds_of
+from sluicegate.validation.timestamps import IN_FUTURE_MS, RehearsedBound, bounds_of
 from sluicegate.validation.units import diagnose
 from sluicegate.validation.verdict import FRAMED, TIMED, Finding, Reason
 
@@ -71,7 +71,7 @@ def rehearsal(client: ClientDetails, topic: str | None, partition: int, bound: R
     }
 
 
-def far_ahead(client: ClientDetails, topic: str | None, ahead_ms: int) -> dict[str, Any]:
+def in_future_details(client: ClientDetails, topic: str | None, ahead_ms: int) -> dict[str, Any]:
     """Return the fields of a valid batch with timestamps `ahead_ms` ahead."""
     return {
         "client_id": _shown(client.client_id),
@@ -123,7 +123,7 @@ class ValidationLines:
         self._not_quarantined = Aggregator(_INTERVAL_SECONDS, self._log_not_quarantined, self._wider_rejection)
         self._rehearsals = Aggregator(_INTERVAL_SECONDS, self._log_rehearsal, self._wider_rejection)
         self._unreadable = Aggregator(_INTERVAL_SECONDS, self._log_unreadable, self._wider_rejection)
-        self._far_ahead = Aggregator(_INTERVAL_SECONDS, self._log_far_ahead, self._wider_far_ahead)
+        self._in_future = Aggregator(_INTERVAL_SECONDS, self._log_in_future, self._wider_in_future)
         self._findings = {
             line: Aggregator(_INTERVAL_SECONDS, partial(self._log_finding, line), self._wider_rejection)
             for line in (*_LINES.values(), _REJECTED, _RESENT, _QUARANTINED, _NOT_STORED)
@@ -133,15 +133,15 @@ class ValidationLines:
             self._not_quarantined,
             self._rehearsals,
             self._unreadable,
-            self._far_ahead,
+            self._in_future,
         )
 
     def batch_settled(self, client: ClientDetails, batch: BatchOutcome) -> None:
-        """Log the findings about a batch, and timestamps far ahead."""
+        """Log the findings about a batch, and timestamps in the future."""
         topic = None if batch.topic is None else cut(batch.topic)
         now = time.monotonic()
-        if batch.ahead_ms is not None and batch.ahead_ms > FAR_AHEAD_MS:
-            self._far_ahead.note((client.client_id, topic), 0, now, far_ahead, client, topic, batch.ahead_ms)
+        if batch.ahead_ms is not None and batch.ahead_ms > IN_FUTURE_MS:
+            self._in_future.note((client.client_id, topic), 0, now, in_future_details, client, topic, batch.ahead_ms)
         if batch.basis is None:
             return
         policy, now_ms = batch.basis
@@ -186,7 +186,7 @@ class ValidationLines:
             return AggregateKind((topic, reason), _OF_A_CLIENT)
         return AggregateKind((None, reason), _OF_A_CLIENT | {"topic"})
 
-    def _wider_far_ahead(self, key: tuple[str | None, str | None]) -> AggregateKind:
+    def _wider_in_future(self, key: tuple[str | None, str | None]) -> AggregateKind:
         topic = key[1]
         if topic is not None and self._labels.knows(topic):
             return AggregateKind((topic,), _OF_A_CLIENT)
@@ -211,7 +211,7 @@ class ValidationLines:
         advice = "some clients cannot read it; framing: strict rejects such batches"
         self._log.warning("unreadable batch forwarded", **_without_none(details), batches=times, advice=advice)
 
-    def _log_far_ahead(self, details: dict[str, Any], times: int, _records: int) -> None:
+    def _log_in_future(self, details: dict[str, Any], times: int, _records: int) -> None:
         self._log.warning(
             "batch accepted with future timestamps",
             **_without_none(details),

@@ -27,7 +27,7 @@ class BatchEvent(IntEnum):
     MASKED = auto()  # sensitive fields of the batch were masked
     REHEARSED = auto()  # bound: a rehearsed bound would reject the batch
     UNREADABLE = auto()  # error: the batch was forwarded, and some clients cannot read it
-    FAR_AHEAD = auto()  # a valid batch is more than an hour ahead
+    FUTURE_TIMESTAMP = auto()  # a valid batch is more than an hour ahead
 
 
 DETAIL_LABELS = {

@@ -18,7 +18,7 @@ from sluicegate.validation.outcome import Copies, Outcome, Waiver
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.requests.name_pattern import OwnedClients
 from sluicegate.validation.rules.rule import Mode
-from sluicegate.validation.timestamps import FAR_AHEAD_MS, bounds_of
+from sluicegate.validation.timestamps import IN_FUTURE_MS, bounds_of
 
 if TYPE_CHECKING:
     from sluicegate.proxy.fastpath.fast_path import PathCounts
@@ -131,8 +131,8 @@ class ValidationCounts:
         self._traffic.sent_by(client.client_id, 1, batch.records, batch.size)
         if batch.topic is not None:
             self._traffic.sent_to(batch.topic, 1, batch.records, batch.size)
-        if batch.ahead_ms is not None and batch.ahead_ms > FAR_AHEAD_MS:
-            self._labels.count(BatchEvent.FAR_AHEAD, batch.topic, holder)
+        if batch.ahead_ms is not None and batch.ahead_ms > IN_FUTURE_MS:
+            self._labels.count(BatchEvent.FUTURE_TIMESTAMP, batch.topic, holder)
         if batch.masked_records:
             self._labels.count(BatchEvent.MASKED, batch.topic, holder, records=batch.masked_records)
             self._rules.count(batch.outcome, batch.masked)

@@ -173,10 +173,10 @@ REJECTIONS: tuple[Family, ...] = (
         ("rule", "outcome"),
     ),
     batch_counter(
-        "sluicegate_far_ahead_batches",
+        "sluicegate_future_timestamp_batches",
         "Valid batches with timestamps more than an hour ahead.",
         "Before an upgrade to Kafka 4, which rejects these by default.",
-        BatchEvent.FAR_AHEAD,
+        BatchEvent.FUTURE_TIMESTAMP,
     ),
     batch_counter(
         "sluicegate_unreadable_batches",

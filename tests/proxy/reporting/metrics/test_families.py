@@ -161,7 +161,7 @@ def test_batch_events_are_counted_copied_and_bounded(family: Family) -> None:
     [
         (BatchEvent.REJECTED, ("topic", "bound")),
         (BatchEvent.REJECTED, ("error", "topic")),
-        (BatchEvent.FAR_AHEAD, ("topic", "error")),
+        (BatchEvent.FUTURE_TIMESTAMP, ("topic", "error")),
         (BatchEvent.FIXED, ("topic", "client_id")),
     ],
 )

@@ -16,7 +16,7 @@ from sluicegate.proxy.reporting.metrics.topic_labels import (
 from sluicegate.proxy.responses.topic_names import TopicNames
 
 REJECTED, REJECTED_RECORDS = "sluicegate_rejected_batches", "sluicegate_rejected_records"
-FAR_AHEAD = "sluicegate_far_ahead_batches"
+FUTURE = "sluicegate_future_timestamp_batches"
 
 
 def every_topic_known(_: str) -> bool:
@@ -54,20 +54,20 @@ def test_a_topic_of_a_new_configuration_gets_a_label_and_keeps_it() -> None:
     for names in (["before"], ["orders"], []):
         labels.configure(names)
         for topic in ("before", "orders", "late"):
-            labels.count(BatchEvent.FAR_AHEAD, topic, "c")
+            labels.count(BatchEvent.FUTURE_TIMESTAMP, topic, "c")
 
-    assert counters.batch_counts[FAR_AHEAD] == {"before": 3, "orders": 2, OTHER: 4}
+    assert counters.batch_counts[FUTURE] == {"before": 3, "orders": 2, OTHER: 4}
 
 
 def test_a_topic_known_from_a_broker_gets_a_label() -> None:
     counters = Counters()
     names = TopicNames()
     labels = TopicLabels(counters, names.is_known, [])
-    labels.count(BatchEvent.FAR_AHEAD, "orders", "c")
+    labels.count(BatchEvent.FUTURE_TIMESTAMP, "orders", "c")
     names.learn([(None, "orders")])
-    labels.count(BatchEvent.FAR_AHEAD, "orders", "c")
+    labels.count(BatchEvent.FUTURE_TIMESTAMP, "orders", "c")
 
-    assert counters.batch_counts[FAR_AHEAD] == {OTHER: 1, "orders": 1}
+    assert counters.batch_counts[FUTURE] == {OTHER: 1, "orders": 1}
 
 
 def test_the_topic_counted_longest_ago_gives_up_its_label_and_no_sum_falls() -> None:
@@ -77,8 +77,8 @@ def test_the_topic_counted_longest_ago_gives_up_its_label_and_no_sum_falls() -> 
     for topic in ("a", "b", "a", "c", "d", "a", "b"):
         labels.count(BatchEvent.REJECTED, topic, "c", "X", 3)
         labels.count(BatchEvent.REJECTED, topic, "c", "Y", 1)
-        labels.count(BatchEvent.FAR_AHEAD, topic, "c")
-        sums.append(tuple(counters.batch_counts[name].total() for name in (REJECTED, REJECTED_RECORDS, FAR_AHEAD)))
+        labels.count(BatchEvent.FUTURE_TIMESTAMP, topic, "c")
+        sums.append(tuple(counters.batch_counts[name].total() for name in (REJECTED, REJECTED_RECORDS, FUTURE)))
 
     assert sums == [(2 * n, 4 * n, n) for n in range(1, 8)]
     assert counters.batch_counts[REJECTED_RECORDS] == {
