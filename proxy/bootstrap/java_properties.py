@@ -39,7 +39,7 @@ def properties_in(text: str) -> Iterator[Property]:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield each line with those that continue it, without comments and blank lines."""
+    """Yield each line with its continuation lines, without comments and blank lines."""
     lines = enumerate(_LINE_END.split(text), 1)
     for number, line in lines:
         parts = [line.lstrip(_BLANKS)]

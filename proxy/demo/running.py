@@ -103,7 +103,7 @@ def run_demo(seconds: float | None) -> None:
 
 
 def _other_port(config: Config, reason: str) -> str:
-    """Return the command that starts the demo on another port than the one that is in use; empty for other reasons."""
+    """Return the command that starts the demo on another port if its port is in use; empty for other reasons."""
     wanted = (
         ("SLUICEGATE__LISTEN__BOOTSTRAP", config.listen.bootstrap),
         ("SLUICEGATE__ADMIN__LISTEN", config.admin.listen),

@@ -58,7 +58,7 @@ def covers(certificate: x509.Certificate, host: str) -> bool:
 
 
 def _matches(name: str, host: str) -> bool:
-    """Compare names; a wildcard stands for exactly one label, the first."""
+    """Compare names; a wildcard matches exactly one label, the first."""
     name, host = name.lower().rstrip("."), host.lower().rstrip(".")
     if name.startswith("*."):
         first, dot, rest = host.partition(".")
