@@ -15,7 +15,7 @@ from sluicegate.validation.findings import over_limit
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.reading import Batch, ContentReader
 from sluicegate.validation.requests.request_rule import RequestCheck, SentBatch
-from sluicegate.validation.rule_violations import RuleViolations
+from sluicegate.validation.rule_violations import MOST_BROKEN, RuleViolations
 from sluicegate.validation.rules.rule import (
     INLINE_STEPS,
     Client,
@@ -82,13 +82,15 @@ def evaluate_rules(
     budget: DecompressionBudget,
     observed: DecompressionBudget,
     broken: Broken | None = None,
+    most_broken: int = MOST_BROKEN,
 ) -> RuleResult:
     """Evaluate every rule for every record, in the order of the configuration.
 
-    `observed`: how many record errors the request may still list of observed violations. `broken` is filled with all
-    records that a rejecting rule rejects, if given. Raises the errors of `budget`.
+    `observed`: how many record errors the request may still list of observed violations. `broken` is filled with the
+    records that a rejecting rule rejects, if given, up to `most_broken`. Raises the errors of `budget`.
     """
-    evaluation = _Evaluation(rules, batch, client, budget, min(_MOST_OBSERVED, observed.record_errors), broken)
+    most_observed = min(_MOST_OBSERVED, observed.record_errors)
+    evaluation = _Evaluation(rules, batch, client, budget, most_observed, broken, most_broken)
     try:
         with reader.contents(batch, rules.parts, limits, budget.for_rereading(), rules.header_names) as contents:
             evaluation.run(contents)
@@ -147,8 +149,9 @@ class _Evaluation:
         budget: DecompressionBudget,
         most_observed: int,
         broken: Broken | None,
+        most_broken: int,
     ) -> None:
-        self.rejecting = RuleViolations(budget.record_errors, broken)
+        self.rejecting = RuleViolations(budget.record_errors, broken, most_broken)
         self.observing = RuleViolations(most_observed)
         self._budget = budget
         self._rules = [

@@ -21,15 +21,16 @@ class RuleViolations:
     """The violations of all rejecting rules, or of all observing rules. Keeps the texts of `keep` records.
 
     A record that breaks several rules is one bad record, whose text names up to eight of them. `broken` is filled with
-    all bad records, if given.
+    the first `most_broken` bad records, if given.
     """
 
-    def __init__(self, keep: int, broken: Broken | None = None) -> None:
+    def __init__(self, keep: int, broken: Broken | None = None, most_broken: int = MOST_BROKEN) -> None:
         self.count = 0
         self._keep = max(keep, TEXTS_AT_LEAST)
         self._kept: list[BadRecord] = []
         self._by_rule: dict[str, int] = {}
         self._broken = broken
+        self._most_broken = most_broken
         self._index = -1
         self._outage: tuple[NamedRule, Outage] | None = None
         self._schema_error: tuple[NamedRule, SchemaError] | None = None
@@ -48,7 +49,7 @@ class RuleViolations:
             rules = last.rules if rule in last.rules else (*last.rules, rule)
             self._kept[-1] = replace(last, message=text, rules=rules)
         self._by_rule[rule] = self._by_rule.get(rule, 0) + 1
-        if self._broken is not None and self.count <= MOST_BROKEN:
+        if self._broken is not None and self.count <= self._most_broken:
             known = self._broken.get(index, ())
             self._broken[index] = known if rule in known else (*known, rule)
 

@@ -27,6 +27,7 @@ from sluicegate.validation.previous_times import PreviousTimes
 from sluicegate.validation.produce.samples import Sampling
 from sluicegate.validation.reading import Batch, ContentReader
 from sluicegate.validation.requests.request_rule import SentBatch
+from sluicegate.validation.rule_violations import MOST_BROKEN
 from sluicegate.validation.rules.rule import Client, Mode
 from sluicegate.validation.timestamps import rehearsal_of
 from sluicegate.validation.validated_request import (
@@ -41,6 +42,8 @@ from sluicegate.validation.validator import Submission, validate_partition
 from sluicegate.validation.verdict import Accepted, Broken, Finding, Verdict
 
 _ANY_SIZE = 1 << 50
+# Of batches whose bad records are copied when all batches of the request are validated: about 25 MB.
+_MOST_BROKEN_OF_REQUEST = 4 * MOST_BROKEN
 _NOBODY = Client("")
 _WITHOUT_FIXES = frozenset({Mode.OBSERVE, Mode.MARK})
 
@@ -69,6 +72,7 @@ class ExtendedValidation:
         self._observed_budget = DecompressionBudget(0, limits.max_record_errors, _go_on)
         self._sampling = Sampling(limits, decompressor, budget)
         self._growth = GrowthAllowance()
+        self._broken_left = _MOST_BROKEN_OF_REQUEST
         self._fixed: dict[Place, FixedBatch] = {}
         self._marked: dict[Place, MarkedBatch] = {}
         self._masked: dict[Place, MaskedBatch] = {}
@@ -226,12 +230,19 @@ class ExtendedValidation:
             self._budget.record_errors += sum(len(each.bad_records) for each in findings)  # they are in no response
         if marked is not None:
             self._growth.spend(len(records), len(marked.records))
+            reported = [self._reported(each) for each in marked.findings]
             if policy.samples:
                 where = (submission.topic, submission.partition, records)
-                marked = replace(marked, findings=tuple(self._sampling.shown(each, *where) for each in marked.findings))
-            self._marked[place] = marked
+                reported = [self._sampling.shown(each, *where) for each in reported]
+            self._marked[place] = replace(marked, findings=tuple(reported))
             self._validated.basis[place] = ValidationBasis(policy, now_ms)
         return as_accepted
+
+    def _reported(self, finding: Finding) -> Finding:
+        """Return a finding of a marked batch as events need it. All observed batches of a request share the list."""
+        listed = finding.bad_records[: self._observed_errors]
+        self._observed_errors -= len(listed)
+        return replace(finding, bad_records=listed, broken=None)
 
     def _rejected_or_copied(
         self, place: Place, submission: Submission, by_broker: Verdict, policy: TopicPolicy, now_ms: int
@@ -288,8 +299,14 @@ class ExtendedValidation:
         if policy.rules is not None:
             reader = ContentReader(self._decompressor)
             broken: Broken | None = {} if policy.lists_all_bad_records else None
+            is_kept = broken is not None and policy.mode is not Mode.MARK  # until all batches are validated
+            most = min(MOST_BROKEN, self._broken_left) if is_kept else MOST_BROKEN
             observed = self._observed_budget
-            yield evaluate_rules(policy.rules, batch, self._client, limits, reader, self._budget, observed, broken)
+            result = evaluate_rules(
+                policy.rules, batch, self._client, limits, reader, self._budget, observed, broken, most
+            )
+            self._broken_left -= len(broken) if broken is not None and is_kept else 0
+            yield result
 
     def _fix(self, place: Place, submission: Submission, finding: Finding, policy: TopicPolicy, now_ms: int) -> Verdict:
         """Return the verdict on the fixed batch; the finding if it cannot be fixed."""
