@@ -20,7 +20,7 @@ MOST_BROKEN = 65_536
 class RuleViolations:
     """The violations of all rejecting rules, or of all observing rules. Keeps the texts of `keep` records.
 
-    A record that breaks several rules is one bad record, whose text names up to eight of them. `broken` is filled with
+    A record that breaks several rules is one bad record; its text names up to eight of them. `broken` is filled with
     the first `most_broken` bad records, if given.
     """
 

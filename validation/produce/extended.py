@@ -42,7 +42,7 @@ from sluicegate.validation.validator import Submission, validate_partition
 from sluicegate.validation.verdict import Accepted, Broken, Finding, Verdict
 
 _ANY_SIZE = 1 << 50
-# Of batches whose bad records are copied when all batches of the request are validated: about 25 MB.
+# Bad records wait for their copies until all batches of the request are validated: about 25 MB.
 _MOST_BROKEN_OF_REQUEST = 4 * MOST_BROKEN
 _NOBODY = Client("")
 _WITHOUT_FIXES = frozenset({Mode.OBSERVE, Mode.MARK})

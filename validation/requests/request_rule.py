@@ -31,7 +31,7 @@ def numbers_in(version: str) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class LeastVersion:
-    """The least version for clients whose software name matches."""
+    """The least version for clients with a matching software name."""
 
     name: NamePattern
     version: str
