@@ -69,7 +69,7 @@ class EnforcedClients:
 
 @dataclass(frozen=True, slots=True)
 class Exemption:
-    """Clients, such as mirrors, with batches that only the broker validates. All given patterns must match, at least one.
+    """Clients, such as mirrors, that only the broker validates. All given patterns must match, at least one.
 
     `topics`: patterns of the topics that it is for; empty: all topics.
     """
