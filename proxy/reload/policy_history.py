@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sluicegate.proxy.reporting.bounded_text import cut
@@ -15,12 +15,19 @@ _MOST_FILES = 20
 class PolicyReload:
     """What one reload changed. `time_ms`: when it took effect. `files`: the SHA-256 of each changed file, None if it is
     gone. `changes`: lines by their effect on producers; None: the configurations were not compared. `count`: of all.
+    `commits`: the commit and author of each file that Git knows.
     """
 
     time_ms: int
     files: Mapping[str, str | None]
     changes: Mapping[str, list[str]] | None = None
     count: int = 0
+    commits: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def named_files(self) -> list[str]:
+        """Return the files, each with its commit."""
+        return [f"{name} ({self.commits[name]})" if name in self.commits else name for name in self.files]
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON object of the API (docs/web-ui.md)."""
@@ -28,7 +35,10 @@ class PolicyReload:
         files = list(self.files.items())
         return {
             "time_ms": self.time_ms,
-            "files": [{"file": name, "sha256": digest} for name, digest in files[:_MOST_FILES]],
+            "files": [
+                {"file": name, "sha256": digest, "commit": self.commits.get(name)}
+                for name, digest in files[:_MOST_FILES]
+            ],
             "other_files": len(files[_MOST_FILES:]),
             "count": self.count,
             "compared": self.changes is not None,

@@ -20,6 +20,7 @@ from sluicegate.config.loading import ConfigError, Loaded
 from sluicegate.proxy.network.daemon_thread import in_daemon_thread
 from sluicegate.proxy.registry.schema_files import missing_schemas
 from sluicegate.proxy.reload.config_file import NOTHING, ConfigFile, keys_needing_restart
+from sluicegate.proxy.reload.git_commits import commits_of
 from sluicegate.proxy.reload.policy_changes import ProducerEffect, changes_between
 from sluicegate.proxy.reload.policy_history import PolicyHistory, PolicyReload
 from sluicegate.proxy.reload.reload_request import MissingFile, ReloadRequest, ReloadResult
@@ -170,15 +171,16 @@ class Reloader:
             for path in dict.fromkeys((*new, *old))
             if old.get(path) != new.get(path)
         }
+        commits = commits_of(path for path, digest in files.items() if digest is not None)
         if max(len(before.config.topics), len(after.config.topics)) > _MOST_COMPARED:
-            self._log.info("policies changed", files=files, compared=False)
-            self._history.add(PolicyReload(adopted_ms, files))
+            self._log.info("policies changed", files=files, commits=commits, compared=False)
+            self._history.add(PolicyReload(adopted_ms, files, commits=commits))
             return
         try:
             changes = list(changes_between(before, after))
         except Exception as error:  # the new policies are in force all the same
             self._log.error("policies not compared", files=files, exc_info=error)
-            self._history.add(PolicyReload(adopted_ms, files))
+            self._history.add(PolicyReload(adopted_ms, files, commits=commits))
             return
         if not changes:
             return
@@ -186,8 +188,8 @@ class Reloader:
             effect.value: [str(change) for change in changes if change.effect is effect][:_MOST_CHANGES]
             for effect in ProducerEffect
         }
-        self._log.info("policies changed", files=files, count=len(changes), **named)
-        self._history.add(PolicyReload(adopted_ms, files, named, len(changes)))
+        self._log.info("policies changed", files=files, commits=commits, count=len(changes), **named)
+        self._history.add(PolicyReload(adopted_ms, files, named, len(changes), commits))
 
     def _load(self, previous: Source, is_requested: bool) -> Loaded:
         """Blocks. Raises ConfigError."""

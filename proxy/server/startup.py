@@ -119,7 +119,7 @@ def open_state(
             loop.call_soon_threadsafe(enforcement.adopt, state.suspensions)
 
     def write_down(reload: PolicyReload) -> None:
-        shared.add_reload(reload.time_ms, list(reload.files), dict(reload.changes or {}))
+        shared.add_reload(reload.time_ms, reload.named_files, dict(reload.changes or {}))
 
     announcement = announcing(config, query, snapshot, status)
     shared = SharedState(config.state, config.upstream, proxy_name(config), adopt, status, health, announcement)

@@ -6,6 +6,7 @@ from uuid import uuid4
 
 from sluicegate.config.state import StateTopics
 from sluicegate.config.upstream import Upstream
+from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.state.agreed_state import AgreedState
 from sluicegate.proxy.state.change import Actor, StateChange
@@ -50,7 +51,8 @@ class SharedState:
     def add_reload(self, time_ms: int, files: list[str], changes: dict[str, list[str]]) -> None:
         """Add policies that were reloaded from these files; `changes`: lines by their effect."""
         more = len(files) - _MOST_FILES
-        actor = Actor("policy files", ", ".join(files[:_MOST_FILES]) + (f" and {more} more" if more > 0 else ""))
+        named = ", ".join(str(cut(each)) for each in files[:_MOST_FILES])
+        actor = Actor("policy files", named + (f" and {more} more" if more > 0 else ""))
         self.history.add(entry_of_reload(uuid4().hex, time_ms, actor, changes, self._proxy))
 
     def close(self) -> None:

@@ -21,7 +21,7 @@ function Lines({ change }) {
 
 function Files({ change }) {
   const { files } = change;
-  return html`<ul>${files.map((one) => html`<li key=${one.file}>${one.file} <small>${one.sha256 === null ? "removed" : `SHA-256 ${one.sha256}`}</small></li>`)}${change.other_files > 0 && html`<li>${counted(change.other_files, "more file", "more files")}</li>`}</ul>`;
+  return html`<ul>${files.map((one) => html`<li key=${one.file}>${one.file} <small>${one.sha256 === null ? "removed" : one.commit ?? `SHA-256 ${one.sha256}`}</small></li>`)}${change.other_files > 0 && html`<li>${counted(change.other_files, "more file", "more files")}</li>`}</ul>`;
 }
 
 const columns = (now) => [

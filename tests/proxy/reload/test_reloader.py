@@ -97,7 +97,7 @@ async def test_a_reload_reports_what_became_stricter_or_looser_and_by_which_file
     (kept,) = stage.history.as_json()
     assert began_ms <= kept.pop("time_ms") <= time.time_ns() // 1_000_000
     assert kept == {
-        "files": [{"file": str(stage.path), "sha256": sha256(text.encode()).hexdigest()}],
+        "files": [{"file": str(stage.path), "sha256": sha256(text.encode()).hexdigest(), "commit": None}],
         "other_files": 0,
         "count": 2,
         "compared": True,

@@ -1,0 +1,93 @@
+"""A changed policy file is named with its commit and author, as far as Git knows them."""
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from sluicegate.proxy.reload.git_commits import commits_of
+
+AUTHOR = ("-c", "user.name=Ann\x1bÉ", "-c", "user.email=ann@example.com")
+
+
+def git(folder: Path, *command: str) -> str:
+    done = subprocess.run(["git", *AUTHOR, "-C", folder, *command], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def policies(tmp_path: Path) -> Path:
+    """A repository whose folder `teams` has the committed file orders.yaml."""
+    folder = tmp_path / "repository" / "teams"
+    folder.mkdir(parents=True)
+    git(folder.parent, "init", "-q")
+    (folder / "orders.yaml").write_text("topics: []\n")
+    git(folder, "add", "orders.yaml")
+    git(folder, "commit", "-qm", "First")
+    return folder
+
+
+def test_a_committed_file_has_its_commit_and_author(policies: Path) -> None:
+    file = policies / "orders.yaml"
+    commit = git(policies, "rev-parse", "HEAD")[:12]
+    (policies / "other.yaml").write_text("topics: []\n")
+    git(policies, "add", "other.yaml")
+    git(policies, "commit", "-qm", "Another file")
+
+    assert commits_of([str(file)]) == {str(file): f"commit {commit} by Ann\\x1bÉ"}
+
+
+def test_a_file_that_a_link_leads_to_has_the_commit_of_its_repository(policies: Path, tmp_path: Path) -> None:
+    link = tmp_path / "current"
+    link.symlink_to(policies)
+
+    assert commits_of([str(link / "orders.yaml")])[str(link / "orders.yaml")].startswith("commit ")
+
+
+def test_a_change_that_is_not_committed_is_named_as_such(policies: Path) -> None:
+    file = policies / "orders.yaml"
+    commit = git(policies, "rev-parse", "HEAD")[:12]
+    file.write_text("topics: [{match: a}]\n")
+
+    assert commits_of([str(file)]) == {str(file): f"changed after commit {commit} by Ann\\x1bÉ"}
+
+
+def test_files_that_git_does_not_know_have_none(policies: Path, tmp_path: Path) -> None:
+    new, outside = policies / "new.yaml", tmp_path / "outside.yaml"
+    new.write_text("")
+    outside.write_text("")
+
+    assert commits_of([str(new), str(outside), str(policies / "gone.yaml"), "/nowhere/at/all.yaml"]) == {}
+
+
+def test_without_git_no_file_has_one(policies: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    assert commits_of([str(policies / "orders.yaml")]) == {}
+
+
+def test_what_a_repository_configures_is_not_run(policies: Path, tmp_path: Path) -> None:
+    ran, script = tmp_path / "ran", tmp_path / "script"
+    script.write_text(f"#!/bin/sh\ntouch {ran}\n")
+    script.chmod(0o755)
+    for key in ("core.fsmonitor", "core.pager", "diff.external", "gpg.program", "filter.f.clean", "diff.d.textconv"):
+        git(policies, "config", key, str(script))
+    git(policies, "config", "log.showSignature", "true")
+    (policies / ".gitattributes").write_text("* filter=f diff=d\n")
+    (policies / "orders.yaml").write_text("topics: [{match: b}]\n")
+
+    assert len(commits_of([str(policies / "orders.yaml")])) == 1
+    assert not ran.exists()
+
+
+def test_a_git_that_hangs_is_left_behind(policies: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    slow = tmp_path / "git"
+    slow.write_text("#!/bin/sh\nexec sleep 60\n")
+    slow.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    began = time.monotonic()
+
+    assert commits_of([str(policies / "orders.yaml")]) == {}
+    assert time.monotonic() - began < 30
