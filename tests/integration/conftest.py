@@ -60,9 +60,9 @@ def cluster_proxy(cluster: Kafka, tmp_path_factory: pytest.TempPathFactory) -> I
         process.stop()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def web_ui() -> Iterator["Page | None"]:
-    """A page of Chromium; None without Chromium."""
+    """A page of Chromium; None without Chromium. Playwright's event loop runs in this thread until the test ends."""
     if CHROMIUM is None:
         yield None
         return
