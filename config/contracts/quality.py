@@ -144,7 +144,7 @@ def _of_same_text(values: Sequence[Any]) -> list[Any]:
     for value in values:
         others = [value]
         if isinstance(value, str):
-            with suppress(ValueError, RecursionError):
+            with suppress(ValueError, OverflowError, RecursionError):
                 read = json.loads(value)
                 others += [read] if isinstance(read, bool | int | float) and _text_of(read) == value else []
         elif isinstance(value, bool | int | float):

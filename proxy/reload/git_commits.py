@@ -25,7 +25,7 @@ _ENVIRONMENT: Final = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C.UTF-8"}
 def commits_of(files: Iterable[str]) -> dict[str, str]:
     """Return the newest commit with each of the first 20 files that Git knows, as "commit 1a2b3c4d5e6f by Ann".
 
-    Blocks for seconds at most. A folder without Git metadata, or that Git does not trust, has none.
+    Blocks, up to 2 s for each of three commands and file. A folder without Git metadata, or that Git does not trust, has none.
     """
     git = shutil.which("git")
     if git is None:
@@ -49,7 +49,7 @@ def _commit_of(git: str, file: Path) -> str | None:
 def _said(git: str, file: Path, *command: str) -> str:
     """Return the output of a command in a file's folder; empty if it fails."""
     try:
-        done = subprocess.run(  # noqa: S603  # fixed commands; a file's name stands behind --
+        done = subprocess.run(  # noqa: S603  # fixed commands; a file's name follows -- or a colon
             [git, *_OPTIONS, "-C", str(file.parent), *command],
             capture_output=True,
             timeout=_SECONDS,

@@ -56,6 +56,7 @@ def quality(metric: str, arguments: str, kind: str = "string") -> str:
         ("number", "['2.5', 7]", [2.5, 7, 7.0], [2, 8]),
         ("boolean", "['true']", [True, None], [False]),
         ("string", "[true]", ["true"], ["false"]),
+        ("string", "['NaN', 'Infinity', '1e999']", ["NaN", "Infinity", "1e999"], ["x"]),
     ],
 )
 def test_valid_values_are_compared_as_text(
