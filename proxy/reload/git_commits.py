@@ -6,7 +6,9 @@ A file's content counts, not its name: a file that differs from the newest commi
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -14,7 +16,7 @@ from sluicegate.config.files.source import printable
 from sluicegate.proxy.reporting.bounded_text import cut
 
 _MOST_FILES = 20
-_SECONDS = 2.0
+_SECONDS, _SECONDS_OF_ALL = 2.0, 5.0
 _ID_CHARACTERS = 12
 _AUTHOR_CHARACTERS = 100
 # Nothing that a repository configures is run, and no lock is written.
@@ -25,13 +27,19 @@ _ENVIRONMENT: Final = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C.UTF-8"}
 def commits_of(files: Iterable[str]) -> dict[str, str]:
     """Return the newest commit with each of the first 20 files that Git knows, as "commit 1a2b3c4d5e6f by Ann".
 
-    Blocks, up to 2 s for each of three commands and file. A folder without Git metadata, or that Git does not trust, has none.
+    Blocks for at most 11 s; files that are left then have none. So has a folder without Git metadata, or one that Git
+    does not trust.
     """
     git = shutil.which("git")
     if git is None:
         return {}
-    found = {name: _commit_of(git, Path(name)) for name in list(files)[:_MOST_FILES]}
-    return {name: commit for name, commit in found.items() if commit is not None}
+    end = time.monotonic() + _SECONDS_OF_ALL
+    found: dict[str, str] = {}
+    for name in islice(files, _MOST_FILES):
+        commit = _commit_of(git, Path(name)) if time.monotonic() < end else None
+        if commit is not None:
+            found[name] = commit
+    return found
 
 
 def _commit_of(git: str, file: Path) -> str | None:
