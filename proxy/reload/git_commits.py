@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from sluicegate.config.disk.deadline import within_deadline
 from sluicegate.config.files.source import printable
 from sluicegate.proxy.reporting.bounded_text import cut
 
@@ -27,7 +28,7 @@ _ENVIRONMENT: Final = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C.UTF-8"}
 def commits_of(files: Iterable[str]) -> dict[str, str]:
     """Return the newest commit with each of the first 20 files that Git knows, as "commit 1a2b3c4d5e6f by Ann".
 
-    Blocks for at most 11 s; files that are left then have none. So has a folder without Git metadata, or one that Git
+    Blocks for at most 13 s; files that are left then have none. So has a folder without Git metadata, or one that Git
     does not trust.
     """
     git = shutil.which("git")
@@ -43,7 +44,11 @@ def commits_of(files: Iterable[str]) -> dict[str, str]:
 
 
 def _commit_of(git: str, file: Path) -> str | None:
-    file = file.resolve()  # a link leads to the folder that has the metadata
+    try:
+        # A link leads to the folder that has the metadata.
+        file = within_deadline((file, "link"), file.resolve, _SECONDS)
+    except (OSError, RuntimeError):  # RuntimeError: a link that leads to itself
+        return None
     written = _said(git, file, "log", "-1", "--format=%H%x00%an", "--", f"./{file.name}")
     if not written:
         return None

@@ -46,6 +46,13 @@ def test_a_file_that_a_link_leads_to_has_the_commit_of_its_repository(policies: 
     assert commits_of([str(link / "orders.yaml")])[str(link / "orders.yaml")].startswith("commit ")
 
 
+def test_a_link_that_leads_to_itself_has_no_commit(tmp_path: Path) -> None:
+    link = tmp_path / "orders.yaml"
+    link.symlink_to(link)
+
+    assert commits_of([str(link)]) == {}
+
+
 def test_a_change_that_is_not_committed_is_named_as_such(policies: Path) -> None:
     file = policies / "orders.yaml"
     commit = git(policies, "rev-parse", "HEAD")[:12]
