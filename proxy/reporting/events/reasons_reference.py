@@ -9,9 +9,10 @@ from sluicegate.validation.verdict import Reason
 _HEAD = """\
 # Reasons
 
-The reason for a violation is a code. Events (`reason`), log lines, the label `rule` of metrics, the header
-`sluicegate.reason` of dead letters and marks, the web UI and the pipeline's tables have the same one. The column *Kafka
-error* is what the producer gets if the batch is rejected and the broker has no error that takes precedence.
+The reason for a violation is a code. Events (`reason`), log lines, the header `sluicegate.reason` of dead letters and
+marks, the web UI and the pipeline's tables have the same one. So has the label `rule` of `sluicegate_violations_total`;
+only for rules it has their names, and rehearsed bounds have metrics of their own. The column *Kafka error* is what the
+producer gets if the batch is rejected and the broker has no error that takes precedence.
 """
 _CORRECT_CLIENT = (
     "The client library is faulty, or is not a Kafka client: update it, or report the bug to its maintainers."
