@@ -12,13 +12,16 @@ from sluicegate.proxy.state.topic_description import TopicUnavailable, connected
 
 SECONDS = 5.0
 _POLL_SECONDS = 0.1
-_READER: dict[str, str | int | bool] = {
+READER: dict[str, str | int | bool] = {
     "group.id": "sluicegate-state",  # librdkafka asks for one; partitions are assigned, and nothing is committed
     "enable.auto.commit": False,
-    "auto.offset.reset": "earliest",
     "enable.partition.eof": True,
     "allow.auto.create.topics": False,
+    # No proxy writes in a transaction. Another writer's open one would hide all records after it, for 15 min and more.
+    "isolation.level": "read_uncommitted",
 }
+"""The settings of each consumer of the shared state's topics."""
+_FROM_THE_FIRST = {"auto.offset.reset": "earliest"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ def read_newest(upstream: Upstream, topic: str, most: int) -> BoundedRead:
 def _read(upstream: Upstream, topic: str, starts: Callable[[Any, list[Any]], list[Any]], most: int) -> BoundedRead:
     import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
-    consumer = connected(upstream, lambda settings: confluent_kafka.Consumer(settings | _READER))
+    consumer = connected(upstream, lambda settings: confluent_kafka.Consumer(settings | READER | _FROM_THE_FIRST))
     try:
         known = consumer.list_topics(topic, timeout=SECONDS).topics[topic]
         if known.error is not None:

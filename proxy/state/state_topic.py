@@ -17,6 +17,7 @@ from sluicegate.config.state import StateTopics
 from sluicegate.config.upstream import Upstream
 from sluicegate.proxy.reporting.bounded_text import cut, printable
 from sluicegate.proxy.state.agreed_state import MAX_SUSPENSIONS, AgreedState, StateFull
+from sluicegate.proxy.state.bounded_read import READER
 from sluicegate.proxy.state.change import StateChange, UnreadableChange, decode, encode, key_of
 from sluicegate.proxy.state.snapshot_file import SnapshotFile, SnapshotUnreadable, StateSnapshot
 from sluicegate.proxy.state.suspension import time_text
@@ -37,11 +38,8 @@ _SAVE_SECONDS = 60.0
 _AGAIN_SECONDS = 1.0
 _JOIN_SECONDS = 2.0
 _READER: dict[str, str | int | bool] = {
-    "group.id": "sluicegate-state",  # librdkafka asks for one; the partition is assigned, and nothing is committed
-    "enable.auto.commit": False,
+    **READER,
     "auto.offset.reset": "error",
-    "enable.partition.eof": True,
-    "allow.auto.create.topics": False,
     "fetch.wait.max.ms": 500,
     "fetch.message.max.bytes": 1 << 20,
     "queued.max.messages.kbytes": 4 << 10,

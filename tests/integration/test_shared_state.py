@@ -13,6 +13,7 @@ import yaml
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from sluicegate.proxy.state.change import Actor, StateChange, SuspendEnforcement, encode, key_of
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.condition_views import ends, wait_until_begun
@@ -67,6 +68,14 @@ def delete(bootstrap: str, topic: str) -> None:
 def create(bootstrap: str, topic: str) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap})
     admin.create_topics([NewTopic(topic, 1, 1, config=STATE)])[topic].result(30)
+
+
+def changes(proxy: ProxyProcess) -> list[dict[str, Any]]:
+    """Return the history of all proxies, the newest change first."""
+    done = sluicegate("history", "--json", *options(proxy))
+    assert done.returncode == 0, done.stderr
+    found: list[dict[str, Any]] = json.loads(done.stdout)["changes"]
+    return found
 
 
 @pytest.fixture
@@ -153,6 +162,36 @@ def test_a_suspension_of_one_proxy_stays_there_and_ends_with_it(gate: Gate, topi
     one.kill()
     one.start()
     assert codes(one, topic) == {32}
+
+
+def test_an_open_transaction_of_another_writer_delays_nothing(
+    kafka_bootstrap: str, gate: Gate, state_topic: str, topic: str
+) -> None:
+    """A record of a transaction takes effect when it is written, as each other record of the writer."""
+    for name in (f"{state_topic}-history", f"{state_topic}-presence"):
+        create(kafka_bootstrap, name)
+    theirs = create_topic(kafka_bootstrap, UNVALIDATED)
+    now_ms = time.time_ns() // 10**6
+    operation = SuspendEnforcement(theirs, "of another writer", now_ms + HOUR_MS)
+    change = StateChange(uuid.uuid4().hex, now_ms, Actor("another", "192.0.2.9"), "another", operation)
+    writer = Producer({"bootstrap.servers": kafka_bootstrap, "transactional.id": state_topic})
+    writer.init_transactions()
+    writer.begin_transaction()
+    for name in (state_topic, f"{state_topic}-history", f"{state_topic}-presence"):
+        writer.produce(name, encode(change), key_of(operation))
+    assert writer.flush(30) == 0
+
+    one, two = gate().start(), gate(workers=2).start()
+    assert codes(one, theirs) == codes(two, theirs) == {0}
+    assert sluicegate("suspend", topic, "--reason", "incident 7", "--for", "1h", *options(one)).returncode == 0
+    becomes([one, two], topic, 0)
+    eventually(lambda: [len(each["taken"]) for each in changes(two)] == [2], what="the history")
+    of_fleet = [each.replace("--token-file", "--proxy-token-file") for each in options(one)]
+    eventually(lambda: sluicegate("fleet", *of_fleet).stdout.startswith("2 proxies\n"), what="both proxies")
+
+    writer.abort_transaction()
+    assert sluicegate("resume", "--all", *options(two)).returncode == 0
+    becomes([one, two], topic, 32)
 
 
 @pytest.mark.long
@@ -265,16 +304,10 @@ def test_the_history_of_all_proxies_says_who_changed_what_and_which_took_it(
     two.config["defaults"]["message.timestamp.after.max.ms"] = 3 * HOUR_MS
     (two.folder / "sluicegate.yaml").write_text(yaml.safe_dump(two.config))
 
-    def changes() -> list[dict[str, Any]]:
-        done = sluicegate("history", "--json", *options(one))
-        assert done.returncode == 0, done.stderr
-        found: list[dict[str, Any]] = json.loads(done.stdout)["changes"]
-        return found
-
     names = {each.bootstrap.rpartition(":")[2] for each in (one, two)}
-    eventually(lambda: [each["what"] for each in changes()] == ["policies", "resume all topics", f"suspend {topic}"])
-    eventually(lambda: [len(each["taken"]) for each in changes()] == [1, 2, 2])
-    policies, resumed, suspended = changes()
+    eventually(lambda: [each["what"] for each in changes(one)] == ["policies", "resume all topics", f"suspend {topic}"])
+    eventually(lambda: [len(each["taken"]) for each in changes(one)] == [1, 2, 2])
+    policies, resumed, suspended = changes(one)
     assert {each["proxy"].rpartition(":")[2] for each in suspended["taken"]} == names
     assert suspended["actor"] == {"name": "an administrator", "address": "127.0.0.1"}
     assert suspended["changes"][0]["text"].endswith("incident 7")
