@@ -1,15 +1,16 @@
-"""Checks the state topic: whether it is there with the right settings, and who else may write to it."""
+"""Checks the topics of the shared state: whether each exists, its settings, and who else may write to it."""
 
 import os
 from collections.abc import AsyncIterator, Iterable, Iterator
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sluicegate.config.state import StateTopics
 from sluicegate.config.upstream import Upstream
-from sluicegate.proxy.doctor.check_result import CheckResult, Level, names_shortened
+from sluicegate.proxy.doctor.check_result import CheckResult, Level
 from sluicegate.proxy.doctor.checks import CheckedCluster, ClusterCheck
+from sluicegate.proxy.doctor.shared_topics import FoundTopic, check_topic
 from sluicegate.proxy.network.daemon_thread import in_daemon_thread
 from sluicegate.proxy.state.topic_description import (
     REQUEST_SECONDS,
@@ -19,67 +20,13 @@ from sluicegate.proxy.state.topic_description import (
     result_of,
     settings_of,
 )
-from sluicegate.proxy.state.topic_plan import RIGHTS, plans_of
+from sluicegate.proxy.state.topic_plan import RIGHTS, TopicPlan, plans_of
 from sluicegate.proxy.writing.topic_writer import ClientMissing, check_client
 
-_ABOUT, _FILE = "state.topic", "state.snapshot_file"
-_CLEANUP, _IN_SYNC = "cleanup.policy", "min.insync.replicas"
+_FILE = "state.snapshot_file"
 _CREATE = "run sluicegate bootstrap --state FILE, or create {topic} with {options}, and {rights}"
 _CHANGES = frozenset({"ALL", "ALTER", "ALTER_CONFIGS", "DELETE", "WRITE"})
 """Kafka's AclOperations with which somebody can change what all proxies do."""
-
-
-@dataclass(frozen=True, slots=True)
-class FoundTopic:
-    """The state topic in the cluster. `writers`: the principals that ACLs allow to change it; None: unknown, and
-    `why_unknown` says why.
-    """
-
-    partitions: int
-    replicas: int
-    settings: dict[str, str]
-    writers: frozenset[str] | None
-    why_unknown: str = ""
-
-
-def check_state_topic(keys: StateTopics, topic: FoundTopic) -> Iterator[CheckResult]:
-    """Yield what is wrong with the topic, or that nothing is; and who may write to it."""
-    wrong = []
-    if topic.partitions != 1:
-        wrong.append(
-            CheckResult(
-                _ABOUT,
-                Level.FAILURE,
-                f"{keys.topic} has {topic.partitions} partitions",
-                "make it again with one partition: they cannot be reduced",
-            )
-        )
-    if topic.settings.get(_CLEANUP, "compact") != "compact":
-        found = f"{keys.topic} has {_CLEANUP}={topic.settings[_CLEANUP]}: suspensions can be deleted while they apply"
-        wrong.append(CheckResult(_ABOUT, Level.FAILURE, found, f"set {_CLEANUP}=compact"))
-    in_sync = int(topic.settings.get(_IN_SYNC, "2"))
-    if topic.replicas < 2 or in_sync < 2:
-        found = (
-            f"{keys.topic} has {topic.replicas} replicas and {_IN_SYNC}={in_sync}: a change can be lost with one broker"
-        )
-        wrong.append(CheckResult(_ABOUT, Level.WARNING, found, f"use 3 replicas and {_IN_SYNC}=2"))
-    yield from wrong or [CheckResult(_ABOUT, Level.OK, f"{keys.topic} has one partition and is compacted")]
-    yield _writers(keys.topic, topic)
-
-
-def _writers(name: str, topic: FoundTopic) -> CheckResult:
-    about = f"{_ABOUT}: who may write"
-    if topic.writers is None:
-        return CheckResult(
-            about, Level.NOT_CHECKED, topic.why_unknown, "allow the proxy's login DESCRIBE on the cluster"
-        )
-    if len(topic.writers) > 1:
-        found = f"ACLs let {names_shortened(sorted(topic.writers))} change {name}, and so switch enforcement off"
-        return CheckResult(about, Level.FAILURE, found, "leave these rights to the proxies' login alone")
-    if not topic.writers:  # librdkafka returns no ACLs for brokers without an authorizer, too
-        found = f"no ACL says who may change {name}: without an authorizer everybody may, and with one only super users"
-        return CheckResult(about, Level.WARNING, found, "allow only the proxies' login to do so, by an ACL")
-    return CheckResult(about, Level.OK, f"ACLs let only {next(iter(topic.writers))} change {name}")
 
 
 def check_snapshot_file(keys: StateTopics) -> Iterator[CheckResult]:
@@ -94,36 +41,32 @@ def check_snapshot_file(keys: StateTopics) -> Iterator[CheckResult]:
 
 
 async def check_shared_state(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
-    """Check the state topic and the snapshot file, if there is a section `state`."""
+    """Check the topics and the snapshot file, if there is a section `state`."""
     keys = cluster.config.state
     if keys is None:
         return
     for result in check_snapshot_file(keys):
         yield result
     try:
-        check_client(_ABOUT)
-        topic = await in_daemon_thread(lambda: _described(keys.topic, cluster.config.upstream))
+        check_client("state.topic")
     except ClientMissing as error:
         found, _, advice = str(error).partition(": ")
-        yield CheckResult(_ABOUT, Level.FAILURE, found, advice)
-    except TopicUnavailable as error:
-        yield CheckResult(
-            _ABOUT,
-            Level.FAILURE,
-            f"{keys.topic}: {error}",
-            _CREATE.format(topic=keys.topic, options=plans_of(keys)[0].options, rights=RIGHTS),
-        )
-    else:
-        for result in check_state_topic(keys, topic):
+        yield CheckResult("state.topic", Level.FAILURE, found, advice)
+        return
+    for plan in plans_of(keys):
+        for result in await in_daemon_thread(partial(_checked, plan, cluster.config.upstream)):
             yield result
 
 
-def _described(name: str, upstream: Upstream) -> FoundTopic:
-    """Raises TopicUnavailable."""
-    client = admin_client(upstream)
-    found, settings = describe(client, name), settings_of(client, name)
-    writers, why = _writers_in(client, name)
-    return FoundTopic(found.partitions, found.replicas, settings, writers, why)
+def _checked(plan: TopicPlan, upstream: Upstream) -> list[CheckResult]:
+    try:
+        client = admin_client(upstream)
+        found, settings = describe(client, plan.name), settings_of(client, plan.name)
+    except TopicUnavailable as error:
+        advice = _CREATE.format(topic=plan.name, options=plan.options, rights=RIGHTS)
+        return [CheckResult(plan.key, Level.FAILURE, f"{plan.name}: {error}", advice)]
+    writers, why = _writers_in(client, plan.name)
+    return list(check_topic(plan, FoundTopic(found.partitions, found.replicas, settings, writers, why)))
 
 
 def _writers_in(client: Any, name: str) -> tuple[frozenset[str] | None, str]:

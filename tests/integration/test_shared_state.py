@@ -273,7 +273,10 @@ def test_records_of_others_are_named_and_change_nothing(
 
 
 @pytest.mark.long
-def test_doctor_examines_the_topic_and_says_that_this_broker_lets_everybody_write(gate: Gate) -> None:
+def test_doctor_examines_the_topics_and_says_that_this_broker_lets_everybody_write(
+    kafka_bootstrap: str, gate: Gate, state_topic: str
+) -> None:
+    create(kafka_bootstrap, f"{state_topic}-history")  # compacted, as it must not be
     one = gate().start()
 
     done = sluicegate_process("doctor", "--config", str(one.folder / "sluicegate.yaml"), "--json")
@@ -281,6 +284,10 @@ def test_doctor_examines_the_topic_and_says_that_this_broker_lets_everybody_writ
     assert found["state.topic"]["level"] == "warning"  # one broker
     assert found["state.topic: who may write"]["level"] == "warning"
     assert "without an authorizer everybody may" in found["state.topic: who may write"]["found"]
+    assert f"{state_topic}-history has cleanup.policy=compact" in done.stdout
+    assert "history" in found["state.history_topic: who may write"]["found"]
+    assert found["state.presence_topic"]["level"] == "failure"
+    assert "message.timestamp.type=LogAppendTime" in found["state.presence_topic"]["advice"]
 
     one.config["state"]["topic"] = "no-such-topic"
     file = one.folder / "other.yaml"

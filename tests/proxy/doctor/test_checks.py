@@ -10,7 +10,7 @@ from sluicegate.proxy.doctor.checks import ClusterCheck, MachineCheck, cluster_c
 
 # What each of these finds is used by others, so sluicegate.proxy.doctor.examination says when.
 IN_BETWEEN = {"advertised", "brokers", "certificate_names", "names", "ports", "running_proxy"}
-NO_CHECKS = {"check_result", "checks", "examination", "report"}
+NO_CHECKS = {"check_result", "checks", "examination", "report", "shared_topics"}
 MODULES = sorted({module.name for module in iter_modules(doctor.__path__)} - IN_BETWEEN - NO_CHECKS)
 
 
