@@ -255,7 +255,7 @@ def _step(times: Int64s) -> int:
 
 
 def difference(left: Int64s, right: Int64s) -> Int64s:
-    """Return left - right, saturating_add at int64's bounds."""
+    """Return left - right, saturating at int64's bounds."""
     plain = left - right
     overflown = ((left ^ right) & (left ^ plain)) < 0
     bounds = np.where(left < 0, np.iinfo(np.int64).min, np.iinfo(np.int64).max)
@@ -263,5 +263,5 @@ def difference(left: Int64s, right: Int64s) -> Int64s:
 
 
 def saturating_add(times: Int64s, by: int) -> Int64s:
-    """Return times + by, saturating_add at int64's bounds."""
+    """Return times + by, saturating at int64's bounds."""
     return difference(times, np.full(len(times), -by, np.int64))
