@@ -9,6 +9,7 @@ lists them, because a run that exceeds the time of CI has no result at all. On a
 
 import os
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from xdist.remote import Producer
     from xdist.workermanage import WorkerController
 
+_ROOT = Path(__file__).parents[1]
 _END = float(os.environ.get("TEST_END") or "inf")
 
 # By the shared fixture; in two groups if one process would be the last to finish.
@@ -62,6 +64,7 @@ _TOGETHER: dict[str, dict[str, tuple[str, ...]]] = {
 }
 # Each test of these takes seconds, also in its short form; elsewhere a test or a file carries the mark itself.
 _LONG_SUITES = ("tests/fuzz/", "tests/load/", "tests/packaging/")
+_LONG_BY_FIXTURE = ("tests/conformance/", "tests/faults/")
 _SHARES = {
     f"tests/{folder}/test_{name}.py": what
     for folder, shared in _TOGETHER.items()
@@ -91,10 +94,27 @@ def _has_spark(scope: str) -> bool:
     return scope in _TOGETHER["pipeline"] or scope.startswith("tests/pipeline/")
 
 
+def _may_be_long(file: Path) -> bool:
+    name = str(file.relative_to(_ROOT))
+    return name.startswith(_LONG_SUITES + _LONG_BY_FIXTURE) or "mark.long" in file.read_text(encoding="utf-8")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the files without long tests in a run of long tests: reading all costs each process half a minute."""
+    if config.option.markexpr != "long" or collection_path.suffix != ".py":
+        return None
+    return None if _may_be_long(collection_path) else True
+
+
+@pytest.hookimpl(tryfirst=True)  # before those that are not selected are left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.nodeid.startswith(_LONG_SUITES):
             item.add_marker(pytest.mark.long)
+    marked = {item.path for item in items if item.get_closest_marker("long") is not None}
+    missed = sorted(str(file) for file in marked if not _may_be_long(file))
+    if missed:
+        raise pytest.UsageError(f"long by a fixture, which _LONG_BY_FIXTURE in {__file__} has to name: {missed}")
 
 
 @pytest.hookimpl(tryfirst=True)
