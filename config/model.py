@@ -21,7 +21,7 @@ from sluicegate.config.requests import Exempt, RequestRule, check_request_names
 from sluicegate.config.section import described, section
 from sluicegate.config.state import StateTopics
 from sluicegate.config.teams import ClientOwner, ContractFiles, Floor, TopicFiles
-from sluicegate.config.topics import Topic, TopicKeys, check_dead_letters
+from sluicegate.config.topics import Topic, TopicKeys
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort
 from sluicegate.config.values.kinds import (
@@ -44,6 +44,7 @@ from sluicegate.config.values.kinds import (
     WrittenFileName,
 )
 from sluicegate.config.values.password import Password, check_one_source
+from sluicegate.config.written_topics import mistakes_in_written_topics
 
 # The keys that take effect on a reload; all others need a restart.
 POLICIES = frozenset(
@@ -246,11 +247,11 @@ class Config:
 
     def check(self) -> None:
         """Check what spans several sections. Raises ValueError."""
-        raise_all([*self._unknown_registries(), *self._rules_with_names_of_the_floor()])
+        written_topics = mistakes_in_written_topics(self.topics, self.violations.topic, self.state)
+        raise_all([*self._unknown_registries(), *self._rules_with_names_of_the_floor(), *written_topics])
         if self.workers > 1 and not hasattr(socket, "SO_REUSEPORT"):
             raise ValueError("workers: more than one needs SO_REUSEPORT, which this system does not have")
         self._check_brokers()
-        check_dead_letters(self.topics, self.violations.topic)
 
     def sections_with_rules(self) -> Iterator[tuple[Path, TopicKeys | Floor]]:
         """Yield `defaults`, each entry of `topics` and each of `floor`, with its path."""

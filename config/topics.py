@@ -3,7 +3,6 @@
 Keys with Kafka's names, dots included, mean the same as on a broker.
 """
 
-from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator
@@ -28,7 +27,6 @@ from sluicegate.config.values.kinds import (
     TopicName,
     TopicPattern,
 )
-from sluicegate.config.values.topic_pattern import compiled, exact_name_of, regular_expression_of
 
 STRICTNESS_OF_MODE = {"observe": 0, "mark": 1, "reject": 2, "quarantine": 2}  # quarantine rejects too
 STRICTNESS_OF_FRAMING = {"broker": 0, "safe": 1, "strict": 2}
@@ -213,29 +211,3 @@ class Topic(TopicKeys):
                 for other, is_given in others.items()
                 if is_given
             )
-
-
-def check_dead_letters(topics: Sequence[Topic], events_topic: str | None) -> None:
-    """Raises ValueError for a dead-letter topic that is quarantined itself (a loop) or is `violations.topic`."""
-    targets = {topic.quarantine: i for i, topic in reversed(list(enumerate(topics))) if topic.quarantine is not None}
-    if not targets:
-        return
-    patterns = [_NameMatcher(topic.match) for topic in topics]
-    for target, i in targets.items():
-        decides = next((k for k, pattern in enumerate(patterns) if pattern.matches(target)), None)
-        if decides is not None and topics[decides].quarantine is not None:
-            raise ValueError(
-                f"topics[{i}].quarantine: {target} is quarantined itself, by topics[{decides}] "
-                f"({topics[decides].match}): put an entry for {target} before that one, without quarantine"
-            )
-        if target == events_topic:
-            raise ValueError(f"topics[{i}].quarantine: {target} is violations.topic: give each a topic of its own")
-
-
-class _NameMatcher:
-    def __init__(self, match: str) -> None:
-        self._exact = exact_name_of(match)
-        self._compiled = compiled(regular_expression_of(match)) if self._exact is None else None
-
-    def matches(self, name: str) -> bool:
-        return name == self._exact if self._compiled is None else self._compiled.fullmatch(name) is not None

@@ -31,10 +31,22 @@ def test_contradicting_quarantine_settings_are_errors(entries: list[str], words:
     assert words in problem
 
 
-def test_events_and_records_have_topics_of_their_own() -> None:
-    (problem,) = problems(topics("match: a, quarantine: b", more="violations: {topic: b}\n"))
+@pytest.mark.parametrize(
+    ("entry", "more", "words"),
+    [
+        ("quarantine: b", "violations: {topic: b}", "topics[0].quarantine: b is violations.topic too"),
+        ("quarantine: s", "state: {topic: s}", "topics[0].quarantine: s is state.topic too"),
+        ("quarantine: s-history", "state: {topic: s}", "s-history is state.history_topic too"),
+        ("quarantine: p", "state: {topic: s, presence_topic: p}", "p is state.presence_topic too"),
+        ("mode: reject", "state: {topic: s, history_topic: s}", "state.history_topic: s is state.topic too"),
+        ("mode: reject", "state: {topic: s, presence_topic: s-history}", "s-history is state.history_topic too"),
+        ("mode: reject", "state: {topic: s}\nviolations: {topic: s}", "violations.topic: s is state.topic too"),
+    ],
+)
+def test_each_written_topic_has_one_purpose(entry: str, more: str, words: str) -> None:
+    (problem,) = problems(topics(f"match: a, {entry}", more=f"{more}\n"))
 
-    assert "b is violations.topic" in problem
+    assert words in problem
 
 
 def test_an_earlier_entry_excludes_the_dead_letter_topic_from_quarantine() -> None:
