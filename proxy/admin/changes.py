@@ -29,6 +29,7 @@ from sluicegate.proxy.webui.site import NoStateAvailable, ReadState
 _RELOAD_SECONDS = 4.0
 _MOST_DAYS = 365
 _DAY_MS = 86_400_000
+_LOOK_AT_THE_TOPIC = "run sluicegate doctor: it examines the brokers, the topic and the rights of the proxy's login"
 _USAGE = "expected /api/reload or /api/reload?accept_removed=true"
 
 Reload = Callable[[bool], Coroutine[Any, Any, ReloadResult]]
@@ -79,13 +80,17 @@ class ProxyChanges:
         return json_response({"since_ms": found.since_ms, "is_complete": found.is_complete, "changes": changes})
 
     def fleet(self) -> HttpResponse:
-        """Return all proxies with the same presence topic; null without `state.topic`. Blocks for seconds."""
+        """Return all proxies with the same presence topic. Blocks for seconds.
+
+        They are null without `state.topic`, and with a `problem` if the topic cannot be read.
+        """
         if self._shared is None:
             return json_response({"proxies": None})
         try:
             return json_response(self._shared.presence.view().as_json())
         except TopicUnavailable as error:
-            return text_response(503, f"the fleet cannot be read: {error}")
+            advice = self._shared.presence.remedy if error.is_missing else _LOOK_AT_THE_TOPIC
+            return json_response({"proxies": None, "problem": str(error), "advice": advice})
 
     def _reloaded(self, query: str) -> HttpResponse:
         if query not in ("", "accept_removed=true"):

@@ -20,11 +20,10 @@ from sluicegate.proxy.state.topic_description import (
     result_of,
     settings_of,
 )
-from sluicegate.proxy.state.topic_plan import RIGHTS, TopicPlan, plans_of
+from sluicegate.proxy.state.topic_plan import TopicPlan, plans_of
 from sluicegate.proxy.writing.topic_writer import ClientMissing, check_client
 
 _FILE = "state.snapshot_file"
-_CREATE = "run sluicegate bootstrap --state FILE, or create {topic} with {options}, and {rights}"
 _CHANGES = frozenset({"ALL", "ALTER", "ALTER_CONFIGS", "DELETE", "WRITE"})
 """Kafka's AclOperations with which somebody can change what all proxies do."""
 
@@ -63,8 +62,7 @@ def _checked(plan: TopicPlan, upstream: Upstream) -> list[CheckResult]:
         client = admin_client(upstream)
         found, settings = describe(client, plan.name), settings_of(client, plan.name)
     except TopicUnavailable as error:
-        advice = _CREATE.format(topic=plan.name, options=plan.options, rights=RIGHTS)
-        return [CheckResult(plan.key, Level.FAILURE, f"{plan.name}: {error}", advice)]
+        return [CheckResult(plan.key, Level.FAILURE, f"{plan.name}: {error}", plan.remedy)]
     writers, why = _writers_in(client, plan.name)
     return list(check_topic(plan, FoundTopic(found.partitions, found.replicas, settings, writers, why)))
 

@@ -72,7 +72,8 @@ def _read(upstream: Upstream, topic: str, starts: Callable[[Any, list[Any]], lis
     try:
         known = consumer.list_topics(topic, timeout=SECONDS).topics[topic]
         if known.error is not None:
-            raise TopicUnavailable(f"{topic}: {known.error.str()}")
+            is_missing = known.error.code() == confluent_kafka.KafkaError.UNKNOWN_TOPIC_OR_PART
+            raise TopicUnavailable(f"{topic}: {known.error.str()}", is_missing)
         partitions = [confluent_kafka.TopicPartition(topic, each) for each in known.partitions]
         consumer.assign(starts(consumer, partitions))
         return _consumed(consumer, topic, set(known.partitions), most)

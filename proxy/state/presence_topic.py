@@ -12,6 +12,7 @@ from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.state.bounded_read import read_newest
 from sluicegate.proxy.state.presence import EVERY_SECONDS, FleetView, Presence, encode, fleet_of
 from sluicegate.proxy.state.topic_description import admin_client, describe
+from sluicegate.proxy.state.topic_plan import TopicPlan
 from sluicegate.proxy.writing.topic_writer import TopicWriter
 
 # A minute of a thousand proxies.
@@ -24,8 +25,9 @@ _WRITER: dict[str, str | int | bool] = {"acks": 1, "compression.type": "lz4", "m
 class PresenceTopic:
     """The presence topic of one proxy. `announcement` is called in the thread of this object."""
 
-    def __init__(self, topic: str, upstream: Upstream, announcement: Callable[[], Presence]) -> None:
-        self._topic = topic
+    def __init__(self, plan: TopicPlan, upstream: Upstream, announcement: Callable[[], Presence]) -> None:
+        self._topic = plan.name
+        self.remedy = plan.remedy
         self._upstream = upstream
         self._announcement = announcement
         self._writer = TopicWriter(upstream, _WRITER)

@@ -15,6 +15,7 @@ from sluicegate.proxy.state.history_topic import HistoryTopic
 from sluicegate.proxy.state.presence import Presence
 from sluicegate.proxy.state.presence_topic import PresenceTopic
 from sluicegate.proxy.state.state_topic import StateTopic
+from sluicegate.proxy.state.topic_plan import plans_of
 from sluicegate.proxy.status.status import Status
 
 _MOST_FILES = 3
@@ -40,7 +41,8 @@ class SharedState:
         self._proxy = proxy
         self.history = HistoryTopic(keys.history, upstream, health)
         self.topic = StateTopic(keys, upstream, on_state, self._add_change, status)
-        self.presence = PresenceTopic(keys.presence, upstream, announcement)
+        _, _, plan = plans_of(keys)
+        self.presence = PresenceTopic(plan, upstream, announcement)
         self.commit = self.topic.commit
 
     def start(self) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sluicegate.config.state import StateTopics
 
 REPLICAS = 3
-RIGHTS = "allow the proxy's login READ, WRITE, DESCRIBE and DESCRIBE_CONFIGS on it"
+_RIGHTS = "allow the proxy's login READ, WRITE, DESCRIBE and DESCRIBE_CONFIGS on it"
 _IN_SYNC = "min.insync.replicas"
 _PRESENCE = {
     "cleanup.policy": "delete",
@@ -31,6 +31,11 @@ class TopicPlan:
         """The options of kafka-topics.sh."""
         settings = " ".join(f"--config {name}={value}" for name, value in self.settings.items())
         return f"--partitions 1 --replication-factor {self.replicas} {settings}"
+
+    @property
+    def remedy(self) -> str:
+        """What to do if the topic is missing or the proxy may not use it."""
+        return f"run sluicegate bootstrap --state FILE, or create {self.name} with {self.options}, and {_RIGHTS}"
 
 
 def plans_of(keys: StateTopics, brokers: int = REPLICAS) -> tuple[TopicPlan, ...]:

@@ -94,7 +94,10 @@ def read_fleet(address: HostPort, token: str | None) -> dict[str, Any]:
     """Return all proxies of a cluster, as the API has them (docs/shared-state.md). Raises StateUnavailable."""
     found = _json_from(address, token, "GET", "/api/fleet", seconds=_CHANGE_SECONDS)
     if isinstance(found, dict) and found.get("proxies", ...) is None:
-        raise StateUnavailable("the view of the fleet needs state.topic in the configuration")
+        if (problem := found.get("problem")) is None:
+            raise StateUnavailable("the view of the fleet needs state.topic in the configuration")
+        text = f"the fleet cannot be read: {problem}; {found.get('advice')}"
+        raise StateUnavailable(printable(cut(text, _REASON_CHARACTERS)))
     if not isinstance(found, dict) or not isinstance(found.get("proxies"), list):
         raise StateUnavailable("not a sluicegate with the web UI, or another version")
     return found

@@ -186,7 +186,7 @@ def test_an_open_transaction_of_another_writer_delays_nothing(
     assert sluicegate("suspend", topic, "--reason", "incident 7", "--for", "1h", *options(one)).returncode == 0
     becomes([one, two], topic, 0)
     eventually(lambda: [len(each["taken"]) for each in changes(two)] == [2], what="the history")
-    of_fleet = [each.replace("--token-file", "--proxy-token-file") for each in options(one)]
+    of_fleet = [each.replace("--token", "--proxy-token") for each in options(one)]
     eventually(lambda: sluicegate("fleet", *of_fleet).stdout.startswith("2 proxies\n"), what="both proxies")
 
     writer.abort_transaction()
@@ -288,6 +288,9 @@ def test_doctor_examines_the_topics_and_says_that_this_broker_lets_everybody_wri
     assert "history" in found["state.history_topic: who may write"]["found"]
     assert found["state.presence_topic"]["level"] == "failure"
     assert "message.timestamp.type=LogAppendTime" in found["state.presence_topic"]["advice"]
+    fleet = sluicegate("fleet", *(each.replace("--token", "--proxy-token") for each in options(one)))
+    assert (fleet.returncode, "Unknown topic" in fleet.stderr) == (1, True)
+    assert found["state.presence_topic"]["advice"] in fleet.stderr
 
     one.config["state"]["topic"] = "no-such-topic"
     file = one.folder / "other.yaml"

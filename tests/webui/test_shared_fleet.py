@@ -1,6 +1,7 @@
 """The view of all proxies of a cluster in a real browser: three proxies, one of them stale."""
 
 import json
+import time
 from dataclasses import replace
 
 from axe_playwright_python.sync_playwright import Axe
@@ -8,6 +9,8 @@ from playwright.sync_api import Browser, expect
 
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.admin.endpoint import AdminServer
+from sluicegate.proxy.live.live_snapshot import LiveQuery
+from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.state.bounded_read import StoredRecord
 from sluicegate.proxy.state.presence import Presence, encode, fleet_of
 from sluicegate.proxy.status.status import Status
@@ -27,6 +30,9 @@ ONE = Presence("gate-1:19092", "a", NOW, NOW, "10.0.0.1:9650", "0.1.0", "5fc2a0b
 class OneCluster:
     """The changes of a proxy whose cluster has three proxies; the second is stale, the third has another version."""
 
+    def __init__(self, problem: str | None = None) -> None:
+        self.problem = problem
+
     def lines_about(self, _topic: str) -> list[str]:
         return []
 
@@ -37,6 +43,8 @@ class OneCluster:
         raise AssertionError("no history is read")
 
     def fleet(self) -> HttpResponse:
+        if self.problem is not None:
+            return json_response({"proxies": None, "problem": self.problem, "advice": "create <b>gate-presence"})
         stale = replace(ONE, name="gate-2:19092", instance="b", time_ms=NOW - 20_000)
         hostile = replace(
             ONE, name="<b>gate-3", instance="c", version="0.2.0", state="needs attention", conditions=("events_lost",)
@@ -45,11 +53,21 @@ class OneCluster:
         return json_response(json.loads(json.dumps(fleet_of(records, "a", NOW).as_json())))
 
 
+def served(cluster: OneCluster) -> AdminServer:
+    access = Access(HostPort("127.0.0.1", 1), None)
+    began = time.monotonic()
+
+    def read_state(_: LiveQuery) -> LiveState:
+        state = state_with(view_with("a", {}), [])
+        return {**state, "time_ms": state["time_ms"] + round((time.monotonic() - began) * 1000)}
+
+    site = Site(access, read_state, policy_of, cluster)
+    return AdminServer(HostPort("127.0.0.1", 0), list, Status(), lambda: site)
+
+
 def test_three_proxies_one_stale_and_two_versions_are_shown(browser: Browser) -> None:
     complaints: list[str] = []
-    access = Access(HostPort("127.0.0.1", 1), None)
-    site = Site(access, lambda _: state_with(view_with("a", {}), []), policy_of, OneCluster())
-    server = AdminServer(HostPort("127.0.0.1", 0), list, Status(), lambda: site)
+    server = served(OneCluster())
     try:
         page = opened(browser, f"http://127.0.0.1:{server.port}/", complaints, 360)
         expect(page.locator("#shared-fleet tbody tr")).to_have_count(3, timeout=WAIT_MS)
@@ -60,6 +78,23 @@ def test_three_proxies_one_stale_and_two_versions_are_shown(browser: Browser) ->
         assert [(one["id"], [node["target"] for node in one["nodes"]]) for one in found] == []
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
         page.screenshot(path=PICTURES / "shared-fleet-light-360.png")
+        page.context.close()
+    finally:
+        server.close()
+    assert complaints == []
+
+
+def test_a_fleet_that_cannot_be_read_says_why_and_what_to_do(browser: Browser) -> None:
+    complaints: list[str] = []
+    cluster = OneCluster("gate-presence: Unknown topic")
+    server = served(cluster)
+    try:
+        page = opened(browser, f"http://127.0.0.1:{server.port}/", complaints, 360)
+        expect(page.locator("#shared-fleet-section")).to_contain_text("gate-presence: Unknown topic", timeout=WAIT_MS)
+        expect(page.locator("#shared-fleet-section")).to_contain_text("create <b>gate-presence")
+        expect(page.locator("#shared-fleet tbody tr")).to_have_count(0)
+        cluster.problem = None
+        expect(page.locator("#shared-fleet tbody tr")).to_have_count(3, timeout=WAIT_MS)  # it is asked again
         page.context.close()
     finally:
         server.close()

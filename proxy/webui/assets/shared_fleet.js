@@ -21,6 +21,8 @@ const columns = (now) => [
   { title: "Violations", show: (row) => figure(row.counters.violations ?? null, whole), className: "number" },
 ];
 
+const hasNoStateTopic = (fleet) => fleet.proxies === null && !fleet.problem;
+
 // Reads the fleet from the proxy while the view is shown. Nothing is shown without a state topic.
 export class SharedFleet extends Component {
   state = { fleet: null, error: null };
@@ -31,7 +33,7 @@ export class SharedFleet extends Component {
 
   // `now` stops while the page is paused.
   componentDidUpdate() {
-    const isShared = this.state.fleet === null || this.state.fleet.proxies !== null;
+    const isShared = this.state.fleet === null || !hasNoStateTopic(this.state.fleet);
     if (isShared && this.props.now - this.readAt >= READ_EVERY_MS) this.#read();
   }
 
@@ -46,14 +48,16 @@ export class SharedFleet extends Component {
   }
 
   render({ now }, { fleet, error }) {
-    if (error === null && (fleet === null || fleet.proxies === null)) return null;
-    const { proxies, findings } = fleet ?? { proxies: [], findings: [] };
+    if (error === null && (fleet === null || hasNoStateTopic(fleet))) return null;
+    const isKnown = fleet !== null && fleet.proxies !== null;
+    const { proxies, findings } = isKnown ? fleet : { proxies: [], findings: [] };
     const caption = `${counted(proxies.length, "proxy", "proxies")} with the same state topic`;
     return html`
       <${Section} id="shared-fleet-section" title="All proxies">
         ${error && html`<p class="quiet">${error}</p>`}
+        ${fleet?.problem && html`<p>The proxies are not known: ${fleet.problem}</p><p class="quiet">${fleet.advice}</p>`}
         ${findings.length > 0 && html`<ul>${findings.map((one) => html`<li key=${one}>${one}</li>`)}</ul>`}
-        <${Table} id="shared-fleet" caption=${caption} columns=${columns(now)} rows=${proxies} keyOf=${(row) => row.instance} none="No proxy has announced itself." />
+        ${isKnown && html`<${Table} id="shared-fleet" caption=${caption} columns=${columns(now)} rows=${proxies} keyOf=${(row) => row.instance} none="No proxy has announced itself." />`}
       <//>`;
   }
 }

@@ -69,8 +69,9 @@ async def test_a_long_reload_is_reported_as_under_way(monkeypatch: pytest.Monkey
 
 
 class _History:
-    def __init__(self, fault: str | None) -> None:
+    def __init__(self, fault: str | None, is_missing: bool = False) -> None:
         self.fault = fault
+        self.is_missing = is_missing
         self.asked: list[int] = []
 
     def read(self, since_ms: int) -> ChangeHistory:
@@ -84,10 +85,11 @@ class _Shared:
     def __init__(self, history: _History) -> None:
         self.history = history
         self.presence = self
+        self.remedy = "create gate-presence"
 
     def view(self) -> FleetView:
         if self.history.fault is not None:
-            raise TopicUnavailable(self.history.fault)
+            raise TopicUnavailable(self.history.fault, self.history.is_missing)
         return FleetView(7, (), ("2 versions: 1, 2",))
 
 
@@ -127,5 +129,13 @@ async def test_the_fleet_is_that_of_the_presence_topic() -> None:
         "findings": ["2 versions: 1, 2"],
         "proxies": [],
     }
-    assert _changes_with(_History("gate-presence: Unknown topic")).fleet().status == 503
     assert json.loads(_changes_with(None).fleet().body) == {"proxies": None}
+
+
+@pytest.mark.parametrize(("is_missing", "advice"), [(True, "create gate-presence"), (False, "run sluicegate doctor")])
+async def test_a_fleet_that_cannot_be_read_has_a_problem_and_advice(is_missing: bool, advice: str) -> None:
+    response = _changes_with(_History("gate-presence: Unknown topic", is_missing)).fleet()
+
+    found = json.loads(response.body)
+    assert (response.status, found["proxies"], found["problem"]) == (200, None, "gate-presence: Unknown topic")
+    assert advice in found["advice"]
