@@ -57,6 +57,11 @@ class Schema:
         "with `registry`: whether its conditions apply (`ruleSet.domainRules` of kind `CONDITION`, in CEL)",
         default=False,
     )
+    inline_rules: Flag = described(
+        "with `registry`: whether the rules inside its schemas apply (`confluent:rules`, and `rules` of Protobuf's "
+        "`confluent.field_meta` and `confluent.message_meta`, in CEL)",
+        default=False,
+    )
     protovalidate: Flag = described(
         "with `format: protobuf`: whether the `buf.validate` constraints of the schema apply; needs "
         "`pip install 'sluicegate[rules,protovalidate]'`",
@@ -80,6 +85,8 @@ class Schema:
             yield "envelope belongs to file; records written with a registry contain the schema id"
         if self.registry is None and self.conditions:
             yield "conditions belongs to registry"
+        if self.registry is None and self.inline_rules:
+            yield "inline_rules belongs to registry"
         if self.protovalidate and self.format != "protobuf":
             yield "protovalidate needs format: protobuf"
         if self.json_schema is not None and self.format not in ("avro", "protobuf"):

@@ -10,6 +10,7 @@ from sluicegate.config.rules import Rule
 from sluicegate.config.sensitive import SensitiveFields
 from sluicegate.config.teams import Floor
 from sluicegate.config.topics import Topic
+from sluicegate.proxy.registry.inline_rules import inline_rules_of
 from sluicegate.validation.rules.schemas.registered_schema import SubjectName
 from sluicegate.validation.rules.schemas.schema_expression import CompileFor, expression_of, json_schema_of
 from sluicegate.validation.topic_patterns import TopicPatterns
@@ -21,7 +22,9 @@ _OF_TOPICS: Final = frozenset({SubjectName.TOPIC, SubjectName.TOPIC_RECORD})
 
 @dataclass(frozen=True, slots=True)
 class RuleOverSchemas:
-    """A rule whose text is compiled for each schema: an expression, or a JSON Schema of the data as JSON."""
+    """A rule whose text is compiled for each schema: an expression, a JSON Schema of the data as JSON, or none if the
+    schema has the rules.
+    """
 
     name: str
     text: str
@@ -91,7 +94,10 @@ def met_subjects(config: Config) -> dict[str, MetSubjects]:
             if named.tags:
                 _add(met.tagged.setdefault(named, MetSubjects()), pattern, side, strategy)
             continue
-        for rule in _over_schemas(named, side, schema) if strategy in _OF_TOPICS else ():
+        rules = list(_over_schemas(named, side, schema)) if strategy in _OF_TOPICS else []
+        if schema.inline_rules:
+            rules.append(RuleOverSchemas(named.name, "", inline_rules_of))
+        for rule in rules:
             _add(met.compiled_for.setdefault(rule, MetSubjects()), pattern, side, strategy)
     return found
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 from sluicegate.config.content_keys import Schema
 from sluicegate.config.values.password import Password
 from sluicegate.proxy.registry.compile_cost import held_seconds
+from sluicegate.proxy.registry.inline_rules import inline_rules_of
 from sluicegate.proxy.registry.schema_files import SchemaFiles
 from sluicegate.proxy.rules_process.evaluator import made
 from sluicegate.proxy.rules_process.messages import FORMATS, EvaluatorKind, Specification
@@ -21,6 +22,7 @@ from sluicegate.validation.rules.protobuf.constraints import check_installed
 from sluicegate.validation.rules.rule import Outage, RecordRule, Side
 from sluicegate.validation.rules.schemas.content import Content, Formats, SchemaLanguage, SchemaUnusable
 from sluicegate.validation.rules.schemas.framing import ConfluentFraming
+from sluicegate.validation.rules.schemas.inline_rules import UnchangedValues
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, Schemas, SubjectName
 from sluicegate.validation.rules.schemas.registry_conditions import MeetsConditions
 from sluicegate.validation.rules.schemas.schema_constraints import MeetsConstraints
@@ -124,6 +126,10 @@ class SchemaRules(InlineRules):
     def of_conditions(self, schema: Schema, side: Side) -> RecordRule:
         """Make a rule about the conditions that a registry keeps with a schema."""
         return MeetsConditions(self._of_registry(schema, side), side)
+
+    def of_inline_rules(self, schema: Schema, side: Side) -> RecordRule:
+        """Make a rule about the rules inside the schemas of a registry."""
+        return TrueOfSchema("", UnchangedValues(self._of_registry(schema, side)), inline_rules_of, side)
 
     def of_constraints(self, schema: Schema, side: Side) -> RecordRule:
         """Make a rule about the constraints of a schema. Raises SchemaUnusable."""

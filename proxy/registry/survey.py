@@ -5,6 +5,7 @@ A survey is bounded: subjects, seconds, and for each schema the limits of the ru
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from time import monotonic
 from uuid import UUID
 
@@ -12,6 +13,7 @@ from sluicegate.config.model import Config
 from sluicegate.config.registries import Registry
 from sluicegate.proxy.registry.confluent_api import NewestSchema, SchemaText
 from sluicegate.proxy.registry.http import RegistryFailed
+from sluicegate.proxy.registry.inline_rules import inline_rules_of
 from sluicegate.proxy.registry.met_subjects import MetSubjects, RuleOverSchemas, met_subjects
 from sluicegate.proxy.registry.registries import api_of, http_of
 from sluicegate.proxy.registry.schema_compiler import (
@@ -28,6 +30,7 @@ from sluicegate.proxy.rules_process.stoppable import StoppableExpression
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 from sluicegate.validation.rules.rule import Outage, RuleUnusable, SchemaError
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, HasConstraints, SchemaUnusable
+from sluicegate.validation.rules.schemas.inline_rules import not_enforced
 from sluicegate.validation.rules.schemas.registry_conditions import condition_on
 from sluicegate.validation.rules.schemas.rule_sets import passed_over_by
 
@@ -174,7 +177,12 @@ class RegistrySurvey:
             for rule, met in self._compiled_for:
                 if self._api.is_met(subject, met):
                     _compile_rule(rule, content)
-            passed_over = tuple(map(_one_line, passed_over_by(newest.text.rules)))
+            enforced = any(
+                rule.compile_for is inline_rules_of and self._api.is_met(subject, met)
+                for rule, met in self._compiled_for
+            )
+            rules = newest.text.rules
+            passed_over = tuple(map(_one_line, chain(passed_over_by(rules), not_enforced(content, rules, enforced))))
             return replace(self._with_tags(content, subject), passed_over=passed_over)
         except (SchemaUnusable, SchemaError) as error:
             return _Found(_one_line(str(error)))

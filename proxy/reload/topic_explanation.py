@@ -57,6 +57,9 @@ class NamesOnly:
     def of_conditions(self, _schema: Schema, side: Side) -> RecordRule:
         return Required(side)
 
+    def of_inline_rules(self, _schema: Schema, side: Side) -> RecordRule:
+        return Required(side)
+
     def of_constraints(self, _schema: Schema, side: Side) -> RecordRule:
         return Required(side)
 

@@ -45,6 +45,7 @@ from sluicegate.validation.rules.schemas.content import (
     ReadAsJson,
     with_formats,
 )
+from sluicegate.validation.rules.schemas.inline_rules import compiled_inline_rules
 
 _RULES = "sluicegate.validation.rules."
 _MODULES: Final = {
@@ -69,6 +70,7 @@ _MODULES: Final = {
         "cel_expr_python.cel",
     ),
     EvaluatorKind.PROTOBUF_CONSTRAINTS: ("protobuf.indexed_schema", "google.protobuf.message_factory", "protovalidate"),
+    EvaluatorKind.INLINE_RULES: ("json.schema", "jsonschema_rs", "orjson", "cel_expr_python.cel"),
     EvaluatorKind.AS_JSON: ("json.schema", "jsonschema_rs", "orjson"),
     EvaluatorKind.CUSTOM_RULE: ("custom_rule", "importlib.metadata"),
 }
@@ -92,6 +94,7 @@ _OVER_SCHEMAS: Final = frozenset(
         EvaluatorKind.AVRO_EXPRESSION,
         EvaluatorKind.PROTOBUF_EXPRESSION,
         EvaluatorKind.PROTOBUF_CONSTRAINTS,
+        EvaluatorKind.INLINE_RULES,
         EvaluatorKind.AS_JSON,
     }
 )
@@ -120,6 +123,8 @@ def made(given: Specification) -> Content | RecordRule | ExpressionOfSchema | No
     if given.kind is EvaluatorKind.PROTOBUF_CONSTRAINTS:
         assert isinstance(content, HasConstraints)
         return content.constraints()
+    if given.kind is EvaluatorKind.INLINE_RULES:
+        return compiled_inline_rules(content, time.time_ns)
     if given.kind is EvaluatorKind.AS_JSON:
         assert isinstance(content, ReadAsJson)
         return content.follows_as_json(given.options["json_schema"])

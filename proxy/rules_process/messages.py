@@ -53,6 +53,7 @@ class EvaluatorKind(Enum):
     AVRO_EXPRESSION = "CEL over Avro"
     PROTOBUF_EXPRESSION = "CEL over Protobuf"
     PROTOBUF_CONSTRAINTS = "protovalidate"
+    INLINE_RULES = "rules inside a schema"
     AS_JSON = "JSON Schema over other data"
     CUSTOM_RULE = "custom rule"
 
@@ -66,8 +67,9 @@ class Specification:
     for a registered schema, whose messages the data names), the entry point of a custom rule, or the key of a
     CONTENT_RULE; for PROTO_SOURCE the folder of the descriptor set. `options`: those of a custom rule, the
     side and the keys of a CONTENT_RULE, or the `expression` over a schema (a text, or a registry's
-    Condition) and the kind of that `schema`, which PROTOBUF_CONSTRAINTS has alone, and AS_JSON with a `json_schema`;
-    for a registered Protobuf schema NAMING, a MessageNaming; for a registered schema ENCRYPTED;
+    Condition) and the kind of that `schema`, which PROTOBUF_CONSTRAINTS and INLINE_RULES have alone,
+    and AS_JSON with a `json_schema`; for a registered Protobuf schema NAMING, a MessageNaming; for a registered schema
+    ENCRYPTED;
     for a JSON Schema whose formats are annotations FORMATS.
     """
 

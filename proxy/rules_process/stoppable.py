@@ -32,6 +32,7 @@ from sluicegate.validation.rules.schemas.content import (
     ReadAsJson,
     SchemaUnusable,
 )
+from sluicegate.validation.rules.schemas.inline_rules import Clock, HasInlineRules, inline_rule_names_in
 
 _EXPRESSIONS: Final = {
     EvaluatorKind.JSON: EvaluatorKind.JSON_EXPRESSION,
@@ -142,6 +143,23 @@ class StoppableContent:
         except TooCostly as error:
             raise SchemaUnusable(f"compiling its constraints takes {error}") from error
         return StoppableExpression(specification, None, self._process)
+
+    def inline_rules(self, now: Clock) -> ExpressionOfSchema | None:
+        """Return the rules inside the schema; None: it is known to have none. Raises RuleUnusable."""
+        content, given = self._content, self._specification
+        inline = content.inline_rules(now) if isinstance(content, HasInlineRules) else None
+        if content is not None and inline is None:
+            return None
+        options = {**given.options, "schema": given.kind}
+        specification = Specification(EvaluatorKind.INLINE_RULES, given.text, given.references, given.name, options)
+        return StoppableExpression(specification, inline, self._process)
+
+    def inline_rule_names(self) -> Sequence[str]:
+        """Return the names of the rules inside the schema; none of Protobuf that is too costly to compile here."""
+        content, given = self._content, self._specification
+        texts = (given.text, *dict(given.references).values())
+        of_text = (name for text in texts for name in inline_rule_names_in(text))
+        return content.inline_rule_names() if isinstance(content, HasInlineRules) else list(of_text)
 
     def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
         """Return the condition that values, as JSON, follow a JSON Schema. Raises RuleUnusable."""

@@ -177,6 +177,21 @@ def test_the_conditions_of_a_registry_apply_as_described(example: str) -> None:
             assert rejecting(rulebook, b"{}") == ["contract"]
 
 
+@pytest.mark.parametrize("example", [each for each in EXAMPLES if "inline_rules: true" in each])
+def test_the_rules_inside_a_schema_apply_as_described(example: str) -> None:
+    age = {"type": "integer", "confluent:rules": [{"name": "adult", "expr": "this >= 18 ? '' : 'too young'"}]}
+    body = {"schemaType": "JSON", "schema": json.dumps({"type": "object", "properties": {"age": age}})}
+
+    with rulebooks_of(example, "people.eu-value", body) as rulebooks:
+        for rulebook in rulebooks:
+            found = [
+                validated(rulebook, SentRequest("people.eu", (Rec(NOW, b"k", b"\0\0\0\0\7" + value),)))
+                for value in (b"{}", b'{"age": 20}', b'{"age": 18}', b'{"age": 17}')
+            ]
+            assert [broken_rules(each)[0] for each in found] == [[], [], [], ["inside"]]
+            assert "the field age does not meet the rule adult inside its schema" in str(found[3].rejected[0, 0])
+
+
 @pytest.mark.parametrize("example", [each for each in EXAMPLES if "protovalidate: true" in each])
 def test_the_constraints_of_a_schema_apply_as_described(example: str) -> None:
     line = "message Line { string sku = 1 [(buf.validate.field).string.min_len = 3]; }"

@@ -54,7 +54,7 @@ UNUSABLE = {
 SUBJECTS = 200
 
 
-def configuration(url: str, **schemas: dict[str, str]) -> dict[str, Any]:
+def configuration(url: str, **schemas: dict[str, Any]) -> dict[str, Any]:
     """`schemas`: keys of a value's schema by the pattern of its topics."""
     rules = {
         match: [{"name": "body", "value": {"schema": {"registry": "main", **keys}}}] for match, keys in schemas.items()
@@ -252,6 +252,49 @@ def _many_fields() -> dict[str, str]:
         + "".join(f"int32 {n} = {i}; " for i, n in enumerate(["a", *names], 1))
         + "}",
     }
+
+
+RULE = [{"name": "adult", "expr": "this >= 18"}]
+RULED = {
+    "AVRO": json.dumps(
+        {"type": "record", "name": "P", "fields": [{"name": "a", "type": "int", "confluent:rules": RULE}]}
+    ),
+    "JSON": json.dumps({"properties": {"a": {"confluent:rules": RULE}}}),
+    "PROTOBUF": f"{PROTO3} {META} message P {{ int32 a = 1 [(confluent.field_meta).rules = "
+    '{name: "adult" expr: "this >= 18"}]; }',
+}
+
+
+@pytest.mark.parametrize("language", RULED)
+@pytest.mark.parametrize("subject", ["topic", "any"])
+def test_rules_inside_schemas_are_named_where_they_are_not_enforced(language: str, subject: str) -> None:
+    encrypt = {"name": "r", "kind": "TRANSFORM", "mode": "WRITEREAD", "type": "CEL_FIELD"}
+    bad = RULED[language].replace("this >= 18", "this >=")
+    newest: dict[str, Any] = {"schema": RULED[language]}
+
+    def respond(client: socket.socket, head: bytes) -> bool:
+        found: Any = ["a-value"]
+        if head.split(b" ", 2)[1].partition(b"?")[0] != b"/subjects":
+            found = {"version": 1, "id": 7, "schemaType": language, **newest}
+        client.sendall(http_response("200 OK", json.dumps(found).encode()))
+        return True
+
+    def surveyed(**keys: Any) -> SurveyResult:
+        (found,) = Surveys(config_of(configuration(registry.url, a={"subject": subject, **keys}))).look()
+        return found
+
+    with StandIn(respond) as registry:
+        off, on = surveyed(), surveyed(inline_rules=True)
+        newest["schema"] = bad
+        off_bad, on_bad = surveyed(), surveyed(inline_rules=True)
+        newest |= {"schema": RULED[language], "ruleSet": {"domainRules": [encrypt]}}
+        changed = surveyed(inline_rules=True)
+
+    not_enforced = "subject a-value: the rules inside it (adult) are not enforced"
+    assert off.passed_over == off_bad.passed_over == (f"{not_enforced}: no rule for it has inline_rules: true",)
+    assert (on.passed_over, on.usable, off_bad.usable) == ((), 1, 1)
+    assert "the rule adult inside it cannot be compiled: line 1" in on_bad.unusable[0].reason
+    assert changed.passed_over == (f"{not_enforced}, because its rule r changes values before they are written",)
 
 
 @pytest.mark.parametrize("language", CONDITIONED)

@@ -38,6 +38,9 @@ class RuleMaker(Protocol):
     def of_conditions(self, schema: Schema, side: Side) -> RecordRule:
         """Return a rule about the conditions that a registry keeps with a schema."""
 
+    def of_inline_rules(self, schema: Schema, side: Side) -> RecordRule:
+        """Return a rule about the rules inside the schemas of a registry."""
+
     def of_constraints(self, schema: Schema, side: Side) -> RecordRule:
         """Return a rule about the `buf.validate` constraints of a schema. Raises SchemaUnusable."""
 
@@ -72,6 +75,10 @@ class InlineRules:
         raise SchemaUnusable("no schema can be read here")
 
     def of_conditions(self, _schema: Schema, _side: Side) -> RecordRule:
+        """Raise SchemaUnusable."""
+        raise SchemaUnusable("no registry can be asked here")
+
+    def of_inline_rules(self, _schema: Schema, _side: Side) -> RecordRule:
         """Raise SchemaUnusable."""
         raise SchemaUnusable("no registry can be asked here")
 
@@ -139,6 +146,8 @@ def _of_content(side: Side, content: ContentKeys, maker: RuleMaker) -> Iterator[
         yield maker.of_schema(content.schema_, side)
         if content.schema_.conditions:
             yield maker.of_conditions(content.schema_, side)
+        if content.schema_.inline_rules:
+            yield maker.of_inline_rules(content.schema_, side)
         if content.schema_.protovalidate:
             yield maker.of_constraints(content.schema_, side)
         if content.schema_.json_schema is not None:

@@ -40,6 +40,7 @@ _TEXTS: dict[int, tuple[str, Callable[[], str]]] = {
     13: ("JSON", lambda: json.dumps({"type": "string", "pattern": "^(?:(?=a)a+)+$"})),
     14: ("JSON", lambda: json.dumps({"items": {"multipleOf": 3}, "uniqueItems": True})),
     15: ("AVRO", (_SCHEMAS / "numbers.avsc").read_text),
+    16: ("JSON", lambda: json.dumps({"items": {"confluent:rules": [{"name": "positive", "expr": "this.n > 0"}]}})),
 }
 _CONDITION = "message.numbers.filter(n, n > 1).map(n, n * 2).exists(n, n == -1)"
 _RULE_SETS = {
@@ -79,6 +80,7 @@ _CONTRACT = json.dumps(
     }
 )
 _SENSITIVE = [{"name": "mail", "action": "mask", "fields": ["mail", "lines.mail", "a.a.mail"]}]
+_INLINE = {"registry": "main", "subject": "any", "inline_rules": True}
 _CONDITIONS = {"registry": "main", "subject": "any", "conditions": True}
 
 
@@ -96,6 +98,7 @@ _CONFIG: dict[str, Any] = {
         {"match": "contract-avro", "rules": [{"name": "contract", "value": _with_contract(_NUMBERS)}]},
         {"match": "contract-protobuf", "rules": [{"name": "contract", "value": _with_contract(_NODES)}]},
         {"match": "conditions", "rules": [{"name": "conditions", "value": {"schema": _CONDITIONS}}]},
+        {"match": "inline", "rules": [{"name": "inline", "value": {"schema": _INLINE}}]},
         {"match": "masked", "sensitive": _SENSITIVE},
     ],
     "registries": {"main": {"url": _REGISTRY.url}},
@@ -208,6 +211,11 @@ RULES = [
         f"a registry's condition {_CONDITION}: Avro, 9,000 and 2 million",
         "conditions",
         lambda *_: [_named(15, _longs(9_000)), _named(15, _longs(2_000_000))],
+    ),
+    _case(
+        "rules inside a schema: JSON, 2,000 and 100,000 objects",
+        "inline",
+        lambda *_: [_named(16, b"[" + b'{"n":1},' * (count - 1) + b'{"n":1}]') for count in (2_000, 100_000)],
     ),
     _case("a masked field, 300,000 times in an object", "masked", lambda *_: [_fields_of(b'"mail":"a@b"', 300_000)]),
     _case("a masked field in 300,000 lines", "masked", lambda *_: [_lines(300_000)]),

@@ -26,6 +26,11 @@ LOADED = {
     EvaluatorKind.AVRO_EXPRESSION: {"sluicegate.validation.rules.avro.cel_types", "cel_expr_python.cel"},
     EvaluatorKind.PROTOBUF_EXPRESSION: {"google.protobuf.message_factory", "cel_expr_python.cel"},
     EvaluatorKind.PROTOBUF_CONSTRAINTS: {"sluicegate.validation.rules.protobuf.constraints", "protovalidate"},
+    EvaluatorKind.INLINE_RULES: {
+        "sluicegate.validation.rules.cel.inline_rules",
+        "jsonschema_rs",
+        "cel_expr_python.cel",
+    },
     EvaluatorKind.AS_JSON: {"sluicegate.validation.rules.json.schema", "jsonschema_rs", "orjson"},
     EvaluatorKind.CUSTOM_RULE: {"sluicegate.validation.rules.custom_rule", "importlib.metadata"},
 }

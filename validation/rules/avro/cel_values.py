@@ -107,10 +107,7 @@ class AvroFields:
         self._numbers = plan.numbers
         self._values = AvroValues(plan)
         self.extent = self._values.extent
-        self._details = _details(plan, None)
-        for at in plan.names:
-            if plan.numbers[at] == avro_datum.UNION:
-                self._details[at] = _OfBranch
+        self._details = details_with_branches(plan)
 
     def compiled(self, expression: str) -> CompiledExpression:
         """Compile an expression over a field of any type."""
@@ -146,12 +143,12 @@ class AvroFields:
                 self._value(self._numbers[at + 1], item, visit, field, message, within)
         else:
             name = self._type_name(at, kind)
-            return value if name is None else visit.value(field, name, _plain(value), message)
+            return value if name is None else visit.value(field, name, plain(value), message)
         return None
 
     def _record(self, at: int, record: dict[str, Any], visit: FieldVisit, within: tuple[int, ...]) -> None:
         full_name = self._plan.full_names[at]
-        message = partial(_plain, record)
+        message = partial(plain, record)
         for i, declared in enumerate(self._plan.declared[at]["fields"]):
             name = declared["name"]
             field = visit.field(f"{full_name}.{name}", name, partial(inline_tags, declared))
@@ -167,17 +164,23 @@ class AvroFields:
         return "NULL" if kind == avro_datum.RECORD else _PRIMITIVE.get(kind)
 
 
+def details_with_branches(plan: DatumPlan) -> avro_datum.Details:
+    """Return what values are built with so that unions keep the number of their branch."""
+    details = _details(plan, None)
+    return details | {at: _OfBranch for at in plan.names if plan.numbers[at] == avro_datum.UNION}
+
+
 def _nothing() -> None:
     """Return the object around the outermost value."""
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Return a value without the branches of its unions."""
     if isinstance(value, _OfBranch):
-        return _plain(value.value)
+        return plain(value.value)
     if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items()}
-    return [_plain(each) for each in value] if type(value) is list else value
+        return {name: plain(each) for name, each in value.items()}
+    return [plain(each) for each in value] if type(value) is list else value
 
 
 class NoFields:

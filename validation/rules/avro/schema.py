@@ -5,10 +5,12 @@ from typing import Any, Final
 
 from sluicegate.validation.rules.avro.cel_values import AvroFields, AvroValues, BytesValues, NoFields
 from sluicegate.validation.rules.avro.datum import MAX_DEPTH, DatumFault, read_whole
+from sluicegate.validation.rules.avro.inline_rules import AvroRuledValues, inline_rules_of_avro
 from sluicegate.validation.rules.avro.json_form import AvroJson, BytesJson
 from sluicegate.validation.rules.avro.names import NAMED, named_type, read_schema
 from sluicegate.validation.rules.avro.plan import DatumPlan, plan_of
 from sluicegate.validation.rules.cel.fields import TrueOfFields
+from sluicegate.validation.rules.cel.inline_rules import InlinePrograms, MeetsInlineRules
 from sluicegate.validation.rules.cel.rule import IsTrue
 from sluicegate.validation.rules.cel.runtime import Dialect
 from sluicegate.validation.rules.native.questions import AvroQuestion, BytesQuestion
@@ -17,6 +19,7 @@ from sluicegate.validation.rules.schemas.conditions import Field, NotEvaluated, 
 from sluicegate.validation.rules.schemas.content import ExpressionOfSchema, SchemaUnusable
 from sluicegate.validation.rules.schemas.field_tags import inline_tags
 from sluicegate.validation.rules.schemas.follows_as_json import FollowsAsJson
+from sluicegate.validation.rules.schemas.inline_rules import Clock
 
 _WHAT: Final = {
     DatumFault.ENDS_EARLY: "the data ends within it",
@@ -87,6 +90,14 @@ class AvroContent:
         if condition.is_about_fields:
             return TrueOfFields(condition, AvroFields(self.plan))
         return IsTrue(condition.expression, AvroValues(self.plan, Dialect.CONDITION))
+
+    def inline_rules(self, now: Clock) -> ExpressionOfSchema | None:
+        """Return the rules inside the schema. Raises ExpressionUnusable."""
+        programs = InlinePrograms(inline_rules_of_avro(self.plan))
+        return MeetsInlineRules(programs, AvroRuledValues(self.plan), now) if programs else None
+
+    def inline_rule_names(self) -> list[str]:
+        return [each.name for each in inline_rules_of_avro(self.plan)]
 
     def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
         """Return the condition that the datum, as JSON, follows a JSON Schema. Raises SchemaUnusable."""

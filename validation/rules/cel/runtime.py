@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from enum import Enum
 from functools import cache
 from importlib import import_module
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from sluicegate.config.values.extras import RULES_EXTRA
 from sluicegate.config.values.topic_pattern import options
@@ -24,6 +24,10 @@ from sluicegate.validation.rules.rule import RuleUnusable
 
 MAX_CHARACTERS = 2000
 _OF_FIELDS = ("value", "fullName", "name", "typeName", "tags", "message")
+_OF_INLINE_RULES = ("this", "now")
+_TRUE_OR_FALSE: Final = frozenset({"bool", "dyn"})
+TEXT_OR_TRUTH: Final = _TRUE_OR_FALSE | {"string"}
+"""The types that an inline rule of a schema gives."""
 _MAX_LEVELS = 32  # the runtime's limit
 _MOST_WORDS = 300
 _WHERE = re.compile(r"ERROR: <input>:(\d+):(\d+): ([^\n]*)")
@@ -95,6 +99,13 @@ def message_environment(pool: Any = None) -> Any:
     return _any_message() if pool is None else _of_any_type(pool, ("message",))
 
 
+def inline_environment(pool: Any = None) -> Any:
+    """Return the environment of the rules inside schemas. Raises ExpressionUnusable."""
+    runtime()
+    cel = import_module("cel_expr_python.cel")
+    return cel.NewEnv(pool, variables={"this": cel.Type.DYN, "now": cel.Type.TIMESTAMP})
+
+
 def field_environment(pool: Any = None) -> Any:
     """Return the environment of a registry's conditions on fields. Raises ExpressionUnusable."""
     return _any_field() if pool is None else _of_any_type(pool, _OF_FIELDS)
@@ -128,21 +139,21 @@ def _variables(types: Any, of_value: Any) -> dict[str, Any]:
     }
 
 
-def compiled(expression: str, typed: Any = None) -> CompiledExpression:
+def compiled(expression: str, typed: Any = None, gives: frozenset[str] = _TRUE_OR_FALSE) -> CompiledExpression:
     """Compile and check an expression: syntax, names, functions and types. Raises ExpressionUnusable.
 
-    `typed`: the environment; None: that of `runtime`, in which `value` has any type.
+    `typed`: the environment; None: that of `runtime`, in which `value` has any type. `gives`: the types of its result.
     """
     if len(expression) > MAX_CHARACTERS:
         raise ExpressionUnusable(f"longer than {MAX_CHARACTERS} characters")
     environment, names, _ = runtime()
-    names |= frozenset(_OF_FIELDS)
+    names |= frozenset((*_OF_FIELDS, *_OF_INLINE_RULES))
     try:
         program = (environment if typed is None else typed).compile(expression)
     except Exception as error:
         raise ExpressionUnusable(_reason(str(error), expression)) from error
     kind = name_of(program.return_type())
-    if kind not in ("bool", "dyn"):
+    if kind not in gives:
         raise ExpressionUnusable(f"the expression gives {kind} instead of true or false")
     tree = tree_of(program.serialize())
     used = list(variables_of(tree))

@@ -27,7 +27,7 @@ _DESCRIPTIVE: Final = frozenset(
 )
 _COMBINING: Final = ("allOf", "oneOf", "anyOf")
 _MOST_SHOWN = 200
-_NOT_FOLLOWED: Final = "its fields cannot be found, because a reference in it cannot be followed"
+NOT_FOLLOWED: Final = "its fields cannot be found, because a reference in it cannot be followed"
 Validator = Any
 
 
@@ -43,9 +43,9 @@ class JsonFields:
         try:
             self._documents = Documents(schema, references)
         except Unclear:
-            raise ExpressionUnusable(_NOT_FOLLOWED) from None
+            raise ExpressionUnusable(NOT_FOLLOWED) from None
         self._loads = import_module("orjson").loads
-        self._alternatives = _Alternatives(schema, references, validator_for)
+        self._alternatives = Alternatives(schema, references, validator_for)
 
     def compiled(self, expression: str) -> CompiledExpression:
         return compiled(expression, field_environment())
@@ -63,13 +63,13 @@ class JsonFields:
         try:
             _Walk(self._documents, self._alternatives, visit).value(self._schema, "", value, "$", None, None)
         except Unclear:
-            raise SchemaError(_NOT_FOLLOWED) from None
+            raise SchemaError(NOT_FOLLOWED) from None
 
 
 class _Walk:
     """A walk over one value. Its methods return what the condition gives of a value, or the value itself."""
 
-    def __init__(self, documents: Documents, alternatives: "_Alternatives", visit: FieldVisit) -> None:
+    def __init__(self, documents: Documents, alternatives: "Alternatives", visit: FieldVisit) -> None:
         self._documents = documents
         self._alternatives = alternatives
         self._visit = visit
@@ -143,7 +143,7 @@ class _Walk:
                 self._visit.check(field, found)
 
 
-class _Alternatives:
+class Alternatives:
     """Finds which of several schemas or types a value has. `are_validated`: whether that may take long."""
 
     def __init__(self, schema: Any, references: Mapping[str, Any], validator_for: Callable[[Any], Validator]) -> None:

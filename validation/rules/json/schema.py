@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from sluicegate.config.values.extras import RULES_EXTRA
 from sluicegate.validation.rules.cel.fields import TrueOfFields
+from sluicegate.validation.rules.cel.inline_rules import InlinePrograms, MeetsInlineRules
 from sluicegate.validation.rules.cel.json_messages import JsonMessages
 from sluicegate.validation.rules.cel.rule import IsTrue
 from sluicegate.validation.rules.json.cel_fields import ROOT, JsonFields
@@ -16,6 +17,7 @@ from sluicegate.validation.rules.json.cost import JsonSchemaCost
 from sluicegate.validation.rules.json.dialects import SeparatePatterns, translated
 from sluicegate.validation.rules.json.error_text import ErrorTexts
 from sluicegate.validation.rules.json.exact import exact_number, exact_value, without_surrogate_halves
+from sluicegate.validation.rules.json.inline_rules import JsonRuledValues
 from sluicegate.validation.rules.json.plan import check_of_plan, has_short_hash_runs, json_schema_plan
 from sluicegate.validation.rules.json.property_places import accepting_encrypted, properties_of
 from sluicegate.validation.rules.json.text import WELL_FORMED, fault_in, is_unusual, words_for
@@ -25,6 +27,7 @@ from sluicegate.validation.rules.schemas.conditions import NotEvaluated, SchemaC
 from sluicegate.validation.rules.schemas.content import ExpressionOfSchema, Formats, SchemaUnusable
 from sluicegate.validation.rules.schemas.field_tags import FieldChange
 from sluicegate.validation.rules.schemas.follows_as_json import FollowsAsJson, UnchangedJsonForm
+from sluicegate.validation.rules.schemas.inline_rules import Clock, InlineRule, inline_rules_in
 
 MAX_DEPTH = 255
 """The most levels of values that jsonschema-rs compares."""
@@ -120,6 +123,22 @@ class JsonSchemaContent:
             schema, references = self._used
             return TrueOfFields(condition, JsonFields(schema, references, self._validator_for))
         return IsTrue(condition.expression, JsonMessages())
+
+    def inline_rules(self, now: Clock) -> ExpressionOfSchema | None:
+        """Return the rules inside the schema. Raises ExpressionUnusable."""
+        programs = InlinePrograms(self._inline_rules())
+        if not programs:
+            return None
+        schema, references = self._used
+        return MeetsInlineRules(programs, JsonRuledValues(schema, references, self._validator_for), now)
+
+    def inline_rule_names(self) -> list[str]:
+        return [each.name for each in self._inline_rules()]
+
+    def _inline_rules(self) -> Iterator[InlineRule]:
+        for document in (self.schema, *self.references.values()):
+            for part in _objects_of(document):
+                yield from inline_rules_in(part)
 
     def _validator_for(self, part: Any) -> Any:
         """Compile a schema that refers to parts of this one, as Confluent's client does, without formats."""

@@ -101,12 +101,9 @@ class ProtobufFields:
         self._pool = message_class.DESCRIPTOR.file.pool
         self.extent = ProtobufValues(message_class.DESCRIPTOR, steps, fault).extent
         self._fault = fault
-        self._unsigned = import_module("google.protobuf.wrappers_pb2").UInt64Value
         types = import_module("google.protobuf.descriptor").FieldDescriptor
         self._types = {getattr(types, kind): name for kind, name in _PRIMITIVE.items()}
-        unsigned = [getattr(types, kind) for kind in _UNSIGNED]
-        self._converters: dict[int, Callable[[Any], Any]] = dict.fromkeys(unsigned, self._unsigned_of)
-        self._converters |= {types.TYPE_STRING: whole, types.TYPE_BYTES: bytearray}
+        self._converters = cel_converters()
 
     def compiled(self, expression: str) -> CompiledExpression:
         return compiled(expression, field_environment(self._pool))
@@ -151,9 +148,17 @@ class ProtobufFields:
                 visit.value(field, name, convert(each), lambda: message)
         return None
 
-    def _unsigned_of(self, number: int) -> Any:
-        """Return a number that the runtime reads as a uint."""
-        return self._unsigned(value=number)
+
+def cel_converters() -> dict[int, Callable[[Any], Any]]:
+    """Return how values of fields become those of the runtime, by the type of the field; others stay as they are."""
+    types = import_module("google.protobuf.descriptor").FieldDescriptor
+    unsigned = import_module("google.protobuf.wrappers_pb2").UInt64Value
+
+    def unsigned_of(number: int) -> Any:
+        return unsigned(value=number)
+
+    converters: dict[int, Callable[[Any], Any]] = {getattr(types, kind): unsigned_of for kind in _UNSIGNED}
+    return converters | {types.TYPE_STRING: whole, types.TYPE_BYTES: bytearray}
 
 
 def _same(value: Any) -> Any:

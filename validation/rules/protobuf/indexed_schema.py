@@ -3,9 +3,11 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from sluicegate.validation.rules.cel.inline_rules import InlinePrograms
 from sluicegate.validation.rules.cel.rule import record_with
 from sluicegate.validation.rules.cel.variables import NotOfSchema
 from sluicegate.validation.rules.protobuf.constraints import Constraints, MeetsMessageConstraints
+from sluicegate.validation.rules.protobuf.inline_rules import inline_rules_of_messages
 from sluicegate.validation.rules.protobuf.json_form import ProtobufJson
 from sluicegate.validation.rules.protobuf.message_names import Key, MessageNaming, NamedMessages, named_messages
 from sluicegate.validation.rules.protobuf.schema import ProtobufContent, class_of, messages_of, pool_of
@@ -13,6 +15,7 @@ from sluicegate.validation.rules.rule import RuledRecord, RuleUnusable, SchemaEr
 from sluicegate.validation.rules.schemas.conditions import SchemaCondition
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, SchemaUnusable
 from sluicegate.validation.rules.schemas.field_tags import FieldChange
+from sluicegate.validation.rules.schemas.inline_rules import Clock
 
 _MOST_EXPRESSIONS = 20  # compiled, for a schema; each takes up to 200 kB
 
@@ -83,6 +86,19 @@ class IndexedProtobufContent:
         return _IndexedExpression(
             lambda content: MeetsMessageConstraints(all_of_file, class_of(content.descriptor)), self._find
         )
+
+    def inline_rules(self, now: Clock) -> ExpressionOfSchema | None:
+        """Return the rules inside the schema. Raises ExpressionUnusable if those of any message cannot be compiled."""
+        descriptors = self.descriptors
+        if not descriptors:
+            return None
+        programs = InlinePrograms(inline_rules_of_messages(descriptors), descriptors[0].file.pool)
+        if not programs:
+            return None
+        return _IndexedExpression(lambda content: content.inline_rules_by(programs, now), self._find)
+
+    def inline_rule_names(self) -> list[str]:
+        return [each.name for each in inline_rules_of_messages(self.descriptors)]
 
     def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
         """Return the condition that the message that the data names, as JSON, follows a JSON Schema."""

@@ -7,12 +7,14 @@ from typing import Any
 
 from sluicegate.config.values.extras import RULES_EXTRA
 from sluicegate.validation.rules.cel.fields import TrueOfFields
+from sluicegate.validation.rules.cel.inline_rules import InlinePrograms, MeetsInlineRules
 from sluicegate.validation.rules.cel.rule import IsTrue
 from sluicegate.validation.rules.cel.runtime import Dialect
 from sluicegate.validation.rules.protobuf.cel_values import ProtobufFields, ProtobufValues
 from sluicegate.validation.rules.protobuf.constraints import Constraints, MeetsMessageConstraints
 from sluicegate.validation.rules.protobuf.cost import ProtobufCost, is_required
 from sluicegate.validation.rules.protobuf.encrypted_fields import fields_of, remove_constraints
+from sluicegate.validation.rules.protobuf.inline_rules import ProtobufRuledValues, inline_rules_of_messages
 from sluicegate.validation.rules.protobuf.json_form import ProtobufJson
 from sluicegate.validation.rules.protobuf.message_names import FoundMessage
 from sluicegate.validation.rules.protobuf.registry_text import all_messages
@@ -21,6 +23,7 @@ from sluicegate.validation.rules.schemas.conditions import NotEvaluated, SchemaC
 from sluicegate.validation.rules.schemas.content import ExpressionOfSchema, SchemaUnusable
 from sluicegate.validation.rules.schemas.field_tags import FieldChange
 from sluicegate.validation.rules.schemas.follows_as_json import FollowsAsJson
+from sluicegate.validation.rules.schemas.inline_rules import Clock
 
 _MOST_LOOKS = 2_000  # about 2 ms
 _MOST_LEVELS = 10  # each level is searched again
@@ -119,6 +122,18 @@ class ProtobufContent:
     def constraints(self) -> ExpressionOfSchema:
         """Return the `buf.validate` constraints of the message. Raises SchemaUnusable."""
         return MeetsMessageConstraints(Constraints([self._new]), self._new)
+
+    def inline_rules(self, now: Clock) -> ExpressionOfSchema | None:
+        """Return the rules inside the schema. Raises ExpressionUnusable."""
+        programs = InlinePrograms(inline_rules_of_messages([self.descriptor]), self.descriptor.file.pool)
+        return self.inline_rules_by(programs, now) if programs else None
+
+    def inline_rules_by(self, programs: InlinePrograms, now: Clock) -> ExpressionOfSchema:
+        """Return the rules inside the schema, whose expressions are compiled."""
+        return MeetsInlineRules(programs, ProtobufRuledValues(self._new, self._cost.steps, self._fault), now)
+
+    def inline_rule_names(self) -> list[str]:
+        return [each.name for each in inline_rules_of_messages([self.descriptor])]
 
     def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
         """Return the condition that the message, as JSON, follows a JSON Schema. Raises SchemaUnusable."""

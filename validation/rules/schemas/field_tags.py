@@ -26,11 +26,11 @@ def inline_tags(schema: Any) -> frozenset[str]:
 def protobuf_tags(field: Any) -> frozenset[str]:
     """Return the tags of a field by its descriptor, or by the message that describes it."""
     options = (field.GetOptions() if hasattr(field, "GetOptions") else field.options).SerializeToString()
-    tags = (tag for meta in _with_number(options, _FIELD_META) for tag in _with_number(meta, _META_TAGS))
+    tags = (tag for meta in fields_with_number(options, _FIELD_META) for tag in fields_with_number(meta, _META_TAGS))
     return frozenset(tag.decode(errors="replace") for tag in tags)
 
 
-def _with_number(message: bytes, wanted: int) -> Iterator[bytes]:
+def fields_with_number(message: bytes, wanted: int) -> Iterator[bytes]:
     """Yield the length-delimited fields with a number of a well-formed message."""
     if not message:
         return

@@ -29,12 +29,13 @@ _Rule = Mapping[str, Any]
 class WriteRules:
     """The rules that apply when a record is written.
 
-    `encrypted`: rules that encrypt fields; `payload`: names of rules that change the serialized bytes; `unapplied`:
-    sentences about rules that are not evaluated here.
+    `encrypted`: rules that encrypt fields; `transforms`: names of all rules that change values; `payload`: names of
+    rules that change the serialized bytes; `unapplied`: sentences about rules that are not evaluated here.
     """
 
     conditions: tuple[SchemaCondition, ...] = ()
     encrypted: tuple[FieldChange, ...] = ()
+    transforms: tuple[str, ...] = ()
     payload: tuple[str, ...] = ()
     unapplied: tuple[str, ...] = ()
 
@@ -76,7 +77,8 @@ def write_rules_in(rule_set: object, metadata: object = None) -> WriteRules:
         if rule.get("kind") == "CONDITION" and not _never_fails(rule)
     ]
     payload = tuple(_name_of(rule) for rule in encoding if rule.get("kind") == "TRANSFORM")
-    return WriteRules(tuple(conditions), tuple(encrypted), payload, tuple(unapplied))
+    transforms = tuple(_name_of(rule) for rule in domain if rule.get("kind") == "TRANSFORM")
+    return WriteRules(tuple(conditions), tuple(encrypted), transforms, payload, tuple(unapplied))
 
 
 def _listed(rule_set: Mapping[str, Any], phase: str) -> list[_Rule]:

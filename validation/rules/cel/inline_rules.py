@@ -1,0 +1,173 @@
+"""The rule that a value meets the rules inside its schema (schemas/inline_rules.py).
+
+Languages differ in what they visit, so each has its own walk (`RuledValues`), as Confluent's clients do.
+"""
+
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from typing import Any, Final, Protocol
+
+from sluicegate.validation.rules.cel.cost import CostUnknown, nanoseconds
+from sluicegate.validation.rules.cel.error_text import words_for
+from sluicegate.validation.rules.cel.fields import ConditionNotMet, TooManyFields
+from sluicegate.validation.rules.cel.rule import shown_of
+from sluicegate.validation.rules.cel.runtime import (
+    TEXT_OR_TRUTH,
+    CompiledExpression,
+    ExpressionUnusable,
+    compiled,
+    inline_environment,
+    name_of,
+)
+from sluicegate.validation.rules.cel.steps import EVALUATION, STEP
+from sluicegate.validation.rules.cel.variables import NotOfSchema, ValueUnreadable
+from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED, Outage, RuledRecord, SchemaError
+from sluicegate.validation.rules.schemas.inline_rules import Clock, InlineRule
+from sluicegate.validation.rules.simple_rule import SimpleRule
+
+_MOST_RULES: Final = 100  # each compiled expression takes up to 200 kB
+_MOST_VISITED: Final = 100_000  # objects and fields; about 0.2 s without the expressions
+_VISIT: Final = 5_000  # ns
+_NS_OF_SECOND: Final = 1_000_000_000
+
+Evaluate = Callable[[InlineRule, str, Callable[[], Any]], None]
+"""Evaluates a rule for the value at a path."""
+
+
+class InlineVisit:
+    """The visit of one value."""
+
+    def __init__(self, evaluate: Evaluate) -> None:
+        self._evaluate = evaluate
+        self.visited = 0
+
+    def apply(self, rules: Iterable[InlineRule], path: str, this: Callable[[], Any]) -> None:
+        """Apply the rules of an object or a field to its value; count it. Raises TooManyFields and ConditionNotMet."""
+        self.visited += 1
+        if self.visited > _MOST_VISITED:
+            raise TooManyFields
+        for rule in rules:
+            self._evaluate(rule, path, this)
+
+
+class RuledValues(Protocol):
+    """How the objects and fields of one schema's values are visited."""
+
+    @property
+    def pool(self) -> Any:
+        """The pool of Protobuf's messages; None: other values."""
+
+    def extent(self, data: bytes) -> tuple[int, int, int]:
+        """Return what ValueReader.extent returns; a time of UNBOUNDED ns: visiting has no known bound."""
+
+    def visit(self, data: bytes, visit: InlineVisit) -> None:
+        """Visit what has rules. Raises NotOfSchema, ValueUnreadable, SchemaError, and what the visit raises."""
+
+
+class InlinePrograms:
+    """The compiled expressions of a schema's rules, by their texts."""
+
+    def __init__(self, rules: Iterable[InlineRule], pool: Any = None) -> None:
+        """Compile them. Raises ExpressionUnusable."""
+        self._by_text: dict[str, CompiledExpression] = {}
+        environment = None
+        for rule in rules:
+            if rule.text in self._by_text:
+                continue
+            if not rule.text:
+                raise ExpressionUnusable(f"the rule {rule.name} inside it has no expression (expr)")
+            if len(self._by_text) >= _MOST_RULES:
+                raise ExpressionUnusable(f"it has more than {_MOST_RULES} different rules inside it")
+            environment = environment or inline_environment(pool)
+            try:
+                self._by_text[rule.text] = compiled(rule.text, environment, TEXT_OR_TRUTH)
+            except ExpressionUnusable as error:
+                raise ExpressionUnusable(f"the rule {rule.name} inside it cannot be compiled: {error}") from error
+
+    def __bool__(self) -> bool:
+        return bool(self._by_text)
+
+    def __getitem__(self, text: str) -> CompiledExpression:
+        return self._by_text[text]
+
+
+class MeetsInlineRules(SimpleRule):
+    """A value meets the rules inside its schema (`ExpressionOfSchema`)."""
+
+    def __init__(self, programs: InlinePrograms, values: RuledValues, now: Clock) -> None:
+        self._programs = programs
+        self._values = values
+        self._now = now
+        self._timestamp = import_module("google.protobuf.timestamp_pb2").Timestamp
+
+    def _cost(self, data: bytes) -> int:
+        """Return an upper bound of the steps; what has rules is counted if reading the value is cheap."""
+        items, size, reading = self._values.extent(data)
+        if reading >= INLINE_STEPS * STEP:
+            return UNBOUNDED
+        counts: dict[str, int] = {}
+
+        def count(rule: InlineRule, _path: str, _this: object) -> None:
+            counts[rule.text] = counts.get(rule.text, 0) + 1
+
+        visit = InlineVisit(count)
+        try:
+            self._values.visit(data, visit)
+        except (NotOfSchema, ValueUnreadable):
+            pass
+        except (TooManyFields, RecursionError, SchemaError):
+            return UNBOUNDED
+        most = 2 * reading + visit.visited * _VISIT
+        for text, times in counts.items():
+            program = self._programs[text]
+            try:
+                evaluation = nanoseconds(program.tree, {"this": (items, size)}, program.programs)
+            except CostUnknown:
+                return UNBOUNDED
+            most += times * (EVALUATION + reading + evaluation)
+        return min(UNBOUNDED, most // STEP + 1)
+
+    def fault(self, record: RuledRecord) -> str | None:
+        """Return the first rule that is not met. Raises Outage if memory is too low, and SchemaError."""
+        if record.value is None:
+            return None
+        record.budget.spend(self._cost(record.value))
+        try:
+            self._values.visit(record.value, InlineVisit(self._evaluate))
+        except NotOfSchema:
+            return None
+        except ConditionNotMet as error:
+            return str(error)
+        except ValueUnreadable as unreadable:
+            return f"the value is {unreadable}, which no rule inside its schema can look at"
+        except (TooManyFields, RecursionError):
+            return f"too costly to validate: more than {_MOST_VISITED:,} objects and fields with rules in their schema"
+        except MemoryError:
+            raise Outage("there is no memory left to evaluate an expression") from None
+        return None
+
+    def _evaluate(self, rule: InlineRule, path: str, this: Callable[[], Any]) -> None:
+        """Evaluate a rule. Raises ConditionNotMet with the name and the text of the rule, which quotes no value."""
+        program = self._programs[rule.text]
+        seen: dict[str, Any] = {}
+        if "this" in program.names:
+            seen["this"] = this()
+        if "now" in program.names:
+            seconds, nanos = divmod(self._now(), _NS_OF_SECOND)
+            seen["now"] = self._timestamp(seconds=seconds, nanos=nanos)
+        try:
+            result = program.program.eval(data=seen)
+            kind, value = name_of(result.type()), result.value()
+        except MemoryError:
+            raise
+        except Exception as raised:
+            kind, value = "error", raised
+        if (kind == "bool" and value is True) or (kind == "string" and value == ""):
+            return
+        where = f"the field {path}" if path else "the value"
+        words = f"{where} does not meet the rule {rule.name} inside its schema"
+        if kind == "error":
+            words = f"{words}: {words_for(str(value), rule.text)}"
+        elif kind not in ("bool", "string"):
+            words = f"{words}: it gives {kind} instead of true, false or a text"
+        raise ConditionNotMet(f"{words}: {rule.doc or shown_of(rule.text)}")
