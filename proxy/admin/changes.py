@@ -20,6 +20,7 @@ from sluicegate.proxy.reload.known_topics import KnownTopics
 from sluicegate.proxy.reload.reload_request import ReloadResult
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery
 from sluicegate.proxy.reporting.proxy_name import proxy_name
+from sluicegate.proxy.state.presence_metrics import presence_metrics
 from sluicegate.proxy.state.shared_state import SharedState
 from sluicegate.proxy.state.topic_description import TopicUnavailable
 from sluicegate.proxy.webui.responses import HttpResponse, json_response, text_response
@@ -52,6 +53,7 @@ class ProxyChanges:
         self._reload = reload
         self._loop = loop
         self._shared = shared
+        self.fleet_metrics = None if shared is None else partial(presence_metrics, shared.presence.view)
 
     def lines_about(self, topic: str) -> list[str]:
         """Return a line for each suspension that applies to `topic`."""

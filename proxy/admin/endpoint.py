@@ -1,4 +1,4 @@
-"""The admin endpoint: /metrics, /livez, /readyz and the web UI over HTTP, in a thread with its own event loop.
+"""The admin endpoint: metrics, health checks and the web UI over HTTP, in a thread with its own event loop.
 
 Because of its own thread it still responds when the proxy's event loop is stuck, which /livez then reports. Another
 thread makes /metrics, so that a slow scrape delays no health check; further threads make the web UI's responses. The
@@ -69,7 +69,11 @@ def serve(
         return Site(access, read_state, explain, changes, explain.history.as_json)
 
     return AdminServer(
-        listen, partial(all_metrics, config, snapshot), status, make_site if config.admin.web_ui else None
+        listen,
+        partial(all_metrics, config, snapshot),
+        status,
+        make_site if config.admin.web_ui else None,
+        fleet_metrics=None if changes is None else changes.fleet_metrics,
     )
 
 
@@ -83,14 +87,15 @@ class AdminServer:
         status: Status,
         make_site: "Callable[[], Site] | None" = None,
         tls: "Callable[[], SSLContext] | None" = None,
+        fleet_metrics: CollectMetrics | None = None,
     ) -> None:
         """`make_site` makes the web UI at the first request for it; None: there is no web UI. `tls` returns the
-        context for a new connection; None: plain HTTP.
+        context for a new connection; None: plain HTTP. `fleet_metrics`: of all proxies of the cluster, if known.
         """
         self._tls = tls
         self._make_site = make_site
         self._web_ui: WebUiServing | None = None
-        self._pages = AdminPages(metrics, status)
+        self._pages = AdminPages(metrics, status, fleet_metrics)
         self._log = structlog.get_logger("sluicegate.admin")
         self._complaints = OnceAMinute()
         try:
@@ -102,6 +107,7 @@ class AdminServer:
         web_ui = {} if make_site is None else {"web_ui": f"{'http' if tls is None else 'https'}://{bound}/"}
         self._log.info("listening", address=str(bound), role="admin", **web_ui)
         self._scraper = DaemonThread("metrics")
+        self._fleet_scraper = DaemonThread("fleet metrics")  # reading a topic delays no other scrape
         self._loop = asyncio.new_event_loop()
         self._serving: asyncio.Task[None] | None = None
         self._thread = threading.Thread(target=self._run, name="admin", daemon=True)
@@ -113,6 +119,7 @@ class AdminServer:
             self._loop.call_soon_threadsafe(self._stop)
         self._thread.join(_CLOSE_SECONDS)
         self._scraper.close()
+        self._fleet_scraper.close()
         if self._web_ui is not None:
             self._web_ui.close()
 
@@ -171,7 +178,8 @@ class AdminServer:
             return found
         self._connections.mark_slow(connection)
         try:
-            return await self._scraper.do(found)
+            is_of_fleet = request.target.startswith("/metrics/fleet")
+            return await (self._fleet_scraper if is_of_fleet else self._scraper).do(found)
         except Exception as error:  # an error in one response must not end the endpoint
             if self._complaints.due(type(error).__name__) is not None:
                 self._log.error("metrics cannot be shown", exc_info=error)

@@ -1,7 +1,8 @@
-"""The responses of /metrics, /livez and /readyz, and the metrics, which OpenTelemetry exports too."""
+"""The responses of /metrics, /metrics/fleet, /livez and /readyz, and the metrics, which OpenTelemetry exports too."""
 
 import gzip
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from prometheus_client.core import Metric
 from prometheus_client.exposition import choose_encoder, gzip_accepted
@@ -20,8 +21,10 @@ from sluicegate.proxy.webui.responses import HttpResponse, Slow, text_response
 class AdminPages:
     """Finds the page for a request."""
 
-    def __init__(self, metrics: CollectMetrics, status: Status) -> None:
+    def __init__(self, metrics: CollectMetrics, status: Status, fleet_metrics: CollectMetrics | None = None) -> None:
+        """`fleet_metrics`: of all proxies of the cluster; None: they are not known here."""
         self._collector = MetricsCollector(metrics)
+        self._fleet_collector = None if fleet_metrics is None else MetricsCollector(fleet_metrics)
         self._status = status
 
     def find(self, method: str, path: str, headers: dict[str, str]) -> HttpResponse | Slow | None:
@@ -32,19 +35,24 @@ class AdminPages:
             return text_response(405, "only GET and HEAD are allowed here", ("Allow", "GET, HEAD"))
         match path.partition("?")[0]:
             case "/metrics":
-                return lambda: self._metrics(headers.get("accept", ""), headers.get("accept-encoding", ""))
+                return partial(_metrics, self._collector, headers)
+            case "/metrics/fleet":
+                if self._fleet_collector is None:
+                    return text_response(404, "the metrics of all proxies need state.topic in the configuration")
+                return partial(_metrics, self._fleet_collector, headers)
             case "/livez":
                 return _liveness(self._status)
             case "/readyz":
                 return _readiness(self._status)
         return None
 
-    def _metrics(self, accept: str, accept_encoding: str) -> HttpResponse:
-        encode, content_type = encoder_for(accept)
-        body, headers = encode(self._collector), (("Content-Type", content_type),)
-        if gzip_accepted(accept_encoding):
-            return HttpResponse(200, gzip.compress(body, 1), (*headers, ("Content-Encoding", "gzip")))
-        return HttpResponse(200, body, headers)
+
+def _metrics(collector: Collector, asked: dict[str, str]) -> HttpResponse:
+    encode, content_type = encoder_for(asked.get("accept", ""))
+    body, headers = encode(collector), (("Content-Type", content_type),)
+    if gzip_accepted(asked.get("accept-encoding", "")):
+        return HttpResponse(200, gzip.compress(body, 1), (*headers, ("Content-Encoding", "gzip")))
+    return HttpResponse(200, body, headers)
 
 
 def encoder_for(accept: str) -> tuple[Callable[[Collector], bytes], str]:

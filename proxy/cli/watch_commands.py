@@ -3,16 +3,23 @@
 import json
 import sys
 import time
+from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.cli.admin_options import DEFAULT_ADMIN, Admin, TokenFile, addresses_of, token_in
 from sluicegate.proxy.cli.console import HELP, end, print_line, print_lines
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rich.console import RenderableType
+
     from sluicegate.proxy.live.live_state import LiveState
 
 _EVERY_SECONDS = 1.0
@@ -29,41 +36,80 @@ def top(
         typer.Argument(metavar="ADMIN", help=f"Admin addresses, HOST:PORT; default: {DEFAULT_ADMIN}."),
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="Print once; exit 1 if no proxy responds.")] = False,
+    fleet: Annotated[
+        bool, typer.Option("--fleet", help="Show all proxies of the cluster of the one at ADMIN (state.topic).")
+    ] = False,
     as_json: _AsJson = False,
     token_file: TokenFile = None,
 ) -> None:
     """Show running proxies live: traffic, clients with violations, topics, the last violations. Ctrl-C ends it."""
-    from sluicegate.proxy.watching.admin_client import read_states
-
     addresses = addresses_of(admin)
     token = token_in(token_file)
+    read = partial(_all_of_cluster, addresses[0], token) if fleet else partial(_each_proxy, addresses, token)
     if as_json:
         while True:
-            responses = read_states(addresses, token)
-            states = {str(response.address): response.state or {"not_shown": response.reason} for response in responses}
-            typer.echo(json.dumps(states))
+            found = read()
+            typer.echo(json.dumps(found.content))
             if once:
-                raise typer.Exit(0 if any(response.state is not None for response in responses) else 1)
+                raise typer.Exit(0 if found.is_known else 1)
             time.sleep(_EVERY_SECONDS)
     try:
         from rich.console import Console
         from rich.live import Live
-
-        from sluicegate.proxy.watching.top_screen import screen
     except ModuleNotFoundError as error:
         end([f"sluicegate: top needs {error.name}: pip install 'sluicegate[top]', or use --json"])
     console = Console(highlight=False)
-    responses = read_states(addresses, token)
+    found = read()
     if once:
-        console.print(screen(responses))
-        raise typer.Exit(0 if any(response.state is not None for response in responses) else 1)
+        console.print(found.screen())
+        raise typer.Exit(0 if found.is_known else 1)
     try:
-        with Live(screen(responses), console=console, screen=sys.stdout.isatty(), auto_refresh=False) as live:
+        with Live(found.screen(), console=console, screen=sys.stdout.isatty(), auto_refresh=False) as live:
             while True:
                 time.sleep(_EVERY_SECONDS)
-                live.update(screen(read_states(addresses, token)), refresh=True)
+                live.update(read().screen(), refresh=True)
     except KeyboardInterrupt:
         raise typer.Exit from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Watched:
+    """What `top` shows now: as JSON, and as a screen. `is_known`: whether a proxy has responded."""
+
+    content: object
+    is_known: bool
+    screen: "Callable[[], RenderableType]"
+
+
+def _each_proxy(addresses: list[HostPort], token: str | None) -> _Watched:
+    from sluicegate.proxy.watching.admin_client import read_states
+
+    responses = read_states(addresses, token)
+
+    def screen() -> "RenderableType":
+        from sluicegate.proxy.watching.top_screen import screen
+
+        return screen(responses)
+
+    states = {str(response.address): response.state or {"not_shown": response.reason} for response in responses}
+    return _Watched(states, any(response.state is not None for response in responses), screen)
+
+
+def _all_of_cluster(address: HostPort, token: str | None) -> _Watched:
+    from sluicegate.proxy.watching.admin_client import StateUnavailable, read_fleet
+
+    try:
+        found = read_fleet(address, token)
+    except StateUnavailable as error:
+        reason = f"{address}: {error}"
+        return _Watched({"not_shown": reason}, False, lambda: reason)
+
+    def screen() -> "RenderableType":
+        from sluicegate.proxy.watching.fleet_screen import fleet_screen
+
+        return fleet_screen(found)
+
+    return _Watched(found, True, screen)
 
 
 @commands.command(context_settings=HELP)

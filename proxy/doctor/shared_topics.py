@@ -1,10 +1,10 @@
-"""What is wrong with the settings and ACLs of the shared state's topics."""
+"""Examines the settings and ACLs of the shared state's topics."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from sluicegate.proxy.doctor.check_result import CheckResult, Level, names_shortened
-from sluicegate.proxy.state.presence import FORGOTTEN_MS
+from sluicegate.proxy.state.fleet_view import FORGOTTEN_MS
 from sluicegate.proxy.state.topic_plan import TopicPlan
 
 _CLEANUP, _IN_SYNC, _RETENTION, _TIMES = (
@@ -16,7 +16,7 @@ _CLEANUP, _IN_SYNC, _RETENTION, _TIMES = (
 _MINUTE_MS, _DAY_MS = 60_000, 86_400_000
 _SHOWN_DAYS = 7  # what `sluicegate history` shows without --days
 Problem = tuple[Level, str, str]
-"""How bad it is, what was found and the remedy."""
+"""The level, the finding and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,9 @@ import structlog
 from sluicegate.config.upstream import Upstream
 from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.state.bounded_read import read_newest
-from sluicegate.proxy.state.presence import EVERY_SECONDS, FleetView, Presence, encode, fleet_of
-from sluicegate.proxy.state.topic_description import admin_client, describe
+from sluicegate.proxy.state.fleet_view import FleetView, fleet_of
+from sluicegate.proxy.state.presence import EVERY_SECONDS, Presence, encode
+from sluicegate.proxy.state.topic_description import TopicUnavailable, admin_client, describe
 from sluicegate.proxy.state.topic_plan import TopicPlan
 from sluicegate.proxy.writing.topic_writer import TopicWriter
 
@@ -36,7 +37,7 @@ class PresenceTopic:
         self._complaints = OnceAMinute()
         self._reading = threading.Lock()
         self._read_at = -_READ_AGAIN_SECONDS
-        self._view: FleetView | None = None
+        self._view: FleetView | TopicUnavailable = TopicUnavailable("not read yet")
         self._instance = ""
         self._ends = threading.Event()
         context = contextvars.copy_context()
@@ -58,11 +59,19 @@ class PresenceTopic:
         Blocks for some seconds. Raises TopicUnavailable.
         """
         with self._reading:
-            if self._view is None or time.monotonic() - self._read_at > _READ_AGAIN_SECONDS:
-                read = read_newest(self._upstream, self._topic, _MOST_READ)
-                self._view = fleet_of(read.records, self._instance, time.time_ns() // 10**6)
+            if time.monotonic() - self._read_at > _READ_AGAIN_SECONDS:
+                self._view = self._read()
                 self._read_at = time.monotonic()
+            if isinstance(self._view, TopicUnavailable):
+                raise self._view
             return self._view
+
+    def _read(self) -> FleetView | TopicUnavailable:
+        try:
+            read = read_newest(self._upstream, self._topic, _MOST_READ)
+        except TopicUnavailable as error:
+            return error
+        return fleet_of(read.records, self._instance, time.time_ns() // 10**6)
 
     def _run(self) -> None:
         while not self._ends.is_set():

@@ -13,7 +13,7 @@ def lines_of(fleet: Mapping[str, Any]) -> Iterator[str]:
     stale = sum(each["is_stale"] for each in proxies)
     yield f"{len(proxies)} proxies" + (f", {stale} of them stale" if stale else "")
     for finding in fleet["findings"]:
-        yield printable(f"attention: {finding}")
+        yield printable(f"attention: {finding['text']}")
     for each in proxies:
         state = f"stale since {iso_time(each['seen_ms'])}" if each["is_stale"] else each["state"]
         conditions = f" ({', '.join(each['conditions'])})" if each["conditions"] else ""

@@ -63,30 +63,45 @@ def test_all_proxies_show_all_and_what_differs_is_named(
     for each in proxies:
         eventually(lambda each=each: is_stale(each) == dict.fromkeys(names, False), what="both proxies")
         assert fleet_at(each)["findings"] == []
+    eventually(lambda: {each["state"] for each in fleet_at(two)["proxies"]} == {"serving"}, what="both serving")
     (first,) = (each for each in fleet_at(two)["proxies"] if each["admin"] == one.admin.removeprefix("http://"))
-    assert (first["state"], abs(first["clock_off_ms"]) < 5000) == ("serving", True)
+    assert abs(first["clock_off_ms"]) < 5000
 
     producer = Producer({"bootstrap.servers": kafka_bootstrap})
     hour_ahead = time.time_ns() // 10**6 + 3_600_000
-    producer.produce(f"{one.config['state']['topic']}-presence", encode(replace(FOREIGN, time_ms=hour_ahead)))
+    twice = replace(FOREIGN, instance=uuid.uuid4().hex, time_ms=hour_ahead - 3_600_000)
+    for record in (replace(FOREIGN, time_ms=hour_ahead), twice, replace(FOREIGN, time_ms=hour_ahead)):
+        producer.produce(f"{one.config['state']['topic']}-presence", encode(record), record.name)
     assert producer.flush(30) == 0
-    eventually(lambda: len(fleet_at(one)["findings"]) == 3, what="the findings")
-    versions, policies, clock = fleet_at(one)["findings"]
-    assert "2 versions" in versions
-    assert "9.9.9: gate-9:19092" in versions
-    assert "2 policies" in policies
-    assert clock == "the clock of gate-9:19092 is +3600 s off the broker's"
+    eventually(lambda: len(fleet_at(one)["findings"]) == 4, what="the findings")
+    found = {each["code"]: each["text"] for each in fleet_at(one)["findings"]}
+    assert "2 versions" in found["versions_differ"]
+    assert "9.9.9: gate-9:19092" in found["versions_differ"]
+    assert "2 policies" in found["policies_differ"]
+    assert found["clock_off"] == "the clock of gate-9:19092 is +3600 s off the broker's"
+    assert "gate-9:19092 is the name of 2 running proxies" in found["name_used_twice"]
+    info = 'sluicegate_presence_info{policies="of another file",proxy="gate-9:19092",version="9.9.9"}'
+    for each in proxies:
+        eventually(lambda each=each: info in each.get("/metrics/fleet")[1], what="the metrics of the other")
+        for code in found:
+            assert f'sluicegate_presence_findings{{finding="{code}"}} 1.0\n' in each.get("/metrics/fleet")[1]
 
+    (two_name,) = (each["name"] for each in fleet_at(one)["proxies"] if each["name"].endswith(names[1]))
     two.kill()
     killed = time.monotonic()
     eventually(lambda: is_stale(one)[names[1]], what="the stale proxy")
     assert 8 < time.monotonic() - killed < 25  # 15 s after its last announcement, at most 2 s old
-    eventually(lambda: sum(is_stale(one).values()) == 2, what="the other stale one")
+    eventually(lambda: sum(is_stale(one).values()) == 2, what="the other stale ones")
+    assert f'sluicegate_presence_serving{{proxy="{two_name}"}} 0.0\n' in one.get("/metrics/fleet")[1]
     listed = sluicegate("fleet", "--admin", one.admin.removeprefix("http://"))
     assert listed.returncode == 0, listed.stderr
-    assert "3 proxies, 2 of them stale" in listed.stdout
+    assert "4 proxies, 3 of them stale" in listed.stdout
     assert f"{names[1]}: stale since " in listed.stdout
+
+    shown = sluicegate("top", "--fleet", "--once", one.admin.removeprefix("http://")).stdout
+    assert "versions_differ" not in shown  # those of stale proxies are no finding
+    assert shown.count("stale") == 3
 
     two.start()
     eventually(lambda: is_stale(one)[names[1]] is False, what="the restarted proxy")
-    assert len(fleet_at(one)["proxies"]) == 3  # and it is one
+    assert len(fleet_at(one)["proxies"]) == 4  # and it is one

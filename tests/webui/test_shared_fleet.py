@@ -12,7 +12,8 @@ from sluicegate.proxy.admin.endpoint import AdminServer
 from sluicegate.proxy.live.live_snapshot import LiveQuery
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.state.bounded_read import StoredRecord
-from sluicegate.proxy.state.presence import Presence, encode, fleet_of
+from sluicegate.proxy.state.fleet_view import fleet_of
+from sluicegate.proxy.state.presence import Presence, encode
 from sluicegate.proxy.status.status import Status
 from sluicegate.proxy.webui.access import Access
 from sluicegate.proxy.webui.responses import HttpResponse, json_response

@@ -8,6 +8,7 @@ import sys
 from sluicegate.proxy.reporting.metrics.counters import BOUNDS
 from sluicegate.proxy.reporting.metrics.families import ROWS
 from sluicegate.proxy.reporting.metrics.families.fleet import FLEET
+from sluicegate.proxy.reporting.metrics.families.presence import PRESENCE
 from sluicegate.proxy.reporting.metrics.family import Family
 
 _HEAD = f"""# Metrics
@@ -30,12 +31,18 @@ _OF_A_FLEET = (
     "Metrics of `sluicegate fleet` at its own `/metrics`; scrape the proxies themselves, too.",
     FLEET,
 )
+_OF_ALL_PROXIES = (
+    "All proxies of a cluster",
+    "Metrics at `/metrics/fleet` of each proxy with `state.topic` ([shared state](shared-state.md#the-fleet)): what\n"
+    "all proxies announce in the presence topic. Scrape one proxy. At most 1,000 proxies have series of their own.",
+    PRESENCE,
+)
 
 
 def page() -> str:
     """Return the page as Markdown."""
     parts = [_HEAD]
-    for title, words, families in (*ROWS, _OF_A_FLEET):
+    for title, words, families in (*ROWS, _OF_A_FLEET, _OF_ALL_PROXIES):
         parts.append(f"## {title}\n\n{words}\n")
         parts.append("| metric | labels | meaning | when to look at it |\n|---|---|---|---|")
         parts += map(_row, families)

@@ -56,7 +56,7 @@ export class SharedFleet extends Component {
       <${Section} id="shared-fleet-section" title="All proxies">
         ${error && html`<p class="quiet">${error}</p>`}
         ${fleet?.problem && html`<p>The proxies are not known: ${fleet.problem}</p><p class="quiet">${fleet.advice}</p>`}
-        ${findings.length > 0 && html`<ul>${findings.map((one) => html`<li key=${one}>${one}</li>`)}</ul>`}
+        ${findings.length > 0 && html`<ul>${findings.map((one) => html`<li key=${one.text}>${one.text}</li>`)}</ul>`}
         ${isKnown && html`<${Table} id="shared-fleet" caption=${caption} columns=${columns(now)} rows=${proxies} keyOf=${(row) => row.instance} none="No proxy has announced itself." />`}
       <//>`;
   }

@@ -13,8 +13,8 @@ from sluicegate.proxy.admin.changes import ProxyChanges, Reload
 from sluicegate.proxy.admin.enforcement_api import EnforcementApi
 from sluicegate.proxy.reload.enforcement import Enforcement
 from sluicegate.proxy.reload.reload_request import MissingFile, ReloadResult
+from sluicegate.proxy.state.fleet_view import FindingCode, FleetFinding, FleetView
 from sluicegate.proxy.state.history_topic import ChangeHistory
-from sluicegate.proxy.state.presence import FleetView
 from sluicegate.proxy.state.topic_description import TopicUnavailable
 from sluicegate.proxy.status.status import Status
 from tests.proxy.admin.test_enforcement_api import TOPICS
@@ -90,7 +90,7 @@ class _Shared:
     def view(self) -> FleetView:
         if self.history.fault is not None:
             raise TopicUnavailable(self.history.fault, self.history.is_missing)
-        return FleetView(7, (), ("2 versions: 1, 2",))
+        return FleetView(7, (), (FleetFinding(FindingCode.VERSIONS_DIFFER, "2 versions: 1, 2"),))
 
 
 def _changes_with(history: _History | None) -> ProxyChanges:
@@ -126,7 +126,7 @@ async def test_a_history_that_cannot_be_read_is_a_retriable_error() -> None:
 async def test_the_fleet_is_that_of_the_presence_topic() -> None:
     assert json.loads(_changes_with(_History(None)).fleet().body) == {
         "time_ms": 7,
-        "findings": ["2 versions: 1, 2"],
+        "findings": [{"code": "versions_differ", "text": "2 versions: 1, 2"}],
         "proxies": [],
     }
     assert json.loads(_changes_with(None).fleet().body) == {"proxies": None}

@@ -7,7 +7,8 @@ import pytest
 
 from sluicegate.proxy.state.bounded_read import StoredRecord
 from sluicegate.proxy.state.change import UnreadableChange
-from sluicegate.proxy.state.presence import EVERY_SECONDS, FleetView, Presence, decode, encode, fleet_of
+from sluicegate.proxy.state.fleet_view import FleetView, fleet_of
+from sluicegate.proxy.state.presence import EVERY_SECONDS, Presence, decode, encode
 from sluicegate.proxy.watching.fleet_listing import lines_of
 
 NOW = 1_800_000_000_000
@@ -32,6 +33,10 @@ def stored(presence: Presence, at_ms: int | None = None, by_broker: bool = True)
 
 def view_of(*records: StoredRecord, own: str = "", now_ms: int = NOW) -> FleetView:
     return fleet_of(records, own, now_ms)
+
+
+def findings_of(view: FleetView) -> list[tuple[str, str]]:
+    return [(each.code.value, each.text) for each in view.findings]
 
 
 def test_an_announcement_is_read_as_it_was_written() -> None:
@@ -66,16 +71,19 @@ def test_the_readers_own_announcement_corrects_its_clock() -> None:
 
     assert view.now_ms == NOW + 2000
     assert [view.is_stale(each) for each in view.members] == [False, False]
-    assert view.findings == ("the clock of gate-1.example.com:19092 is +3600 s off the broker's",)
+    assert findings_of(view) == [("clock_off", "the clock of gate-1.example.com:19092 is +3600 s off the broker's")]
 
 
 def test_two_versions_and_two_policies_are_named_with_their_proxies() -> None:
     view = view_of(stored(ONE), stored(replace(TWO, version="0.2.0", policies="ba9876543210")))
 
-    assert view.findings == (
-        "2 versions: 0.1.0: gate-1.example.com:19092; 0.2.0: gate-2.example.com:19092",
-        "2 policies: 0123456789ab: gate-1.example.com:19092; ba9876543210: gate-2.example.com:19092",
-    )
+    assert findings_of(view) == [
+        ("versions_differ", "2 versions: 0.1.0: gate-1.example.com:19092; 0.2.0: gate-2.example.com:19092"),
+        (
+            "policies_differ",
+            "2 policies: 0123456789ab: gate-1.example.com:19092; ba9876543210: gate-2.example.com:19092",
+        ),
+    ]
 
 
 def test_a_stale_proxy_is_no_finding() -> None:
@@ -91,7 +99,8 @@ def test_a_name_that_two_running_proxies_have_is_named() -> None:
 
     view = view_of(*records)
 
-    assert view.findings == ("gate-1.example.com:19092 is the name of 2 running proxies: 10.1.2.3:9650, 10.1.2.4:9650",)
+    text = "gate-1.example.com:19092 is the name of 2 running proxies: 10.1.2.3:9650, 10.1.2.4:9650"
+    assert findings_of(view) == [("name_used_twice", text)]
 
 
 def test_a_restarted_proxy_is_one() -> None:
@@ -102,6 +111,15 @@ def test_a_restarted_proxy_is_one() -> None:
 
     assert [each.presence for each in view.members] == [again]
     assert view.findings == ()
+
+
+def test_rates_are_what_counters_rose_by_since_the_announcement_before() -> None:
+    later = replace(ONE, time_ms=NOW + 5000, counters={**ONE.counters, "violations": 10**6 + 20, "connections": 7})
+
+    (member,) = view_of(stored(ONE), stored(later), now_ms=NOW + 5000).members
+
+    assert member.rates == {"produce_requests": 0, "accepted_records": 0, "violations": 4}
+    assert view_of(stored(ONE)).members[0].rates == {}
 
 
 def test_without_times_of_the_broker_no_clock_is_judged() -> None:
