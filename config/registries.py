@@ -61,6 +61,11 @@ class Registry:
         "has the id",
         default=None,
     )
+    message_indexes: Literal["required", "optional"] = described(
+        "with `confluent`: whether Protobuf data may lack the message indexes after the id, as those of kafkajs's "
+        "serializer; then they are the first message of the schema (`optional`)",
+        default="required",
+    )
     username: Text | None = described("user name (HTTP basic authentication)", default=None)
     password: Secret | None = described("password (HTTP basic authentication)", default=None)
     password_file: FileName | None = described("file with the password, instead of `password`", default=None)
@@ -93,6 +98,8 @@ class Registry:
             raise ValueError("region and registry belong to type: glue")
         if self.context is not None and self.type != "confluent":
             raise ValueError("context belongs to type: confluent")
+        if self.message_indexes == "optional" and self.type != "confluent":
+            raise ValueError("message_indexes belongs to type: confluent")
         if self.tls is not None and not is_https(self.endpoint):
             raise ValueError("tls belongs to an https URL")
 

@@ -112,11 +112,12 @@ class ConfluentApi:
     """Requests to a registry with Confluent's API.
 
     `context`: the context of ids and subjects, such as `.staging`. Empty: a registry finds an id in its default
-    context, or else in any other one, and subjects of every context count.
+    context, or else in any other one, and subjects of every context count. `naming`: how serializers name a message.
     """
 
-    def __init__(self, context: str = "") -> None:
+    def __init__(self, context: str = "", naming: MessageNaming = MessageNaming.CONFLUENT) -> None:
         self._context = context
+        self._naming = naming
         self._prefix = f":{context}:" if context else ""
         self._query = f"?subject={_quoted(self._prefix)}" if context else ""
 
@@ -187,7 +188,7 @@ class ConfluentApi:
             rules = write_rules_in(body.get("ruleSet"), body.get("metadata"))
         except ValueError as error:
             raise _BadSchema(str(error)) from None
-        return SchemaText(language, text, tuple(references.values()), rules)
+        return SchemaText(language, text, tuple(references.values()), rules, self._naming)
 
     def _collect(
         self,

@@ -22,6 +22,7 @@ from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 from sluicegate.proxy.tokens.cache import TokenCache
 from sluicegate.proxy.tokens.endpoint import TokenEndpoint, configured_client
+from sluicegate.validation.rules.protobuf.message_names import MessageNaming
 from sluicegate.validation.rules.schemas.framing import ApicurioFraming, ConfluentFraming, GlueFraming, SchemaFraming
 from sluicegate.validation.rules.schemas.wire_format import IdKind
 
@@ -101,7 +102,11 @@ def api_of(section: Registry) -> SchemaApi:
     """Return the requests that the registry of a section understands."""
     if section.type == "glue":
         return GlueApi(section.registry or "") if section.folder is None else GlueFolder(section.folder)
-    return ApicurioApi() if section.type == "apicurio" else ConfluentApi(section.context or "")
+    if section.type == "apicurio":
+        return ApicurioApi()
+    is_optional = section.message_indexes == "optional"
+    naming = MessageNaming.OPTIONAL_INDEXES if is_optional else MessageNaming.CONFLUENT
+    return ConfluentApi(section.context or "", naming)
 
 
 def framing_of(section: Registry) -> SchemaFraming:

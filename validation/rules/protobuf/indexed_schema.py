@@ -9,7 +9,13 @@ from sluicegate.validation.rules.cel.variables import NotOfSchema
 from sluicegate.validation.rules.protobuf.constraints import Constraints, MeetsMessageConstraints
 from sluicegate.validation.rules.protobuf.inline_rules import inline_rules_of_messages
 from sluicegate.validation.rules.protobuf.json_form import ProtobufJson
-from sluicegate.validation.rules.protobuf.message_names import Key, MessageNaming, NamedMessages, named_messages
+from sluicegate.validation.rules.protobuf.message_names import (
+    FIRST_MESSAGE,
+    Key,
+    MessageNaming,
+    NamedMessages,
+    named_messages,
+)
 from sluicegate.validation.rules.protobuf.schema import ProtobufContent, class_of, messages_of, pool_of
 from sluicegate.validation.rules.rule import RuledRecord, RuleUnusable, SchemaError, StepBudget
 from sluicegate.validation.rules.schemas.conditions import SchemaCondition
@@ -17,6 +23,10 @@ from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSch
 from sluicegate.validation.rules.schemas.field_tags import FieldChange
 from sluicegate.validation.rules.schemas.inline_rules import Clock
 
+_NO_INDEXES = (
+    "; it can be read as the first message without indexes, as kafkajs's serializer writes it: if producers are to write "
+    "that, the entry of registries needs message_indexes: optional"
+)
 _MOST_EXPRESSIONS = 20  # compiled, for a schema; each takes up to 200 kB
 
 
@@ -52,7 +62,9 @@ class IndexedProtobufContent:
     def fault(self, data: bytes, budget: StepBudget) -> str | None:
         found = self._find(data)
         if found is None:
-            return f"is not Protobuf of its schema: {self._messages.naming.value}"
+            naming = self._messages.naming
+            hint = _NO_INDEXES if naming is MessageNaming.CONFLUENT and self._is_first(data, budget) else ""
+            return f"is not Protobuf of its schema: {naming.value}{hint}"
         contents, begins = found
         body = data[begins:]
         faults = [each.fault(body, budget) for each in contents]
@@ -120,10 +132,15 @@ class IndexedProtobufContent:
     def _find(self, data: bytes) -> tuple[tuple[ProtobufContent, ...], int] | None:
         """Return the contents of the named messages, and where the message begins."""
         named = self._messages.read(data)
-        if named is None:
-            return None
-        contents = self._contents_of(named[0])
-        return (contents, named[1]) if contents else None
+        contents = () if named is None else self._contents_of(named[0])
+        if named is not None and contents:
+            return contents, named[1]
+        first = self._contents_of(FIRST_MESSAGE) if self._messages.naming is MessageNaming.OPTIONAL_INDEXES else ()
+        return (first, 0) if first else None
+
+    def _is_first(self, data: bytes, budget: StepBudget) -> bool:
+        """Return whether data without message indexes are the first message of the file."""
+        return any(each.fault(data, budget) is None for each in self._contents_of(FIRST_MESSAGE))
 
     def _contents_of(self, key: Key) -> tuple[ProtobufContent, ...]:
         contents = self._contents.get(key)

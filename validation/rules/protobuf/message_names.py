@@ -11,12 +11,18 @@ _MAX_SHIFT = 28
 _NAME_TAG = 0x0A  # field 1, length-delimited
 
 Key = tuple[int | str, ...]
+FIRST_MESSAGE: Key = (0,)
+"""The key of the first message of a file by its path."""
 
 
 class MessageNaming(Enum):
-    """The serializers whose bytes name a message; the value is the fault of data that name none."""
+    """The serializers whose bytes name a message; the value is the fault of data that name none.
+
+    OPTIONAL_INDEXES: those of Confluent, or of kafkajs, which write the first message without its indexes.
+    """
 
     CONFLUENT = "the message indexes before it lead to no message of it"
+    OPTIONAL_INDEXES = "it has no message"
     GLUE = "the message index before it leads to no message of it"
     APICURIO = "the message name before it, or in a header, is of no message of it"
 
@@ -122,6 +128,7 @@ def encoded_name(name: bytes) -> bytes:
 
 _NAMINGS = {
     MessageNaming.CONFLUENT: (_by_path, _read_path),
+    MessageNaming.OPTIONAL_INDEXES: (_by_path, _read_path),
     MessageNaming.GLUE: (_by_position, _read_position),
     MessageNaming.APICURIO: (_by_name, _read_name),
 }
