@@ -11,7 +11,12 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory, TemporaryFile
 
 from sluicegate.config.values.extras import RULES_EXTRA
-from sluicegate.validation.rules.protobuf.registry_text import encoded_file, with_map_entries, with_marked_map_entries
+from sluicegate.validation.rules.protobuf.registry_text import (
+    encoded_file,
+    with_edition_advice,
+    with_map_entries,
+    with_marked_map_entries,
+)
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 
 OWN_NAME = "registered-schema.proto"
@@ -147,7 +152,7 @@ def _errors_of(words: str, folder: Path) -> str:
     """Return protoc's errors without its warnings, which come first and may be many."""
     lines = words.replace(f"{folder}/", "").splitlines()
     errors = [line for line in lines if line.strip() and not _is_warning(line)]
-    return "\n".join(errors or lines).strip()[:_MOST_WORDS]
+    return with_edition_advice("\n".join(errors or lines).strip()[:_MOST_WORDS])
 
 
 def _is_warning(line: str) -> bool:

@@ -95,12 +95,15 @@ def test_schemas_are_found_by_native_ids(
     assert f"(schema {kind} {number} of registry main)" in words
     elsewhere = str(rule.fault(record(prefix + GOOD, topic="payments", headers=headers)))
     assert "not registered under subject payments-value" in elsewhere
+    assert elsewhere.endswith("comes from the serializer's apicurio.registry.artifact-resolver-strategy")
 
 
 def test_a_record_without_a_schema_id_is_rejected(apicurio: Apicurio, registered_schema_ids: dict[str, Any]) -> None:
     rule = rule_for(apicurio)
 
-    assert "which registry main does not have" in str(rule.fault(record(b"\0" + (4711).to_bytes(8) + GOOD)))
+    unknown = str(rule.fault(record(b"\0" + (4711).to_bytes(8) + GOOD)))
+    assert "which registry main does not have" in unknown
+    assert unknown.endswith("Does id: globalId of the registry fit the serializer's apicurio.registry.use-id?")
     for value in (b"", b"\0", b"\0" * 5, b"{}"):
         assert "names no schema" in str(rule.fault(record(value)))
     wrong = ((b"apicurio.value.globalId", b"\x01"),)

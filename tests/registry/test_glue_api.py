@@ -84,6 +84,7 @@ def test_a_schema_that_boto3_has_registered_is_found_under_its_topic(moto: str) 
             assert "is not Avro of its schema" in str(rule.fault(bad))
             words = str(rule.fault(record(framed(version, b"\x06abc"), topic="payments")))
             assert "not registered under subject payments-value" in words
+            assert words.endswith("comes from the serializer's schemaNameGenerationClass")
             assert "does not have" in str(rule.fault(record(framed(AVRO, b"\x06abc"), topic="orders")))
     with closing(Registries().by_name({"main": section_at(moto, registry="theirs")})["main"]) as registry:
         words = str(HasRegisteredSchema(Side.VALUE, registry).fault(good))

@@ -18,11 +18,14 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
+from sluicegate.proxy.registry.confluent_api import SchemaText
 from sluicegate.proxy.registry.http import RegistryHttp
 from sluicegate.proxy.registry.schema_compiler import SchemaCompiler, compile_inline
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 from sluicegate.proxy.rules_process.protoc import descriptor_set_of
+from sluicegate.validation.rules.protobuf.schema import protobuf_content
 from sluicegate.validation.rules.rule import SchemaError, Side
+from sluicegate.validation.rules.schemas.content import SchemaLanguage, SchemaUnusable
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema
 from tests.registry.apicurio import Apicurio
 from tests.validation.rules.records import record
@@ -196,3 +199,13 @@ def test_a_schema_that_is_not_compiled_is_reported_with_its_errors(apicurio: Api
         f"schema {schema_id} of registry main cannot be used: it is not compiled: registered-schema.proto:1:58: "
         '"Missing" is not defined.'
     )
+
+
+def test_a_newer_edition_than_the_libraries_have_is_unusable_with_what_can_be_done() -> None:
+    encoded = FileDescriptorProto(name="main.proto", syntax="editions", edition=1001)  # 2024
+    encoded.message_type.add(name="M")
+    for text in ('edition = "2024"; message M { }', b64encode(encoded.SerializeToString()).decode()):
+        with pytest.raises(SchemaUnusable, match=r"supported edition 2023; .* that PySpark takes end there: register"):
+            compile_inline(SchemaText(SchemaLanguage.PROTOBUF, text, ()))
+    with pytest.raises(SchemaUnusable, match=r"maximum edition 2023 .* that PySpark takes end there: register"):
+        protobuf_content(FileDescriptorSet(file=[encoded]).SerializeToString(), "M")

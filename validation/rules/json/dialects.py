@@ -6,6 +6,7 @@ These are draft 3, keywords in the form of another draft, unknown values of `$sc
 import re
 from typing import Any, Final
 
+from sluicegate.validation.rules.json.draft_3 import DRAFT_3, METASCHEMA_NAME
 from sluicegate.validation.rules.schemas.content import Formats
 
 _DRAFT_4, _DRAFT_7 = "http://json-schema.org/draft-04/schema#", "http://json-schema.org/draft-07/schema#"
@@ -148,6 +149,8 @@ class _Dialect:
             also += [{"pattern": pattern}] if self._formats is Formats.ASSERT else []
         elif "format" in made:
             made["format"] = _OLD_FORMATS.get(made["format"], made["format"])
+        if made.get("$ref") in (DRAFT_3, f"{DRAFT_3}#"):
+            made["$ref"] = METASCHEMA_NAME
         properties = schema.get("properties")
         if isinstance(properties, dict):
             made["required"] = [

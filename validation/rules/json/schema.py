@@ -15,6 +15,7 @@ from sluicegate.validation.rules.cel.rule import IsTrue
 from sluicegate.validation.rules.json.cel_fields import ROOT, JsonFields
 from sluicegate.validation.rules.json.cost import JsonSchemaCost
 from sluicegate.validation.rules.json.dialects import SeparatePatterns, translated
+from sluicegate.validation.rules.json.draft_3 import METASCHEMA, METASCHEMA_NAME
 from sluicegate.validation.rules.json.error_text import ErrorTexts
 from sluicegate.validation.rules.json.exact import exact_number, exact_value, without_surrogate_halves
 from sluicegate.validation.rules.json.inline_rules import JsonRuledValues
@@ -216,6 +217,8 @@ def _compiled(
             try:
                 one, others = translate(schema), {name: translate(other) for name, other in references.items()}
                 others |= apart.documents()
+                if any(part.get("$ref") == METASCHEMA_NAME for part in _objects_of([one, others])):
+                    others[METASCHEMA_NAME] = translate(METASCHEMA)
                 validator = jsonschema_rs.validator_for(
                     one,
                     validate_formats=formats is Formats.ASSERT,

@@ -24,8 +24,8 @@ from sluicegate.validation.rules.schemas.field_tags import FieldChange
 from sluicegate.validation.rules.schemas.inline_rules import Clock
 
 _NO_INDEXES = (
-    "; it can be read as the first message without indexes, as kafkajs's serializer writes it: if producers are to write "
-    "that, the entry of registries needs message_indexes: optional"
+    "; it can be read as the first message without indexes, as kafkajs's serializer writes it: if producers are to "
+    "write that, the entry of registries needs message_indexes: optional"
 )
 _MOST_EXPRESSIONS = 20  # compiled, for a schema; each takes up to 200 kB
 

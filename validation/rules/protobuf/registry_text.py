@@ -18,7 +18,16 @@ _OPTION: Final = "option"
 _TOKENS: Final = (
     r"""//[^\n]*|/\*(?s:.*?)\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|\boption\s+map_entry\s*=\s*true\s*;"""
 )
+_NEWER_EDITION: Final = re.compile(r"is later than the maximum (supported )?edition")
+_NEWER_ADVICE: Final = (
+    "the versions of protobuf and grpcio-tools that PySpark takes end there: register the schema with that edition"
+)
 _KEY_FIELD, _VALUE_FIELD = 1, 2
+
+
+def with_edition_advice(words: str) -> str:
+    """Return an error of the compiler or the library; of a newer edition with what can be done."""
+    return f"{words}; {_NEWER_ADVICE}" if _NEWER_EDITION.search(words) else words
 
 
 def encoded_file(name: str, text: str) -> bytes | None:

@@ -17,7 +17,7 @@ from sluicegate.validation.rules.protobuf.encrypted_fields import fields_of, rem
 from sluicegate.validation.rules.protobuf.inline_rules import ProtobufRuledValues, inline_rules_of_messages
 from sluicegate.validation.rules.protobuf.json_form import ProtobufJson
 from sluicegate.validation.rules.protobuf.message_names import FoundMessage
-from sluicegate.validation.rules.protobuf.registry_text import all_messages
+from sluicegate.validation.rules.protobuf.registry_text import all_messages, with_edition_advice
 from sluicegate.validation.rules.rule import UNBOUNDED, StepBudget
 from sluicegate.validation.rules.schemas.conditions import NotEvaluated, SchemaCondition, reads_changed
 from sluicegate.validation.rules.schemas.content import ExpressionOfSchema, SchemaUnusable
@@ -25,6 +25,7 @@ from sluicegate.validation.rules.schemas.field_tags import FieldChange
 from sluicegate.validation.rules.schemas.follows_as_json import FollowsAsJson
 from sluicegate.validation.rules.schemas.inline_rules import Clock
 
+_MOST_ERROR = 200
 _MOST_LOOKS = 2_000  # about 2 ms
 _MOST_LEVELS = 10  # each level is searched again
 
@@ -191,7 +192,7 @@ def pool_of(descriptor_set: bytes, encrypted: Sequence[FieldChange] = ()) -> tup
     except Exception as error:  # DecodeError, and TypeError or KeyError for missing imports
         raise SchemaUnusable(
             f"it is no FileDescriptorSet that can be used (protoc --include_imports --descriptor_set_out=FILE): "
-            f"{str(error)[:200]}"
+            f"{with_edition_advice(str(error)[:_MOST_ERROR])}"
         ) from error
     return pool, found
 

@@ -1,7 +1,7 @@
 """How the serializers of each kind of registry name a record's schema: before its data, or in a header."""
 
 import zlib
-from typing import Protocol
+from typing import Final, Protocol
 from uuid import UUID
 
 from sluicegate.validation.rules.protobuf.message_names import encoded_name
@@ -18,9 +18,17 @@ from sluicegate.validation.rules.schemas.wire_format import (
     last_of,
 )
 
+_OTHER_REGISTRY: Final = "was it registered at another one?"
+_USE_ID, _IN_HEADERS = "apicurio.registry.use-id", "apicurio.registry.headers.enabled"
+
 
 class SchemaFraming(Protocol):
-    """The framing of one kind of registry."""
+    """The framing of one kind of registry. `id_hint`: what to look at if the registry does not have an id."""
+
+    id_hint: str
+
+    def subject_key(self, side: Side) -> str:
+        """Return the key of the serializers that gives the subject its name."""
 
     def named_by(
         self, side: Side, headers: tuple[Header, ...], data: bytes, budget: StepBudget
@@ -33,6 +41,12 @@ class SchemaFraming(Protocol):
 
 class ConfluentFraming:
     """A zero byte and four bytes, or the header `__key_schema_id` or `__value_schema_id`."""
+
+    id_hint = _OTHER_REGISTRY
+
+    def subject_key(self, side: Side) -> str:
+        """Return the key of the serializers that gives the subject its name."""
+        return f"{side.value}.subject.name.strategy"
 
     def named_by(
         self, side: Side, headers: tuple[Header, ...], data: bytes, _budget: StepBudget
@@ -66,6 +80,11 @@ class ApicurioFraming:
 
     def __init__(self, kind: IdKind) -> None:
         self._kind = kind
+        self.id_hint = f"{_OTHER_REGISTRY} Does id: {kind.value} of the registry fit the serializer's {_USE_ID}?"
+
+    def subject_key(self, _side: Side) -> str:
+        """Return the key of the serializers that gives the artifact its name."""
+        return "apicurio.registry.artifact-resolver-strategy"
 
     def named_by(
         self, side: Side, headers: tuple[Header, ...], data: bytes, _budget: StepBudget
@@ -87,7 +106,8 @@ class ApicurioFraming:
                 return ApicurioId(self._kind, int.from_bytes(data[1 : 1 + size])), data[1 + size :]
         return (
             f"the {side.value} names no schema: write it with a serializer of Apicurio Registry, which puts a zero "
-            f"byte and the schema's id before it or a header apicurio.{side.value}.globalId beside it"
+            f"byte and the schema's id before it, or with {_IN_HEADERS} a header apicurio.{side.value}.globalId "
+            "beside it"
         )
 
 
@@ -101,6 +121,12 @@ _BYTES_OF_STEP = 40  # zlib writes at least 400 MB/s
 
 class GlueFraming:
     """A byte 3, a byte for the compression (0: none, 5: zlib) and the 16 bytes of the UUID of a schema's version."""
+
+    id_hint = _OTHER_REGISTRY
+
+    def subject_key(self, _side: Side) -> str:
+        """Return the key of the serializers that gives the schema its name."""
+        return "schemaNameGenerationClass"
 
     def named_by(
         self, side: Side, _headers: tuple[Header, ...], data: bytes, budget: StepBudget

@@ -215,7 +215,7 @@ class HasRegisteredSchema:
         except UnknownSchema:
             return (
                 f"the {self._name} was written with schema {schema_id}, which registry {self._schemas.name} does not "
-                "have; was it registered at another one?"
+                f"have; {self._schemas.framing.id_hint}"
             )
 
     def _named_by(self, record: RuledRecord, budget: StepBudget) -> tuple[SchemaId, bytes] | str | None:
@@ -241,7 +241,7 @@ class HasRegisteredSchema:
         if subject is not None and not self._schemas.is_registered_under(schema_id, subject):
             return (
                 f"the {self._name} was written with {which}, which is not registered under subject {subject}; the "
-                f"subject's name comes from the serializer's {self._name}.subject.name.strategy"
+                f"subject's name comes from the serializer's {self._schemas.framing.subject_key(self._side)}"
             )
         is_encrypted = schema.is_encrypted(record.headers)
         if of is _fault and (is_encrypted or schema.rules.encrypted):

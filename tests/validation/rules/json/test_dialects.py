@@ -5,6 +5,7 @@ from functools import reduce
 from typing import Any
 
 import pytest
+from jsonschema import Draft3Validator
 
 from sluicegate.validation.rules.json.dialects import rust_pattern
 from sluicegate.validation.rules.json.schema import json_schema_content
@@ -173,3 +174,38 @@ def test_ecma_262_patterns_match_as_in_ecma_262(pattern: str, good: str, bad: st
 @pytest.mark.parametrize("pattern", ["\\\\Z", "[\\Z]", "[\\w-]", "[a-z]", "\\w-.", "\\[\\w-.", "", "\\"])
 def test_patterns_without_ecma_262_syntax_are_not_translated(pattern: str) -> None:
     assert rust_pattern(pattern) == pattern
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {},
+        {"items": {"type": "integer"}},
+        {"items": [{"type": 7}]},
+        {"minimum": "x"},
+        {"type": [{"minimum": "a"}, "string"]},
+        {"type": ["string", {"enum": [1]}]},
+        {"properties": {"a": {"required": True}}},
+        {"properties": {"a": {"required": ["x"]}}},
+        {"exclusiveMinimum": True},
+        {"exclusiveMinimum": True, "minimum": 1},
+        {"dependencies": {"a": "b", "c": ["d"], "e": {"disallow": "string"}}},
+        {"dependencies": {"a": [1]}},
+        {"enum": []},
+        {"divisibleBy": 0},
+        {"minItems": -1},
+        {"extends": [{"maxLength": 1.5}]},
+        {"$schema": "http://json-schema.org/draft-03/schema#", "unknown": 1},
+        [],
+        7,
+    ],
+    ids=json.dumps,
+)
+def test_a_schema_may_refer_to_the_metaschema_of_draft_3(value: object) -> None:
+    metaschema = "http://json-schema.org/draft-03/schema#"
+    for schema in ({"$ref": metaschema}, {"properties": {"of": {"$ref": metaschema}}}):
+        schema["$schema"] = metaschema
+        content = json_schema_content(json.dumps(schema))
+        for each in (value, {"of": value}):
+            is_valid = Draft3Validator(schema).is_valid(each)
+            assert (content.fault(json.dumps(each).encode(), StepBudget()) is None) is is_valid
