@@ -100,10 +100,10 @@ class _Cluster:
         from sluicegate.proxy.reload.known_topics import KnownTopics
         from sluicegate.proxy.reload.topic_explanation import NOT_ASKED
 
-        def listed() -> ListedNames:
+        def listed(name: str | None) -> ListedNames:
             if self._offline:
                 return ListedNames(reason=NOT_ASKED.reason)
-            return list_names_now(self._loaded.config.upstream)
+            return list_names_now(self._loaded.config.upstream, name)
 
         if is_legal_topic_name(topic) and self.settings(topic).settings is None:
             doubt = KnownTopics(lambda: self._loaded, tuple, listed).doubt(topic)

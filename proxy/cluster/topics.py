@@ -29,6 +29,7 @@ from sluicegate.validation.cluster_settings import KEYS, ClusterSettings, settin
 _MAX_RESPONSE_BYTES = 256 << 20
 _MAX_ELEMENTS = 50_000_000
 _ALL_TOPICS_SINCE = 1
+_NO_CREATION_SINCE = 4
 _LIST_SECONDS = 3
 _OPERATIONS_SINCE = 8
 
@@ -52,18 +53,30 @@ async def all_topics(upstream: Upstream, tls: TlsContext | None) -> list[Metadat
 
 @dataclass(frozen=True, slots=True)
 class ListedNames:
-    """The names of the topics that the cluster lists for the proxy's own login, or why they are unknown (`reason`)."""
+    """The names of the topics that the cluster lists for the proxy's own login, or why they are unknown (`reason`).
+
+    `is_hidden`: the login may not describe the topic in question, so that nobody knows whether there is one.
+    """
 
     names: tuple[str, ...] = ()
     reason: str | None = None
+    is_hidden: bool = False
 
 
-def list_names_now(upstream: Upstream) -> ListedNames:
-    """List the topics, with a connection of its own. Blocks for at most some seconds; not for an event loop."""
+def list_names_now(upstream: Upstream, name: str | None) -> ListedNames:
+    """List the topics, with a connection of its own. Blocks for at most some seconds; not for an event loop.
+
+    `name`: the topic in question; None: no single one.
+    """
+
+    async def ask(client: BrokerClient) -> ListedNames:
+        names = tuple(topic.name for topic in await _ask_for_all(client))
+        return ListedNames(names, is_hidden=name is not None and name not in names and await _is_hidden(client, name))
 
     async def read() -> ListedNames:
         async with asyncio.timeout(_LIST_SECONDS):
-            return ListedNames(tuple(topic.name for topic in await all_topics(upstream, tls)))
+            _, found = await ask_any_broker(upstream, tls, ask)
+            return found
 
     try:
         tls = None if upstream.tls is None else context_for_brokers(upstream.tls)
@@ -96,6 +109,17 @@ async def _ask_for_all(client: BrokerClient) -> list[MetadataTopic]:
     )
     response = await client.call(ApiKey.METADATA, version, body, _MAX_RESPONSE_BYTES)
     return await parsed(_read_all, response, version)
+
+
+async def _is_hidden(client: BrokerClient, name: str) -> bool:
+    """Return whether the login may not describe this topic: lists leave such topics out."""
+    version = client.version_of(ApiKey.METADATA)
+    if version < _NO_CREATION_SINCE:
+        return False
+    body = METADATA_REQUEST.build({"topics": [{"name": name}], "allow_auto_topic_creation": False}, version)
+    response = await client.call(ApiKey.METADATA, version, body, _MAX_RESPONSE_BYTES)
+    (topic,) = read_response(METADATA_RESPONSE, response, version, _MAX_ELEMENTS)["topics"]
+    return bool(topic["error_code"] == ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
 def _read_all(response: BrokerResponse, version: int) -> list[MetadataTopic]:

@@ -17,38 +17,40 @@ class NoSuchTopic(Exception):
 @dataclass(frozen=True, slots=True)
 class KnownTopics:
     """`loaded` returns the configuration in force, `with_traffic` topics that clients used, `listed` those of the
-    cluster. The functions may block.
+    cluster, for the topic in question or None. The functions may block.
     """
 
     loaded: Callable[[], Loaded]
     with_traffic: Callable[[], Iterable[str]]
-    listed: Callable[[], ListedNames]
+    listed: Callable[[str | None], ListedNames]
 
     def matching(self, pattern: str, also: Iterable[str] = ()) -> list[str]:
         """Return the known topics that `pattern` matches, by name. `also`: more topics that are known.
 
-        A name is accepted as it is while the cluster cannot be asked. Raises NoSuchTopic. Blocks for seconds.
+        A name is accepted as it is while the cluster cannot be asked, or hides it. Raises NoSuchTopic. Blocks.
         """
         exact = exact_name_of(pattern)
         known = {*self._named(), *also}
         if exact in known:
             return [pattern]
-        cluster = self.listed()
+        cluster = self.listed(exact)
         known.update(cluster.names)
         if exact is not None:
-            if exact in known or cluster.reason is not None:
+            if exact in known or cluster.reason is not None or cluster.is_hidden:
                 return [pattern]
             raise NoSuchTopic(_no_topic(exact, known))
         patterns = TopicPatterns([pattern])
         if found := sorted(name for name in known if patterns.first_match(name) is not None):
             return found
         reason = f"; the cluster was not asked: {cluster.reason}" if cluster.reason else ""
-        raise NoSuchTopic(f"{pattern} matches no topic of the cluster or of a policy{reason}")
+        raise NoSuchTopic(
+            f"{pattern} matches no topic of a policy, and none that the cluster lists for the proxy's login{reason}"
+        )
 
     def doubt(self, topic: str) -> str | None:
         """Return a sentence with near names if no entry matches this topic and no cluster has it, else None.
 
-        While the cluster cannot be asked, a topic is doubted only if a policy has a near name. Blocks for seconds.
+        While the cluster cannot be asked, or hides it, a topic is doubted only if a policy has a near name. Blocks.
         """
         known = self._named()
         if topic in known:
@@ -56,11 +58,11 @@ class KnownTopics:
         entries = TopicPatterns([entry.match for entry in self.loaded().config.topics])
         if entries.first_match(topic) is not None:
             return None  # the explanation names the entry, and says that the cluster has no such topic
-        cluster = self.listed()
+        cluster = self.listed(topic)
         known.update(cluster.names)
         if topic in known:
             return None
-        if cluster.reason is None:
+        if cluster.reason is None and not cluster.is_hidden:
             return _no_topic(topic, known)
         near = did_you_mean(topic, known)
         return f"no policy has the topic {topic}{near}" if near else None

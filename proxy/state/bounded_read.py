@@ -65,6 +65,13 @@ def read_newest(upstream: Upstream, topic: str, most: int) -> BoundedRead:
     return _read(upstream, topic, before_the_end, most)
 
 
+def stops_reading(error: Any) -> bool:
+    """Return whether a consumer's error concerns its reading. It commits nothing, so it needs no right to its group."""
+    import confluent_kafka  # noqa: PLC0415  # the extra `topic`
+
+    return bool(error.code() != confluent_kafka.KafkaError.GROUP_AUTHORIZATION_FAILED)
+
+
 def _read(upstream: Upstream, topic: str, starts: Callable[[Any, list[Any]], list[Any]], most: int) -> BoundedRead:
     import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
@@ -103,6 +110,6 @@ def _consumed(consumer: Any, topic: str, left: set[int], most: int) -> BoundedRe
             records.append(StoredRecord(message.value(), time_ms, by_broker))
         elif error.code() == confluent_kafka.KafkaError._PARTITION_EOF:
             left.discard(message.partition())
-        else:
+        elif stops_reading(error):
             raise TopicUnavailable(f"{topic}: {error.str()}")
     return BoundedRead(tuple(records), not left and read <= most)

@@ -17,7 +17,7 @@ from sluicegate.config.state import StateTopics
 from sluicegate.config.upstream import Upstream
 from sluicegate.proxy.reporting.bounded_text import cut, printable
 from sluicegate.proxy.state.agreed_state import MAX_SUSPENSIONS, AgreedState, StateFull
-from sluicegate.proxy.state.bounded_read import READER
+from sluicegate.proxy.state.bounded_read import READER, stops_reading
 from sluicegate.proxy.state.change import StateChange, UnreadableChange, decode, encode, key_of
 from sluicegate.proxy.state.snapshot_file import SnapshotFile, SnapshotUnreadable, StateSnapshot
 from sluicegate.proxy.state.suspension import time_text
@@ -35,7 +35,7 @@ from sluicegate.proxy.writing.topic_writer import RecordNotAccepted, TopicWriter
 _POLL_SECONDS = 0.2
 _LOOK_SECONDS = 5.0
 _SAVE_SECONDS = 60.0
-_AGAIN_SECONDS = 1.0
+_AGAIN_SECONDS = 0.5
 _JOIN_SECONDS = 2.0
 _READER: dict[str, str | int | bool] = {
     **READER,
@@ -87,6 +87,7 @@ class StateTopic:
         self._known: StateSnapshot | None = None
         self._saved_at = -_SAVE_SECONDS
         self._why_unreadable: str | None = f"state.topic {self._topic} is not read yet"
+        self._logged_error = ""
         self._writing = threading.Lock()
         self._writer = TopicWriter(upstream, _WRITER)
         self._awaited: dict[str, threading.Event] = {}
@@ -145,6 +146,9 @@ class StateTopic:
             try:
                 self._read_for_ever()
             except _Unreadable as error:
+                if str(error) != self._logged_error:
+                    self._logged_error = str(error)
+                    self._log.warning("state topic not read", topic=self._topic, reason=self._logged_error)
                 self._report_unreadable(str(error))
             except Exception as error:
                 self._log.error("internal error: the state topic is not read", exc_info=error)
@@ -218,7 +222,7 @@ class StateTopic:
                 applied = [change_id]
             elif error is not None and error.code() == confluent_kafka.KafkaError._PARTITION_EOF:
                 is_at_end = True
-            elif error is not None:
+            elif error is not None and stops_reading(error):
                 raise _Unreadable(str(error.str()))
             if message is not None and is_at_end:
                 self._put_in_force(topic_id, state, applied)
@@ -257,7 +261,7 @@ class StateTopic:
         for change_id in applied:
             if event := self._awaited.get(change_id):
                 event.set()
-        self._why_unreadable = None
+        self._why_unreadable, self._logged_error = None, ""
         self._status.end(Condition.STATE_UNKNOWN)
         self._status.end(Condition.STATE_UNREADABLE)
         if is_new or time.monotonic() - self._saved_at > _SAVE_SECONDS:

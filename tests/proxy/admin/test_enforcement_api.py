@@ -34,10 +34,12 @@ NO_SCOPES = (
 TOPICS = KnownTopics(
     lambda: loaded(SMALLEST + "topics: [{match: in-a-policy}, {match: 'any*'}]"),
     lambda: ["orders"],
-    lambda: ListedNames(
+    lambda _name: ListedNames(
         ("orders.eu", "orders.us", *(f"t{number}" for number in range(MAX_SUSPENSIONS)), "one-more", "t")
     ),
 )
+
+NO_MATCH = "nothing* matches no topic of a policy, and none that the cluster lists for the proxy's login\n"
 
 Change = Callable[..., Awaitable[tuple[int, Any]]]
 
@@ -189,7 +191,7 @@ async def test_a_pattern_stands_for_the_topics_that_it_matches_and_a_preview_cha
 
 async def test_a_pattern_without_topics_or_with_too_many_changes_nothing(change: Change) -> None:
     status, text = await change("/api/suspend", "reason=a&seconds=60&topic=nothing*")
-    assert (status, text) == (404, "nothing* matches no topic of the cluster or of a policy\n")
+    assert (status, text) == (404, NO_MATCH)
 
     status, _ = await change("/api/suspend", "reason=a&seconds=60&topic=*")
     assert status == 409
@@ -197,9 +199,19 @@ async def test_a_pattern_without_topics_or_with_too_many_changes_nothing(change:
     assert await change("/api/resume", "topic=orders") == (200, {"suspended": []})
 
 
+def test_a_topic_that_the_login_may_not_describe_is_accepted() -> None:
+    topics = KnownTopics(lambda: loaded(SMALLEST), list, lambda name: ListedNames(("a",), is_hidden=name == "hidden"))
+
+    assert topics.matching("hidden") == ["hidden"]
+    assert topics.doubt("hidden") is None
+    with pytest.raises(NoSuchTopic, match="no policy and no cluster has the topic nosuch"):
+        topics.matching("nosuch")
+
+
 @pytest.mark.parametrize("topic", ["nosuch", "orders.*"])
 async def test_a_topic_name_is_accepted_while_the_cluster_does_not_respond(topic: str) -> None:
-    topics = KnownTopics(lambda: loaded(SMALLEST), list, lambda: ListedNames(reason="no broker responded within 3 s"))
+    unlisted = ListedNames(reason="no broker responded within 3 s")
+    topics = KnownTopics(lambda: loaded(SMALLEST), list, lambda _name: unlisted)
     if topic == "nosuch":
         assert topics.matching(topic) == [topic]
     else:
