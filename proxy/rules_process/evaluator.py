@@ -19,6 +19,7 @@ from typing import Any, Final
 from sluicegate.proxy.rules_process.messages import (
     ENCRYPTED,
     FORMATS,
+    JSON_ENCODING,
     NAMING,
     EvaluationRequest,
     EvaluationResponse,
@@ -42,6 +43,7 @@ from sluicegate.validation.rules.schemas.content import (
     Formats,
     HasConstraints,
     HasExpressions,
+    HasJsonEncoding,
     ReadAsJson,
     with_formats,
 )
@@ -149,7 +151,8 @@ def _schema_or_rule(given: Specification) -> Content | RecordRule | None:
         compile_avro = (
             avro_schema.avro_content if given.kind is EvaluatorKind.AVRO else avro_schema.serialized_avro_content
         )
-        return compile_avro(given.text.decode(), [text.decode() for _, text in given.references])
+        avro = compile_avro(given.text.decode(), [text.decode() for _, text in given.references])
+        return avro.json_encoded() if JSON_ENCODING in given.options and isinstance(avro, HasJsonEncoding) else avro
     if given.kind is EvaluatorKind.PROTOBUF:
         from sluicegate.validation.rules.protobuf import indexed_schema, schema  # noqa: PLC0415
 

@@ -34,6 +34,9 @@ Subject = bytes | RecordFields
 NAMING = "naming"
 """The key of a MessageNaming in the options of a specification."""
 
+JSON_ENCODING = "json_encoding"
+"""The key in the options of a specification of Avro whose data are in JSON encoding."""
+
 ENCRYPTED = "encrypted"
 FORMATS = "formats"
 """The key of the FieldChange of each rule that encrypts fields."""
@@ -70,7 +73,7 @@ class Specification:
     Condition) and the kind of that `schema`, which PROTOBUF_CONSTRAINTS and INLINE_RULES have alone,
     and AS_JSON with a `json_schema`; for a registered Protobuf schema NAMING, a MessageNaming; for a registered schema
     ENCRYPTED;
-    for a JSON Schema whose formats are annotations FORMATS.
+    for a JSON Schema whose formats are annotations FORMATS; for Avro in JSON encoding JSON_ENCODING.
     """
 
     kind: EvaluatorKind

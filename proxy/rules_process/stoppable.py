@@ -4,7 +4,14 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final, ParamSpec
 
-from sluicegate.proxy.rules_process.messages import FORMATS, EvaluatorKind, RulesOperation, Specification, fields_of
+from sluicegate.proxy.rules_process.messages import (
+    FORMATS,
+    JSON_ENCODING,
+    EvaluatorKind,
+    RulesOperation,
+    Specification,
+    fields_of,
+)
 from sluicegate.proxy.rules_process.rule_limits import TooCostly
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.validation.rules.custom_rule import place_of
@@ -28,6 +35,7 @@ from sluicegate.validation.rules.schemas.content import (
     Formats,
     HasExpressions,
     HasFormats,
+    HasJsonEncoding,
     HasNativeContentCheck,
     ReadAsJson,
     SchemaUnusable,
@@ -56,6 +64,7 @@ class StoppableContent:
         self._content = content
         self._process = process
         self._annotating: StoppableContent | None = None
+        self._json_encoded: StoppableContent | None = None
 
     @property
     def compiled_here(self) -> Content | None:
@@ -87,6 +96,18 @@ class StoppableContent:
             specification = Specification(given.kind, given.text, given.references, given.name, options)
             self._annotating = StoppableContent(specification, here, self._process)
         return self._annotating
+
+    def json_encoded(self) -> Content:
+        """Return the schema for data in JSON encoding (`HasJsonEncoding`); another than Avro as it is."""
+        given, content = self._specification, self._content
+        if given.kind is not EvaluatorKind.SERIALIZED_AVRO:
+            return self
+        if self._json_encoded is None:
+            here = content.json_encoded() if isinstance(content, HasJsonEncoding) else content
+            options = {**given.options, JSON_ENCODING: True}
+            specification = Specification(given.kind, given.text, given.references, given.name, options)
+            self._json_encoded = StoppableContent(specification, here, self._process)
+        return self._json_encoded
 
     def look_ahead(self, subjects: Sequence[bytes], budget: StepBudget) -> None:
         """Validate together what the rules process validates."""

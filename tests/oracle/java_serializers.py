@@ -1,4 +1,4 @@
-"""What serializers of other registries write and read: AWS's for Glue, and Apicurio's for Protobuf."""
+"""What serializers of other registries write and read: AWS's for Glue, and Apicurio's for Protobuf and Avro."""
 
 import os
 from base64 import b64decode, b64encode
@@ -51,6 +51,18 @@ def apicurio_protobuf(
     lines = "".join(f"{path} {_encoded(data)}\n" for path, data in messages)
     arguments = (url, topic, "true" if with_headers else "false")
     found = _run("apicurio", "ApicurioProtobuf", f"{_encoded(file)}\n{lines}", *arguments)
+    return [_value_of(line) for line in found]
+
+
+def apicurio_avro(
+    url: str, topic: str, schema: str, data: Iterable[bytes], encoding: str
+) -> list[tuple[bytes, tuple[Header, ...]]]:
+    """Register a schema and return each datum as Apicurio's serializer writes it with headers.
+
+    `encoding`: apicurio.registry.avro.encoding, BINARY or JSON.
+    """
+    lines = "".join(f"{_encoded(each)}\n" for each in data)
+    found = _run("apicurio", "ApicurioAvro", f"{_encoded(schema.encode())}\n{lines}", url, topic, encoding)
     return [_value_of(line) for line in found]
 
 

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from sluicegate.validation.rules.avro.cel_values import AvroFields, AvroValues, BytesValues, NoFields
 from sluicegate.validation.rules.avro.datum import MAX_DEPTH, DatumFault, read_whole
+from sluicegate.validation.rules.avro.encoded_schema import JsonEncodedContent
 from sluicegate.validation.rules.avro.inline_rules import AvroRuledValues, inline_rules_of_avro
 from sluicegate.validation.rules.avro.json_form import AvroJson, BytesJson
 from sluicegate.validation.rules.avro.names import NAMED, named_type, read_schema
@@ -16,7 +17,7 @@ from sluicegate.validation.rules.cel.runtime import Dialect
 from sluicegate.validation.rules.native.questions import AvroQuestion, BytesQuestion
 from sluicegate.validation.rules.rule import StepBudget
 from sluicegate.validation.rules.schemas.conditions import Field, NotEvaluated, SchemaCondition, reads_changed
-from sluicegate.validation.rules.schemas.content import ExpressionOfSchema, SchemaUnusable
+from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, SchemaUnusable
 from sluicegate.validation.rules.schemas.field_tags import inline_tags
 from sluicegate.validation.rules.schemas.follows_as_json import FollowsAsJson
 from sluicegate.validation.rules.schemas.inline_rules import Clock
@@ -62,6 +63,13 @@ class AvroContent:
         self._names = plan.names
         self._cost = plan.cost
         self._name = name
+        self._json_encoded: Content | None = None
+
+    def json_encoded(self) -> Content:
+        """Return the schema for data in JSON encoding (`HasJsonEncoding`)."""
+        if self._json_encoded is None:
+            self._json_encoded = JsonEncodedContent(self, self.plan)
+        return self._json_encoded
 
     def record_name(self, _data: bytes) -> str | None:
         return self._name

@@ -56,6 +56,14 @@ class HasFormats(Protocol):
         """
 
 
+@runtime_checkable
+class HasJsonEncoding(Protocol):
+    """An Avro schema, whose data may be in JSON encoding."""
+
+    def json_encoded(self) -> Content:
+        """Return the schema for data in JSON encoding; it is made once."""
+
+
 def with_formats(content: Content, formats: Formats, budget: StepBudget) -> Content:
     """Return the schema in which formats have this meaning; that of a language without formats as it is."""
     if formats is Formats.ASSERT or not isinstance(content, HasFormats):

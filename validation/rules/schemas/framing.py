@@ -111,6 +111,13 @@ class ApicurioFraming:
         )
 
 
+def is_json_encoded(framing: SchemaFraming, side: Side, headers: tuple[Header, ...]) -> bool:
+    """Return whether data of Avro are in JSON encoding, as a header of Apicurio's serializer says."""
+    if not headers or not isinstance(framing, ApicurioFraming):
+        return False
+    return last_of(headers, f"apicurio.{side.value}.encoding".encode()) == b"JSON"
+
+
 _GLUE_VERSION = 3
 _UNCOMPRESSED, _ZLIB = 0, 5
 _GLUE_BYTES = 18

@@ -1,7 +1,7 @@
 """The rule that a key or value was written with a registry's schema, under the right subject, and follows it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Protocol
 
@@ -22,11 +22,12 @@ from sluicegate.validation.rules.rule import (
 from sluicegate.validation.rules.schemas.content import (
     Content,
     Formats,
+    HasJsonEncoding,
     SchemaLanguage,
     SchemaUnusable,
     with_formats,
 )
-from sluicegate.validation.rules.schemas.framing import SchemaFraming
+from sluicegate.validation.rules.schemas.framing import SchemaFraming, is_json_encoded
 from sluicegate.validation.rules.schemas.looking_ahead import look_ahead
 from sluicegate.validation.rules.schemas.rule_sets import NO_RULES, WriteRules
 from sluicegate.validation.rules.schemas.wire_format import SchemaId, last_of
@@ -174,7 +175,9 @@ class HasRegisteredSchema:
         if found is None or isinstance(found, str):
             return None
         schema = self._schemas.known(found[0])
-        return None if schema is None or schema.is_encrypted(record.headers) else (schema, found[1])
+        if schema is None or schema.is_encrypted(record.headers):
+            return None
+        return self._as_encoded(schema, record.headers), found[1]
 
     def content(self, record: RuledRecord) -> tuple[Content, bytes, str] | None:
         """Return the schema of a record, its data, and the schema's name in messages; None if it names no schema that
@@ -190,7 +193,7 @@ class HasRegisteredSchema:
             return None
         schema_id, data = found
         try:
-            schema = self._schema(schema_id, record.budget)
+            schema = self._as_encoded(self._schema(schema_id, record.budget), record.headers)
         except UnknownSchema:
             return None
         if schema.is_encrypted(record.headers):
@@ -229,8 +232,15 @@ class HasRegisteredSchema:
             budget.spend(UNBOUNDED)
         return self._schemas.schema(schema_id)
 
+    def _as_encoded(self, schema: RegisteredSchema, headers: tuple[Header, ...]) -> RegisteredSchema:
+        """Return the schema for data in the encoding of a record."""
+        content = schema.content
+        if not is_json_encoded(self._schemas.framing, self._side, headers) or not isinstance(content, HasJsonEncoding):
+            return schema
+        return replace(schema, content=content.json_encoded())
+
     def _words_by_schema(self, schema_id: SchemaId, data: bytes, record: RuledRecord, of: _Check) -> str | None:
-        schema = self._schema(schema_id, record.budget)
+        schema = self._as_encoded(self._schema(schema_id, record.budget), record.headers)
         which = f"schema {schema_id} of registry {self._schemas.name}"
         if self._language is not None and schema.language is not self._language:
             return f"{which} is {schema.language.value}, and this topic takes {self._language.value}"
