@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl
 
 from sluicegate.config.model import Config
 from sluicegate.proxy.admin.enforcement_api import EnforcementApi
+from sluicegate.proxy.admin.violations_api import ViolationsApi, violations_api
 from sluicegate.proxy.cluster.topics import list_names_now
 from sluicegate.proxy.live.live_snapshot import EVERYTHING
 from sluicegate.proxy.reload.enforcement import Enforcement
@@ -48,11 +49,13 @@ class ProxyChanges:
         reload: Reload | None,
         loop: asyncio.AbstractEventLoop,
         shared: SharedState | None = None,
+        violations: ViolationsApi | None = None,
     ) -> None:
         self._enforcement = enforcement
         self._reload = reload
         self._loop = loop
         self._shared = shared
+        self.violations = (violations or ViolationsApi(None)).find
         self.fleet_metrics = None if shared is None else partial(presence_metrics, shared.presence.view)
 
     def lines_about(self, topic: str) -> list[str]:
@@ -129,4 +132,5 @@ def changes_of(
     loop = asyncio.get_running_loop()
     topics = KnownTopics(lambda: query.loaded, with_traffic, partial(list_names_now, config.upstream))
     commit = None if shared is None else shared.commit
-    return ProxyChanges(EnforcementApi(enforcement, topics, loop, commit, proxy_name(config)), reload, loop, shared)
+    api = EnforcementApi(enforcement, topics, loop, commit, proxy_name(config))
+    return ProxyChanges(api, reload, loop, shared, violations_api(config))

@@ -4,6 +4,7 @@ import json
 import sys
 import time
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -16,11 +17,11 @@ from sluicegate.proxy.cli.admin_options import DEFAULT_ADMIN, Admin, TokenFile, 
 from sluicegate.proxy.cli.console import HELP, end, print_line, print_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from rich.console import RenderableType
 
-    from sluicegate.proxy.live.live_state import LiveState
+    from sluicegate.proxy.live.live_state import LiveState, ViolationGroupState
 
 _EVERY_SECONDS = 1.0
 
@@ -114,41 +115,108 @@ def _all_of_cluster(address: HostPort, token: str | None) -> _Watched:
 
 @commands.command(context_settings=HELP)
 def who(
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic's name.")],
+    topic: Annotated[
+        str | None, typer.Argument(metavar="TOPIC", help="The topic's name; default with --days: all topics.")
+    ] = None,
     events: Annotated[
         list[Path] | None,
         typer.Option("--events", metavar="FILE", help="A file of violation events; may be repeated."),
+    ] = None,
+    days: Annotated[
+        float | None,
+        typer.Option(
+            "--days", metavar="NUMBER", help="Read the last days of all proxies from violations.topic, by one proxy."
+        ),
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option("--until", metavar="TIME", help="With --days: the end, ISO 8601. Default: now.")
+    ] = None,
+    client: Annotated[str | None, typer.Option("--client", metavar="ID", help="With --days: of this client.")] = None,
+    owner: Annotated[
+        str | None, typer.Option("--owner", metavar="TEAM", help="With --days: of this owner of a topic or client.")
+    ] = None,
+    rule: Annotated[
+        str | None, typer.Option("--rule", metavar="NAME", help="With --days: of this rule or reason.")
     ] = None,
     admin: Admin = None,
     as_json: _AsJson = False,
     token_file: TokenFile = None,
 ) -> None:
     """List clients with violations in a topic: owner, rule, first and last time, count, example and diagnosis."""
-    if events is not None and admin is not None:
-        raise typer.BadParameter("give --events FILE or --admin HOST:PORT, not both")
-    from sluicegate.proxy.watching.topic_violations import lines_about
-
-    if events is not None:
-        from sluicegate.proxy.watching.topic_violations import EventsUnreadable, TopicViolations
-
-        reading = TopicViolations(topic)
-        try:
-            violation_groups = reading.read(events)
-        except EventsUnreadable as error:
-            end([f"sluicegate who: {error}"])
-        if reading.skipped:
-            print_line(f"skipped {reading.skipped} lines that are not violation events", err=True)
-        if reading.other:
-            print_line(f"{reading.other} more batches are from clients beyond the limit of listed clients", err=True)
-    else:
-        state = _state_of_all(admin, token_file)
-        violation_groups = [group for group in state["violation_groups"] if group["topic"] == topic]
-        if not violation_groups:
-            _report_unused(topic, [each["name"] for each in state["topics"] if each["name"] is not None])
+    for other, option in ((admin, "--admin HOST:PORT"), (days, "--days NUMBER")):
+        if events is not None and other is not None:
+            raise typer.BadParameter(f"give --events FILE or {option}, not both")
+    if days is None and (topic is None or any(each is not None for each in (until, client, owner, rule))):
+        raise typer.BadParameter("give a TOPIC, or --days for all topics, --until, --client, --owner and --rule")
+    if days is not None:
+        given = {"topic": topic, "client": client, "owner": owner, "rule": rule, "until_ms": _time_ms(until)}
+        query = {"days": f"{days:g}"} | {name: value for name, value in given.items() if value is not None}
+        _print_recorded(addresses_of(admin)[0], token_in(token_file), query, as_json)
+        return
+    assert topic is not None
+    violation_groups, known = _of_files(topic, events) if events is not None else _of_memory(topic, admin, token_file)
     if as_json:
         typer.echo(json.dumps(violation_groups))
+        return
+    from sluicegate.proxy.watching.topic_violations import lines_about
+
+    print_lines(lines_about(topic, violation_groups, known))
+
+
+def _of_files(topic: str, files: list[Path]) -> "tuple[Sequence[ViolationGroupState], str]":
+    from sluicegate.proxy.watching.formatting import iso_time
+    from sluicegate.proxy.watching.topic_violations import EventsUnreadable, read_files
+    from sluicegate.proxy.watching.violation_counts import ViolationCounts, Wanted
+
+    counts = ViolationCounts(Wanted(topic))
+    try:
+        read_files(counts, files)
+    except EventsUnreadable as error:
+        end([f"sluicegate who: {error}"])
+    if counts.skipped:
+        print_line(f"skipped {counts.skipped} lines that are not violation events", err=True)
+    if counts.other:
+        print_line(f"{counts.other} more batches are from clients beyond the limit of listed clients", err=True)
+    since = "in event files without events" if counts.first_ms is None else f"since {iso_time(counts.first_ms)}"
+    return counts.groups(), f"{since} (event files)" if counts.first_ms is not None else since
+
+
+def _of_memory(
+    topic: str, admin: list[str] | None, token_file: Path | None
+) -> "tuple[Sequence[ViolationGroupState], str]":
+    from sluicegate.proxy.watching.formatting import iso_time
+
+    state, since_ms = _state_of_all(admin, token_file)
+    violation_groups = [group for group in state["violation_groups"] if group["topic"] == topic]
+    if not violation_groups:
+        _report_unused(topic, [each["name"] for each in state["topics"] if each["name"] is not None])
+    return violation_groups, f"since {iso_time(since_ms)} (memory only, since the start)"
+
+
+def _print_recorded(address: HostPort, token: str | None, query: dict[str, str], as_json: bool) -> None:
+    """Print the violations of the last days, topic by topic."""
+    from sluicegate.proxy.watching.admin_client import StateUnavailable, read_violations
+    from sluicegate.proxy.watching.recorded_listing import lines_of
+
+    try:
+        found = read_violations(address, token, query)
+    except StateUnavailable as error:
+        end([f"sluicegate who: {address}: {error}"])
+    if as_json:
+        typer.echo(json.dumps(found))
     else:
-        print_lines(lines_about(topic, violation_groups))
+        print_lines(lines_of(found, query.get("topic")))
+
+
+def _time_ms(text: str | None) -> str | None:
+    """Return a time in Unix ms; without a zone it is UTC."""
+    if text is None:
+        return None
+    try:
+        time_of = datetime.fromisoformat(text)
+    except ValueError:
+        raise typer.BadParameter(f"--until: {text} is no ISO 8601 time") from None
+    return str(round((time_of if time_of.tzinfo is not None else time_of.replace(tzinfo=UTC)).timestamp() * 1000))
 
 
 @commands.command(context_settings=HELP)
@@ -176,8 +244,11 @@ def history(
         print_lines(lines_of(found))
 
 
-def _state_of_all(admin: list[str] | None, token_file: Path | None) -> "LiveState":
-    """Return the merged state of the proxies, and print their conditions; end the command if none responds."""
+def _state_of_all(admin: list[str] | None, token_file: Path | None) -> "tuple[LiveState, int]":
+    """Return the merged state of the proxies, and since when it has all of them (Unix time, ms).
+
+    Prints their conditions; ends the command if none responds.
+    """
     from sluicegate.proxy.live.merged_state import merged_state
     from sluicegate.proxy.watching.admin_client import read_states
     from sluicegate.proxy.watching.formatting import printable_name
@@ -193,7 +264,7 @@ def _state_of_all(admin: list[str] | None, token_file: Path | None) -> "LiveStat
     if not states:
         print_line("give a proxy's admin.listen as --admin, or a file of events as --events", err=True)
         raise typer.Exit(1)
-    return merged_state(states)
+    return merged_state(states), max(state["since_ms"] for state in states)
 
 
 def _report_unused(topic: str, used: list[str]) -> None:

@@ -1,8 +1,8 @@
 """Reads the newest records of a topic, within bounds of time and records, with the proxy's own login."""
 
 from collections import deque
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any
@@ -21,7 +21,7 @@ READER: dict[str, str | int | bool] = {
     "isolation.level": "read_uncommitted",
 }
 """The settings of each consumer of the shared state's topics."""
-_FROM_THE_FIRST = {"auto.offset.reset": "earliest"}
+_FROM_THE_FIRST = {"auto.offset.reset": "earliest", "queued.max.messages.kbytes": 8 << 10}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,9 @@ def stops_reading(error: Any) -> bool:
     return bool(error.code() != confluent_kafka.KafkaError.GROUP_AUTHORIZATION_FAILED)
 
 
-def _read(upstream: Upstream, topic: str, starts: Callable[[Any, list[Any]], list[Any]], most: int) -> BoundedRead:
+@contextmanager
+def consumer_of(upstream: Upstream, topic: str) -> Iterator[tuple[Any, list[Any]]]:
+    """Yield a consumer, and the partitions of the topic. Raises TopicUnavailable."""
     import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
     consumer = connected(upstream, lambda settings: confluent_kafka.Consumer(settings | READER | _FROM_THE_FIRST))
@@ -81,14 +83,18 @@ def _read(upstream: Upstream, topic: str, starts: Callable[[Any, list[Any]], lis
         if known.error is not None:
             is_missing = known.error.code() == confluent_kafka.KafkaError.UNKNOWN_TOPIC_OR_PART
             raise TopicUnavailable(f"{topic}: {known.error.str()}", is_missing)
-        partitions = [confluent_kafka.TopicPartition(topic, each) for each in known.partitions]
-        consumer.assign(starts(consumer, partitions))
-        return _consumed(consumer, topic, set(known.partitions), most)
+        yield consumer, [confluent_kafka.TopicPartition(topic, each) for each in known.partitions]
     except confluent_kafka.KafkaException as error:
         raise TopicUnavailable(f"{topic}: {error.args[0].str()}") from None
     finally:
         with suppress(Exception):  # what matters is being raised already
             consumer.close()
+
+
+def _read(upstream: Upstream, topic: str, starts: Callable[[Any, list[Any]], list[Any]], most: int) -> BoundedRead:
+    with consumer_of(upstream, topic) as (consumer, partitions):
+        consumer.assign(starts(consumer, partitions))
+        return _consumed(consumer, topic, {each.partition for each in partitions}, most)
 
 
 def _consumed(consumer: Any, topic: str, left: set[int], most: int) -> BoundedRead:

@@ -103,6 +103,17 @@ def read_fleet(address: HostPort, token: str | None) -> dict[str, Any]:
     return found
 
 
+def read_violations(address: HostPort, token: str | None, query: dict[str, str]) -> dict[str, Any]:
+    """Return the violations of the last days as `GET /api/violations` has them. Raises StateUnavailable."""
+    found = _json_from(address, token, "GET", f"/api/violations?{urlencode(query)}", seconds=_CHANGE_SECONDS)
+    if isinstance(found, dict) and found.get("groups", ...) is None:
+        text = f"the violations cannot be read: {found.get('problem')}; {found.get('advice')}"
+        raise StateUnavailable(printable(cut(text, _REASON_CHARACTERS)))
+    if not isinstance(found, dict) or not isinstance(found.get("groups"), list):
+        raise StateUnavailable("not a sluicegate with the web UI, or another version")
+    return found
+
+
 def read_states(
     addresses: Sequence[HostPort], token: str | None, read: Callable[[HostPort, str | None], LiveState] = read_state
 ) -> list[ProxyState]:

@@ -2,8 +2,8 @@
 
 /api/live returns all data once, /api/stream every second, /api/history the traffic of a topic or a client, /api/policy
 the policy of a topic, /api/policy-changes their last changes. /api/changes and /api/fleet are about all proxies with
-the same state topic. POST /api/suspend, /api/resume and /api/reload change
-what is enforced.
+the same state topic, /api/violations about all with the same `violations.topic`. POST /api/suspend, /api/resume and
+/api/reload change what is enforced.
 """
 
 import json
@@ -26,7 +26,16 @@ Explain = Callable[[str], dict[str, Any]]
 ReadReloads = Callable[[], list[dict[str, Any]]]
 """Returns the last changes of policies as the API does, the newest first."""
 _JSON = "application/json"
-_OF_ALL_PROXIES = frozenset({"/api/changes", "/api/fleet"})
+_OF_ALL_PROXIES = frozenset({"/api/changes", "/api/fleet", "/api/violations"})
+_ELSEWHERE: dict[str, dict[str, Any]] = {
+    "/api/fleet": {"proxies": None},
+    "/api/violations": {
+        "groups": None,
+        "problem": "the fleet reads no topic",
+        "advice": "open the web UI of a proxy with violations.topic",
+    },
+}
+"""The responses of a site without a cluster of its own."""
 _DATA = _OF_ALL_PROXIES | {"/api/live", "/api/stream", "/api/history", "/api/policy", "/api/policy-changes"}
 _CHANGES = ("/api/suspend", "/api/resume", "/api/reload")
 _MOST_TOPIC_CHARACTERS = 300
@@ -50,6 +59,10 @@ class Changes(Protocol):
 
     def fleet(self) -> HttpResponse:
         """Return all proxies of the cluster. Blocks."""
+        ...
+
+    def violations(self, query: str, /) -> HttpResponse:
+        """Return the violations of the last days. Blocks."""
         ...
 
 
@@ -111,8 +124,10 @@ class Site:
 
     def _of_all_proxies(self, path: str, query: str) -> HttpResponse:
         if self._changes is None:
-            return _json({"proxies": None}) if path == "/api/fleet" else text_response(404, "nothing is changed here")
-        return self._changes.fleet() if path == "/api/fleet" else self._changes.history(query)
+            return _json(_ELSEWHERE[path]) if path in _ELSEWHERE else text_response(404, "nothing is changed here")
+        if path == "/api/fleet":
+            return self._changes.fleet()
+        return self._changes.violations(query) if path == "/api/violations" else self._changes.history(query)
 
     def _live(self) -> HttpResponse:
         try:

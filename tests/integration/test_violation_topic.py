@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.strict_broker import kept_in, topic_on
 from tests.integration.test_modes import code_of
-from tests.integration.topics import DEFAULTS
+from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
+from tests.proxy.cli.test_commands import sluicegate
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
 
@@ -65,6 +67,55 @@ def test_each_event_in_the_topic_equals_the_event_in_the_file(
     assert [json.loads(value or b"") for _, value, _ in found] == proxy.violations_of(topic)
     assert {key for key, _, _ in found} == {topic.encode()}
     assert len(found) == 20
+
+
+def test_any_proxy_reads_the_last_days_of_all_also_of_ended_ones(
+    kafka_bootstrap: str, tmp_path: Path, proxies: list[ProxyProcess], bad_batch: bytes
+) -> None:
+    events = create_topic(kafka_bootstrap, {}, partitions=3)
+    topics = [create_topic(kafka_bootstrap, UNVALIDATED) for _ in range(2)]
+    for name in ("ended", "running"):
+        (folder := tmp_path / name).mkdir()
+        given = {"defaults": DEFAULTS, "violations": {"topic": events}}
+        proxies.append(ProxyProcess(folder, kafka_bootstrap, given))
+    ended, running = proxies
+    ended.start()
+    for topic, times in zip(topics, (3, 5), strict=True):
+        reject(ended, topic, bad_batch, times)
+    ended.terminate()
+    assert ended.process is not None
+    assert ended.process.wait(30) == 0
+    producer = Producer({"bootstrap.servers": kafka_bootstrap})
+    producer.produce(events, b"no event")
+    assert producer.flush(30) == 0
+    address = running.start().admin.removeprefix("http://")
+
+    def counted(*options: str) -> dict[str, int]:
+        done = sluicegate("who", *options, "--json", "--admin", address)
+        assert done.returncode == 0, done.stderr
+        return {group["topic"]: group["batches"] for group in json.loads(done.stdout)["groups"]}
+
+    assert counted("--days", "1") == dict(zip(topics, (3, 5), strict=True))
+    assert counted(topics[1], "--days", "1", "--rule", "timestamp_in_future") == {topics[1]: 5}
+    assert counted("--days", "1", "--rule", "another") == {}
+    assert counted("--days", "1", "--until", "2026-01-01") == {}
+    shown = sluicegate("who", topics[0], "--days", "1", "--admin", address).stdout
+    assert "skipped 1 records" in shown
+    assert f"{topics[0]}: 1 client with violations from 2" in shown
+    assert "timestamp_in_future: 3 batches" in shown
+    memory = sluicegate("who", topics[0], "--admin", address)
+    assert memory.stdout.startswith(f"{topics[0]}: no violations recorded since 2")
+    assert "(memory only, since the start)" in memory.stdout
+
+
+def test_without_a_topic_who_says_that_only_memory_is_known(
+    kafka_bootstrap: str, tmp_path: Path, proxies: list[ProxyProcess]
+) -> None:
+    proxies.append(ProxyProcess(tmp_path, kafka_bootstrap).start())
+
+    done = sluicegate("who", "--days", "1", "--admin", proxies[0].admin.removeprefix("http://"))
+
+    assert (done.returncode, "violations.topic is not configured" in done.stderr) == (1, True)
 
 
 @pytest.mark.long

@@ -3,6 +3,7 @@
 import { diagnosisOf, moment, named, outcome, ownerText, softwareOf, whole } from "./format.js";
 import { html } from "./html.js";
 import { Choice, ClientLink, Search, Section, Table, TopicLink, matches } from "./parts.js";
+import { RecordedViolations } from "./recorded_violations.js";
 
 function clientDetails(row) {
   return [row.principal, row.client_address, softwareOf(row)].filter((text) => text).join(", ");
@@ -28,6 +29,7 @@ export function Violations({ store, route }) {
       <${Choice} route=${route} name="outcome" label="Outcome" options=${values(outcome)} />
       <${Choice} route=${route} name="reason" label="Reason" options=${values((row) => row.reason)} />
     <//>
-    <${Table} id="violations" caption=${`${whole(rows.length)} of the newest ${whole(all.length)} violations. Of equal ones at most one in 100 ms is listed; event files have all.`} columns=${eventColumns(store)} rows=${rows} keyOf=${(row) => row.id} none="No violations." route=${route} />
-  <//>`;
+    <${Table} id="violations" caption=${`${whole(rows.length)} of the newest ${whole(all.length)} violations. Of equal ones at most one in 100 ms is listed; event files have all. In memory since ${moment(store.state.since_ms)}.`} columns=${eventColumns(store)} rows=${rows} keyOf=${(row) => row.id} none="No violations." route=${route} />
+  <//>
+  <${RecordedViolations} route=${route} now=${store.state.time_ms} />`;
 }

@@ -10,7 +10,8 @@ from sluicegate.proxy.live.live_state import ViolationGroupState
 from sluicegate.proxy.live.live_view import LiveView
 from sluicegate.proxy.reporting.events.violation_event import ViolationEvent, event_of
 from sluicegate.proxy.reporting.metrics.counters import Counters
-from sluicegate.proxy.watching.topic_violations import EventsUnreadable, TopicViolations, lines_about
+from sluicegate.proxy.watching.topic_violations import EventsUnreadable, lines_about, read_files
+from sluicegate.proxy.watching.violation_counts import RecordedGroup, ViolationCounts, Wanted
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.requests.name_pattern import EnforcedClients, NamePattern, OwnedClients
 from sluicegate.validation.rules.rule import Mode
@@ -18,6 +19,8 @@ from sluicegate.validation.validated_request import ValidationBasis
 from sluicegate.validation.verdict import Reason
 from tests.proxy.live.events import NOW, rejected
 
+EVERYTHING = Wanted()
+KNOWN = "since 2027-01-15T07:00:00Z (event files)"
 EVENTS = [
     rejected("billing"),
     rejected("billing", now_ms=NOW + 5000),
@@ -34,9 +37,24 @@ def file(tmp_path: Path) -> Path:
     return file
 
 
+def of_files(topic: str, *files: Path) -> list[RecordedGroup]:
+    counts = ViolationCounts(Wanted(topic))
+    read_files(counts, files)
+    return counts.groups()
+
+
+def counted_groups(
+    *events: ViolationEvent, wanted: Wanted = EVERYTHING, ids: set[str] | None = None
+) -> list[RecordedGroup]:
+    counts = ViolationCounts(wanted, ids)
+    for event in events:
+        counts.take(json.dumps(event_of(event)).encode())
+    return counts.groups()
+
+
 def test_each_client_has_its_reasons_times_and_an_example(file: Path) -> None:
-    assert list(lines_about("payments", TopicViolations("payments").read([file]))) == [
-        "payments: 2 clients with violations since 2027-01-15T07:00:00Z",
+    assert list(lines_about("payments", of_files("payments", file), KNOWN)) == [
+        "payments: 2 clients with violations since 2027-01-15T07:00:00Z (event files)",
         "billing (lib 1.0, 192.0.2.1:5)",
         "  timestamp_in_future: 2 batches, 10 bad records, 2027-01-15T08:00:00Z to 2027-01-15T08:00:05Z; rejected",
         "    example: partition 0, record 3, timestamp 1800000000000000000: looks like nanoseconds: as milliseconds it "
@@ -54,9 +72,9 @@ def test_what_full_enforcement_would_also_reject_is_counted() -> None:
     spared = rejected("shipping", mode=Mode.OBSERVE)._replace(basis=basis)
     groups = _violation_groups(rejected("billing"), spared, spared)
 
-    lines = list(lines_about("payments", groups))
+    lines = list(lines_about("payments", groups, KNOWN))
 
-    assert lines[0] == "payments: 2 clients with violations since 2027-01-15T08:00:00Z"
+    assert lines[0] == f"payments: 2 clients with violations {KNOWN}"
     assert lines[1] == "  full enforcement would also reject or fix 2 batches, of 1 of these clients (enforce)"
 
 
@@ -66,19 +84,19 @@ def test_each_client_with_an_owner_names_it_also_if_the_topic_has_another(tmp_pa
     events = [rejected("billing")._replace(basis=basis), rejected("shipping")._replace(basis=basis)]
     (file := tmp_path / "e").write_text("".join(json.dumps(event_of(event)) + "\n" for event in events))
 
-    lines = list(lines_about("payments", _violation_groups(*events)))
+    lines = list(lines_about("payments", _violation_groups(*events), KNOWN))
 
     assert lines[1] == "billing (lib 1.0, 192.0.2.1:5), owner: billing\\n (#billing)"
     assert lines[4] == "shipping (lib 1.0, 192.0.2.1:5)"
-    assert lines == list(lines_about("payments", TopicViolations("payments").read([file])))
+    assert lines == list(lines_about("payments", of_files("payments", file), KNOWN))
 
 
 def test_a_file_and_a_running_proxy_give_the_same_lines(file: Path) -> None:
     of_live = [group for group in _violation_groups(*EVENTS) if group["topic"] == "payments"]
 
-    of_file = TopicViolations("payments").read([file])
+    of_file = of_files("payments", file)
 
-    assert list(lines_about("payments", of_file)) == list(lines_about("payments", of_live))
+    assert list(lines_about("payments", of_file, KNOWN)) == list(lines_about("payments", of_live, KNOWN))
 
 
 def test_lines_that_are_not_events_are_skipped_and_counted(file: Path) -> None:
@@ -89,15 +107,16 @@ def test_lines_that_are_not_events_are_skipped_and_counted(file: Path) -> None:
         lines.write(json.dumps({**event_of(EVENTS[0]), "schema_version": 2}) + "\n")
         lines.write("[" * 100_000 + "\n")
 
-    reading = TopicViolations("payments")
+    reading = ViolationCounts(Wanted("payments"))
+    read_files(reading, [file, file])
 
-    assert sum(one["batches"] for one in reading.read([file, file])) == 8
+    assert sum(one["batches"] for one in reading.groups()) == 8
     assert reading.skipped == 10
 
 
 def test_who_escapes_control_sequences_in_names(tmp_path: Path) -> None:
     name = "x\x1b[31m\u202egnp.exe\n"
-    lines = list(lines_about(name, _violation_groups(rejected(name, name))))
+    lines = list(lines_about(name, _violation_groups(rejected(name, name)), KNOWN))
 
     assert all(line.isprintable() for line in lines)
 
@@ -110,11 +129,28 @@ def _violation_groups(*events: ViolationEvent) -> list[ViolationGroupState]:
 
 
 def test_a_topic_without_violations_is_reported(file: Path) -> None:
-    (line,) = lines_about("quiet", TopicViolations("quiet").read([file]))
+    (line,) = lines_about("quiet", of_files("quiet", file), KNOWN)
 
-    assert line == "quiet: no violations recorded"
+    assert line == f"quiet: no violations recorded {KNOWN}"
 
 
 def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(EventsUnreadable, match=r"nowhere\.jsonl cannot be read: No such file"):
-        TopicViolations("t").read([tmp_path / "nowhere.jsonl"])
+        of_files("t", tmp_path / "nowhere.jsonl")
+
+
+def test_events_are_counted_by_owner_and_rule_and_filtered_by_both() -> None:
+    owned = ValidationBasis(TopicPolicy(owner=Owner(team="payments")), NOW)
+    ruled = rejected("billing", reason=Reason.RULE_VIOLATED)._replace(basis=owned, rules=(("amount", 3),))
+
+    def counted(wanted: Wanted, ids: set[str] | None = None) -> list[tuple[str, str | None, int]]:
+        groups = counted_groups(ruled, ruled, rejected("billing"), wanted=wanted, ids=ids)
+        return [(group["reason"], group["rule"], group["batches"]) for group in groups]
+
+    of_rule, of_bound = ("rule_violated", "amount", 2), ("timestamp_in_future", None, 1)
+    assert counted(Wanted()) == [of_rule, of_bound]
+    for wanted in (Wanted(owner="payments"), Wanted(rule="amount"), Wanted(rule="rule_violated")):
+        assert counted(wanted) == [of_rule]
+    assert counted(Wanted(rule="timestamp_in_future", topic="payments", client="billing")) == [of_bound]
+    assert counted(Wanted(client="shipping")) == counted(Wanted(owner="nobody")) == []
+    assert counted(Wanted(rule="amount"), set()) == [("rule_violated", "amount", 1)]  # a record that is there twice

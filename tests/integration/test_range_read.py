@@ -1,0 +1,44 @@
+"""Reads a range of a topic within bounds: of too many records the newest, and it says from when on they are all."""
+
+import pytest
+from confluent_kafka import Producer
+
+from sluicegate.config.upstream import Upstream
+from sluicegate.config.values.address import parse_host_port
+from sluicegate.proxy.state.range_read import RangeRead, read_range
+from tests.integration.topics import create_topic
+
+START, STEP = 1_700_000_000_000, 1000
+EVERYTHING = (0, START * 2)
+
+
+@pytest.fixture
+def topic(kafka_bootstrap: str) -> str:
+    """Sixty records, a second between two: the values are their numbers; partition 2 has none."""
+    name = create_topic(kafka_bootstrap, {"retention.ms": "-1"}, partitions=3)
+    producer = Producer({"bootstrap.servers": kafka_bootstrap})
+    for number in range(60):
+        producer.produce(name, str(number).encode(), partition=number % 2, timestamp=START + number * STEP)
+    assert producer.flush(30) == 0
+    return name
+
+
+def test_a_range_is_read_within_its_bounds(kafka_bootstrap: str, topic: str) -> None:
+    upstream = Upstream(bootstrap=(parse_host_port(kafka_bootstrap),))
+
+    def read(times_ms: tuple[int, int], most: int = 1000, most_bytes: int = 1 << 20) -> tuple[RangeRead, list[int]]:
+        values: list[bytes] = []
+        result = read_range(upstream, topic, times_ms, most, most_bytes, values.append)
+        return result, sorted(map(int, values))
+
+    assert read(EVERYTHING) == (RangeRead(60, 0), list(range(60)))
+    part = START + 10 * STEP, START + 20 * STEP
+    assert read(part) == (RangeRead(10, part[0]), list(range(10, 20)))
+    assert read((START + 100 * STEP, START + 200 * STEP)) == (RangeRead(0, START + 100 * STEP), [])
+
+    newest, values = read(EVERYTHING, most=20)
+    assert values == list(range(40, 60))
+    assert newest.complete_since_ms == START + 41 * STEP  # the first record of the other partition
+
+    cut, values = read(EVERYTHING, most_bytes=1)
+    assert (cut, len(values)) == (RangeRead(1, None), 1)
