@@ -65,12 +65,13 @@ kafkas: setup $(KAFKAS:%=.kafka/%/.complete) ## five clients with each release o
 bounds: setup kafka ## every hostile input at its full size; writes docs/reliability.md
 load: setup ## crowds of clients; writes docs/reliability.md
 faults: setup kafka ## faults under load [RUNS=200] [SEED=1]; more than one run writes docs/reliability.md
+suites: setup ## JSON Schema's, CEL's, Avro's and protovalidate's own suites [AVRO=folder] [PROTOVALIDATE=folder]
 verifiable: setup kafka ## Kafka's verifiable producer and consumer under faults [MINUTES=10]
 soak: setup kafka ## everything at once [MINUTES=60] [SEED=1]; writes docs/reliability.md
 peers-suites: setup kafka ## tests of FRANZ_GO=folder and LIBRDKAFKA=folder, at a broker and through the proxy [TESTS=pattern]
 fuzz: setup ## mutated frames and batches under sanitizers; with MINUTES=n led by coverage
 sparks: $(VENV)/.spark kafka $(SPARKS:%=.sparks/%/.complete) .tables/4.1/.complete .tables/4.2/.complete ## the pipeline's tests with other releases of Spark
-lanes conformance clients kafkas bounds load faults verifiable soak peers-suites fuzz sparks:
+lanes conformance clients kafkas bounds load faults verifiable soak peers-suites suites fuzz sparks:
 	@scripts/suite $@ $(PYTEST_ARGS)
 .sparks/%/.complete: uv.lock | $(VENV)/.spark
 	scripts/another-spark $*
@@ -120,5 +121,5 @@ image: ## the container images, plain and with the extras rules and topic; needs
 	$(ENGINE) build --build-arg REVISION=$(REVISION) --tag sluicegate:$(VERSION) .
 	$(ENGINE) build --build-arg REVISION=$(REVISION) --target rules --tag sluicegate:$(VERSION)-rules .
 clean: ## removes what these commands made
-	rm -rf $(VENV) .kafka .registry .schemas .serializers .spark .sparks .pythons .tables .store .streams .clients .collector .tools .bench build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .kafka .registry .schemas .serializers .spark .sparks .pythons .tables .store .streams .clients .collector .suites .tools .bench build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find protocol proxy validation \( -name '*.so' -o -name '*.c' \) -delete
