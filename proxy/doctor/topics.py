@@ -38,7 +38,8 @@ _ALLOW_WRITE = "allow the proxy's login WRITE on it"
 _READ_IT = "set upstream.topic_settings: true"
 
 # Kafka's AclOperation.
-_WRITE, _DESCRIBE_CONFIGS = 4, 10
+_READ, _WRITE, _DESCRIBE_CONFIGS = 3, 4, 10
+_EVENTS = "violations.topic"
 
 
 def permissions(config: Config, topics: Sequence[MetadataTopic]) -> Iterator[CheckResult]:
@@ -57,7 +58,7 @@ def permissions(config: Config, topics: Sequence[MetadataTopic]) -> Iterator[Che
             yield CheckResult(about, Level.WARNING, found, _ALLOW)
         elif topics:
             yield CheckResult(about, Level.OK, f"may read the settings of all {len(topics)} topics")
-    own = [("violations.topic", config.violations.topic)]
+    own = [(_EVENTS, config.violations.topic)]
     own += [
         (f"quarantine of {topic.match}{_owned(topic.owner or config.defaults.owner)}", topic.quarantine)
         for topic in config.topics
@@ -74,6 +75,9 @@ def permissions(config: Config, topics: Sequence[MetadataTopic]) -> Iterator[Che
             yield CheckResult(
                 key, Level.FAILURE, f"WRITE is not allowed on topic {name}", "allow the proxy's login WRITE on it"
             )
+        elif key == _EVENTS and not _may(topic, _READ):
+            found = f"READ is not allowed on topic {name}: sluicegate who --days and the web UI cannot read it"
+            yield CheckResult(key, Level.NOTE, found, "allow the proxy's login READ on it")
         else:
             yield CheckResult(key, Level.OK, f"may write to topic {name}")
 

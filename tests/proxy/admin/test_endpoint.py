@@ -13,6 +13,7 @@ import urllib.request
 from collections.abc import Iterator
 
 import pytest
+from prometheus_client.core import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from sluicegate.config.values.address import HostPort
@@ -76,6 +77,7 @@ def test_the_admin_endpoint_serves_health_readiness_and_metrics(admin: tuple[str
     )
     assert "sluicegate_in_flight_requests 3.0" in get(url + "/metrics")[1]
     assert get(url + "/else")[0] == 404
+    assert get(url + "/metrics/fleet") == (404, "the metrics of all proxies need state.topic in the configuration\n")
 
 
 def connected(server: AdminServer, host: str = "127.0.0.1") -> socket.socket:
@@ -248,6 +250,26 @@ def test_a_slow_scrape_delays_no_health_check_and_a_failed_one_is_logged() -> No
             assert is_alive
             assert b"500 Internal Server Error" in read_to_end(scrape)
         assert alive(server)
+    finally:
+        server.close()
+
+
+def test_a_slow_view_of_all_proxies_delays_no_metrics_of_this_one() -> None:
+    released = threading.Event()
+
+    def metrics_of_all() -> Iterator[Metric]:
+        released.wait(_PATIENCE_SECONDS)
+        yield from metrics_of(Snapshot(Counters(), 5))
+
+    server = AdminServer(
+        HostPort("127.0.0.1", 0), lambda: metrics_of(Snapshot(Counters(), 3)), Status(), fleet_metrics=metrics_of_all
+    )
+    try:
+        with connected(server) as waiting:
+            waiting.sendall(b"GET /metrics/fleet HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+            assert "sluicegate_in_flight_requests 3.0" in get(f"http://127.0.0.1:{server.port}/metrics")[1]
+            released.set()
+            assert b"sluicegate_in_flight_requests 5.0" in read_to_end(waiting)
     finally:
         server.close()
 

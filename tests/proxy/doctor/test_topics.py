@@ -98,6 +98,8 @@ def test_missing_permissions_and_topics_of_the_proxys_login_are_results() -> Non
     assert "DESCRIBE_CONFIGS is not allowed on kept" in results["permissions"].found
     assert results["violations.topic"].level is Level.FAILURE
     assert results["quarantine of a"].level is Level.OK
+    (unread,) = [f for f in permissions(config(violations={"topic": "kept"}), shown) if f.about == "violations.topic"]
+    assert (unread.level, "who --days" in unread.found) == (Level.NOTE, True)
     (gone,) = [f for f in permissions(file, shown[:1]) if f.about == "violations.topic"]
     assert gone.level is Level.FAILURE
     assert "topic bad does not exist" in gone.found
