@@ -236,6 +236,6 @@ def test_skipped_encrypted_fields_are_described() -> None:
         "fields with the tags PII are validated by their type only, because its rule pii encrypts them: formats, "
         "constraints, and conditions that read them do not apply",
         "its condition c is about values that w changes later",
-        "its condition b is about serialized bytes (encodingRules)",
+        "its condition b is about serialized bytes (encodingRules), which all changes",
     ]
     assert write_rules_in(rule_set | {"enableAt": "SERVER"}) == write_rules_in(None)

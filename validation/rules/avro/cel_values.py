@@ -196,22 +196,6 @@ class NoFields:
         """Visit nothing."""
 
 
-class BytesValues:
-    """The bytes after an id with the schema "bytes" (`ValueReader`)."""
-
-    def __init__(self, dialect: Dialect = Dialect.EXPRESSION) -> None:
-        self._dialect = dialect
-
-    def compiled(self, expression: str) -> CompiledExpression:
-        return compiled(expression, None if self._dialect is Dialect.EXPRESSION else message_environment())
-
-    def extent(self, data: bytes) -> tuple[int, int, int]:
-        return 0, len(data) + 1, len(data) * _BYTE
-
-    def read(self, data: bytes) -> Any:
-        return bytearray(data)
-
-
 def _used(found: CompiledExpression) -> frozenset[str] | None:
     """Return the fields of `value` that an expression uses; None: it uses the value itself."""
     fields = set()

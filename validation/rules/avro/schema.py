@@ -3,13 +3,14 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from sluicegate.validation.rules.avro.cel_values import AvroFields, AvroValues, BytesValues, NoFields
+from sluicegate.validation.rules.avro.cel_values import AvroFields, AvroValues, NoFields
 from sluicegate.validation.rules.avro.datum import MAX_DEPTH, DatumFault, read_whole
 from sluicegate.validation.rules.avro.encoded_schema import JsonEncodedContent
 from sluicegate.validation.rules.avro.inline_rules import AvroRuledValues, inline_rules_of_avro
 from sluicegate.validation.rules.avro.json_form import AvroJson, BytesJson
 from sluicegate.validation.rules.avro.names import NAMED, named_type, read_schema
 from sluicegate.validation.rules.avro.plan import DatumPlan, plan_of
+from sluicegate.validation.rules.cel.bytes_values import BytesValues, true_of_bytes
 from sluicegate.validation.rules.cel.fields import TrueOfFields
 from sluicegate.validation.rules.cel.inline_rules import InlinePrograms, MeetsInlineRules
 from sluicegate.validation.rules.cel.rule import IsTrue
@@ -93,6 +94,8 @@ class AvroContent:
 
     def condition(self, condition: SchemaCondition) -> ExpressionOfSchema:
         """Return a registry's condition on the datum. Raises ExpressionUnusable."""
+        if condition.is_about_bytes:
+            return true_of_bytes(condition)
         if condition.changes and reads_changed(condition, fields_of(self.plan)):
             return NotEvaluated()
         if condition.is_about_fields:
@@ -151,7 +154,7 @@ class AnyBytes:
         """Return a registry's condition on the bytes. Raises ExpressionUnusable."""
         if condition.is_about_fields:
             return TrueOfFields(condition, NoFields())
-        return IsTrue(condition.expression, BytesValues(Dialect.CONDITION))
+        return true_of_bytes(condition)
 
     def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
         """Return the condition that the bytes, as JSON, follow a JSON Schema. Raises SchemaUnusable."""

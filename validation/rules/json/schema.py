@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any, Final
 
 from sluicegate.config.values.extras import RULES_EXTRA
+from sluicegate.validation.rules.cel.bytes_values import true_of_bytes
 from sluicegate.validation.rules.cel.fields import TrueOfFields
 from sluicegate.validation.rules.cel.inline_rules import InlinePrograms, MeetsInlineRules
 from sluicegate.validation.rules.cel.json_messages import JsonMessages
@@ -116,6 +117,8 @@ class JsonSchemaContent:
 
     def condition(self, condition: SchemaCondition) -> ExpressionOfSchema:
         """Return a registry's condition on the JSON. Raises RuleUnusable."""
+        if condition.is_about_bytes:
+            return true_of_bytes(condition)
         if condition.changes:
             documents = (self.schema, *self.references.values())
             if reads_changed(condition, chain.from_iterable(map(properties_of, documents))):

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from sluicegate.config.values.extras import RULES_EXTRA
+from sluicegate.validation.rules.cel.bytes_values import true_of_bytes
 from sluicegate.validation.rules.cel.fields import TrueOfFields
 from sluicegate.validation.rules.cel.inline_rules import InlinePrograms, MeetsInlineRules
 from sluicegate.validation.rules.cel.rule import IsTrue
@@ -113,6 +114,8 @@ class ProtobufContent:
 
     def condition(self, condition: SchemaCondition) -> ExpressionOfSchema:
         """Return a registry's condition on the message. Raises ExpressionUnusable."""
+        if condition.is_about_bytes:
+            return true_of_bytes(condition)
         if condition.changes and reads_changed(condition, fields_of([self.descriptor])):
             return NotEvaluated()
         if condition.is_about_fields:

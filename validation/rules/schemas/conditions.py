@@ -31,7 +31,7 @@ class SchemaCondition:
 
     `tags`: those of the fields that a CEL_FIELD condition is about; empty: all fields. `tags_by_pattern`: tags that
     fields have by the schema's metadata. `changes`: rules after it that change fields, about which it cannot be
-    evaluated any more.
+    evaluated any more. `is_about_bytes`: `message` are the serialized bytes, as in `encodingRules`.
     """
 
     name: str
@@ -40,6 +40,7 @@ class SchemaCondition:
     tags: frozenset[str] = frozenset()
     tags_by_pattern: TagsByPattern = ()
     changes: tuple[FieldChange, ...] = ()
+    is_about_bytes: bool = False
 
     @property
     def expression(self) -> str:

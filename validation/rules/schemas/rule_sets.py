@@ -6,7 +6,7 @@ they encrypt cannot be validated, and conditions before them were about other va
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from sluicegate.validation.rules.schemas.conditions import ConditionLanguage, SchemaCondition
@@ -71,12 +71,15 @@ def write_rules_in(rule_set: object, metadata: object = None) -> WriteRules:
                 conditions.append(_condition(rule, by_pattern, [_change_of(each, by_pattern) for each in later]))
             else:
                 unapplied.append(f"its condition {_name_of(rule)} is about values that {_name_of(whole)} changes later")
-    unapplied += [
-        f"its condition {_name_of(rule)} is about serialized bytes (encodingRules)"
-        for rule in encoding
-        if rule.get("kind") == "CONDITION" and not _never_fails(rule)
-    ]
     payload = tuple(_name_of(rule) for rule in encoding if rule.get("kind") == "TRANSFORM")
+    about_bytes = [rule for rule in encoding if rule.get("kind") == "CONDITION" and not _never_fails(rule)]
+    for rule in about_bytes:
+        if payload or _type_of(rule) in _OF_FIELDS:
+            why = f"which {payload[0]} changes" if payload else "which have no fields"
+            unapplied.append(f"its condition {_name_of(rule)} is about serialized bytes (encodingRules), {why}")
+    if not payload:
+        of_whole = (rule for rule in about_bytes if _type_of(rule) not in _OF_FIELDS)
+        conditions += [replace(_condition(rule, by_pattern, ()), is_about_bytes=True) for rule in of_whole]
     transforms = tuple(_name_of(rule) for rule in domain if rule.get("kind") == "TRANSFORM")
     return WriteRules(tuple(conditions), tuple(encrypted), transforms, payload, tuple(unapplied))
 

@@ -62,8 +62,8 @@ ORDERS: list[dict[str, Any]] = [
 ]
 
 
-def _rule_set(*rules: Rule) -> RuleSet:
-    return RuleSet(migration_rules=None, domain_rules=list(rules))
+def _rule_set(*rules: Rule, encoding: tuple[Rule, ...] = ()) -> RuleSet:
+    return RuleSet(migration_rules=None, domain_rules=list(rules), encoding_rules=list(encoding))
 
 
 def _condition(text: str, **more: Any) -> Rule:
@@ -72,24 +72,28 @@ def _condition(text: str, **more: Any) -> Rule:
 
 
 @cache
-def _serializer(language: str, condition: Rule | None) -> Callable[[dict[str, Any], SerializationContext], bytes]:
+def _serializer(
+    language: str, condition: Rule | None, is_about_bytes: bool = False
+) -> Callable[[dict[str, Any], SerializationContext], bytes]:
     """Return a serializer of orders; a registry's client takes ten times as long as what it writes."""
     text = AVRO if language == "AVRO" else JSON
     make = AvroSerializer if language == "AVRO" else JSONSerializer
     conf = {"auto.register.schemas": False, "use.latest.version": True}
     client = SchemaRegistryClient.new_client({"url": "mock://"})
     rules = None if condition is None else _rule_set(condition)
+    if condition is not None and is_about_bytes:
+        rules = _rule_set(encoding=(condition,))
     client.register_schema("orders-value", Schema(text, language, [], None, rules))
     made = make(client, text, conf=conf) if language == "AVRO" else make(text, client, conf=conf)
     return cast("Callable[[dict[str, Any], SerializationContext], bytes]", made)
 
 
-def _serialized(language: str, rule: Rule, order: dict[str, Any]) -> tuple[bytes, bool]:
+def _serialized(language: str, rule: Rule, order: dict[str, Any], is_about_bytes: bool = False) -> tuple[bytes, bool]:
     """Return what a serializer writes without the rule, and whether it writes with the rule."""
     context = SerializationContext("orders", MessageField.VALUE)
     data = _serializer(language, None)(order, context)
     try:
-        _serializer(language, rule)(order, context)
+        _serializer(language, rule, is_about_bytes)(order, context)
     except SerializationError:
         return data, False
     return data, True
@@ -115,6 +119,20 @@ def test_a_condition_agrees_with_confluents_serializer(language: str, expression
         words = rule.fault(record(b"\0\0\0\0\1" + data[5:]))
         assert (words is None) == is_written, (order, words)
         assert words is None or "the value does not meet the condition c of schema 1 of registry main" in words
+
+
+@pytest.mark.parametrize("language", ["AVRO", "JSON"])
+@pytest.mark.parametrize(
+    "expression",
+    ["size(message) < 40", "size(message) > 100; size(message) < 105", "message == b''", "message.id == ''"],
+)
+def test_a_condition_on_serialized_bytes_agrees_with_confluents_serializer(language: str, expression: str) -> None:
+    condition = _condition(expression)
+    rule = _rule(language, _rule_set(encoding=(condition,)))
+
+    for order in ORDERS:
+        data, is_written = _serialized(language, condition, order, is_about_bytes=True)
+        assert (rule.fault(record(b"\0\0\0\0\1" + data[5:])) is None) == is_written, order
 
 
 @pytest.mark.parametrize(
