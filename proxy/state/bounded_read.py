@@ -1,7 +1,7 @@
 """Reads the newest records of a topic, within bounds of time and records, with the proxy's own login."""
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from time import monotonic
@@ -33,36 +33,17 @@ class StoredRecord:
     is_broker_time: bool
 
 
-@dataclass(frozen=True, slots=True)
-class BoundedRead:
-    """The newest records, in the order of each partition. `is_complete`: whether all since then were read in time."""
+def read_newest(upstream: Upstream, topic: str, most: int) -> tuple[StoredRecord, ...]:
+    """Return the `most` newest records of each partition, in its order, as far as they can be read in 5 s.
 
-    records: tuple[StoredRecord, ...]
-    is_complete: bool
-
-
-def read_since(upstream: Upstream, topic: str, since_ms: int, most: int) -> BoundedRead:
-    """Return the records since then, at most the `most` newest. Blocks for some seconds. Raises TopicUnavailable."""
-
-    def from_then(consumer: Any, partitions: list[Any]) -> list[Any]:
-        for each in partitions:
-            each.offset = since_ms
-        found: list[Any] = consumer.offsets_for_times(partitions, timeout=SECONDS)
-        return found
-
-    return _read(upstream, topic, from_then, most)
-
-
-def read_newest(upstream: Upstream, topic: str, most: int) -> BoundedRead:
-    """Return the `most` newest records of each partition. Blocks for some seconds. Raises TopicUnavailable."""
-
-    def before_the_end(consumer: Any, partitions: list[Any]) -> list[Any]:
+    Raises TopicUnavailable.
+    """
+    with consumer_of(upstream, topic) as (consumer, partitions):
         for each in partitions:
             first, end = consumer.get_watermark_offsets(each, timeout=SECONDS)
             each.offset = max(first, end - most)
-        return partitions
-
-    return _read(upstream, topic, before_the_end, most)
+        consumer.assign(partitions)
+        return _consumed(consumer, topic, {each.partition for each in partitions}, most)
 
 
 def stops_reading(error: Any) -> bool:
@@ -91,26 +72,18 @@ def consumer_of(upstream: Upstream, topic: str) -> Iterator[tuple[Any, list[Any]
             consumer.close()
 
 
-def _read(upstream: Upstream, topic: str, starts: Callable[[Any, list[Any]], list[Any]], most: int) -> BoundedRead:
-    with consumer_of(upstream, topic) as (consumer, partitions):
-        consumer.assign(starts(consumer, partitions))
-        return _consumed(consumer, topic, {each.partition for each in partitions}, most)
-
-
-def _consumed(consumer: Any, topic: str, left: set[int], most: int) -> BoundedRead:
+def _consumed(consumer: Any, topic: str, left: set[int], most: int) -> tuple[StoredRecord, ...]:
     """Read to the end of the partitions in `left`. Raises TopicUnavailable."""
     import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
     deadline = monotonic() + SECONDS
     records: deque[StoredRecord] = deque(maxlen=most)
-    read = 0
     while left and monotonic() < deadline:
         message = consumer.poll(_POLL_SECONDS)
         if message is None:
             continue
         error = message.error()
         if error is None:
-            read += 1
             kind, time_ms = message.timestamp()
             by_broker = kind == confluent_kafka.TIMESTAMP_LOG_APPEND_TIME
             records.append(StoredRecord(message.value(), time_ms, by_broker))
@@ -118,4 +91,4 @@ def _consumed(consumer: Any, topic: str, left: set[int], most: int) -> BoundedRe
             left.discard(message.partition())
         elif stops_reading(error):
             raise TopicUnavailable(f"{topic}: {error.str()}")
-    return BoundedRead(tuple(records), not left and read <= most)
+    return tuple(records)

@@ -14,14 +14,15 @@ import structlog
 from sluicegate.config.upstream import Upstream
 from sluicegate.proxy.reporting.bounded_queue import BoundedQueue
 from sluicegate.proxy.reporting.write_health import WriteHealth
-from sluicegate.proxy.state.bounded_read import read_since
 from sluicegate.proxy.state.change import UnreadableChange
 from sluicegate.proxy.state.history_entry import Entry, decode, encode, merged
+from sluicegate.proxy.state.range_read import read_range
 from sluicegate.proxy.state.topic_description import TopicUnavailable, admin_client, describe
 from sluicegate.proxy.writing.topic_writer import RecordNotAccepted, TopicWriter
 
 _POLL_SECONDS = 0.1
-_MOST_READ = 20_000
+_MOST_READ, _MOST_BYTES = 20_000, 64 << 20
+_NO_END_MS = 1 << 62
 _MOST_QUEUED, _MOST_QUEUED_BYTES = 1000, 4 << 20
 _AT_THE_END_SECONDS = 2.0
 _WRITER: dict[str, str | int | bool] = {
@@ -70,12 +71,15 @@ class HistoryTopic:
 
     def read(self, since_ms: int) -> ChangeHistory:
         """Return the changes since then. Blocks for at most some seconds. Raises TopicUnavailable."""
-        found = read_since(self._upstream, self._topic, since_ms, _MOST_READ)
         entries: list[Entry] = []
-        for record in found.records:
+
+        def take(value: bytes) -> None:
             with suppress(UnreadableChange):  # somebody else's record
-                entries.append(decode(record.value))
-        return ChangeHistory(since_ms, tuple(merged(entries)), found.is_complete)
+                entries.append(decode(value))
+
+        times_ms = since_ms, _NO_END_MS  # a proxy's clock may be ahead
+        read = read_range(self._upstream, self._topic, times_ms, _MOST_READ, _MOST_BYTES, take)
+        return ChangeHistory(since_ms, tuple(merged(entries)), read.complete_since_ms == since_ms)
 
     def _run(self) -> None:
         while not self._queue.ended:

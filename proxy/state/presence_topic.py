@@ -68,10 +68,10 @@ class PresenceTopic:
 
     def _read(self) -> FleetView | TopicUnavailable:
         try:
-            read = read_newest(self._upstream, self._topic, _MOST_READ)
+            records = read_newest(self._upstream, self._topic, _MOST_READ)
         except TopicUnavailable as error:
             return error
-        return fleet_of(read.records, self._instance, time.time_ns() // 10**6)
+        return fleet_of(records, self._instance, time.time_ns() // 10**6)
 
     def _run(self) -> None:
         while not self._ends.is_set():
