@@ -177,8 +177,8 @@ class TrueOfFields(SimpleRule):
             return f"the value is {unreadable}, which no expression can look at: {self._shown}"
         except (TooManyFields, RecursionError):
             return f"too costly to validate: more than {_MOST_VISITED:,} fields and items: {self._shown}"
-        except MemoryError:
-            raise Outage("there is no memory left to evaluate an expression") from None
+        except MemoryError as error:  # the rules process takes the cause for a record that is too costly
+            raise Outage("there is no memory left to evaluate an expression") from error
         return None
 
     def _visit(self, evaluate: Evaluate) -> FieldVisit:

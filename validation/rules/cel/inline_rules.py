@@ -142,8 +142,8 @@ class MeetsInlineRules(SimpleRule):
             return f"the value is {unreadable}, which no rule inside its schema can look at"
         except (TooManyFields, RecursionError):
             return f"too costly to validate: more than {_MOST_VISITED:,} objects and fields with rules in their schema"
-        except MemoryError:
-            raise Outage("there is no memory left to evaluate an expression") from None
+        except MemoryError as error:  # the rules process takes the cause for a record that is too costly
+            raise Outage("there is no memory left to evaluate an expression") from error
         return None
 
     def _evaluate(self, rule: InlineRule, path: str, this: Callable[[], Any]) -> None:

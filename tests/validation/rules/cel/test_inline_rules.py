@@ -15,9 +15,14 @@ from sluicegate.proxy.registry.inline_rules import inline_rules_of
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 from sluicegate.proxy.rules_process.protoc import descriptor_set_of
 from sluicegate.validation.rules.avro.schema import avro_content
+from sluicegate.validation.rules.cel.fields import TrueOfFields
+from sluicegate.validation.rules.cel.inline_rules import InlinePrograms, MeetsInlineRules
+from sluicegate.validation.rules.cel.runtime import CompiledExpression, compiled, field_environment
 from sluicegate.validation.rules.json.schema import json_schema_content
-from sluicegate.validation.rules.rule import INLINE_STEPS, SchemaError, Side
-from sluicegate.validation.rules.schemas.inline_rules import UnchangedValues, compiled_inline_rules
+from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED, Outage, SchemaError, Side
+from sluicegate.validation.rules.schemas.conditions import SchemaCondition
+from sluicegate.validation.rules.schemas.content import ExpressionOfSchema
+from sluicegate.validation.rules.schemas.inline_rules import InlineRule, UnchangedValues, compiled_inline_rules
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, SubjectName
 from sluicegate.validation.rules.schemas.schema_expression import TrueOfSchema
 from tests.registry.test_schema_registry import ScriptedRegistry
@@ -268,3 +273,34 @@ def test_steps_grow_with_the_values_that_have_rules_and_with_what_a_rule_reads()
     assert 4 * steps_of(each.fault, record(few)) < steps_of(each.fault, record(many)) < INLINE_STEPS
     assert steps_of(each.fault, record(json.dumps([{"n": 1}] * 2_000).encode())) > INLINE_STEPS
     assert steps_of(quadratic.fault, record(json.dumps({"n": list(range(2_000))}).encode())) > INLINE_STEPS
+
+
+class _NoMemory:
+    """Values whose reading takes all memory."""
+
+    pool = None
+
+    def compiled(self, expression: str) -> CompiledExpression:
+        return compiled(expression, field_environment())
+
+    def extent(self, _data: bytes) -> tuple[int, int, int]:
+        return 0, 0, UNBOUNDED
+
+    def visit(self, _data: bytes, _visit: object) -> None:
+        raise MemoryError
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        MeetsInlineRules(InlinePrograms([InlineRule("r", "true")]), _NoMemory(), lambda: 0),
+        TrueOfFields(SchemaCondition("c", "CEL_FIELD", "true"), _NoMemory()),
+    ],
+    ids=["inline rules", "conditions on fields"],
+)
+def test_a_record_that_takes_all_memory_is_too_costly_in_the_rules_process(expression: ExpressionOfSchema) -> None:
+    """The rules process has its own limit; an outage there would make the producer send the record again for ever."""
+    with pytest.raises(Outage) as raised:
+        expression.fault(record(b"x"))
+
+    assert isinstance(raised.value.__cause__, MemoryError)
