@@ -1,15 +1,21 @@
 """Reads a range of a topic within bounds: of too many records the newest, and it says from when on they are all."""
 
+import uuid
+
 import pytest
 from confluent_kafka import Producer
+from pydantic import SecretStr
 
-from sluicegate.config.upstream import Upstream
+from sluicegate.config.tls import UpstreamTls
+from sluicegate.config.upstream import Sasl, Upstream
 from sluicegate.config.values.address import parse_host_port
 from sluicegate.proxy.state.range_read import RangeRead, read_range
+from sluicegate.proxy.state.topic_description import TopicUnavailable
+from tests.integration.secure_brokers import TOPIC, GuardedBroker, login
 from tests.integration.topics import create_topic
 
 START, STEP = 1_700_000_000_000, 1000
-EVERYTHING = (0, START * 2)
+EVERYTHING = 0, START * 2
 
 
 @pytest.fixture
@@ -42,3 +48,25 @@ def test_a_range_is_read_within_its_bounds(kafka_bootstrap: str, topic: str) -> 
 
     cut, values = read(EVERYTHING, most_bytes=1)
     assert (cut, len(values)) == (RangeRead(1, None), 1)
+
+
+@pytest.mark.long
+def test_a_login_needs_read_on_the_topic_and_no_right_to_a_group(guarded: GuardedBroker) -> None:
+    """Alice may read the topic, bob may only describe it; nobody has a right to a group."""
+    address = {"bootstrap.servers": guarded.kafka.bootstrap, "ssl.ca.location": str(guarded.authority.file)}
+    producer = Producer(login("alice", "secret") | address)
+    mark = uuid.uuid4().bytes
+    producer.produce(TOPIC, mark)
+    assert producer.flush(30) == 0
+
+    def read_as(user: str) -> list[bytes]:
+        sasl = Sasl(mechanism="PLAIN", username=user, password=SecretStr("secret"))
+        tls = UpstreamTls(ca_file=str(guarded.authority.file))
+        upstream = Upstream(bootstrap=(parse_host_port(guarded.kafka.bootstrap),), tls=tls, sasl=sasl)
+        values: list[bytes] = []
+        read_range(upstream, TOPIC, EVERYTHING, 1000, 1 << 20, values.append)
+        return values
+
+    assert mark in read_as("alice")
+    with pytest.raises(TopicUnavailable, match="authoriz"):
+        read_as("bob")
