@@ -244,11 +244,13 @@ def test_proxies_agree_after_many_changes_and_kills(cluster: Kafka, proxies: lis
         expected = {topic: reason for topic, reason in last.items() if reason is not None}
         for proxy in proxies:
             eventually(lambda proxy=proxy: suspended(proxy) == expected, 60, f"{expected} at {proxy.admin}")
+        fleet = eventually(lambda: request(proxies[0], "/api/fleet"))
     finally:
         over.set()
         for thread in (*writers, *producers):
             thread.join(30)
 
+    assert len(fleet["proxies"]) == len(proxies)  # each has its name again after a restart
     pairs = {pair for producer in producers for pair in producer.pairs}
     assert {frozenset({0}), frozenset({32})} <= pairs, pairs
     assert frozenset({0, 32}) not in pairs, "a request was judged by a mixture"
