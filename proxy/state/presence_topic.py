@@ -9,6 +9,7 @@ import structlog
 
 from sluicegate.config.upstream import Upstream
 from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
+from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.state.bounded_read import read_newest
 from sluicegate.proxy.state.fleet_view import FleetView, fleet_of
 from sluicegate.proxy.state.presence import EVERY_SECONDS, Presence, encode
@@ -24,10 +25,16 @@ _WRITER: dict[str, str | int | bool] = {"acks": 1, "compression.type": "lz4", "m
 
 
 class PresenceTopic:
-    """The presence topic of one proxy. `announcement` is called in the thread of this object."""
+    """The presence topic of one proxy. `announcement` is called in the thread of this object. `health`: where the
+    results of writes are noted.
+    """
 
-    def __init__(self, plan: TopicPlan, upstream: Upstream, announcement: Callable[[], Presence]) -> None:
+    def __init__(
+        self, plan: TopicPlan, upstream: Upstream, announcement: Callable[[], Presence], health: WriteHealth
+    ) -> None:
         self._topic = plan.name
+        self._destination = f"state.presence_topic {plan.name}"
+        self._health = health
         self.remedy = plan.remedy
         self._upstream = upstream
         self._announcement = announcement
@@ -78,8 +85,7 @@ class PresenceTopic:
             try:
                 self._announce()
             except Exception as error:  # the other proxies show this one as stale
-                if self._complaints.due(type(error).__name__) is not None:
-                    self._log.warning("proxy not announced", topic=self._topic, reason=str(error))
+                self._failed(str(error))
             end = time.monotonic() + EVERY_SECONDS
             while not self._ends.is_set() and (left := end - time.monotonic()) > 0:
                 self._writer.serve(0)
@@ -95,6 +101,13 @@ class PresenceTopic:
         self._writer.write(self._topic, presence.name.encode(), encode(presence), [], self._delivered)
 
     def _delivered(self, reason: str | None) -> None:
-        if reason is not None and self._complaints.due(reason) is not None:
-            self._log.warning("proxy not announced", topic=self._topic, reason=reason)
+        if reason is None:
+            self._health.succeeded(self._destination)
+        else:
             self._is_there = False
+            self._failed(reason)
+
+    def _failed(self, reason: str) -> None:
+        self._health.failed(self._destination, reason)
+        if self._complaints.due(reason) is not None:
+            self._log.warning("proxy not announced", topic=self._topic, reason=reason)

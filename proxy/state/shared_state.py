@@ -25,7 +25,7 @@ class SharedState:
     """Reads the state topic from `start` on, and writes an entry of the history for each change that is taken.
 
     `proxy`: the name of this proxy. `on_state` receives each state, in the reading thread. `health`: where the results
-    of writing the history are noted. `announcement` returns what this proxy announces about itself.
+    of writing to the other two topics are noted. `announcement` returns what this proxy announces about itself.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class SharedState:
         self.history = HistoryTopic(keys.history, upstream, health)
         self.topic = StateTopic(keys, upstream, on_state, self._add_change, status)
         _, _, plan = plans_of(keys)
-        self.presence = PresenceTopic(plan, upstream, announcement)
+        self.presence = PresenceTopic(plan, upstream, announcement, health)
         self.commit = self.topic.commit
 
     def start(self) -> None:

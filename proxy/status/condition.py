@@ -196,12 +196,13 @@ TYPES = {
         "those of CAs.",
     ),
     Condition.EVENTS_LOST: _needs_attention(
-        "Violation events, telemetry or entries of the history of changes could not be written and are lost. Verdicts "
-        "are not affected.",
+        "Violation events, telemetry, entries of the history of changes or announcements to other proxies could not be "
+        "written and are lost. Verdicts are not affected.",
         "within 2 s after the first loss",
         "within 10 s after a write of any worker succeeds, or 60 s after the last loss if nothing is written",
-        "Free the disk of `violations.file`, create `violations.topic` or `state.history_topic` or permit writes to "
-        "it, or start the collector of `otel.endpoint`; the detail has the reason.",
+        "Free the disk of `violations.file`, create `violations.topic`, `state.history_topic` or "
+        "`state.presence_topic` or permit writes to it, or start the collector of `otel.endpoint`; the detail has the "
+        "reason.",
     ),
     Condition.PROXY_LOGIN_REJECTED: _needs_attention(
         "The cluster rejects `upstream.sasl`, or the proxy has no token for it. Clients log in with their own "

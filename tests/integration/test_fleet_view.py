@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from sluicegate.proxy.state.presence import Presence, encode
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
+from tests.integration.topics import create_topic
 from tests.proxy.cli.test_commands import sluicegate
 
 FOREIGN = Presence(
@@ -105,3 +107,18 @@ def test_all_proxies_show_all_and_what_differs_is_named(
     two.start()
     eventually(lambda: is_stale(one)[names[1]] is False, what="the restarted proxy")
     assert len(fleet_at(one)["proxies"]) == 4  # and it is one
+
+
+def test_a_proxy_that_cannot_announce_itself_has_a_condition(kafka_bootstrap: str, tmp_path: Path) -> None:
+    state = create_topic(kafka_bootstrap, {"cleanup.policy": "compact"}, 1, prefix="state")
+    proxy = ProxyProcess(tmp_path, kafka_bootstrap, {"state": {"topic": state}})
+    try:
+        proxy.start()
+        lost = f"events_lost: state.presence_topic {state}-presence: "
+        eventually(lambda: lost in proxy.get("/readyz")[1], what="events_lost")
+
+        admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
+        admin.create_topics([NewTopic(f"{state}-presence", 1, 1)])[f"{state}-presence"].result(30)
+        eventually(lambda: "events_lost" not in proxy.get("/readyz")[1], what="its end")
+    finally:
+        proxy.stop()
