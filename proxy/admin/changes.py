@@ -67,7 +67,10 @@ class ProxyChanges:
         return self._reloaded(query) if path == "/api/reload" else self._enforcement.change(path, query, address)
 
     def history(self, query: str) -> HttpResponse:
-        """Return who changed what in the last days, in all proxies with the same state topic. Blocks for seconds."""
+        """Return who changed what in the last days, in all proxies with the same state topic. Blocks for seconds.
+
+        They are null without `state.topic`, and with a `problem` if the topic cannot be read.
+        """
         try:
             given = dict(parse_qsl(query, keep_blank_values=True, strict_parsing=True)) if query else {}
             days = float(given.pop("days", "7"))
@@ -76,11 +79,11 @@ class ProxyChanges:
         except ValueError:
             return text_response(400, f"expected /api/changes?days=NUMBER, at most {_MOST_DAYS}")
         if self._shared is None:
-            return text_response(409, "the history needs state.topic in the configuration")
+            return json_response({"changes": None})
         try:
             found = self._shared.history.read(time.time_ns() // 10**6 - round(days * _DAY_MS))
         except TopicUnavailable as error:
-            return text_response(503, f"the history cannot be read: {error}")
+            return json_response({"changes": None, "problem": str(error), "advice": _LOOK_AT_THE_TOPIC})
         changes = [entry.as_json() for entry in found.entries]
         return json_response({"since_ms": found.since_ms, "is_complete": found.is_complete, "changes": changes})
 

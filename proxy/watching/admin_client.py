@@ -85,33 +85,31 @@ def read_policy_changes(address: HostPort, token: str | None) -> list[dict[str, 
 def read_changes(address: HostPort, token: str | None, days: float) -> dict[str, Any]:
     """Return who changed what in the last days, as the API has it (docs/web-ui.md). Raises StateUnavailable."""
     found = _json_from(address, token, "GET", f"/api/changes?days={days:g}", seconds=_CHANGE_SECONDS)
-    if not isinstance(found, dict) or not isinstance(found.get("changes"), list):
-        raise StateUnavailable("not a sluicegate with the web UI, or another version")
-    return found
+    return _with_known(found, "changes", "the history")
 
 
 def read_fleet(address: HostPort, token: str | None) -> dict[str, Any]:
     """Return all proxies of a cluster, as the API has them (docs/shared-state.md). Raises StateUnavailable."""
     found = _json_from(address, token, "GET", "/api/fleet", seconds=_CHANGE_SECONDS)
-    if isinstance(found, dict) and found.get("proxies", ...) is None:
-        if (problem := found.get("problem")) is None:
-            raise StateUnavailable("the view of the fleet needs state.topic in the configuration")
-        text = f"the fleet cannot be read: {problem}; {found.get('advice')}"
-        raise StateUnavailable(printable(cut(text, _REASON_CHARACTERS)))
-    if not isinstance(found, dict) or not isinstance(found.get("proxies"), list):
-        raise StateUnavailable("not a sluicegate with the web UI, or another version")
-    return found
+    return _with_known(found, "proxies", "the view of the fleet")
 
 
 def read_violations(address: HostPort, token: str | None, query: dict[str, str]) -> dict[str, Any]:
     """Return the violations of the last days as `GET /api/violations` has them. Raises StateUnavailable."""
     found = _json_from(address, token, "GET", f"/api/violations?{urlencode(query)}", seconds=_CHANGE_SECONDS)
-    if isinstance(found, dict) and found.get("groups", ...) is None:
-        text = f"the violations cannot be read: {found.get('problem')}; {found.get('advice')}"
-        raise StateUnavailable(printable(cut(text, _REASON_CHARACTERS)))
-    if not isinstance(found, dict) or not isinstance(found.get("groups"), list):
+    return _with_known(found, "groups", "the range of violations")
+
+
+def _with_known(found: Any, key: str, what: str) -> dict[str, Any]:
+    """Return what a proxy has read from a topic; `key`: its list, null if it is not known. Raises StateUnavailable."""
+    if not isinstance(found, dict) or not isinstance(found.get(key, ...), list | None):
         raise StateUnavailable("not a sluicegate with the web UI, or another version")
-    return found
+    if found[key] is not None:
+        return found
+    if (problem := found.get("problem")) is None:
+        raise StateUnavailable(f"{what} needs state.topic in the configuration")
+    text = f"{what} cannot be read: {problem}; {found.get('advice')}"
+    raise StateUnavailable(printable(cut(text, _REASON_CHARACTERS)))
 
 
 def read_states(

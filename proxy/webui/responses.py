@@ -13,7 +13,7 @@ _HTML, _CSS, _SCRIPT, _IMAGE = "text/html", "text/css", "text/javascript", "imag
 _SCRIPTS = (
     "main", "route", "store", "stream", "format", "html", "parts", "chart", "distances", "examples", "fixes",
     "topic_policy", "history", "overview", "fleet", "clients", "topics", "violations", "connections", "policy",
-    "policy_changes", "recorded_violations", "shared_fleet",
+    "policy_changes", "read_by_days", "recorded_violations", "shared_changes", "shared_fleet",
     "vendor/preact", "vendor/htm", "vendor/uplot",
 )  # fmt: skip
 _KINDS = {

@@ -254,7 +254,7 @@ def test_proxies_agree_after_many_changes_and_kills(cluster: Kafka, proxies: lis
     pairs = {pair for producer in producers for pair in producer.pairs}
     assert {frozenset({0}), frozenset({32})} <= pairs, pairs
     assert frozenset({0, 32}) not in pairs, "a request was judged by a mixture"
-    history = eventually(lambda: request(proxies[0], "/api/changes", days="1"))
+    history = eventually(lambda: (read := request(proxies[0], "/api/changes", days="1")) and read["changes"] and read)
     texts = "\n".join(line["text"] for change in history["changes"] for line in change["changes"])
     lost = [reason for writer in writers for reason in writer.reasons if f"{reason}\n" not in f"{texts}\n"]
     assert (history["is_complete"], lost) == (True, [])

@@ -5,6 +5,7 @@ import { html } from "./html.js";
 import { Section } from "./parts.js";
 import { href, setParams } from "./route.js";
 import { PolicyChanges } from "./policy_changes.js";
+import { SharedChanges } from "./shared_changes.js";
 import { PolicyOf } from "./topic_policy.js";
 import { topicRows } from "./topics.js";
 
@@ -27,5 +28,6 @@ export function Policy({ store, route }) {
       ${topic && html`<p class="quiet"><a href=${href("topic", { name: topic })}>Violations of this topic</a></p>`}
     <//>
     <${Section} id="changes-section" title="Policy changes"><${PolicyChanges} now=${store.state.time_ms} /><//>
+    <${SharedChanges} route=${route} now=${store.state.time_ms} />
     <${Section} id="distance-section" title="Timestamp distance from now"><${Distances} state=${store.state} /><//>`;
 }

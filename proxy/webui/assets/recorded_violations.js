@@ -1,12 +1,9 @@
 // The violations of the last days of all proxies, which the proxy reads from violations.topic when somebody asks.
 
 import { moment, named, outcome, ownerText, whole } from "./format.js";
-import { Component, html } from "./html.js";
+import { html } from "./html.js";
 import { ClientLink, Section, Table, TopicLink, When, matches } from "./parts.js";
-import { setParams } from "./route.js";
-import { ask } from "./stream.js";
-
-const RANGES = [["", "not read"], ["1", "1 day"], ["7", "7 days"], ["30", "30 days"]];
+import { ReadByDays } from "./read_by_days.js";
 
 const ownersOf = (row) => [...new Set([ownerText(row.example.owner), ownerText(row.example.client_owner)])].filter((text) => text).join(", ");
 
@@ -29,48 +26,14 @@ function rangeOf(found) {
   return `From ${moment(found.complete_since_ms)} to ${moment(found.until_ms)}, topic ${found.topic}.${only}`;
 }
 
-// `days` is in the URL; the topic is read once for each choice.
-export class RecordedViolations extends Component {
-  state = { found: null, error: null };
+export class RecordedViolations extends ReadByDays {
+  static path = "api/violations";
 
-  componentDidMount() {
-    this.#read();
-  }
-
-  componentDidUpdate() {
-    if (this.#days() !== this.days) this.#read();
-  }
-
-  #days() {
-    return this.props.route.params.get("days") ?? "";
-  }
-
-  async #read() {
-    const days = this.#days();
-    this.days = days;
-    this.setState({ found: null, error: null });
-    if (days === "") return;
-    try {
-      const response = await ask(`api/violations?days=${encodeURIComponent(days)}`);
-      const next = response.ok ? { found: await response.json() } : { error: (await response.text()).trim() };
-      if (days === this.days) this.setState(next);
-    } catch {
-      if (days === this.days) this.setState({ error: "The proxy does not respond." });
-    }
-  }
-
-  render({ route, now }, { found, error }) {
-    const days = this.#days();
+  render({ route, now }, { found }) {
     const groups = (found?.groups ?? []).filter((row) => matches(route, named(row.client_id), named(row.topic), ownersOf(row), row.reason, row.rule));
     return html`
       <${Section} id="recorded-section" title="Violations of the last days">
-        <form class="filters" onSubmit=${(event) => event.preventDefault()}>
-          <label>Read from violations.topic <select id="days" value=${days} onChange=${(event) => setParams({ days: event.target.value })}>
-            ${RANGES.map(([value, text]) => html`<option key=${value} value=${value}>${text}</option>`)}
-          </select></label>
-        </form>
-        ${days !== "" && found === null && html`<p class="quiet">${error ?? "Loading …"}</p>`}
-        ${found?.problem && html`<p>The violations are not known: ${found.problem}</p><p class="quiet">${found.advice}</p>`}
+        ${this.choice("violations.topic", "The violations")}
         ${found?.groups && html`<${Table} id="recorded" caption=${`${rangeOf(found)} Most batches first.`} columns=${columns(now)} rows=${groups} keyOf=${(row) => JSON.stringify([row.client_id, row.topic, row.reason, row.rule, row.outcome, row.mode, row.changes, row.copies, ownersOf(row)])} none="No violations." />`}
         ${found?.other > 0 && html`<p class="quiet">${whole(found.other)} more batches are of groups that are not listed.</p>`}
       <//>`;

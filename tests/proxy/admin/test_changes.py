@@ -113,14 +113,12 @@ async def test_other_parameters_of_the_history_are_rejected(query: str) -> None:
     assert _changes_with(_History(None)).history(query).status == 400
 
 
-async def test_a_history_that_cannot_be_read_is_a_retriable_error() -> None:
-    response = _changes_with(_History("gate-state-history: Unknown topic")).history("")
+async def test_a_history_that_cannot_be_read_has_a_problem() -> None:
+    response = json.loads(_changes_with(_History("gate-state-history: Unknown topic")).history("").body)
 
-    assert (response.status, response.body) == (
-        503,
-        b"the history cannot be read: gate-state-history: Unknown topic\n",
-    )
-    assert _changes_with(None).history("").status == 409
+    assert (response["changes"], response["problem"]) == (None, "gate-state-history: Unknown topic")
+    assert "sluicegate doctor" in response["advice"]
+    assert json.loads(_changes_with(None).history("").body) == {"changes": None}
 
 
 async def test_the_fleet_is_that_of_the_presence_topic() -> None:
