@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic
 
 from sluicegate.proxy.state.change import Actor, StateChange, SuspendEnforcement, encode, key_of
 from tests.broker.eventually import eventually
@@ -70,6 +70,13 @@ def create(bootstrap: str, topic: str) -> None:
     admin.create_topics([NewTopic(topic, 1, 1, config=STATE)])[topic].result(30)
 
 
+def set_largest_batch(bootstrap: str, topic: str, size: int) -> None:
+    entry = ConfigEntry("max.message.bytes", str(size), incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[entry])
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.incremental_alter_configs([resource])[resource].result(30)
+
+
 def changes(proxy: ProxyProcess) -> list[dict[str, Any]]:
     """Return the history of all proxies, the newest change first."""
     done = sluicegate("history", "--json", *options(proxy))
@@ -80,7 +87,10 @@ def changes(proxy: ProxyProcess) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def state_topic(kafka_bootstrap: str) -> str:
-    return create_topic(kafka_bootstrap, STATE, partitions=1, prefix="state")
+    """The state topic, beside a presence topic."""
+    name = create_topic(kafka_bootstrap, STATE, partitions=1, prefix="state")
+    create(kafka_bootstrap, f"{name}-presence")
+    return name
 
 
 @pytest.fixture
@@ -168,8 +178,7 @@ def test_an_open_transaction_of_another_writer_delays_nothing(
     kafka_bootstrap: str, gate: Gate, state_topic: str, topic: str
 ) -> None:
     """A record of a transaction takes effect when it is written, as each other record of the writer."""
-    for name in (f"{state_topic}-history", f"{state_topic}-presence"):
-        create(kafka_bootstrap, name)
+    create(kafka_bootstrap, f"{state_topic}-history")
     theirs = create_topic(kafka_bootstrap, UNVALIDATED)
     now_ms = time.time_ns() // 10**6
     operation = SuspendEnforcement(theirs, "of another writer", now_ms + HOUR_MS)
@@ -215,6 +224,23 @@ def test_a_deleted_topic_changes_nothing_until_it_is_there_again(
     create(kafka_bootstrap, state_topic)
     eventually(lambda: one.get("/readyz")[1] == "serving\n", what="the state of the new topic")
     assert codes(one, topic) == {32}  # the new topic has no suspension
+
+
+@pytest.mark.long
+def test_a_change_that_cannot_be_written_changes_nothing(
+    kafka_bootstrap: str, gate: Gate, state_topic: str, topic: str
+) -> None:
+    one = gate().start()
+    set_largest_batch(kafka_bootstrap, state_topic, 10)  # bytes
+
+    refused = sluicegate("suspend", topic, "--reason", "incident 7", "--for", "1h", *options(one))
+    assert (refused.returncode, "cannot be written" in refused.stderr) == (1, True), refused.stderr
+    assert codes(one, topic) == {32}
+
+    set_largest_batch(kafka_bootstrap, state_topic, 1_000_000)
+    done = sluicegate("suspend", topic, "--reason", "incident 7", "--for", "1h", *options(one))
+    assert done.returncode == 0, done.stderr
+    assert codes(one, topic) == {0}
 
 
 @pytest.mark.long
@@ -277,6 +303,7 @@ def test_doctor_examines_the_topics_and_says_that_this_broker_lets_everybody_wri
     kafka_bootstrap: str, gate: Gate, state_topic: str
 ) -> None:
     create(kafka_bootstrap, f"{state_topic}-history")  # compacted, as it must not be
+    delete(kafka_bootstrap, f"{state_topic}-presence")
     one = gate().start()
 
     done = sluicegate_process("doctor", "--config", str(one.folder / "sluicegate.yaml"), "--json")
