@@ -47,7 +47,7 @@ def test_the_history_is_read_when_somebody_chooses_a_range(browser: Browser) -> 
         page.locator("#days").select_option("7")
         expect(page.locator("#shared-changes tbody tr")).to_have_count(2, timeout=WAIT_MS)
         assert cluster.asked == ["days=7"]
-        for text in ("suspend orders", "an administrator", "10.1.2.3", "<i>incident 7", "<b>gate-1:19092", "+0.3\u00a0s"):
+        for text in ("suspend orders", "an administrator", "10.1.2.3", "<i>incident 7", "<b>gate-1", "+0.3\u00a0s"):
             expect(page.locator("#shared-changes tbody tr").last).to_contain_text(text)
         assert [(one["id"], one["nodes"]) for one in Axe().run(page).response["violations"]] == []
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
