@@ -158,7 +158,11 @@ class RulesProcess:
             raise WaitNotAllowed from error
 
     def _evaluated(self, specification: Specification, request: EvaluationRequest) -> EvaluationResponse:
-        return self._waited_for(self._queued(specification, request))
+        try:
+            return self._waited_for(self._queued(specification, request))
+        except (TooCostly, Outage, SchemaUnusable) as error:
+            # Frames in its traceback refer to the future that keeps it: a cycle, with all that the callers have read.
+            raise error.with_traceback(None) from error.__cause__
 
     def _queued(self, specification: Specification, request: EvaluationRequest) -> Evaluation:
         self._wait_budget.require_waiting_allowed()
