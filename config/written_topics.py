@@ -14,8 +14,8 @@ def mistakes_in_written_topics(
 ) -> Iterator[Mistake]:
     """Yield each topic that is written for two purposes, and each dead-letter topic that is quarantined itself.
 
-    `events_topic` is `violations.topic`. Who can write to the topics of `state` decides about all policies, and with a
-    dead-letter topic clients would.
+    `events_topic` is `violations.topic`. Whoever can write to the topics of `state` decides about all policies, and
+    clients write to dead-letter topics.
     """
     purposes: dict[str, str] = {}
     for path, name in _named(events_topic, state):

@@ -118,8 +118,12 @@ async def _is_hidden(client: BrokerClient, name: str) -> bool:
         return False
     body = METADATA_REQUEST.build({"topics": [{"name": name}], "allow_auto_topic_creation": False}, version)
     response = await client.call(ApiKey.METADATA, version, body, _MAX_RESPONSE_BYTES)
-    (topic,) = read_response(METADATA_RESPONSE, response, version, _MAX_ELEMENTS)["topics"]
-    return bool(topic["error_code"] == ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    return await parsed(_has_hidden, response, version)
+
+
+def _has_hidden(response: BrokerResponse, version: int) -> bool:
+    topics = read_response(METADATA_RESPONSE, response, version, _MAX_ELEMENTS)["topics"]
+    return any(topic["error_code"] == ErrorCode.TOPIC_AUTHORIZATION_FAILED for topic in topics)
 
 
 def _read_all(response: BrokerResponse, version: int) -> list[MetadataTopic]:
