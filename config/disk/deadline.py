@@ -44,6 +44,8 @@ class _Attempt(threading.Thread):
         else:
             self._forget()
             self.future.set_result(result)
+        finally:
+            del self  # otherwise its future and the traceback of the error keep each other
 
     def _forget(self) -> None:
         with _lock:
@@ -69,6 +71,8 @@ def within_deadline(key: Hashable, work: Callable[[], _T], seconds: float = DEAD
             return late
         reason = f"its file system has not responded within {seconds:g} s"
         raise FileUnreadable(errno.ETIMEDOUT, reason, attempt.file) from error
+    finally:
+        del attempt  # otherwise its future and the traceback of the error keep each other
     return result
 
 

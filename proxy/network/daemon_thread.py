@@ -53,3 +53,5 @@ def _do(future: "Future[_T]", work: Callable[[], _T]) -> None:
         future.set_result(work())
     except BaseException as error:  # raised again in the caller
         future.set_exception(error)
+    finally:
+        del future  # otherwise it and the traceback of its error keep each other

@@ -52,14 +52,17 @@ class BackgroundFetcher:
 
     def _work(self) -> None:
         while (job := self._queue.get()) is not None:
-            key, fetch = job
-            try:
-                result, failure = fetch(), None
-            except BaseException as error:  # raised again in the caller
-                result, failure = None, error
-            with self._lock:
-                future = self._under_way.pop(key)
-            if failure is None:
-                future.set_result(result)
-            else:
-                future.set_exception(failure)
+            self._make(*job)
+            del job  # it may keep what a request has read
+
+    def _make(self, key: Hashable, fetch: Callable[[], Any]) -> None:
+        try:
+            result = fetch()
+        except BaseException as error:  # raised again in the caller
+            self._ended(key).set_exception(error)
+        else:
+            self._ended(key).set_result(result)
+
+    def _ended(self, key: Hashable) -> "Future[Any]":
+        with self._lock:
+            return self._under_way.pop(key)

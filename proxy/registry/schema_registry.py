@@ -184,20 +184,20 @@ class SchemaRegistry:
         self._wait_budget.require_waiting_allowed()
         mine: Future[RegisteredSchema | str] = Future()
         under_way = self._compiling.setdefault((schema_id, text), mine)
-        if under_way is not mine:
-            with suppress(NotInTime, WaitNotAllowed):  # the other thread may wait less long than this one
-                return self._wait_budget.wait_uncounted(under_way, _SHARED_SECONDS)
         try:
+            if under_way is not mine:
+                with suppress(NotInTime, WaitNotAllowed):  # the other thread may wait less long than this one
+                    return self._wait_budget.wait_uncounted(under_way, _SHARED_SECONDS)
             found = self._compile(schema_id, text)
+            mine.set_result(found)
+            return found
         except BaseException as error:
             mine.set_exception(error)
             raise
-        else:
-            mine.set_result(found)
-            return found
         finally:
             if under_way is mine:
                 del self._compiling[schema_id, text]
+            del under_way, mine  # otherwise they and the traceback of their error keep each other
 
     def _compile(self, schema_id: SchemaId, text: SchemaText) -> RegisteredSchema | str:
         try:
@@ -263,8 +263,7 @@ class SchemaRegistry:
             raise self._unavailable(self._breaker.failure)
         self._wait_budget.require_waiting_allowed()  # otherwise a waiting thread makes the request in its client's turn
         try:
-            under_way: Future[T] = self._fetch(wanted, look_up)
-            return self._wait_budget.wait(under_way, self._wait_seconds)
+            return self._wait_budget.wait(self._fetch(wanted, look_up), self._wait_seconds)
         except TooManyFetches:
             raise Outage(f"registry {self.name} receives more requests than it handles") from None
         except WaitBudgetExceeded:

@@ -52,5 +52,6 @@ class RuleMakers:
         return self._process.pid
 
     def close(self) -> None:
-        """End the rules process; rules that need it report an outage afterwards."""
+        """End the rules process, and close the registries; rules that need the process report an outage afterwards."""
         self._process.close()
+        self.registries.by_name({})

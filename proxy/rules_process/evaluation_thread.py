@@ -128,6 +128,7 @@ class EvaluationThread:
             elif evaluation.future.set_running_or_notify_cancel():
                 self._evaluations.settle(evaluation)
                 self._last = (evaluation.account, self._now())
+            del evaluation  # nothing of a request is kept between evaluations
         self._let_go()
         with self._changed:
             while (evaluation := self._turns.pop(self._now())) is not None:

@@ -65,6 +65,8 @@ def settle(job: Job, validate: Callable[[], Dispatch]) -> None:
         job.future.set_exception(error)
     else:
         job.future.set_result(dispatch)
+    finally:
+        del job  # otherwise its future and the traceback of the error keep each other
 
 
 @dataclass(frozen=True, slots=True)

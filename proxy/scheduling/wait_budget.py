@@ -4,6 +4,7 @@ There a validation that has to wait ends, and starts again in a thread that may 
 (`sluicegate.proxy.scheduling.waiting_threads`).
 """
 
+import math
 import threading
 from collections.abc import Hashable, Iterator
 from concurrent.futures import Future
@@ -139,35 +140,44 @@ class WaitBudget:
         Raises what the result raises, TimeoutError after `seconds`, and WaitNotAllowed.
         """
         self.require_waiting_allowed()
-        budget = self._of_thread.waits
-        if not isinstance(budget, _RequestBudget):
-            return future.result(seconds)
-        budget.step_aside.release()
         try:
-            return future.result(seconds)
+            with self._stepping_aside():
+                return future.result(seconds)
         finally:
-            budget.step_aside.acquire()
+            del future  # otherwise it and the traceback of its error keep each other
 
     def wait(self, future: "Future[T]", seconds: float) -> T:
         """Return the result. Raises what it raises, TimeoutError after `seconds`, WaitNotAllowed and
         WaitBudgetExceeded.
         """
-        if future.done():
-            return future.result()
-        self.require_waiting_allowed()
+        if not future.done():
+            self.require_waiting_allowed()
         budget = self._of_thread.waits
-        if not isinstance(budget, _RequestBudget):
-            return future.result(seconds)
+        left = budget.left if isinstance(budget, _RequestBudget) else math.inf
         began = monotonic()
-        budget.step_aside.release()
         try:
-            return future.result(min(seconds, max(budget.left, 0)))
+            with self._stepping_aside():
+                return future.result(min(seconds, max(left, 0)))
         except NotInTime:
-            if not future.done() and budget.left < seconds:
+            if not future.done() and left < seconds:
                 raise WaitBudgetExceeded from None
             raise
         finally:
-            budget.left -= monotonic() - began
+            if isinstance(budget, _RequestBudget):
+                budget.left -= monotonic() - began
+            del future  # otherwise it and the traceback of its error keep each other
+
+    @contextmanager
+    def _stepping_aside(self) -> Iterator[None]:
+        """Release the lock of this thread's request, as a context manager."""
+        budget = self._of_thread.waits
+        if not isinstance(budget, _RequestBudget):
+            yield
+            return
+        budget.step_aside.release()
+        try:
+            yield
+        finally:
             budget.step_aside.acquire()
 
     @contextmanager

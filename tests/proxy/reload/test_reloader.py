@@ -49,6 +49,12 @@ class Stage:
     async def adopt(self, loaded: Loaded) -> None:
         self.in_force.append(loaded)
 
+    def write(self, text: str) -> None:
+        """Exchange the file in one step, so that the watcher never sees half of it."""
+        written = self.path.with_suffix(".new")
+        written.write_text(text)
+        written.replace(self.path)
+
     async def has_counted(self, reloads: int, failures: int) -> None:
         wanted = (reloads, failures)
         await wait_until(lambda: (self.counters.config_reloads, self.counters.config_reload_failures) == wanted)
@@ -68,7 +74,7 @@ async def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
 
 
 async def test_a_changed_file_takes_effect(stage: Stage) -> None:
-    stage.path.write_text(SMALLEST + "topics: [{match: payments}]\n")
+    stage.write(SMALLEST + "topics: [{match: payments}]\n")
 
     await stage.has_counted(1, 0)
 
@@ -81,7 +87,7 @@ async def test_a_reload_reports_what_became_stricter_or_looser_and_by_which_file
     text = f"{SMALLEST}topics:\n  - {{match: orders, cleanup.policy: compact}}\n"
 
     with capture_logs() as logs:
-        stage.path.write_text(text)
+        stage.write(text)
         await stage.has_counted(1, 0)
         await wait_until(lambda: any(line["event"] == "policies changed" for line in logs))
 
@@ -108,7 +114,7 @@ async def test_a_reload_reports_what_became_stricter_or_looser_and_by_which_file
 
 
 async def test_a_rejected_file_names_each_problem_and_changes_nothing(stage: Stage) -> None:
-    stage.path.write_text(SMALLEST + "limits: {max_in_flight: many}\ndrain_timeout_seconds: soon\n")
+    stage.write(SMALLEST + "limits: {max_in_flight: many}\ndrain_timeout_seconds: soon\n")
 
     await stage.has_counted(0, 1)
 
@@ -117,14 +123,14 @@ async def test_a_rejected_file_names_each_problem_and_changes_nothing(stage: Sta
     assert "configuration rejected" not in rejection(stage.status)  # the name of the condition says it
     assert len(stage.in_force) == 1
 
-    stage.path.write_text(SMALLEST)
+    stage.write(SMALLEST)
     await stage.has_counted(1, 1)
     assert rejection(stage.status) is None
 
 
 async def test_a_rule_that_cannot_be_compiled_is_rejected_with_its_place(stage: Stage) -> None:
     rule = "{name: r, value: {schema: {format: json, file: none.json}}}"
-    stage.path.write_text(SMALLEST + f"topics:\n  - match: a\n    rules: [{rule}]\n")
+    stage.write(SMALLEST + f"topics:\n  - match: a\n    rules: [{rule}]\n")
 
     await stage.has_counted(0, 1)
 
@@ -146,7 +152,7 @@ async def test_a_hanging_load_is_logged_once_and_repeated_when_the_file_responds
         return read(previous)
 
     monkeypatch.setattr(stage.file, "read", load_and_hang)
-    stage.path.write_text(SMALLEST + "topics: [{match: payments}]\n")
+    stage.write(SMALLEST + "topics: [{match: payments}]\n")
 
     await stage.has_counted(0, 1)
     assert rejection(stage.status) is not None
@@ -236,7 +242,7 @@ async def test_policies_of_a_vanished_folder_stay_in_force_until_the_removal_is_
     policy = f"topics: [{{match: orders, rules: [{rule}]}}, {{match: payments}}]\n"
     (teams / "team.yaml").write_text(policy)
     text = SMALLEST + "topic_files: teams/*.yaml\n"
-    stage.path.write_text(text)
+    stage.write(text)
     await stage.has_counted(1, 0)
 
     with capture_logs() as logs:
@@ -274,7 +280,7 @@ async def test_policies_of_a_vanished_folder_stay_in_force_until_the_removal_is_
 
 async def test_a_removal_is_not_accepted_with_a_configuration_that_is_rejected(stage: Stage) -> None:
     (stage.path.parent / "team.yaml").write_text("topics: [{match: orders}]\n")
-    stage.path.write_text(SMALLEST + "topic_files: team.yaml\n")
+    stage.write(SMALLEST + "topic_files: team.yaml\n")
     await stage.has_counted(1, 0)
     (stage.path.parent / "team.yaml").unlink()
     await wait_until(lambda: missing(stage.status))
@@ -330,7 +336,7 @@ async def test_a_schema_or_key_whose_file_vanished_is_applied_until_the_file_is_
     (folder / "schema.json").write_text(f'{{"type": "record", "name": "R", "fields": {fields}}}')
     if "format: json" in keys:
         (folder / "schema.json").write_text('{"type": "object"}')
-    stage.path.write_text(f"{SMALLEST}{keys}\n")
+    stage.write(f"{SMALLEST}{keys}\n")
     await stage.has_counted(1, 0)
     content = (folder / file).read_text()
     (schema,) = stage.in_force[-1].source.schemas.values()
@@ -342,7 +348,7 @@ async def test_a_schema_or_key_whose_file_vanished_is_applied_until_the_file_is_
         named: f"{named} is missing or unreadable; its last policies stay in force for {topics}"
     }
 
-    stage.path.write_text(f"{SMALLEST}{keys}\nregistries: {{}}\nclient_owners: []\n")  # another change takes effect
+    stage.write(f"{SMALLEST}{keys}\nregistries: {{}}\nclient_owners: []\n")  # another change takes effect
     assert (await stage.reloader.reload(accepts_removed=False)).problems == []
     assert [*stage.in_force[-1].source.schemas.values()] == [schema]
     assert missing(stage.status), "the next reload keeps it too"
@@ -357,7 +363,7 @@ async def test_a_schema_or_key_whose_file_vanished_is_applied_until_the_file_is_
 
 async def test_a_broken_schema_is_rejected_while_its_file_is_there(stage: Stage) -> None:
     (stage.path.parent / "schema.json").write_text('{"type": "object"}')
-    stage.path.write_text(f"{SMALLEST}topics: [{{match: orders, rules: [{{name: r, value: {OF_FILE['json']}}}]}}]\n")
+    stage.write(f"{SMALLEST}topics: [{{match: orders, rules: [{{name: r, value: {OF_FILE['json']}}}]}}]\n")
     await stage.has_counted(1, 0)
 
     (stage.path.parent / "schema.json").write_text("{")

@@ -1,10 +1,12 @@
 """Rules in a process of their own: their cost is bounded, and only the cost of data is a verdict."""
 
+import gc
 import json
 import os
 import signal
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -72,6 +74,26 @@ def schema(kind: EvaluatorKind, text: Any) -> Specification:
 
 def evaluate(process: RulesProcess, what: str) -> str | None:
     return process.ask(DOES, RulesOperation.FAULT, fields_of(record(what.encode())))
+
+
+class Contents:
+    """What a request has read."""
+
+
+@pytest.mark.parametrize("what", ["spin 100", "take 1000000000", "out", "fail", "die 9"])
+def test_a_failed_evaluation_holds_nothing_of_the_request(process: RulesProcess, what: str) -> None:
+    def fail() -> "weakref.ref[Contents]":
+        contents = Contents()
+        with pytest.raises((TooCostly, Outage, SchemaUnusable)):
+            evaluate(process, what)
+        return weakref.ref(contents)
+
+    gc.disable()
+    try:
+        contents = fail()
+        eventually(lambda: contents() is None, seconds=5)
+    finally:
+        gc.enable()
 
 
 def test_the_rules_process_gives_the_same_results_as_inline_evaluation(process: RulesProcess) -> None:

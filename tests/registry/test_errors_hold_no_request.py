@@ -1,0 +1,133 @@
+"""What a request has read is freed as soon as the request has failed, without the collector of cycles.
+
+An error that a future keeps must not refer, by the frames in its traceback, to that future.
+"""
+
+import gc
+import threading
+import weakref
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+import pytest
+
+from sluicegate.proxy.registry.confluent_api import SchemaText
+from sluicegate.proxy.registry.http import JsonResponse, RegistryFailed
+from sluicegate.proxy.registry.schema_compiler import CompiledSchema
+from sluicegate.proxy.registry.schema_registry import SchemaRegistry
+from sluicegate.proxy.scheduling.wait_budget import WaitBudget
+from sluicegate.validation.rules.rule import Outage
+from tests.broker.eventually import eventually
+from tests.registry.test_schema_registry import LONG, ScriptedRegistry
+
+
+class Contents:
+    """What a request has read."""
+
+
+def failing(request: Callable[[], object]) -> "weakref.ref[Contents]":
+    contents = Contents()
+    with suppress(Outage):
+        request()
+        raise AssertionError("it has not failed")
+    return weakref.ref(contents)
+
+
+def outage(_text: SchemaText) -> CompiledSchema:
+    raise Outage("the rules process is starting")
+
+
+class RefusingRegistry(ScriptedRegistry):
+    """Raises a new error each time, which nobody but the caller keeps."""
+
+    def get(self, path: str) -> JsonResponse:
+        raise RegistryFailed("connection refused")
+
+
+def fails(_: ScriptedRegistry) -> Callable[[], object]:
+    registry = SchemaRegistry("main", RefusingRegistry())
+    return lambda: registry.schema(7)
+
+
+def fails_for_a_subject(_: ScriptedRegistry) -> Callable[[], object]:
+    registry = SchemaRegistry("main", RefusingRegistry())
+    return lambda: registry.is_registered_under(7, "orders-value")
+
+
+def is_late(http: ScriptedRegistry) -> Callable[[], object]:
+    http.gate = threading.Event()
+    registry = SchemaRegistry("main", http, wait_seconds=0.01)
+    return lambda: registry.schema(7)
+
+
+def exceeds_the_budget(http: ScriptedRegistry) -> Callable[[], object]:
+    http.gate = threading.Event()
+    budget = WaitBudget()
+    registry = SchemaRegistry("main", http, wait_budget=budget)
+
+    def request() -> None:
+        with budget.limit_waiting(0.01, held_lock(), "client"):
+            registry.schema(7)
+
+    return request
+
+
+def held_lock() -> threading.Lock:
+    lock = threading.Lock()
+    lock.acquire()
+    return lock
+
+
+def has_a_fault(http: ScriptedRegistry) -> Callable[[], object]:
+    http.answers["/schemas/ids/7"] = ZeroDivisionError()
+    registry = SchemaRegistry("main", http)
+    return lambda: registry.schema(7)
+
+
+def cannot_compile(http: ScriptedRegistry) -> Callable[[], object]:
+    http.answers["/schemas/ids/7"] = LONG
+    registry = SchemaRegistry("main", http, compiler=outage)
+    return lambda: registry.schema(7)
+
+
+@pytest.mark.parametrize("make", [fails, fails_for_a_subject, is_late, exceeds_the_budget, has_a_fault, cannot_compile])
+def test_a_failed_look_up_holds_nothing_of_the_request(
+    make: Callable[[ScriptedRegistry], Callable[[], object]],
+) -> None:
+    http = ScriptedRegistry()
+    request = make(http)
+
+    gc.disable()
+    try:
+        contents = failing(request)
+        if http.gate is not None:
+            http.gate.set()
+        eventually(lambda: contents() is None, seconds=5)
+    finally:
+        gc.enable()
+
+
+def test_two_requests_that_wait_for_one_compiler_hold_nothing() -> None:
+    http = ScriptedRegistry()
+    http.answers["/schemas/ids/7"] = LONG
+    begun, going_on = threading.Event(), threading.Event()
+
+    def compile_late(_text: SchemaText) -> CompiledSchema:
+        begun.set()
+        going_on.wait(30)
+        raise Outage("the rules process is starting")
+
+    registry = SchemaRegistry("main", http, compiler=compile_late)
+    gc.disable()
+    try:
+        with ThreadPoolExecutor(2) as threads:
+            first = threads.submit(failing, lambda: registry.schema(7))
+            begun.wait(30)
+            second = threads.submit(failing, lambda: registry.schema(7))
+            eventually(lambda: len(http.asked) == 1)
+            going_on.set()
+            contents = [first.result(30), second.result(30)]
+        assert [each() for each in contents] == [None, None]
+    finally:
+        gc.enable()
