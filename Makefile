@@ -62,7 +62,7 @@ lanes: setup ## what the fast path accepts, the slow path accepts: a million mut
 conformance: setup kafka ## every case in every version against real brokers
 clients: setup kafka ## every client that can be installed; writes docs/clients.md
 kafkas: setup $(KAFKAS:%=.kafka/%/.complete) ## five clients with each release of Kafka from 3.7; writes docs/compatibility.md
-bounds: setup kafka ## every hostile input at its full size; writes docs/reliability.md
+bounds: setup kafka ## hostile inputs at full size [PYTEST_ARGS="-k name"]; adds to bench/results/bounds.json, writes docs/reliability.md
 load: setup ## crowds of clients; writes docs/reliability.md
 faults: setup kafka ## faults under load [RUNS=200] [SEED=1]; more than one run writes docs/reliability.md
 suites: setup ## JSON Schema's, CEL's, Avro's and protovalidate's own suites [AVRO=folder] [PROTOVALIDATE=folder]

@@ -1,4 +1,4 @@
-"""Measured figures beside their goals: as JSON, and as tables in docs/performance.md and its appendix."""
+"""Measured figures beside their goals: as JSON, and as tables in docs/performance.md and bench/results/loads.md."""
 
 import json
 import re
@@ -48,7 +48,7 @@ def goals_table(figures: Iterable[Figure]) -> str:
 
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
-APPENDIX = PAGE.with_name("performance-history.md")
+APPENDIX = RESULTS / "loads.md"
 
 
 def fill_in(page: Path, name: str, text: str) -> None:

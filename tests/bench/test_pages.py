@@ -1,4 +1,6 @@
-"""Each figure of a generated table in docs/performance.md and its appendix is that of a result in bench/results."""
+"""Each figure of a generated table in docs/performance.md, docs/reliability.md and bench/results/loads.md is that of a
+result in bench/results.
+"""
 
 import json
 import re
@@ -9,6 +11,8 @@ import pytest
 
 from bench.figures import APPENDIX, PAGE, RESULTS
 from bench.summary import medians_table
+from tests.bounds import table as bounds
+from tests.bounds.cases import ALL_CASES
 
 _BLOCK = re.compile(r"<!-- ([\w ]+) -->\n(.*?)<!-- /\1 -->", re.DOTALL)
 _GOALS = "figure | load | value | goal | met"
@@ -85,3 +89,13 @@ def test_costs_of_rules_on_the_page_are_those_of_the_results() -> None:
 
 def test_medians_in_the_appendix_are_those_of_the_last_run() -> None:
     assert medians_table(json.loads((RESULTS / "raw.json").read_text())).strip() in APPENDIX.read_text()
+
+
+def test_the_costliest_hostile_inputs_on_the_page_are_those_of_the_results() -> None:
+    page = bounds.PAGE.read_text()
+    known = {case.name for case in ALL_CASES}
+
+    assert page[page.index(bounds.BEGIN) + len(bounds.BEGIN) + 1 : page.index(bounds.END)] == bounds.section(
+        bounds.stored()
+    )
+    assert set(bounds.stored()) <= known

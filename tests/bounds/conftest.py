@@ -1,4 +1,4 @@
-"""Writes the table of docs/reliability.md at the end of `make bounds`."""
+"""Stores the results at the end of `make bounds`."""
 
 import os
 from collections.abc import Iterator
@@ -11,8 +11,7 @@ import pytest
 from tests.bounds.cases.rules import serve_schemas
 from tests.bounds.measurement import Stages
 from tests.bounds.stage import Stage, StageMaker
-from tests.bounds.table import MEASURED, write
-from tests.oracle.kafka_java import ROOT
+from tests.bounds.table import MEASURED, PAGE, store, stored, with_new, write_page
 
 THOROUGH = "SLUICEGATE_THOROUGH" in os.environ
 
@@ -40,4 +39,5 @@ def stage_of(tmp_path: Path) -> Iterator[StageMaker]:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     if os.environ.get("SLUICEGATE_WRITE_BOUNDS") and MEASURED:
-        write(ROOT / "docs" / "reliability.md", THOROUGH)
+        store(with_new(stored(), MEASURED))
+        write_page(PAGE, stored())

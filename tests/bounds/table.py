@@ -1,33 +1,91 @@
-"""The table of docs/reliability.md, between two markers. Written by `make bounds`, never by hand."""
+"""Measured cases: each in bench/results/bounds.json, the costliest in docs/reliability.md. `make bounds` writes both.
 
-import os
-import platform
+A run replaces the results of its own cases only, so the whole can be measured part by part.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from tests.bounds.case import MIB
-from tests.bounds.machine import slowness
+from tests.bounds.cases import ALL_CASES
 from tests.bounds.measurement import Measured
+from tests.oracle.kafka_java import ROOT
 
+PAGE = ROOT / "docs" / "reliability.md"
+RESULTS = ROOT / "bench" / "results" / "bounds.json"
 BEGIN, END = "<!-- written by make bounds: begin -->", "<!-- written by make bounds: end -->"
 MEASURED: list[Measured] = []
 
-_HEAD = (
-    "| input | sent | connections | others' longest wait | idle neighbour | same load elsewhere "
-    "| memory at most | kept | held |"
-)
+_COSTLIEST = 12
+_HEAD = "| input | sent | connections | longest wait | idle neighbour | memory at most | kept | held |"
+Results = Mapping[str, Mapping[str, Any]]
 
 
-def rows(measured: list[Measured]) -> str:
-    lines = [_HEAD, "|---|--:|--:|--:|--:|--:|--:|--:|---|"]
-    for one in measured:
-        baseline = "" if one.baseline is None else f"{one.baseline * 1000:.0f} ms"
-        lines.append(
-            f"| {one.name} | {_bytes(one.sent)} | {one.connections:,} | {one.longest_wait * 1000:.0f} ms "
-            f"| {one.idle_wait * 1000:.0f} ms | {baseline} "
-            f"| {one.growth / MIB:+.0f} MiB | {one.left_bytes / MIB:+.0f} MiB "
-            f"| {'**no**' if one.violations else 'yes'} |"
-        )
-    return "\n".join(lines)
+def result_of(measured: Measured) -> dict[str, Any]:
+    """Return the result of a case as the file has it."""
+    return {
+        "sent_bytes": measured.sent,
+        "connections": measured.connections,
+        "wait_ms": round(measured.longest_wait * 1000),
+        "idle_wait_ms": round(measured.idle_wait * 1000),
+        "same_load_elsewhere_ms": None if measured.baseline is None else round(measured.baseline * 1000),
+        "memory_mib": round(measured.growth / MIB),
+        "kept_mib": round(measured.left_bytes / MIB),
+        "held": not measured.violations,
+        "date": datetime.now(UTC).date().isoformat(),
+    }
+
+
+def with_new(results: Results, measured: Iterable[Measured]) -> Results:
+    """Return the results after a run, in the order of the cases; those of cases that no longer exist are left out."""
+    found = {**results, **{one.name: result_of(one) for one in measured}}
+    return {case.name: found[case.name] for case in ALL_CASES if case.name in found}
+
+
+def stored() -> Results:
+    """Return the results in the file."""
+    results: Results = json.loads(RESULTS.read_text())
+    return results
+
+
+def store(results: Results) -> None:
+    """Write the results, one case a line."""
+    lines = (f" {json.dumps(name, ensure_ascii=False)}: {json.dumps(each)}" for name, each in results.items())
+    RESULTS.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def section(results: Results) -> str:
+    """Return the part of the page between the markers."""
+    held = sum(each["held"] for each in results.values())
+    dates = sorted({each["date"] for each in results.values()})
+    longest = sorted(results, key=lambda name: results[name]["wait_ms"], reverse=True)[:_COSTLIEST]
+    largest = sorted(results, key=lambda name: results[name]["memory_mib"], reverse=True)[:_COSTLIEST]
+    broken = [name for name, each in results.items() if not each["held"]]
+    named = [name for name in results if name in {*longest, *largest, *broken}]
+    rows = "\n".join(_row(name, results[name]) for name in named)
+    return (
+        f"{held} of {len(results)} measured cases stayed within the limits; {len(ALL_CASES)} cases exist. "
+        f"Measured from {dates[0]} to {dates[-1]} on 2 cores by `make bounds`.\n\n"
+        f"{_HEAD}\n|---|--:|--:|--:|--:|--:|--:|---|\n{rows}\n"
+    )
+
+
+def write_page(page: Path, results: Results) -> None:
+    """Replace the part of the page between the markers."""
+    first, _, rest = page.read_text().partition(BEGIN)
+    _, _, last = rest.partition(END)
+    page.write_text(f"{first}{BEGIN}\n{section(results)}{END}{last}")
+
+
+def _row(name: str, each: Mapping[str, Any]) -> str:
+    idle = "" if each["idle_wait_ms"] is None else f"{each['idle_wait_ms']} ms"
+    return (
+        f"| {name} | {_bytes(each['sent_bytes'])} | {each['connections']:,} | {each['wait_ms']} ms | {idle} "
+        f"| {each['memory_mib']:+} MiB | {each['kept_mib']:+} MiB | {'yes' if each['held'] else '**no**'} |"
+    )
 
 
 def _bytes(count: int) -> str:
@@ -35,18 +93,3 @@ def _bytes(count: int) -> str:
         if count >= size:
             return f"{count / size:.1f} {unit}" if count < 10 * size else f"{count / size:.0f} {unit}"
     return f"{count} B"
-
-
-def write(file: Path, thorough: bool) -> None:
-    """Replace the previous table by this run's."""
-    text = file.read_text()
-    first, _, rest = text.partition(BEGIN)
-    _, _, last = rest.partition(END)
-    held = sum(not one.violations for one in MEASURED)
-    form = "`make bounds`" if thorough else "the short form in `make test` (fewer bytes, proxies shared by cases)"
-    where = f"on {os.cpu_count()} cores (Python {platform.python_version()})"
-    pace = ""
-    if slowness() > 1:
-        pace = f" The machine was {slowness():.1f} times slower than usual (a loop of sums)."
-    summary = f"{held} of {len(MEASURED)} cases held, {where}, by {form}.{pace}"
-    file.write_text(f"{first}{BEGIN}\n{summary}\n\n{rows(MEASURED)}\n{END}{last}")
