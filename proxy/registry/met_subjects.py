@@ -10,7 +10,6 @@ from sluicegate.config.rules import Rule
 from sluicegate.config.sensitive import SensitiveFields
 from sluicegate.config.teams import Floor
 from sluicegate.config.topics import Topic
-from sluicegate.proxy.registry.inline_rules import inline_rules_of
 from sluicegate.validation.rules.schemas.registered_schema import SubjectName
 from sluicegate.validation.rules.schemas.schema_expression import CompileFor, expression_of, json_schema_of
 from sluicegate.validation.topic_patterns import TopicPatterns
@@ -22,9 +21,7 @@ _OF_TOPICS: Final = frozenset({SubjectName.TOPIC, SubjectName.TOPIC_RECORD})
 
 @dataclass(frozen=True, slots=True)
 class RuleOverSchemas:
-    """A rule whose text is compiled for each schema: an expression, a JSON Schema of the data as JSON, or none if the
-    schema has the rules.
-    """
+    """A rule whose text is compiled for each schema: an expression, or a JSON Schema of the data as JSON."""
 
     name: str
     text: str
@@ -37,9 +34,9 @@ class MetSubjects:
 
     `all_subjects`: one of them takes records of any subject, or of subjects that are named after records. `by_side`:
     patterns of topics whose subject is `TOPIC-key` or `TOPIC-value`. `by_record`: of those whose subject is
-    `TOPIC-RECORD`. `constrained`: those whose constraints apply (`protovalidate`);
-    `conditioned`: those whose conditions apply; `compiled_for`: those of rules over schemas; `tagged`: those of
-    sensitive fields with tags.
+    `TOPIC-RECORD`. `constrained`: those whose constraints apply (`protovalidate`); `conditioned`: those whose
+    conditions apply; `inlined`: those whose rules inside schemas apply; `compiled_for`: those of rules over schemas;
+    `tagged`: those of sensitive fields with tags.
     """
 
     all_subjects: bool = False
@@ -47,6 +44,7 @@ class MetSubjects:
     by_record: list[str] = field(default_factory=list)
     constrained: "MetSubjects | None" = None
     conditioned: "MetSubjects | None" = None
+    inlined: "MetSubjects | None" = None
     compiled_for: "dict[RuleOverSchemas, MetSubjects]" = field(default_factory=dict)
     tagged: "dict[SensitiveFields, MetSubjects]" = field(default_factory=dict)
 
@@ -90,14 +88,14 @@ def met_subjects(config: Config) -> dict[str, MetSubjects]:
         if schema.conditions:
             met.conditioned = met.conditioned or MetSubjects()
             _add(met.conditioned, pattern, side, strategy)
+        if schema.inline_rules:
+            met.inlined = met.inlined or MetSubjects()
+            _add(met.inlined, pattern, side, strategy)
         if isinstance(named, SensitiveFields):
             if named.tags:
                 _add(met.tagged.setdefault(named, MetSubjects()), pattern, side, strategy)
             continue
-        rules = list(_over_schemas(named, side, schema)) if strategy in _OF_TOPICS else []
-        if schema.inline_rules:
-            rules.append(RuleOverSchemas(named.name, "", inline_rules_of))
-        for rule in rules:
+        for rule in _over_schemas(named, side, schema) if strategy in _OF_TOPICS else ():
             _add(met.compiled_for.setdefault(rule, MetSubjects()), pattern, side, strategy)
     return found
 

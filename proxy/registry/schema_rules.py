@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from time import time_ns
 from typing import Any, Final
 
 from sluicegate.config.content_keys import Schema
 from sluicegate.config.values.password import Password
 from sluicegate.proxy.registry.compile_cost import held_seconds
-from sluicegate.proxy.registry.inline_rules import inline_rules_of
 from sluicegate.proxy.registry.schema_files import SchemaFiles
 from sluicegate.proxy.rules_process.evaluator import made
 from sluicegate.proxy.rules_process.messages import FORMATS, EvaluatorKind, Specification
@@ -22,9 +22,9 @@ from sluicegate.validation.rules.protobuf.constraints import check_installed
 from sluicegate.validation.rules.rule import Outage, RecordRule, Side
 from sluicegate.validation.rules.schemas.content import Content, Formats, SchemaLanguage, SchemaUnusable
 from sluicegate.validation.rules.schemas.framing import ConfluentFraming
-from sluicegate.validation.rules.schemas.inline_rules import UnchangedValues
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, Schemas, SubjectName
 from sluicegate.validation.rules.schemas.registry_conditions import MeetsConditions
+from sluicegate.validation.rules.schemas.rules_inside_schemas import MeetsRulesInside
 from sluicegate.validation.rules.schemas.schema_constraints import MeetsConstraints
 from sluicegate.validation.rules.schemas.schema_expression import TrueOfSchema, check_syntax, json_schema_of
 from sluicegate.validation.rules.schemas.schema_file import Envelope, FollowsSchema
@@ -129,7 +129,7 @@ class SchemaRules(InlineRules):
 
     def of_inline_rules(self, schema: Schema, side: Side) -> RecordRule:
         """Make a rule about the rules inside the schemas of a registry."""
-        return TrueOfSchema("", UnchangedValues(self._of_registry(schema, side)), inline_rules_of, side)
+        return MeetsRulesInside(self._of_registry(schema, side), side, time_ns)
 
     def of_constraints(self, schema: Schema, side: Side) -> RecordRule:
         """Make a rule about the constraints of a schema. Raises SchemaUnusable."""

@@ -6,14 +6,13 @@ A survey is bounded: subjects, seconds, and for each schema the limits of the ru
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
-from time import monotonic
+from time import monotonic, time_ns
 from uuid import UUID
 
 from sluicegate.config.model import Config
 from sluicegate.config.registries import Registry
 from sluicegate.proxy.registry.confluent_api import NewestSchema, SchemaText
 from sluicegate.proxy.registry.http import RegistryFailed
-from sluicegate.proxy.registry.inline_rules import inline_rules_of
 from sluicegate.proxy.registry.met_subjects import MetSubjects, RuleOverSchemas, met_subjects
 from sluicegate.proxy.registry.registries import api_of, http_of
 from sluicegate.proxy.registry.schema_compiler import (
@@ -30,9 +29,9 @@ from sluicegate.proxy.rules_process.stoppable import StoppableExpression
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 from sluicegate.validation.rules.rule import Outage, RuleUnusable, SchemaError
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, HasConstraints, SchemaUnusable
-from sluicegate.validation.rules.schemas.inline_rules import not_enforced
+from sluicegate.validation.rules.schemas.inline_rules import compiled_inline_rules, not_enforced
 from sluicegate.validation.rules.schemas.registry_conditions import condition_on
-from sluicegate.validation.rules.schemas.rule_sets import passed_over_by
+from sluicegate.validation.rules.schemas.rule_sets import WriteRules, passed_over_by
 
 _MOST_SUBJECTS = 2_000
 _MOST_SECONDS = 120.0
@@ -41,16 +40,17 @@ _MOST_REASON = 300
 
 @dataclass(frozen=True, slots=True)
 class UnusableSchema:
-    """The newest schema of a subject, and why records written with it cannot be validated."""
+    """The newest schema of a subject, and why records written with it cannot be validated; `fault`: what is wrong."""
 
     subject: str
     version: int
     schema_id: int | UUID
     reason: str
+    fault: str = "cannot be used"
 
     def __str__(self) -> str:
         subject = printable(cut(self.subject))
-        return f"subject {subject}, version {self.version} (schema {self.schema_id}) cannot be used: {self.reason}"
+        return f"subject {subject}, version {self.version} (schema {self.schema_id}) {self.fault}: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +84,12 @@ _Key = tuple[str, int, int | UUID, int]
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """Why a schema cannot be used, in one line, empty if it can; the tags of sensitive fields that it has; and what of
-    its records is not validated.
+    """Why a schema cannot be used, in one line, empty if it can; the rules inside it that cannot be evaluated, as
+    `reason`; the tags of sensitive fields that it has; and what of its records is not validated.
     """
 
     reason: str = ""
+    unusable_rules: str = ""
     tags: frozenset[str] = frozenset()
     passed_over: tuple[str, ...] = ()
 
@@ -110,6 +111,7 @@ class RegistrySurvey:
         self._met = met.matcher()
         self._constrained = (met.constrained or MetSubjects()).matcher()
         self._conditioned = (met.conditioned or MetSubjects()).matcher()
+        self._inlined = (met.inlined or MetSubjects()).matcher()
         self._compiled_for = [(rule, of.matcher()) for rule, of in met.compiled_for.items()]
         self._tagged = [(fields, of.matcher()) for fields, of in met.tagged.items()]
         self._now = now
@@ -142,7 +144,7 @@ class RegistrySurvey:
         finally:
             self._http.close()
         self._known = results
-        unusable = tuple(UnusableSchema(*key[:3], found.reason) for key, found in results.items() if found.reason)
+        unusable = tuple(chain.from_iterable(_unusable(*key[:3], found) for key, found in results.items()))
         unchecked = len(subjects) - done
         is_complete = not unchecked and not failure
         return SurveyResult(
@@ -177,13 +179,14 @@ class RegistrySurvey:
             for rule, met in self._compiled_for:
                 if self._api.is_met(subject, met):
                     _compile_rule(rule, content)
-            enforced = any(
-                rule.compile_for is inline_rules_of and self._api.is_met(subject, met)
-                for rule, met in self._compiled_for
+            are_enforced, rules = self._api.is_met(subject, self._inlined), newest.text.rules
+            unusable_rules = _unusable_rules(content, rules) if are_enforced else ""
+            sentences = chain(passed_over_by(rules), not_enforced(content, rules, are_enforced))
+            return replace(
+                self._with_tags(content, subject),
+                unusable_rules=_one_line(unusable_rules) if unusable_rules else "",
+                passed_over=tuple(map(_one_line, sentences)),
             )
-            rules = newest.text.rules
-            passed_over = tuple(map(_one_line, chain(passed_over_by(rules), not_enforced(content, rules, enforced))))
-            return replace(self._with_tags(content, subject), passed_over=passed_over)
         except (SchemaUnusable, SchemaError) as error:
             return _Found(_one_line(str(error)))
 
@@ -259,13 +262,36 @@ def _compile_rule(rule: RuleOverSchemas, content: Content) -> None:
     _compile(expression, failure)
 
 
-def _compile(expression: ExpressionOfSchema, failure: str) -> None:
-    """Compile what the first record would compile in the rules process. Raises SchemaUnusable and Outage."""
+def _unusable_rules(content: Content, rules: WriteRules) -> str:
+    """Return which rules inside a schema cannot be evaluated; empty if all can be. Raises SchemaUnusable and Outage."""
+    if rules.rewrites:
+        return ""
+    failure = "the rules inside it cannot be compiled"
+    try:
+        expression = compiled_inline_rules(content, rules.changes, time_ns)
+    except RuleUnusable as error:
+        raise SchemaUnusable(f"{failure}: {error}") from error
+    return _compile(expression, failure)
+
+
+def _unusable(subject: str, version: int, schema_id: int | UUID, found: _Found) -> Iterator[UnusableSchema]:
+    if found.reason:
+        yield UnusableSchema(subject, version, schema_id, found.reason)
+    elif found.unusable_rules:
+        fault = "has rules inside it that cannot be evaluated"
+        yield UnusableSchema(subject, version, schema_id, found.unusable_rules, fault)
+
+
+def _compile(expression: ExpressionOfSchema, failure: str) -> str:
+    """Compile what the first record would compile in the rules process; return which rules inside a schema cannot be
+    evaluated. Raises SchemaUnusable and Outage.
+    """
     if isinstance(expression, StoppableExpression):
         try:
-            expression.compile()
+            return expression.compile()
         except SchemaUnusable as error:
             raise SchemaUnusable(f"{failure}: {error}") from error
+    return ""
 
 
 def _one_line(reason: str) -> str:

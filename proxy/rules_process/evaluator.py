@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sluicegate.proxy.rules_process.messages import (
+    CHANGES,
     ENCRYPTED,
     FORMATS,
     JSON_ENCODING,
@@ -47,7 +48,7 @@ from sluicegate.validation.rules.schemas.content import (
     ReadAsJson,
     with_formats,
 )
-from sluicegate.validation.rules.schemas.inline_rules import compiled_inline_rules
+from sluicegate.validation.rules.schemas.inline_rules import compiled_inline_rules, unusable_rules_of
 
 _RULES = "sluicegate.validation.rules."
 _MODULES: Final = {
@@ -126,7 +127,7 @@ def made(given: Specification) -> Content | RecordRule | ExpressionOfSchema | No
         assert isinstance(content, HasConstraints)
         return content.constraints()
     if given.kind is EvaluatorKind.INLINE_RULES:
-        return compiled_inline_rules(content, time.time_ns)
+        return compiled_inline_rules(content, given.options[CHANGES], time.time_ns)
     if given.kind is EvaluatorKind.AS_JSON:
         assert isinstance(content, ReadAsJson)
         return content.follows_as_json(given.options["json_schema"])
@@ -294,7 +295,7 @@ class Evaluator:
         grown = max(own_bytes() - before, _TIMES_TEXT * specification.size, _LEAST_BYTES)
         if one is not None:
             self._keep(request.number, one, grown)
-        return ResponseOutcome.DONE, None, grown
+        return ResponseOutcome.DONE, unusable_rules_of(one) or None, grown
 
     def _evaluated(self, request: EvaluationRequest, subject: Subject) -> tuple[ResponseOutcome, str | None]:
         if request.number not in self._made:

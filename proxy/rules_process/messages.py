@@ -38,8 +38,13 @@ JSON_ENCODING = "json_encoding"
 """The key in the options of a specification of Avro whose data are in JSON encoding."""
 
 ENCRYPTED = "encrypted"
-FORMATS = "formats"
 """The key of the FieldChange of each rule that encrypts fields."""
+
+CHANGES = "changes"
+"""The key of the FieldChange of each rule that changes fields, in the options of the rules inside a schema."""
+
+FORMATS = "formats"
+"""The key of a Formats."""
 
 
 class EvaluatorKind(Enum):
@@ -70,7 +75,7 @@ class Specification:
     for a registered schema, whose messages the data names), the entry point of a custom rule, or the key of a
     CONTENT_RULE; for PROTO_SOURCE the folder of the descriptor set. `options`: those of a custom rule, the
     side and the keys of a CONTENT_RULE, or the `expression` over a schema (a text, or a registry's
-    Condition) and the kind of that `schema`, which PROTOBUF_CONSTRAINTS and INLINE_RULES have alone,
+    Condition) and the kind of that `schema`, which PROTOBUF_CONSTRAINTS has alone, INLINE_RULES with CHANGES,
     and AS_JSON with a `json_schema`; for a registered Protobuf schema NAMING, a MessageNaming; for a registered schema
     ENCRYPTED;
     for a JSON Schema whose formats are annotations FORMATS; for Avro in JSON encoding JSON_ENCODING.
@@ -124,7 +129,8 @@ class ResponseOutcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class EvaluationResponse:
-    """`seconds`: the CPU time taken; `grown`: by how many bytes the process has grown.
+    """`seconds`: the CPU time taken; `grown`: by how many bytes the process has grown. `words` of a compilation that is
+    DONE: the rules inside the schema that cannot be evaluated, if there are some.
 
     A request about several subjects has a response for each. `is_last`: no more follow, although subjects may be left.
     """

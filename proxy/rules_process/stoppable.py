@@ -5,6 +5,7 @@ from contextlib import suppress
 from typing import Final, ParamSpec
 
 from sluicegate.proxy.rules_process.messages import (
+    CHANGES,
     FORMATS,
     JSON_ENCODING,
     EvaluatorKind,
@@ -40,7 +41,15 @@ from sluicegate.validation.rules.schemas.content import (
     ReadAsJson,
     SchemaUnusable,
 )
-from sluicegate.validation.rules.schemas.inline_rules import Clock, HasInlineRules, inline_rule_names_in
+from sluicegate.validation.rules.schemas.field_tags import FieldChange
+from sluicegate.validation.rules.schemas.inline_rules import (
+    Clock,
+    HasInlineRules,
+    PlacedRules,
+    RulePlace,
+    inline_rules_of_text,
+    unusable_rules_of,
+)
 
 _EXPRESSIONS: Final = {
     EvaluatorKind.JSON: EvaluatorKind.JSON_EXPRESSION,
@@ -165,22 +174,26 @@ class StoppableContent:
             raise SchemaUnusable(f"compiling its constraints takes {error}") from error
         return StoppableExpression(specification, None, self._process)
 
-    def inline_rules(self, now: Clock) -> ExpressionOfSchema | None:
+    def inline_rules(self, changes: Sequence[FieldChange], now: Clock) -> ExpressionOfSchema | None:
         """Return the rules inside the schema; None: it is known to have none. Raises RuleUnusable."""
         content, given = self._content, self._specification
-        inline = content.inline_rules(now) if isinstance(content, HasInlineRules) else None
+        inline = content.inline_rules(changes, now) if isinstance(content, HasInlineRules) else None
         if content is not None and inline is None:
             return None
-        options = {**given.options, "schema": given.kind}
+        options = {**given.options, "schema": given.kind, CHANGES: tuple(changes)}
         specification = Specification(EvaluatorKind.INLINE_RULES, given.text, given.references, given.name, options)
         return StoppableExpression(specification, inline, self._process)
 
-    def inline_rule_names(self) -> Sequence[str]:
-        """Return the names of the rules inside the schema; none of Protobuf that is too costly to compile here."""
+    def placed_rules(self, changes: Sequence[FieldChange] = ()) -> PlacedRules:
+        """Return the rules inside the schema; none of Protobuf that is too costly to compile here. Those of another
+        schema that is too costly have no places, so a change of fields may concern each of them.
+        """
         content, given = self._content, self._specification
+        if content is not None:
+            return content.placed_rules(changes) if isinstance(content, HasInlineRules) else PlacedRules(())
         texts = (given.text, *dict(given.references).values())
-        of_text = (name for text in texts for name in inline_rule_names_in(text))
-        return content.inline_rule_names() if isinstance(content, HasInlineRules) else list(of_text)
+        rules = tuple(rule for text in texts for rule in inline_rules_of_text(text))
+        return PlacedRules([RulePlace(None, rules, is_uncertain=bool(changes))])
 
     def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
         """Return the condition that values, as JSON, follow a JSON Schema. Raises RuleUnusable."""
@@ -224,12 +237,15 @@ class StoppableExpression:
         self._inline = inline
         self._process = process
 
-    def compile(self) -> None:
-        """Compile it now, where a record's evaluation would. Raises SchemaUnusable, Outage and WaitNotAllowed."""
+    def compile(self) -> str:
+        """Compile it now, where a record's evaluation would; return which rules inside a schema are unusable, or "".
+
+        Raises SchemaUnusable, Outage and WaitNotAllowed.
+        """
         if self._inline is not None:
-            return
+            return unusable_rules_of(self._inline)
         try:
-            self._process.compile(self._specification)
+            return self._process.compile(self._specification).words or ""
         except TooCostly as error:
             raise SchemaUnusable(f"it takes {error}") from error
 

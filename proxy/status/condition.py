@@ -253,8 +253,9 @@ TYPES = {
         "Restore or correct the file that the detail names; `sluicegate check FILE` lists all such files.",
     ),
     Condition.SCHEMA_UNUSABLE: _needs_attention(
-        "The newest schema of a subject that rules or sensitive fields can meet cannot be used. Records written with "
-        "it have the outcome of `on_schema_error`; with sensitive fields they are rejected.",
+        "The newest schema of a subject that rules or sensitive fields can meet, or a rule inside it, cannot be used. "
+        "Records written with the schema, or to which that rule applies, have the outcome of `on_schema_error`; with "
+        "sensitive fields all records of an unusable schema are rejected.",
         "within 10 min after it is registered, or at the start",
         "within 10 min after a usable version is registered or the subject is deleted",
         "Register a corrected version. `sluicegate check --registry FILE` lists all such schemas with their reasons.",

@@ -3,21 +3,22 @@
 import json
 import random
 from io import BytesIO
+from time import time_ns
 from typing import Any
 
 import fastavro
 import pytest
 
 from sluicegate.proxy.registry.confluent_api import SchemaText
-from sluicegate.proxy.registry.inline_rules import inline_rules_of
 from sluicegate.proxy.registry.schema_compiler import RulesProcessCompiler
 from sluicegate.proxy.rules_process.rule_limits import RuleLimits
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 from sluicegate.validation.rules.avro.json_encoding import JsonEncoding, NotInJsonEncoding
 from sluicegate.validation.rules.avro.schema import avro_content
-from sluicegate.validation.rules.rule import INLINE_STEPS, Header, StepBudget
+from sluicegate.validation.rules.rule import INLINE_STEPS, Header, Side, StepBudget
 from sluicegate.validation.rules.schemas.content import HasJsonEncoding, SchemaLanguage
+from sluicegate.validation.rules.schemas.rules_inside_schemas import MeetsRulesInside
 from sluicegate.validation.rules.schemas.schema_expression import TrueOfSchema
 from tests.oracle.java_serializers import apicurio_avro
 from tests.registry.apicurio import Apicurio
@@ -143,7 +144,7 @@ def test_expressions_and_rules_inside_the_schema_read_json_encoding(apicurio: Ap
 
     assert TrueOfSchema("value.count == 1000", rule).fault(given) is None
     assert TrueOfSchema("value.count == 1", rule).fault(given) is not None
-    assert "the field count does not meet the rule low" in str(TrueOfSchema("", rule, inline_rules_of).fault(given))
+    assert "the field count does not meet the rule low" in str(MeetsRulesInside(rule, Side.VALUE, time_ns).fault(given))
 
 
 def test_the_steps_cover_large_data_and_deep_data_are_rejected() -> None:

@@ -1,6 +1,7 @@
 """Schemas that cannot be used are found before a record needs them: at a real registry, by command and condition."""
 
 import json
+import re
 import socket
 import subprocess
 from base64 import b64encode
@@ -268,7 +269,7 @@ RULED = {
 @pytest.mark.parametrize("language", RULED)
 @pytest.mark.parametrize("subject", ["topic", "any"])
 def test_rules_inside_schemas_are_named_where_they_are_not_enforced(language: str, subject: str) -> None:
-    encrypt = {"name": "r", "kind": "TRANSFORM", "mode": "WRITEREAD", "type": "CEL_FIELD"}
+    changes: dict[str, Any] = {"name": "r", "kind": "TRANSFORM", "mode": "WRITEREAD", "type": "CEL_FIELD"}
     bad = RULED[language].replace("this >= 18", "this >=")
     newest: dict[str, Any] = {"schema": RULED[language]}
 
@@ -287,14 +288,73 @@ def test_rules_inside_schemas_are_named_where_they_are_not_enforced(language: st
         off, on = surveyed(), surveyed(inline_rules=True)
         newest["schema"] = bad
         off_bad, on_bad = surveyed(), surveyed(inline_rules=True)
-        newest |= {"schema": RULED[language], "ruleSet": {"domainRules": [encrypt]}}
+        newest |= {"schema": RULED[language], "ruleSet": {"domainRules": [changes]}}
         changed = surveyed(inline_rules=True)
+        changes["tags"] = ["PII"]  # which the field does not have
+        others_changed = surveyed(inline_rules=True)
+        changes["type"] = "JSONATA"
+        rewritten = surveyed(inline_rules=True)
 
     not_enforced = "subject a-value: the rules inside it (adult) are not enforced"
     assert off.passed_over == off_bad.passed_over == (f"{not_enforced}: no rule for it has inline_rules: true",)
     assert (on.passed_over, on.usable, off_bad.usable) == ((), 1, 1)
-    assert "the rule adult inside it cannot be compiled: line 1" in on_bad.unusable[0].reason
-    assert changed.passed_over == (f"{not_enforced}, because its rule r changes values before they are written",)
+    assert "has rules inside it that cannot be evaluated: adult cannot be compiled: line 1" in str(on_bad.unusable[0])
+    may_read = "they may read fields that its rules (r) change before values are written"
+    assert changed.passed_over == (f"{not_enforced}: {may_read}",)
+    assert others_changed.passed_over == ()
+    whole = "its rule r changes whole values before they are written"
+    assert rewritten.passed_over == (f"{not_enforced}: {whole}",)
+
+
+_BAD_RULES = [{"name": "mail", "expr": "this.isEmail()"}, {"name": "rows", "sql": "a > 1"}, *RULE]
+
+
+def _with_bad_rules(language: str, schemas: dict[str, str]) -> str:
+    """Return a schema with a rule that can be evaluated and two that cannot."""
+    if language == "PROTOBUF":
+        rules = [json.dumps(each) for each in _BAD_RULES]
+        texts = (re.sub(r'"(name|expr|sql)": ', r"\1: ", each) for each in rules)
+        ruled = "int32 a = 1 [" + ", ".join(f"(confluent.field_meta).rules = {each}" for each in texts) + "]"
+        return schemas[language].replace(PROTO3, PROTO3 + META).replace("int32 a = 1", ruled)
+    schema = json.loads(schemas[language])
+    place = schema["fields"][0] if language == "AVRO" else schema["properties"]["a"]
+    place["confluent:rules"] = _BAD_RULES
+    return json.dumps(schema)
+
+
+@pytest.mark.parametrize("language", CONDITIONED)
+@pytest.mark.parametrize("schemas", [CONDITIONED, _many_fields()], ids=["few fields", "many fields"])
+def test_rules_inside_schemas_that_cannot_be_evaluated_are_named_by_check_doctor_and_a_condition(
+    language: str, schemas: dict[str, str], tmp_path: Path
+) -> None:
+    text = _with_bad_rules(language, schemas)
+
+    def respond(client: socket.socket, head: bytes) -> bool:
+        found: Any = ["a-value"]
+        if head.split(b" ", 2)[1].partition(b"?")[0] != b"/subjects":
+            found = {"version": 1, "id": 7, "schemaType": language, "schema": text}
+        client.sendall(http_response("200 OK", json.dumps(found).encode()))
+        return True
+
+    with StandIn(respond) as registry:
+        given = configuration(registry.url, a={"inline_rules": True})
+        file = tmp_path / "sluicegate.yaml"
+        file.write_text(json.dumps(given))
+        command = [COMMAND, "check", "--registry", file]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        found = list(check(config_of(given)))
+        status = Status()
+        SchemaWatch(config_of(given), status).learn(Surveys(config_of(given)).look())
+
+    named = (
+        "subject a-value, version 1 (schema 7) has rules inside it that cannot be evaluated: mail cannot be compiled"
+    )
+    assert done.returncode == 1
+    assert f"registry main: {named}" in done.stderr
+    assert "; also rows\n" in done.stderr
+    assert [each.level for each in found] == [Level.WARNING, Level.OK]
+    assert conditions(status) == {"main: a-value"}
+    assert any(named in each.detail for each in status.active())
 
 
 @pytest.mark.parametrize("language", CONDITIONED)

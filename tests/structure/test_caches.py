@@ -81,6 +81,7 @@ _DECLARED = {
     "validation/rules/schemas/field_tags.py _known": _OF_SCHEMAS,
     "validation/rules/schemas/registry_conditions.py _by_content": _OF_SCHEMAS,
     "validation/rules/schemas/schema_constraints.py _by_content": _OF_SCHEMAS,
+    "validation/rules/schemas/rules_inside_schemas.py _by_content": _OF_SCHEMAS,
     "validation/rules/schemas/schema_expression.py _by_content": _OF_SCHEMAS,
     "validation/sensitive/avro_records.py _known": _OF_SCHEMAS,
     "validation/sensitive/protobuf_messages.py _known": _OF_SCHEMAS,

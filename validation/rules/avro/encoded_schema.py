@@ -16,7 +16,8 @@ from sluicegate.validation.rules.schemas.content import (
     HasJsonForm,
     ReadAsJson,
 )
-from sluicegate.validation.rules.schemas.inline_rules import Clock, HasInlineRules
+from sluicegate.validation.rules.schemas.field_tags import FieldChange
+from sluicegate.validation.rules.schemas.inline_rules import Clock, HasInlineRules, PlacedRules
 from sluicegate.validation.rules.schemas.json_form import JsonForm
 
 
@@ -54,13 +55,14 @@ class JsonEncodedContent:
         """Return a registry's condition on the datum. Raises ExpressionUnusable."""
         return _OverBinary(self._content.condition(condition), self._encoding)
 
-    def inline_rules(self, now: Clock) -> ExpressionOfSchema | None:
+    def inline_rules(self, changes: Sequence[FieldChange], now: Clock) -> ExpressionOfSchema | None:
         """Return the rules inside the schema. Raises ExpressionUnusable."""
-        found = self._content.inline_rules(now)
+        found = self._content.inline_rules(changes, now)
         return None if found is None else _OverBinary(found, self._encoding)
 
-    def inline_rule_names(self) -> Sequence[str]:
-        return self._content.inline_rule_names()
+    def placed_rules(self, changes: Sequence[FieldChange] = ()) -> PlacedRules:
+        """Return the rules inside the schema with their places."""
+        return self._content.placed_rules(changes)
 
     def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
         """Return the condition that the datum, as JSON, follows a JSON Schema. Raises SchemaUnusable."""

@@ -1,6 +1,6 @@
 """Visits the records and fields of Avro values for the rules inside their schema, as Confluent's client does."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -8,16 +8,39 @@ from sluicegate.validation.rules.avro import datum as avro_datum
 from sluicegate.validation.rules.avro.cel_values import AvroValues, details_with_branches, plain
 from sluicegate.validation.rules.avro.plan import DatumPlan
 from sluicegate.validation.rules.cel.inline_rules import InlineVisit
-from sluicegate.validation.rules.schemas.inline_rules import InlineRule, inline_rules_in
+from sluicegate.validation.rules.schemas.changed_fields import Field
+from sluicegate.validation.rules.schemas.field_tags import inline_tags
+from sluicegate.validation.rules.schemas.inline_rules import PlacedRules, RulePlace, inline_rules_in
 
 
-def inline_rules_of_avro(plan: DatumPlan) -> Iterator[InlineRule]:
-    """Yield the rules of records and of their fields; no client evaluates those of other types."""
-    for at, schema in plan.declared.items():
-        if plan.numbers[at] == avro_datum.RECORD:
-            yield from inline_rules_in(schema)
-            for field in schema["fields"]:
-                yield from inline_rules_in(field)
+def places_of_avro(plan: DatumPlan) -> Iterator[RulePlace]:
+    """Yield the records and their fields that have rules; no client evaluates those of other types."""
+    for at in _records(plan):
+        yield RulePlace((at, None), inline_rules_in(plan.declared[at]))
+        for field in plan.declared[at]["fields"]:
+            yield RulePlace((at, field["name"]), inline_rules_in(field), field["name"])
+
+
+def avro_fields(plan: DatumPlan) -> Iterator[Field]:
+    """Yield the fields of all records of a schema."""
+    for at in _records(plan):
+        for i, field in enumerate(plan.declared[at]["fields"]):
+            name, holds_fields = field["name"], _holds_records(plan.numbers, plan.numbers[at + 2 + i])
+            yield Field(f"{plan.full_names[at]}.{name}", name, inline_tags(field), holds_fields)
+
+
+def _records(plan: DatumPlan) -> list[int]:
+    return [at for at in plan.declared if plan.numbers[at] == avro_datum.RECORD]
+
+
+def _holds_records(numbers: Sequence[int], at: int) -> bool:
+    """Return whether values of a type are records, or contain some."""
+    kind = numbers[at]
+    if kind == avro_datum.UNION:
+        return any(_holds_records(numbers, numbers[at + 2 + i]) for i in range(numbers[at + 1]))
+    if kind in (avro_datum.ARRAY, avro_datum.MAP):
+        return _holds_records(numbers, numbers[at + 1])
+    return kind == avro_datum.RECORD
 
 
 class AvroRuledValues:
@@ -25,16 +48,16 @@ class AvroRuledValues:
 
     pool = None
 
-    def __init__(self, plan: DatumPlan) -> None:
+    def __init__(self, plan: DatumPlan, placed: PlacedRules) -> None:
         self._plan = plan
         self._numbers = plan.numbers
         self._values = AvroValues(plan)
         self.extent = self._values.extent
         self._details = details_with_branches(plan)
-        records = [at for at in plan.names if plan.numbers[at] == avro_datum.RECORD]
-        self._of_record = {at: inline_rules_in(plan.declared[at]) for at in records}
+        self._of_record = {at: placed.at((at, None)) for at in _records(plan)}
         self._of_fields = {
-            at: [(field["name"], inline_rules_in(field)) for field in plan.declared[at]["fields"]] for at in records
+            at: [(field["name"], placed.at((at, field["name"]))) for field in plan.declared[at]["fields"]]
+            for at in _records(plan)
         }
 
     def visit(self, data: bytes, visit: InlineVisit) -> None:

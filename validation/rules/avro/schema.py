@@ -1,12 +1,12 @@
 """Checks content against an Avro schema."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from sluicegate.validation.rules.avro.cel_values import AvroFields, AvroValues, NoFields
 from sluicegate.validation.rules.avro.datum import MAX_DEPTH, DatumFault, read_whole
 from sluicegate.validation.rules.avro.encoded_schema import JsonEncodedContent
-from sluicegate.validation.rules.avro.inline_rules import AvroRuledValues, inline_rules_of_avro
+from sluicegate.validation.rules.avro.inline_rules import AvroRuledValues, avro_fields, places_of_avro
 from sluicegate.validation.rules.avro.json_form import AvroJson, BytesJson
 from sluicegate.validation.rules.avro.names import NAMED, named_type, read_schema
 from sluicegate.validation.rules.avro.plan import DatumPlan, plan_of
@@ -17,11 +17,12 @@ from sluicegate.validation.rules.cel.rule import IsTrue
 from sluicegate.validation.rules.cel.runtime import Dialect
 from sluicegate.validation.rules.native.questions import AvroQuestion, BytesQuestion
 from sluicegate.validation.rules.rule import StepBudget
-from sluicegate.validation.rules.schemas.conditions import Field, NotEvaluated, SchemaCondition, reads_changed
+from sluicegate.validation.rules.schemas.changed_fields import ChangedFields
+from sluicegate.validation.rules.schemas.conditions import NotEvaluated, SchemaCondition, reads_changed
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, SchemaUnusable
-from sluicegate.validation.rules.schemas.field_tags import inline_tags
+from sluicegate.validation.rules.schemas.field_tags import FieldChange
 from sluicegate.validation.rules.schemas.follows_as_json import FollowsAsJson
-from sluicegate.validation.rules.schemas.inline_rules import Clock
+from sluicegate.validation.rules.schemas.inline_rules import Clock, PlacedRules
 
 _WHAT: Final = {
     DatumFault.ENDS_EARLY: "the data ends within it",
@@ -96,19 +97,21 @@ class AvroContent:
         """Return a registry's condition on the datum. Raises ExpressionUnusable."""
         if condition.is_about_bytes:
             return true_of_bytes(condition)
-        if condition.changes and reads_changed(condition, fields_of(self.plan)):
+        if condition.changes and reads_changed(condition, avro_fields(self.plan)):
             return NotEvaluated()
         if condition.is_about_fields:
             return TrueOfFields(condition, AvroFields(self.plan))
         return IsTrue(condition.expression, AvroValues(self.plan, Dialect.CONDITION))
 
-    def inline_rules(self, now: Clock) -> ExpressionOfSchema | None:
+    def inline_rules(self, changes: Sequence[FieldChange], now: Clock) -> ExpressionOfSchema | None:
         """Return the rules inside the schema. Raises ExpressionUnusable."""
-        programs = InlinePrograms(inline_rules_of_avro(self.plan))
-        return MeetsInlineRules(programs, AvroRuledValues(self.plan), now) if programs else None
+        placed = self.placed_rules(changes)
+        programs = InlinePrograms(placed.evaluated)
+        return MeetsInlineRules(programs, AvroRuledValues(self.plan, placed), now) if programs else None
 
-    def inline_rule_names(self) -> list[str]:
-        return [each.name for each in inline_rules_of_avro(self.plan)]
+    def placed_rules(self, changes: Sequence[FieldChange] = ()) -> PlacedRules:
+        """Return the rules inside the schema with their places."""
+        return PlacedRules(places_of_avro(self.plan), ChangedFields(changes, avro_fields(self.plan)))
 
     def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
         """Return the condition that the datum, as JSON, follows a JSON Schema. Raises SchemaUnusable."""
@@ -123,13 +126,6 @@ class AvroContent:
     def description(self, _data: bytes, _budget: StepBudget) -> str | None:
         """Return None: there are no more details."""
         return None
-
-
-def fields_of(plan: DatumPlan) -> Iterator[Field]:
-    """Yield the fields of all records of a schema."""
-    for at, schema in plan.declared.items():
-        for field in schema.get("fields", ()) if isinstance(schema, dict) else ():
-            yield f"{plan.full_names[at]}.{field['name']}", field["name"], inline_tags(field)
 
 
 class AnyBytes:

@@ -68,27 +68,38 @@ class InlinePrograms:
     """The compiled expressions of a schema's rules, by their texts."""
 
     def __init__(self, rules: Iterable[InlineRule], pool: Any = None) -> None:
-        """Compile them. Raises ExpressionUnusable."""
-        self._by_text: dict[str, CompiledExpression] = {}
-        environment = None
-        for rule in rules:
-            if rule.text in self._by_text:
-                continue
-            if not rule.text:
-                raise ExpressionUnusable(f"the rule {rule.name} inside it has no expression (expr)")
-            if len(self._by_text) >= _MOST_RULES:
-                raise ExpressionUnusable(f"it has more than {_MOST_RULES} different rules inside it")
-            environment = environment or inline_environment(pool)
-            try:
-                self._by_text[rule.text] = compiled(rule.text, environment, TEXT_OR_TRUTH)
-            except ExpressionUnusable as error:
-                raise ExpressionUnusable(f"the rule {rule.name} inside it cannot be compiled: {error}") from error
+        """Compile the expressions, as far as possible. Raises ExpressionUnusable if there is no runtime."""
+        self._by_text: dict[str, CompiledExpression | str] = {}
+        self._compiled_count = 0
+        self._rules = list(rules)
+        environment = inline_environment(pool) if self._rules else None
+        for rule in self._rules:
+            if rule.text not in self._by_text:
+                self._by_text[rule.text] = self._compiled(rule.text, environment)
+
+    def _compiled(self, text: str, environment: Any) -> CompiledExpression | str:
+        if not text:
+            return "has no expression (expr)"
+        if self._compiled_count >= _MOST_RULES:
+            return f"is not evaluated: at most {_MOST_RULES} different rules of a schema are"
+        try:
+            found = compiled(text, environment, TEXT_OR_TRUTH)
+        except ExpressionUnusable as error:
+            return f"cannot be compiled: {error}"
+        self._compiled_count += 1
+        return found
 
     def __bool__(self) -> bool:
         return bool(self._by_text)
 
-    def __getitem__(self, text: str) -> CompiledExpression:
+    def __getitem__(self, text: str) -> CompiledExpression | str:
+        """Return the expression of a rule, or why it cannot be evaluated, as a phrase after its name."""
         return self._by_text[text]
+
+    def unusable_rules(self) -> list[tuple[str, str]]:
+        """Return the names of rules that cannot be evaluated, each with the reason, as a phrase after the name."""
+        found = ((rule.name, self._by_text[rule.text]) for rule in self._rules)
+        return list(dict.fromkeys((name, why) for name, why in found if isinstance(why, str)))
 
 
 class MeetsInlineRules(SimpleRule):
@@ -96,6 +107,7 @@ class MeetsInlineRules(SimpleRule):
 
     def __init__(self, programs: InlinePrograms, values: RuledValues, now: Clock) -> None:
         self._programs = programs
+        self.unusable_rules = programs.unusable_rules
         self._values = values
         self._now = now
         self._timestamp = import_module("google.protobuf.timestamp_pb2").Timestamp
@@ -120,6 +132,8 @@ class MeetsInlineRules(SimpleRule):
         most = 2 * reading + visit.visited * _VISIT
         for text, times in counts.items():
             program = self._programs[text]
+            if isinstance(program, str):
+                continue
             try:
                 evaluation = nanoseconds(program.tree, {"this": (items, size)}, program.programs)
             except CostUnknown:
@@ -128,12 +142,24 @@ class MeetsInlineRules(SimpleRule):
         return min(UNBOUNDED, most // STEP + 1)
 
     def fault(self, record: RuledRecord) -> str | None:
-        """Return the first rule that is not met. Raises Outage if memory is too low, and SchemaError."""
+        """Return the first rule that is not met. Raises Outage if memory is too low, and SchemaError; also if no rule
+        is violated, but a rule that applies to the value cannot be evaluated.
+        """
         if record.value is None:
             return None
         record.budget.spend(self._cost(record.value))
+        unusable: list[str] = []
+
+        def evaluate(rule: InlineRule, path: str, this: Callable[[], Any]) -> None:
+            program = self._programs[rule.text]
+            if not isinstance(program, str):
+                self._evaluate(rule, program, path, this)
+            elif not unusable:
+                where = f"the field {path}" if path else "the value"
+                unusable.append(f"the rule {rule.name} inside it, about {where}, {program}")
+
         try:
-            self._values.visit(record.value, InlineVisit(self._evaluate))
+            self._values.visit(record.value, InlineVisit(evaluate))
         except NotOfSchema:
             return None
         except ConditionNotMet as error:
@@ -144,11 +170,12 @@ class MeetsInlineRules(SimpleRule):
             return f"too costly to validate: more than {_MOST_VISITED:,} objects and fields with rules in their schema"
         except MemoryError as error:  # the rules process takes the cause for a record that is too costly
             raise Outage("there is no memory left to evaluate an expression") from error
+        if unusable:
+            raise SchemaError(unusable[0])
         return None
 
-    def _evaluate(self, rule: InlineRule, path: str, this: Callable[[], Any]) -> None:
+    def _evaluate(self, rule: InlineRule, program: CompiledExpression, path: str, this: Callable[[], Any]) -> None:
         """Evaluate a rule. Raises ConditionNotMet with the name and the text of the rule, which quotes no value."""
-        program = self._programs[rule.text]
         seen: dict[str, Any] = {}
         if "this" in program.names:
             seen["this"] = this()

@@ -15,7 +15,7 @@ from sluicegate.validation.rules.cel.variables import NotOfSchema, value_of
 from sluicegate.validation.rules.json.cel_fields import NOT_FOLLOWED, Alternatives, Validator
 from sluicegate.validation.rules.json.graph import Documents, Unclear
 from sluicegate.validation.rules.rule import UNBOUNDED, SchemaError
-from sluicegate.validation.rules.schemas.inline_rules import inline_rules_in
+from sluicegate.validation.rules.schemas.inline_rules import PlacedRules
 
 
 class JsonRuledValues:
@@ -23,8 +23,17 @@ class JsonRuledValues:
 
     pool = None
 
-    def __init__(self, schema: Any, references: Mapping[str, Any], validator_for: Callable[[Any], Validator]) -> None:
-        """Take what JsonFields takes. Raises ExpressionUnusable if it is not clear what the schema refers to."""
+    def __init__(
+        self,
+        schema: Any,
+        references: Mapping[str, Any],
+        placed: PlacedRules,
+        validator_for: Callable[[Any], Validator],
+    ) -> None:
+        """Take what JsonFields takes, and the rules. Raises ExpressionUnusable if it is not clear what the schema
+        refers to.
+        """
+        self._placed = placed
         self._schema = schema
         try:
             self._documents = Documents(schema, references)
@@ -87,13 +96,13 @@ class JsonRuledValues:
     def _object(
         self, schema: dict[str, Any], document: str, value: dict[str, Any], path: str, visit: InlineVisit
     ) -> None:
-        visit.apply(inline_rules_in(schema), path, lambda: value)
+        visit.apply(self._placed.at(id(schema)), path, lambda: value)
         properties = schema.get("properties")
         for name, inner in properties.items() if isinstance(properties, dict) else ():
             its_value = value.get(name)
             if its_value is not None and isinstance(inner, dict):
                 its_path = f"{path}.{name}" if path else name
-                visit.apply(inline_rules_in(inner), its_path, partial(_itself, its_value))
+                visit.apply(self._placed.at(id(inner)), its_path, partial(_itself, its_value))
                 self._value(inner, document, its_value, its_path, visit)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from typing import Any, Final
 
+from sluicegate.validation.rules.schemas.changed_fields import Field
 from sluicegate.validation.rules.schemas.field_tags import FieldChange, inline_tags
 
 _LISTS: Final = ("allOf", "anyOf", "oneOf", "prefixItems")
@@ -17,12 +18,28 @@ _MOST_VISITED = 100_000
 _Property = tuple[str | None, str, dict[str, Any]]
 
 
-def properties_of(schema: Any) -> Iterator[tuple[str, str, frozenset[str]]]:
-    """Yield the full name, the name and the inline tags of each property. In a definition, which several properties may
-    refer to, the full name is that of a property of the root.
+def properties_of(schema: Any) -> Iterator[Field]:
+    """Yield each property. In a definition, which several properties may refer to, the full name is that of a property
+    of the root.
     """
     for full_name, name, inner in _properties(schema):
-        yield full_name or f"{_ROOT}.{name}", name, inline_tags(inner)
+        yield Field(full_name or f"{_ROOT}.{name}", name, inline_tags(inner), _holds_properties(inner))
+
+
+def _holds_properties(schema: Any) -> bool:
+    """Return whether values of a schema may have properties that a schema names. A reference may lead to such ones."""
+    waiting = [schema]
+    for _ in range(_MOST_VISITED):
+        if not waiting:
+            return False
+        part = waiting.pop()
+        if not isinstance(part, dict):
+            continue
+        if "properties" in part or "$ref" in part or not part.keys().isdisjoint(_BY_NAME):
+            return True
+        waiting += [each for keyword in _LISTS for each in _list(part.get(keyword))]
+        waiting += [part[keyword] for keyword in _ONE if keyword in part]
+    return True
 
 
 def _properties(schema: Any) -> Iterator[_Property]:

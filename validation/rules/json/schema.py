@@ -22,14 +22,16 @@ from sluicegate.validation.rules.json.exact import exact_number, exact_value, wi
 from sluicegate.validation.rules.json.inline_rules import JsonRuledValues
 from sluicegate.validation.rules.json.plan import check_of_plan, has_short_hash_runs, json_schema_plan
 from sluicegate.validation.rules.json.property_places import accepting_encrypted, properties_of
+from sluicegate.validation.rules.json.rule_places import places_of_json
 from sluicegate.validation.rules.json.text import WELL_FORMED, fault_in, is_unusual, words_for
 from sluicegate.validation.rules.native.questions import BytesQuestion, JsonSchemaQuestion
 from sluicegate.validation.rules.rule import UNBOUNDED, StepBudget
+from sluicegate.validation.rules.schemas.changed_fields import ChangedFields
 from sluicegate.validation.rules.schemas.conditions import NotEvaluated, SchemaCondition, reads_changed
 from sluicegate.validation.rules.schemas.content import ExpressionOfSchema, Formats, SchemaUnusable
 from sluicegate.validation.rules.schemas.field_tags import FieldChange
 from sluicegate.validation.rules.schemas.follows_as_json import FollowsAsJson, UnchangedJsonForm
-from sluicegate.validation.rules.schemas.inline_rules import Clock, InlineRule, inline_rules_in
+from sluicegate.validation.rules.schemas.inline_rules import Clock, PlacedRules
 
 MAX_DEPTH = 255
 """The most levels of values that jsonschema-rs compares."""
@@ -128,21 +130,20 @@ class JsonSchemaContent:
             return TrueOfFields(condition, JsonFields(schema, references, self._validator_for))
         return IsTrue(condition.expression, JsonMessages())
 
-    def inline_rules(self, now: Clock) -> ExpressionOfSchema | None:
+    def inline_rules(self, changes: Sequence[FieldChange], now: Clock) -> ExpressionOfSchema | None:
         """Return the rules inside the schema. Raises ExpressionUnusable."""
-        programs = InlinePrograms(self._inline_rules())
+        placed = self.placed_rules(changes)
+        programs = InlinePrograms(placed.evaluated)
         if not programs:
             return None
+        return MeetsInlineRules(programs, JsonRuledValues(*self._used, placed, self._validator_for), now)
+
+    def placed_rules(self, changes: Sequence[FieldChange] = ()) -> PlacedRules:
+        """Return the rules inside the schema with their places."""
         schema, references = self._used
-        return MeetsInlineRules(programs, JsonRuledValues(schema, references, self._validator_for), now)
-
-    def inline_rule_names(self) -> list[str]:
-        return [each.name for each in self._inline_rules()]
-
-    def _inline_rules(self) -> Iterator[InlineRule]:
-        for document in (self.schema, *self.references.values()):
-            for part in _objects_of(document):
-                yield from inline_rules_in(part)
+        fields = chain.from_iterable(map(properties_of, (schema, *references.values())))
+        changed = ChangedFields(changes, fields)
+        return PlacedRules(places_of_json(schema, references, changed.names), changed)
 
     def _validator_for(self, part: Any) -> Any:
         """Compile a schema that refers to parts of this one, as Confluent's client does, without formats."""

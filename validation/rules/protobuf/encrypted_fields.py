@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from sluicegate.validation.rules.schemas.conditions import Field
+from sluicegate.validation.rules.schemas.changed_fields import Field
 from sluicegate.validation.rules.schemas.field_tags import FieldChange, protobuf_tags
 
 _CONSTRAINTS: Final = 1159  # buf.validate's extensions of options
@@ -19,7 +19,7 @@ def fields_of(messages: Iterable[Any]) -> Iterator[Field]:
             continue
         seen.add(message.full_name)
         for field in message.fields:
-            yield field.full_name, field.name, protobuf_tags(field)
+            yield Field(field.full_name, field.name, protobuf_tags(field), field.message_type is not None)
             if field.message_type is not None:
                 waiting.append(field.message_type)
 

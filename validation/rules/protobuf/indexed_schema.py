@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sluicegate.validation.rules.cel.inline_rules import InlinePrograms
+from sluicegate.validation.rules.cel.inline_rules import InlinePrograms, MeetsInlineRules
 from sluicegate.validation.rules.cel.rule import record_with
 from sluicegate.validation.rules.cel.variables import NotOfSchema
 from sluicegate.validation.rules.protobuf.constraints import Constraints, MeetsMessageConstraints
-from sluicegate.validation.rules.protobuf.inline_rules import inline_rules_of_messages
+from sluicegate.validation.rules.protobuf.inline_rules import placed_rules_of
 from sluicegate.validation.rules.protobuf.json_form import ProtobufJson
 from sluicegate.validation.rules.protobuf.message_names import (
     FIRST_MESSAGE,
@@ -21,7 +21,7 @@ from sluicegate.validation.rules.rule import RuledRecord, RuleUnusable, SchemaEr
 from sluicegate.validation.rules.schemas.conditions import SchemaCondition
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, SchemaUnusable
 from sluicegate.validation.rules.schemas.field_tags import FieldChange
-from sluicegate.validation.rules.schemas.inline_rules import Clock
+from sluicegate.validation.rules.schemas.inline_rules import Clock, PlacedRules
 
 _NO_INDEXES = (
     "; it can be read as the first message without indexes, as kafkajs's serializer writes it: if producers are to "
@@ -99,18 +99,17 @@ class IndexedProtobufContent:
             lambda content: MeetsMessageConstraints(all_of_file, class_of(content.descriptor)), self._find
         )
 
-    def inline_rules(self, now: Clock) -> ExpressionOfSchema | None:
-        """Return the rules inside the schema. Raises ExpressionUnusable if those of any message cannot be compiled."""
-        descriptors = self.descriptors
-        if not descriptors:
+    def inline_rules(self, changes: Sequence[FieldChange], now: Clock) -> ExpressionOfSchema | None:
+        """Return the rules inside the schema. Raises ExpressionUnusable."""
+        placed = self.placed_rules(changes)
+        if not placed.evaluated:
             return None
-        programs = InlinePrograms(inline_rules_of_messages(descriptors), descriptors[0].file.pool)
-        if not programs:
-            return None
-        return _IndexedExpression(lambda content: content.inline_rules_by(programs, now), self._find)
+        programs = InlinePrograms(placed.evaluated, self.descriptors[0].file.pool)
+        return _IndexedInlineRules(programs, placed, now, self._find)
 
-    def inline_rule_names(self) -> list[str]:
-        return [each.name for each in inline_rules_of_messages(self.descriptors)]
+    def placed_rules(self, changes: Sequence[FieldChange] = ()) -> PlacedRules:
+        """Return the rules inside the schema with their places."""
+        return placed_rules_of(self.descriptors, changes)
 
     def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
         """Return the condition that the message that the data names, as JSON, follows a JSON Schema."""
@@ -201,6 +200,20 @@ class _IndexedExpression:
                 self._by_message.clear()
             self._by_message[content] = rule
         return rule
+
+
+class _IndexedInlineRules(_IndexedExpression):
+    """The rules inside the schema, compiled once for all messages of a file."""
+
+    def __init__(
+        self,
+        programs: InlinePrograms,
+        placed: PlacedRules,
+        now: Clock,
+        find: Callable[[bytes], tuple[tuple[ProtobufContent, ...], int] | None],
+    ) -> None:
+        super().__init__(lambda content: MeetsInlineRules(programs, content.ruled_values(placed), now), find)
+        self.unusable_rules = programs.unusable_rules
 
 
 class _IndexedJson:

@@ -1,6 +1,6 @@
 """Visits messages and their fields for the rules inside their schema, as Confluent's client does."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -8,27 +8,42 @@ from sluicegate.validation.rules.cel.inline_rules import InlineVisit
 from sluicegate.validation.rules.cel.variables import NotOfSchema
 from sluicegate.validation.rules.protobuf.cel_values import ProtobufValues, cel_converters
 from sluicegate.validation.rules.protobuf.constraints import reachable
-from sluicegate.validation.rules.schemas.inline_rules import InlineRule, protobuf_inline_rules
+from sluicegate.validation.rules.protobuf.encrypted_fields import fields_of
+from sluicegate.validation.rules.schemas.changed_fields import ChangedFields
+from sluicegate.validation.rules.schemas.field_tags import FieldChange
+from sluicegate.validation.rules.schemas.inline_rules import PlacedRules, RulePlace, protobuf_inline_rules
 
 
-def inline_rules_of_messages(descriptors: Iterable[Any]) -> Iterator[InlineRule]:
-    """Yield the rules of messages, of their fields, and of all messages that these lead to."""
+def places_of_messages(descriptors: Iterable[Any]) -> Iterator[RulePlace]:
+    """Yield messages, their fields, and all messages that these lead to."""
     for descriptor in reachable(descriptors):
-        yield from protobuf_inline_rules(descriptor)
+        yield RulePlace(descriptor.full_name, protobuf_inline_rules(descriptor))
         for field in descriptor.fields:
-            yield from protobuf_inline_rules(field)
+            yield RulePlace(field.full_name, protobuf_inline_rules(field), field.name)
+
+
+def placed_rules_of(descriptors: Iterable[Any], changes: Sequence[FieldChange]) -> PlacedRules:
+    """Return the rules of messages, of their fields, and of all messages that these lead to, with their places."""
+    messages = list(descriptors)
+    return PlacedRules(places_of_messages(messages), ChangedFields(changes, fields_of(messages)))
 
 
 class ProtobufRuledValues:
     """The values of one message type (`RuledValues`). Fields that have a presence are visited if they are set."""
 
-    def __init__(self, message_class: Any, steps: Callable[[bytes], int], fault: Callable[[bytes], str | None]) -> None:
+    def __init__(
+        self,
+        message_class: Any,
+        placed: PlacedRules,
+        steps: Callable[[bytes], int],
+        fault: Callable[[bytes], str | None],
+    ) -> None:
         self._new = message_class
         self.pool = message_class.DESCRIPTOR.file.pool
         self.extent = ProtobufValues(message_class.DESCRIPTOR, steps, fault).extent
         self._fault = fault
         self._converters = cel_converters()
-        self._of_descriptor: dict[str, tuple[InlineRule, ...]] = {}
+        self._placed = placed
 
     def visit(self, data: bytes, visit: InlineVisit) -> None:
         """Visit all messages and their fields."""
@@ -37,13 +52,13 @@ class ProtobufRuledValues:
         self._message(self._new.FromString(data), "", visit)
 
     def _message(self, message: Any, path: str, visit: InlineVisit) -> None:
-        visit.apply(self._rules_of(message.DESCRIPTOR), path, lambda: message)
+        visit.apply(self._placed.at(message.DESCRIPTOR.full_name), path, lambda: message)
         for field in message.DESCRIPTOR.fields:
             if field.has_presence and not message.HasField(field.name):
                 continue
             value = getattr(message, field.name)
             its_path = f"{path}.{field.name}" if path else field.name
-            visit.apply(self._rules_of(field), its_path, partial(self._this, field, value))
+            visit.apply(self._placed.at(field.full_name), its_path, partial(self._this, field, value))
             if field.message_type is None:
                 continue
             if field.message_type.GetOptions().map_entry:
@@ -55,13 +70,6 @@ class ProtobufRuledValues:
                     self._message(each, f"{its_path}[{i}]", visit)
             else:
                 self._message(value, its_path, visit)
-
-    def _rules_of(self, descriptor: Any) -> tuple[InlineRule, ...]:
-        name = descriptor.full_name
-        found = self._of_descriptor.get(name)
-        if found is None:
-            found = self._of_descriptor[name] = protobuf_inline_rules(descriptor)
-        return found
 
     def _this(self, field: Any, value: Any) -> Any:
         """Return the value of a field for the runtime."""

@@ -15,7 +15,7 @@ from sluicegate.validation.rules.protobuf.cel_values import ProtobufFields, Prot
 from sluicegate.validation.rules.protobuf.constraints import Constraints, MeetsMessageConstraints
 from sluicegate.validation.rules.protobuf.cost import ProtobufCost, is_required
 from sluicegate.validation.rules.protobuf.encrypted_fields import fields_of, remove_constraints
-from sluicegate.validation.rules.protobuf.inline_rules import ProtobufRuledValues, inline_rules_of_messages
+from sluicegate.validation.rules.protobuf.inline_rules import ProtobufRuledValues, placed_rules_of
 from sluicegate.validation.rules.protobuf.json_form import ProtobufJson
 from sluicegate.validation.rules.protobuf.message_names import FoundMessage
 from sluicegate.validation.rules.protobuf.registry_text import all_messages, with_edition_advice
@@ -24,7 +24,7 @@ from sluicegate.validation.rules.schemas.conditions import NotEvaluated, SchemaC
 from sluicegate.validation.rules.schemas.content import ExpressionOfSchema, SchemaUnusable
 from sluicegate.validation.rules.schemas.field_tags import FieldChange
 from sluicegate.validation.rules.schemas.follows_as_json import FollowsAsJson
-from sluicegate.validation.rules.schemas.inline_rules import Clock
+from sluicegate.validation.rules.schemas.inline_rules import Clock, PlacedRules
 
 _MOST_ERROR = 200
 _MOST_LOOKS = 2_000  # about 2 ms
@@ -127,17 +127,19 @@ class ProtobufContent:
         """Return the `buf.validate` constraints of the message. Raises SchemaUnusable."""
         return MeetsMessageConstraints(Constraints([self._new]), self._new)
 
-    def inline_rules(self, now: Clock) -> ExpressionOfSchema | None:
+    def ruled_values(self, placed: PlacedRules) -> ProtobufRuledValues:
+        """Return how the message is visited for the rules inside its schema."""
+        return ProtobufRuledValues(self._new, placed, self._cost.steps, self._fault)
+
+    def inline_rules(self, changes: Sequence[FieldChange], now: Clock) -> ExpressionOfSchema | None:
         """Return the rules inside the schema. Raises ExpressionUnusable."""
-        programs = InlinePrograms(inline_rules_of_messages([self.descriptor]), self.descriptor.file.pool)
-        return self.inline_rules_by(programs, now) if programs else None
+        placed = self.placed_rules(changes)
+        programs = InlinePrograms(placed.evaluated, self.descriptor.file.pool)
+        return MeetsInlineRules(programs, self.ruled_values(placed), now) if programs else None
 
-    def inline_rules_by(self, programs: InlinePrograms, now: Clock) -> ExpressionOfSchema:
-        """Return the rules inside the schema, whose expressions are compiled."""
-        return MeetsInlineRules(programs, ProtobufRuledValues(self._new, self._cost.steps, self._fault), now)
-
-    def inline_rule_names(self) -> list[str]:
-        return [each.name for each in inline_rules_of_messages([self.descriptor])]
+    def placed_rules(self, changes: Sequence[FieldChange] = ()) -> PlacedRules:
+        """Return the rules inside the schema with their places."""
+        return placed_rules_of([self.descriptor], changes)
 
     def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
         """Return the condition that the message, as JSON, follows a JSON Schema. Raises SchemaUnusable."""

@@ -11,11 +11,9 @@ from enum import Enum
 from typing import Final
 
 from sluicegate.validation.rules.rule import RuledRecord
+from sluicegate.validation.rules.schemas.changed_fields import ChangedFields, Field
 from sluicegate.validation.rules.schemas.field_tags import FieldChange, TagsByPattern
 from sluicegate.validation.rules.simple_rule import SimpleRule
-
-Field = tuple[str, str, frozenset[str]]
-"""A field of a schema: its full name, its name and its inline tags."""
 
 
 class ConditionLanguage(Enum):
@@ -64,18 +62,13 @@ class NotEvaluated(SimpleRule):
         return None
 
 
-# A use of the whole message: anything but a named field or a constant key, and a macro over its fields.
-_WHOLE: Final = re.compile(
-    r"\bmessage\b(?!\s*\.\s*\w|\s*\[\s*['\"])|\bmessage\s*\.\s*(all|exists|exists_one|filter|map)\s*\("
-)
+_MESSAGE: Final = "message"
 _WORDS: Final = re.compile(r"\w+")
 
 
 def reads_changed(condition: SchemaCondition, fields: Iterable[Field]) -> bool:
     """Return whether a condition may read `message` where a later rule changes it. True if that is not clear."""
     text = condition.text
-    if condition.is_about_fields and "message" not in _WORDS.findall(text):
+    if condition.is_about_fields and _MESSAGE not in _WORDS.findall(text):
         return False  # it skips the fields that are changed
-    appliers = [each.applies_to() for each in condition.changes]
-    changed = {name for full_name, name, tags in fields if any(applies(full_name, tags) for applies in appliers)}
-    return bool(changed) and (_WHOLE.search(text) is not None or not changed.isdisjoint(_WORDS.findall(text)))
+    return ChangedFields(condition.changes, fields).are_read(text, _MESSAGE)

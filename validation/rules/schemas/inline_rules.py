@@ -2,18 +2,18 @@
 and `confluent.message_meta`.
 
 Confluent's serializers evaluate them if `validation.rules.execution` is set. A rule of an object has the object as
-`this`, a rule of a field the field's value, unless that is null or absent; `now` is the time.
+`this`, a rule of a field the field's value, unless that is null or absent; `now` is the time. They are evaluated before
+all `domainRules` of the registry, or after all of them, as each client is configured.
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
-from sluicegate.validation.rules.rule import RuledRecord
+from sluicegate.validation.rules.schemas.changed_fields import ChangedFields
 from sluicegate.validation.rules.schemas.conditions import NotEvaluated
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema
-from sluicegate.validation.rules.schemas.field_tags import fields_with_number
-from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema
+from sluicegate.validation.rules.schemas.field_tags import FieldChange, fields_with_number
 from sluicegate.validation.rules.schemas.rule_sets import WriteRules
 
 RULES: Final = "confluent:rules"
@@ -21,6 +21,8 @@ _META, _RULES_OF_META = 1088, 4  # confluent/meta.proto
 _NAME, _DOC, _EXPRESSION = 1, 2, 3
 _MOST_NAME, _MOST_DOC = 100, 200
 _MOST_LISTED = 10
+_MOST_REASON = 180
+_THIS: Final = "this"
 
 Clock = Callable[[], int]
 """Returns the time in ns since 1970."""
@@ -34,15 +36,73 @@ class InlineRule(NamedTuple):
     doc: str = ""
 
 
+class RulePlace(NamedTuple):
+    """An object or a field of a schema with its rules. `key`: its name among the places of the schema; `field`: the
+    field's name, None for an object; `is_uncertain`: whether a change of fields decides if the rules apply.
+    """
+
+    key: Hashable
+    rules: tuple[InlineRule, ...]
+    field: str | None = None
+    is_uncertain: bool = False
+
+
+class PlacedRules:
+    """The rules of a schema by their places, without those whose result a change of fields may change.
+
+    `names`: of all rules; `passed_over`: of the rules that are left out.
+    """
+
+    def __init__(self, places: Iterable[RulePlace], changed: ChangedFields | None = None) -> None:
+        """`changed`: None if no field is changed, or if the places tell what is uncertain."""
+        self.names: list[str] = []
+        self.passed_over: list[str] = []
+        self._by_key: dict[Hashable, tuple[InlineRule, ...]] = {}
+        for place in places:
+            kept = tuple(rule for rule in place.rules if not _may_differ(place, rule, changed))
+            self.names += [rule.name for rule in place.rules]
+            self.passed_over += [rule.name for rule in place.rules if rule not in kept]
+            self._by_key[place.key] = kept
+
+    @property
+    def evaluated(self) -> list[InlineRule]:
+        """Return the rules that are evaluated."""
+        return [rule for rules in self._by_key.values() for rule in rules]
+
+    def at(self, key: Hashable) -> tuple[InlineRule, ...]:
+        """Return the rules of a place that are evaluated."""
+        return self._by_key.get(key, ())
+
+
+def _may_differ(place: RulePlace, rule: InlineRule, changed: ChangedFields | None) -> bool:
+    """Return whether the result of a rule may differ before and after the changes of fields."""
+    if place.is_uncertain or not changed:
+        return place.is_uncertain
+    if place.field is None:
+        return changed.are_read(rule.text, _THIS)
+    return changed.are_read_from(place.field, rule.text, _THIS)
+
+
 @runtime_checkable
 class HasInlineRules(Protocol):
     """A schema that may have rules in it."""
 
-    def inline_rules(self, now: Clock) -> ExpressionOfSchema | None:
-        """Return its rules; None: it has none. Raises RuleUnusable."""
+    def inline_rules(self, changes: Sequence[FieldChange], now: Clock) -> ExpressionOfSchema | None:
+        """Return its rules about values of which `changes` have changed fields; None: it has none.
 
-    def inline_rule_names(self) -> Sequence[str]:
-        """Return the names of its rules."""
+        Raises RuleUnusable.
+        """
+
+    def placed_rules(self, changes: Sequence[FieldChange] = ()) -> PlacedRules:
+        """Return its rules by their places."""
+
+
+@runtime_checkable
+class HasUnusableRules(Protocol):
+    """The compiled rules of a schema, of which some may be unusable."""
+
+    def unusable_rules(self) -> Sequence[tuple[str, str]]:
+        """Return the names of rules that cannot be evaluated, each with the reason, as a phrase after the name."""
 
 
 def inline_rules_in(schema: Any) -> tuple[InlineRule, ...]:
@@ -52,18 +112,18 @@ def inline_rules_in(schema: Any) -> tuple[InlineRule, ...]:
     return tuple(_rule(each.get("name"), each.get("expr"), each.get("doc")) for each in rules)
 
 
-def inline_rule_names_in(text: bytes) -> list[str]:
-    """Return the names of all rules in the text of an Avro or JSON Schema, which need not be a usable one."""
+def inline_rules_of_text(text: bytes) -> tuple[InlineRule, ...]:
+    """Return all rules in the text of an Avro or JSON Schema, which need not be a usable one."""
     try:
         waiting = [json.loads(text)]
     except (ValueError, RecursionError):
-        return []
-    names = []
+        return ()
+    found: list[InlineRule] = []
     while waiting:
         part = waiting.pop()
-        names += [each.name for each in inline_rules_in(part)]
+        found += inline_rules_in(part)
         waiting += part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
-    return names
+    return tuple(found)
 
 
 def protobuf_inline_rules(descriptor: Any) -> tuple[InlineRule, ...]:
@@ -82,35 +142,43 @@ def _rule(name: Any, expression: Any, doc: Any) -> InlineRule:
     return InlineRule(str(name or "unnamed")[:_MOST_NAME], text, str(doc or "")[:_MOST_DOC])
 
 
-class UnchangedValues:
-    """The schemas of records whose values no rule of the registry has changed (`SchemaOfRecord`): rules inside a schema
-    are about values before such changes.
-    """
-
-    def __init__(self, schemas: HasRegisteredSchema) -> None:
-        self._schemas = schemas
-
-    def known_content(self, record: RuledRecord) -> tuple[Content, bytes] | None:
-        found = self._schemas.known_schema(record)
-        return None if found is None or found[0].rules.transforms else (found[0].content, found[1])
-
-    def content(self, record: RuledRecord) -> tuple[Content, bytes, str] | None:
-        found = self._schemas.schema(record)
-        return None if found is None or found[0].rules.transforms else (found[0].content, *found[1:])
-
-
-def compiled_inline_rules(content: Content, now: Clock) -> ExpressionOfSchema:
+def compiled_inline_rules(content: Content, changes: Sequence[FieldChange], now: Clock) -> ExpressionOfSchema:
     """Return the rules inside a schema. Raises RuleUnusable."""
-    found = content.inline_rules(now) if isinstance(content, HasInlineRules) else None
+    found = content.inline_rules(changes, now) if isinstance(content, HasInlineRules) else None
     return NotEvaluated() if found is None else found
 
 
 def not_enforced(content: Content, rules: WriteRules, are_enforced: bool) -> Iterator[str]:
     """Yield a sentence about the rules inside a schema that do not apply. `are_enforced`: by the configuration."""
-    names = tuple(dict.fromkeys(content.inline_rule_names())) if isinstance(content, HasInlineRules) else ()
-    more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
-    which = f"the rules inside it ({', '.join(names[:_MOST_LISTED])}{more}) are not enforced"
-    if names and not are_enforced:
-        yield f"{which}: no rule for it has inline_rules: true"
-    elif names and rules.transforms:
-        yield f"{which}, because its rule {rules.transforms[0]} changes values before they are written"
+    if not isinstance(content, HasInlineRules):
+        return
+    if not are_enforced:
+        yield from _about(content.placed_rules().names, "no rule for it has inline_rules: true")
+    elif rules.rewrites:
+        why = f"its rule {rules.rewrites[0]} changes whole values before they are written"
+        yield from _about(content.placed_rules().names, why)
+    elif rules.changes:
+        changing = _listed([change.name for change in rules.changes])
+        why = f"they may read fields that its rules ({changing}) change before values are written"
+        yield from _about(content.placed_rules(rules.changes).passed_over, why)
+
+
+def unusable_rules_of(expression: object) -> str:
+    """Return which rules of a compiled schema cannot be evaluated; empty if all can be."""
+    found = expression.unusable_rules() if isinstance(expression, HasUnusableRules) else ()
+    if not found:
+        return ""
+    (name, why), *others = found
+    names = [each for each, _ in others if each != name]
+    return f"{name} {why[:_MOST_REASON]}{f'; also {_listed(names)}' if names else ''}"
+
+
+def _about(names: Sequence[str], why: str) -> Iterator[str]:
+    if names:
+        yield f"the rules inside it ({_listed(names)}) are not enforced: {why}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    different = list(dict.fromkeys(names))
+    more = f" and {len(different) - _MOST_LISTED} more" if len(different) > _MOST_LISTED else ""
+    return f"{', '.join(different[:_MOST_LISTED])}{more}"

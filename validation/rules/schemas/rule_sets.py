@@ -29,13 +29,15 @@ _Rule = Mapping[str, Any]
 class WriteRules:
     """The rules that apply when a record is written.
 
-    `encrypted`: rules that encrypt fields; `transforms`: names of all rules that change values; `payload`: names of
-    rules that change the serialized bytes; `unapplied`: sentences about rules that are not evaluated here.
+    `encrypted`: rules that encrypt fields; `changes`: all rules that change fields; `rewrites`: names of rules that
+    change the whole value; `payload`: names of rules that change the serialized bytes; `unapplied`: sentences about
+    rules that are not evaluated here.
     """
 
     conditions: tuple[SchemaCondition, ...] = ()
     encrypted: tuple[FieldChange, ...] = ()
-    transforms: tuple[str, ...] = ()
+    changes: tuple[FieldChange, ...] = ()
+    rewrites: tuple[str, ...] = ()
     payload: tuple[str, ...] = ()
     unapplied: tuple[str, ...] = ()
 
@@ -80,8 +82,10 @@ def write_rules_in(rule_set: object, metadata: object = None) -> WriteRules:
     if not payload:
         of_whole = (rule for rule in about_bytes if _type_of(rule) not in _OF_FIELDS)
         conditions += [replace(_condition(rule, by_pattern, ()), is_about_bytes=True) for rule in of_whole]
-    transforms = tuple(_name_of(rule) for rule in domain if rule.get("kind") == "TRANSFORM")
-    return WriteRules(tuple(conditions), tuple(encrypted), transforms, payload, tuple(unapplied))
+    transforms = [rule for rule in domain if rule.get("kind") == "TRANSFORM"]
+    changes = tuple(_change_of(rule, by_pattern) for rule in transforms if _type_of(rule) in _OF_FIELDS)
+    rewrites = tuple(_name_of(rule) for rule in transforms if _type_of(rule) not in _OF_FIELDS)
+    return WriteRules(tuple(conditions), tuple(encrypted), changes, rewrites, payload, tuple(unapplied))
 
 
 def _listed(rule_set: Mapping[str, Any], phase: str) -> list[_Rule]:
