@@ -16,30 +16,55 @@ from sluicegate.pipeline.runs.tables import (
     table_location_from,
 )
 
-Bootstrap = Annotated[str, typer.Option("--bootstrap", metavar="HOST:PORT[,…]", help="Brokers to start from.")]
-Topic = Annotated[list[str], typer.Option("--topic", metavar="NAME", help="A topic; may be repeated.")]
+Bootstrap = Annotated[
+    str, typer.Option("--bootstrap", metavar="HOST:PORT[,…]", help="Addresses of brokers to bootstrap from.")
+]
+Topic = Annotated[list[str], typer.Option("--topic", metavar="NAME", help="Name of a topic. May be repeated.")]
 TopicPatterns = Annotated[
     list[str] | None,
     typer.Option(
-        "--topic", metavar="NAME|PATTERN", help="A topic, a glob such as orders-*, or /RE2/; may be repeated."
+        "--topic",
+        metavar="NAME|PATTERN",
+        help="Name of a topic, a glob such as orders-*, or a pattern /RE2/. May be repeated.",
     ),
 ]
-AllTopics = Annotated[bool, typer.Option("--all-topics", help="All topics of the cluster except internal ones.")]
+AllTopics = Annotated[bool, typer.Option("--all-topics", help="Select all topics of the cluster except internal ones.")]
 Out = Annotated[
-    str, typer.Option("--out", metavar="DIR", help="Folder for results; on a cluster, a path that all nodes can reach.")
+    str, typer.Option("--out", metavar="DIR", help="Folder for results. On a cluster, a path that all nodes can reach.")
 ]
 ConfigFile = Annotated[
-    Path | None, typer.Option("--config", metavar="FILE", help="Client settings (TLS, SASL): name=value lines.")
+    Path | None,
+    typer.Option(
+        "--config", metavar="FILE", help="File of client settings (TLS, SASL), with a line name=value for each."
+    ),
 ]
-Master = Annotated[str | None, typer.Option("--master", help="Spark's master. Default: this machine's cores.")]
+Master = Annotated[
+    str | None, typer.Option("--master", help="Address of Spark's master. Default: all cores of this machine.")
+]
 SparkLog = Annotated[
     Path | None,
-    typer.Option("--spark-log", metavar="FILE", help="Append Spark's own log lines to this file. Default: drop them."),
+    typer.Option(
+        "--spark-log",
+        metavar="FILE",
+        help="File to which Spark's own log lines are appended. Default: the lines are dropped.",
+    ),
 ]
 Epoch = Annotated[
-    str, typer.Option("--epoch", metavar="WHEN", help="Earlier times are implausible: 10y, 3650d, 2016 or 2016-11-30.")
+    str,
+    typer.Option(
+        "--epoch",
+        metavar="WHEN",
+        help="Earlier timestamps count as implausible: an age (10y, 3650d) or a date (2016, 2016-11-30).",
+    ),
 ]
-AfterMax = Annotated[int, typer.Option("--after-max-ms", help="A time further ahead of its append is future.", min=0)]
+AfterMax = Annotated[
+    int,
+    typer.Option(
+        "--after-max-ms",
+        help="A timestamp counts as future if it is later than its append by more than this (ms).",
+        min=0,
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
 SkipUnreadable = Annotated[
     bool,
@@ -61,7 +86,7 @@ TablesAt = Annotated[
     typer.Option(
         "--tables",
         metavar="DIR",
-        help="Keep tables here between runs: a folder, or catalog:NAME.NAMESPACE for Iceberg.",
+        help="Place for tables that are kept between runs: a folder, or catalog:NAME.NAMESPACE for Iceberg.",
     ),
 ]
 Format = Annotated[

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 PolicyFile = Annotated[
     Path | None,
     typer.Option(
-        "--policies", metavar="FILE", help="The proxy's own configuration file, which names the owners of topics."
+        "--policies", metavar="FILE", help="Configuration file of the proxy, which names the owners of topics."
     ),
 ]
 

@@ -14,11 +14,13 @@ USAGE = 2
 
 TokenFile = Annotated[
     Path | None,
-    typer.Option("--token-file", metavar="FILE", help="A file with the same token as the proxy's admin.token_file."),
+    typer.Option("--token-file", metavar="FILE", help="A file with the token of the proxy's admin.token_file."),
 ]
 Admin = Annotated[
     list[str] | None,
-    typer.Option("--admin", metavar="HOST:PORT", help=f"Admin address; may be repeated. Default: {DEFAULT_ADMIN}."),
+    typer.Option(
+        "--admin", metavar="HOST:PORT", help=f"Admin address of a proxy. May be repeated. Default: {DEFAULT_ADMIN}."
+    ),
 ]
 
 

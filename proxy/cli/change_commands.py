@@ -16,29 +16,39 @@ commands = typer.Typer()
 
 _SuspendedTopic = Annotated[
     str | None,
-    typer.Argument(metavar="[TOPIC]", help="A topic's name, or a pattern as match of a policy, as 'orders.*'."),
+    typer.Argument(
+        metavar="[TOPIC]", help="Name of a topic, or a pattern such as 'orders.*', as in `match` of a policy."
+    ),
 ]
 _Yes = Annotated[
-    bool, typer.Option("--yes", help="Change the topics that a pattern matches without asking; they are listed first.")
+    bool,
+    typer.Option(
+        "--yes", help="Do not ask before changing the topics that a pattern matches. The command lists them first."
+    ),
 ]
-_AllTopics = Annotated[bool, typer.Option("--all", help="All topics, instead of one.")]
+_AllTopics = Annotated[bool, typer.Option("--all", help="Apply to all topics.")]
 _ThisProxy = Annotated[
     bool,
     typer.Option(
         "--this-proxy",
-        help="Change only the proxies at --admin. Without it a change applies to all proxies of the cluster, if "
-        "state.topic is configured.",
+        help=(
+            "Change only the proxies at --admin. Otherwise, with state.topic, the change applies to all proxies "
+            "of the cluster."
+        ),
     ),
 ]
 
 
 @commands.command(context_settings=HELP)
 def suspend(
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; shown wherever the status is shown.")],
+    reason: Annotated[
+        str,
+        typer.Option("--reason", metavar="TEXT", help="Reason for the suspension, shown with the status of the proxy."),
+    ],
     topic: _SuspendedTopic = None,
     all_topics: _AllTopics = False,
     duration: Annotated[
-        str, typer.Option("--for", metavar="DURATION", help="End time from now, as 30m or 2h; at most 7d.")
+        str, typer.Option("--for", metavar="DURATION", help="Duration, such as 30m or 2h, at most 7d.")
     ] = "30m",
     yes: _Yes = False,
     this_proxy: _ThisProxy = False,
@@ -47,8 +57,9 @@ def suspend(
 ) -> None:
     """Suspend enforcement at once (break-glass): violations are reported, and every batch is forwarded.
 
-    It ends by itself. Needs admin.token_file. With state.topic the address of one proxy is enough, and restarts do not
-    end it; otherwise it applies to the proxies at --admin, and a restart of one ends it there.
+    The suspension ends by itself. Requires admin.token_file. With state.topic, name one proxy: the suspension applies
+    to all proxies of the cluster and survives restarts. Without state.topic, it applies to the proxies at --admin
+    until they restart.
     """
     from sluicegate.proxy.watching import admin_client
 
@@ -134,16 +145,18 @@ def reload(
         bool,
         typer.Option(
             "--accept-removed",
-            help="Also end the policies of files of topic_files and contracts that are gone, which stay in force "
-            "otherwise.",
+            help=(
+                "Also remove the policies of deleted files of topic_files and contracts. Otherwise these "
+                "policies stay in force."
+            ),
         ),
     ] = False,
     admin: Admin = None,
     token_file: TokenFile = None,
 ) -> None:
-    """Reload the configuration now, and print what is wrong with it: exit 1 if a proxy rejects it.
+    """Reload the configuration now. If a proxy rejects it, print the errors and exit with 1.
 
-    Needs admin.token_file. Changed files are reloaded without this command.
+    Requires admin.token_file. The proxy also reloads changed files without this command.
     """
     from sluicegate.proxy.watching import admin_client
 

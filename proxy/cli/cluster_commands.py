@@ -24,13 +24,13 @@ def doctor(
     config: Annotated[Path, typer.Option("--config", metavar="FILE", help="The configuration file.")],
     client_config: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="A client's .properties file, whose login replaces upstream.sasl."),
+        typer.Option(metavar="FILE", help="A .properties file of a Kafka client. Its login replaces upstream.sasl."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Check everything that a configuration depends on, and print how to fix each failure. Reads only.
+    """Check everything that a configuration depends on, and print how to fix each failure. Changes nothing.
 
-    Exit 0: no failure; 1: a failure; 2: the cluster could not be checked.
+    Exit status: 0 if nothing fails, 1 if a check fails, 2 if the cluster could not be checked.
     """
     import uvloop
 
@@ -56,22 +56,29 @@ def doctor(
 def bootstrap(
     upstream: Annotated[
         str | None,
-        typer.Argument(metavar="[UPSTREAM]", help="HOST:PORT of a broker; several separated by commas."),
+        typer.Argument(
+            metavar="[UPSTREAM]", help="Address of a broker, HOST:PORT. Separate several addresses with commas."
+        ),
     ] = None,
     client_config: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="A client's .properties file with security.protocol, ssl.* and sasl.*."),
+        typer.Option(
+            metavar="FILE", help="A .properties file of a Kafka client, with security.protocol, ssl.* and sasl.*."
+        ),
     ] = None,
     listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="The bootstrap address for clients.")] = _LISTEN,
     output: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The file to write; default: standard output.")
+        Path | None, typer.Option(metavar="FILE", help="The file to write. Default: standard output.")
     ] = None,
     state: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Instead: create the topics of this configuration's section state that are missing, and print what "
-            "was done, what differs and the ACLs. --client-config has a login that may create topics.",
+            help=(
+                "Create the missing topics of the section `state` of this configuration file, instead of writing "
+                "a configuration. Prints what was done, which settings differ, and the ACLs. --client-config "
+                "needs a login that may create topics."
+            ),
         ),
     ] = None,
 ) -> None:

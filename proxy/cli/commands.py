@@ -22,9 +22,9 @@ app = typer.Typer(
 _Config = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="The configuration file.")]
 _Upstream = Annotated[
     list[str] | None,
-    typer.Option("--upstream", metavar="HOST:PORT", help="A broker to bootstrap from; may be repeated."),
+    typer.Option("--upstream", metavar="HOST:PORT", help="Address of a broker to bootstrap from. May be repeated."),
 ]
-_Listen = Annotated[str | None, typer.Option("--listen", metavar="HOST:PORT", help="Where clients bootstrap.")]
+_Listen = Annotated[str | None, typer.Option("--listen", metavar="HOST:PORT", help="Bootstrap address for clients.")]
 
 
 def _print_version(wanted: bool) -> None:
@@ -43,7 +43,7 @@ def _options(
 
 @app.command(context_settings=HELP)
 def run(config: _Config = None, upstream: _Upstream = None, listen: _Listen = None) -> None:
-    """Run the proxy until SIGTERM or Ctrl-C. Options and SLUICEGATE__… variables override the file."""
+    """Run the proxy until SIGTERM or Ctrl-C. Options and environment variables SLUICEGATE__… override the file."""
     from sluicegate.proxy.network.tls.certificates import Severity
     from sluicegate.proxy.registry.schema_files import SchemaFiles
     from sluicegate.proxy.reload.config_check import flaws_in, problem_of
@@ -79,25 +79,29 @@ def check(
     config: _Config = None,
     topic: Annotated[
         list[str] | None,
-        typer.Option("--topic", metavar="NAME", help="Explain the policy of a topic; may be repeated."),
+        typer.Option("--topic", metavar="NAME", help="Print the policy of this topic too. May be repeated."),
     ] = None,
     registry: Annotated[
         bool,
         typer.Option(
-            "--registry", help="Compile the newest schema of each subject that rules or sensitive fields can meet."
+            "--registry", help="Also compile the newest schema of each subject that a rule or a sensitive field uses."
         ),
     ] = False,
     cluster: Annotated[
         bool,
         typer.Option(
             "--cluster",
-            help="Also compare the configuration with the cluster's topics, as doctor does: entries without a topic, "
-            "limits, permissions.",
+            help=(
+                "Also compare the configuration with the topics of the cluster, as doctor does: entries that "
+                "match no topic, limits, permissions."
+            ),
         ),
     ] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if there are warnings, for CI.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if there are warnings. For CI.")] = False,
 ) -> None:
-    """Check a configuration and its files: exit 0, or print each error with its key and line and exit 1."""
+    """Check a configuration and the files that it names. If there are errors, print each with its key
+    and line, and exit with 1.
+    """
     chosen = file or config
     if chosen is None or (file is not None and config is not None):
         raise typer.BadParameter("give one file to check: sluicegate check FILE")
@@ -161,7 +165,7 @@ def demo(
 
 @app.command(context_settings=HELP)
 def healthcheck(config: _Config = None) -> None:
-    """Check that the proxy at the configuration's admin.listen is alive: exit 0 or 1."""
+    """Check that the proxy at admin.listen of the configuration is alive. Exit status: 0 if it is, else 1."""
     from sluicegate.proxy.cli.health_check import admin_of, problem_at
 
     try:
@@ -179,7 +183,9 @@ def healthcheck(config: _Config = None) -> None:
 
 @app.command(context_settings=HELP)
 def version() -> None:
-    """Print the version, whether it is compiled, its commit, and the libraries that validation uses."""
+    """Print the version and commit of sluicegate, whether it is compiled, and the versions of the
+    libraries that validation uses.
+    """
     from sluicegate.proxy.cli import build_facts
 
     print_lines(build_facts.lines())

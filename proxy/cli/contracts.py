@@ -19,16 +19,20 @@ contracts = typer.Typer(
 )
 
 _Registry = Annotated[
-    str | None, typer.Option("--registry", metavar="NAME", help="The registry that Avro and Protobuf records follow.")
+    str | None, typer.Option("--registry", metavar="NAME", help="The schema registry of Avro and Protobuf records.")
 ]
 
 
 @contracts.command(name="import", context_settings=HELP)
 def import_(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A contract of the Open Data Contract Standard 3.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A contract of the Open Data Contract Standard, version 3.")
+    ],
     registry: _Registry = None,
 ) -> None:
-    """Print the entries of `topics` that a contract makes, as YAML, and as comments what they do not check."""
+    """Print the entries of `topics` that a contract stands for, as YAML. Comments list what the entries
+    do not check.
+    """
     loaded = _loaded(file, registry)
     entries = [entry for entry in loaded.source.data.get("topics") or () if entry["match"] in loaded.source.contracts]
     print_lines(f"# warning: {warning}" for warning in loaded.warnings)
@@ -41,8 +45,8 @@ def import_(
 @contracts.command(context_settings=HELP)
 def diff(
     old: Annotated[Path, typer.Argument(metavar="OLD", help="The contract before the change.")],
-    new: Annotated[Path, typer.Argument(metavar="NEW", help="The contract after it.")],
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if a rule becomes looser, for CI.")] = False,
+    new: Annotated[Path, typer.Argument(metavar="NEW", help="The contract after the change.")],
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if a rule becomes looser. For CI.")] = False,
     registry: _Registry = None,
 ) -> None:
     """Compare two contracts: print what becomes stricter or looser for producers."""

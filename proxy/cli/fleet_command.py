@@ -30,37 +30,45 @@ def fleet(
     ] = None,
     dns: Annotated[
         str | None,
-        typer.Option("--dns", metavar="NAME[:PORT]", help="A name that resolves to the proxies; looked up every 30 s."),
+        typer.Option(
+            "--dns", metavar="NAME[:PORT]", help="A DNS name that resolves to the proxies. Looked up every 30 s."
+        ),
     ] = None,
-    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where browsers connect.")] = _LISTEN,
+    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Address for browsers.")] = _LISTEN,
     token_file: Annotated[
         Path | None,
-        typer.Option("--token-file", metavar="FILE", help="A file with the token that browsers need."),
+        typer.Option("--token-file", metavar="FILE", help="A file with the token that browsers must send."),
     ] = None,
     proxy_token_file: Annotated[
         list[str] | None,
         typer.Option(
             "--proxy-token-file",
             metavar="[HOST:PORT=]FILE",
-            help="A file with the token of a proxy, or of all other proxies; may be repeated.",
+            help="A file with the token of one proxy, or, without HOST:PORT, of all other proxies. May be repeated.",
         ),
     ] = None,
     tls_certificate: Annotated[
-        Path | None, typer.Option("--tls-certificate", metavar="FILE", help="Certificate chain for browsers, PEM.")
+        Path | None,
+        typer.Option("--tls-certificate", metavar="FILE", help="The certificate chain for browsers, in PEM."),
     ] = None,
-    tls_key: Annotated[Path | None, typer.Option("--tls-key", metavar="FILE", help="Its private key, PEM.")] = None,
+    tls_key: Annotated[
+        Path | None, typer.Option("--tls-key", metavar="FILE", help="The private key of the certificate, in PEM.")
+    ] = None,
     admin: Annotated[
         str | None,
         typer.Option(
             "--admin",
             metavar="HOST:PORT",
-            help="Instead: ask one proxy with state.topic for all proxies of its cluster, print them and end.",
+            help=(
+                "Print all proxies of a cluster once, as one of them with state.topic knows them, instead of "
+                "serving a web UI."
+            ),
         ),
     ] = None,
 ) -> None:
-    """Serve one web UI for many proxies: their sums, and the state of each. Read-only; Ctrl-C ends it.
+    """Serve one web UI for many proxies, with their totals and the state of each. It changes nothing. Ctrl-C ends it.
 
-    It asks only the proxies given here. Without --token-file it listens on this machine only.
+    The command reads only from the proxies named here. Without --token-file it listens on this machine only.
     """
     if admin is not None:
         _print_fleet(_address(admin, "--admin"), _Tokens(proxy_token_file or ()))

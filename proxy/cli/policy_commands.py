@@ -17,7 +17,7 @@ _USAGE = 2
 _File = Annotated[Path, typer.Argument(metavar="FILE", help="The configuration file.")]
 
 _Offline = Annotated[
-    bool, typer.Option("--offline", help="Do not ask the cluster for its settings of the topic; use the file alone.")
+    bool, typer.Option("--offline", help="Use the file alone, without the topic's settings on the cluster.")
 ]
 
 commands = typer.Typer()
@@ -26,10 +26,10 @@ commands = typer.Typer()
 @commands.command(context_settings=HELP)
 def explain(
     file: _File,
-    topic: Annotated[list[str], typer.Argument(metavar="TOPIC", help="A topic's name; may be repeated.")],
+    topic: Annotated[list[str], typer.Argument(metavar="TOPIC", help="Name of a topic. May be repeated.")],
     offline: _Offline = False,
 ) -> None:
-    """Explain the policy of a topic: each setting with its source, a file and line or a setting of the cluster."""
+    """Print the policy of a topic. Each setting has its source: a file and a line, or a setting of the cluster."""
     from sluicegate.proxy.reload.topic_explanation import explain as lines_about
 
     loaded = read_checked(file)
@@ -42,22 +42,28 @@ def explain(
 @commands.command(name="try", context_settings=HELP)
 def try_one(
     file: _File,
-    topic: Annotated[str, typer.Option(metavar="NAME", help="The record's topic.")],
-    key: Annotated[str | None, typer.Option(metavar="TEXT", help="Its key; default: null.")] = None,
-    value: Annotated[str | None, typer.Option(metavar="TEXT", help="Its value; default: null.")] = None,
+    topic: Annotated[str, typer.Option(metavar="NAME", help="Topic of the record.")],
+    key: Annotated[str | None, typer.Option(metavar="TEXT", help="Key of the record. Default: null.")] = None,
+    value: Annotated[str | None, typer.Option(metavar="TEXT", help="Value of the record. Default: null.")] = None,
     value_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A file with its value; - is the standard input.")
+        Path | None, typer.Option(metavar="FILE", help="A file with the value of the record; - is the standard input.")
     ] = None,
     header: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A header; may be repeated, in order.")
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Header of the record. May be repeated; the order counts."),
     ] = None,
     timestamp: Annotated[
-        str, typer.Option(metavar="TIME", help="Milliseconds, 2026-11-22T10:00:00Z, now, now+1h or now-7d.")
+        str,
+        typer.Option(
+            metavar="TIME", help="Timestamp of the record: milliseconds, 2026-11-22T10:00:00Z, now, now+1h or now-7d."
+        ),
     ] = "now",
-    client_id: Annotated[str, typer.Option(metavar="NAME", help="The client id of its producer; default: none.")] = "",
+    client_id: Annotated[
+        str, typer.Option(metavar="NAME", help="Client id of the producer. Default: no client id.")
+    ] = "",
     offline: _Offline = False,
 ) -> None:
-    """Validate one record as the proxy would: exit 0 if it is forwarded, 1 if it is rejected."""
+    """Validate one record as the proxy does. Exit status: 0 if the record is forwarded, 1 if it is rejected."""
     from sluicegate.proxy.cli.record_input import BadGivenRecord, given_record
     from sluicegate.proxy.cli.try_record import validate_one
     from sluicegate.proxy.server.clock import now_ms
@@ -117,13 +123,18 @@ def test(
         list[Path], typer.Argument(metavar="PATH", help="A file of test cases, or a folder with *.test.yaml files.")
     ],
     config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The configuration, instead of that of each file.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="The configuration for all test cases, instead of the one that each file names."
+        ),
     ] = None,
     junit: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write the results to this file, as JUnit XML.")
+        Path | None, typer.Option(metavar="FILE", help="Also write the results to this file as JUnit XML.")
     ] = None,
 ) -> None:
-    """Run test cases of policies, without a cluster: exit 0 if all pass, 1 if one fails, 2 if none can be run."""
+    """Run test cases of policies, without a cluster. Exit status: 0 if all pass, 1 if one fails, 2 if
+    none can be run.
+    """
     from sluicegate.proxy.cli.policy_cases import case_files
     from sluicegate.proxy.cli.policy_test_report import lines_of, write_junit
     from sluicegate.proxy.cli.policy_tests import CaseRunner
@@ -150,8 +161,8 @@ def test(
 @commands.command(context_settings=HELP)
 def diff(
     old: Annotated[Path, typer.Argument(metavar="OLD", help="The configuration file before the change.")],
-    new: Annotated[Path, typer.Argument(metavar="NEW", help="The configuration file after it.")],
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if a policy becomes looser, for CI.")] = False,
+    new: Annotated[Path, typer.Argument(metavar="NEW", help="The configuration file after the change.")],
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if a policy becomes looser. For CI.")] = False,
 ) -> None:
     """Compare the policies of two configurations: print each topic whose policy becomes stricter or looser, and how."""
     from sluicegate.proxy.reload.policy_changes import ProducerEffect, changes_between, counts_of
@@ -165,10 +176,10 @@ def diff(
 @commands.command(context_settings=HELP)
 def schema(
     topic_files: Annotated[
-        bool, typer.Option("--topic-files", help="The schema of the files that topic_files names.")
+        bool, typer.Option("--topic-files", help="Print the schema of the files that topic_files names.")
     ] = False,
 ) -> None:
-    """Print a JSON Schema of the configuration file, for completion and checks in editors."""
+    """Print the JSON Schema of the configuration file, with which editors complete and check it."""
     from sluicegate.config.reference.json_schema import schema_of_file, schema_of_topic_files
 
     for line in json.dumps(schema_of_topic_files() if topic_files else schema_of_file(), indent=2).splitlines():

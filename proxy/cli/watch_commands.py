@@ -34,16 +34,16 @@ commands = typer.Typer()
 def top(
     admin: Annotated[
         list[str] | None,
-        typer.Argument(metavar="ADMIN", help=f"Admin addresses, HOST:PORT; default: {DEFAULT_ADMIN}."),
+        typer.Argument(metavar="ADMIN", help=f"Admin addresses of proxies, HOST:PORT. Default: {DEFAULT_ADMIN}."),
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Print once; exit 1 if no proxy responds.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Print once and end. Exit with 1 if no proxy responds.")] = False,
     fleet: Annotated[
-        bool, typer.Option("--fleet", help="Show all proxies of the cluster of the one at ADMIN (state.topic).")
+        bool, typer.Option("--fleet", help="Show all proxies of the cluster. The proxy at ADMIN needs state.topic.")
     ] = False,
     as_json: _AsJson = False,
     token_file: TokenFile = None,
 ) -> None:
-    """Show running proxies live: traffic, clients with violations, topics, the last violations. Ctrl-C ends it."""
+    """Show running proxies live: traffic, clients with violations, topics and the last violations. Ctrl-C ends it."""
     addresses = addresses_of(admin)
     token = token_in(token_file)
     read = partial(_all_of_cluster, addresses[0], token) if fleet else partial(_each_proxy, addresses, token)
@@ -116,33 +116,45 @@ def _all_of_cluster(address: HostPort, token: str | None) -> _Watched:
 @commands.command(context_settings=HELP)
 def who(
     topic: Annotated[
-        str | None, typer.Argument(metavar="TOPIC", help="The topic's name; default with --days: all topics.")
+        str | None,
+        typer.Argument(metavar="TOPIC", help="Name of the topic. With --days it may be omitted: then all topics."),
     ] = None,
     events: Annotated[
         list[Path] | None,
-        typer.Option("--events", metavar="FILE", help="A file of violation events; may be repeated."),
+        typer.Option("--events", metavar="FILE", help="A file of violation events. May be repeated."),
     ] = None,
     days: Annotated[
         float | None,
         typer.Option(
-            "--days", metavar="NUMBER", help="Read the last days of all proxies from violations.topic, by one proxy."
+            "--days",
+            metavar="NUMBER",
+            help=(
+                "List the violations of this many days at all proxies. The proxy at --admin reads them from "
+                "violations.topic."
+            ),
         ),
     ] = None,
     until: Annotated[
-        str | None, typer.Option("--until", metavar="TIME", help="With --days: the end, ISO 8601. Default: now.")
+        str | None,
+        typer.Option("--until", metavar="TIME", help="With --days: end of the period, in ISO 8601. Default: now."),
     ] = None,
-    client: Annotated[str | None, typer.Option("--client", metavar="ID", help="With --days: of this client.")] = None,
+    client: Annotated[
+        str | None, typer.Option("--client", metavar="ID", help="With --days: only violations of this client id.")
+    ] = None,
     owner: Annotated[
-        str | None, typer.Option("--owner", metavar="TEAM", help="With --days: of this owner of a topic or client.")
+        str | None,
+        typer.Option(
+            "--owner", metavar="TEAM", help="With --days: only violations of this owner of topics or clients."
+        ),
     ] = None,
     rule: Annotated[
-        str | None, typer.Option("--rule", metavar="NAME", help="With --days: of this rule or reason.")
+        str | None, typer.Option("--rule", metavar="NAME", help="With --days: only violations of this rule or reason.")
     ] = None,
     admin: Admin = None,
     as_json: _AsJson = False,
     token_file: TokenFile = None,
 ) -> None:
-    """List clients with violations in a topic: owner, rule, first and last time, count, example and diagnosis."""
+    """List clients with violations in a topic, with owner, rule, first and last time, count, example and diagnosis."""
     for other, option in ((admin, "--admin HOST:PORT"), (days, "--days NUMBER")):
         if events is not None and other is not None:
             raise typer.BadParameter(f"give --events FILE or {option}, not both")
@@ -221,14 +233,15 @@ def _time_ms(text: str | None) -> str | None:
 
 @commands.command(context_settings=HELP)
 def history(
-    days: Annotated[float, typer.Option("--days", metavar="NUMBER", help="How far back, in days.")] = 7,
+    days: Annotated[float, typer.Option("--days", metavar="NUMBER", help="Number of days to list, up to now.")] = 7,
     admin: Admin = None,
     as_json: _AsJson = False,
     token_file: TokenFile = None,
 ) -> None:
-    """List who changed policies or suspended enforcement, when, and which proxies took it.
+    """List the changes of policies and the suspensions of enforcement: by whom, when, and by which proxies they
+    were applied.
 
-    One proxy with state.topic shows all proxies of its cluster.
+    A proxy with state.topic knows the changes of all proxies of its cluster.
     """
     from sluicegate.proxy.watching.admin_client import StateUnavailable, read_changes
     from sluicegate.proxy.watching.change_history import lines_of

@@ -26,7 +26,10 @@ def advise(
     topic: TopicPatterns = None,
     all_topics: AllTopics = False,
     from_profile: Annotated[
-        str | None, typer.Option("--profile", metavar="DIR", help="Folder of an earlier profile. Default: make one.")
+        str | None,
+        typer.Option(
+            "--profile", metavar="DIR", help="Folder of an earlier profile. Default: the job makes a profile first."
+        ),
     ] = None,
     at_most: Annotated[float, typer.Option(help="Share of valid records that a limit may reject.", min=0, max=1)] = 0,
     as_json: AsJson = False,

@@ -26,21 +26,25 @@ from sluicegate.pipeline.runs.moments import APPEND, BadMoment, moment_from
 def audit(
     bootstrap: Bootstrap,
     out: Out,
-    policies: Annotated[Path, typer.Option(metavar="FILE", help="The proxy's own configuration file.")],
+    policies: Annotated[Path, typer.Option(metavar="FILE", help="Configuration file of the proxy.")],
     topic: TopicPatterns = None,
     all_topics: AllTopics = False,
     as_of: Annotated[
         str,
         typer.Option(
-            metavar="WHEN", help="Validate times as of this moment: append (estimated), now, 2026-11-30T12:00:00Z."
+            metavar="WHEN",
+            help="Moment of validation: append (estimated), now, or a time such as 2026-11-30T12:00:00Z.",
         ),
     ] = APPEND,
     events: Annotated[
-        str | None, typer.Option(metavar="PATH", help="Files of the proxy's violation events, which name clients.")
+        str | None,
+        typer.Option(metavar="PATH", help="Files with the proxy's violation events, from which clients are named."),
     ] = None,
     samples: Annotated[
         str,
-        typer.Option(metavar="COUNT|all", help="Bad records kept for each kind and partition; a replay needs all."),
+        typer.Option(
+            metavar="COUNT|all", help="Number of bad records to list for each kind and partition. A replay needs `all`."
+        ),
     ] = "5",
     as_json: AsJson = False,
     tables: TablesAt = None,

@@ -28,18 +28,25 @@ def extract(
     out: Out,
     topic: TopicPatterns = None,
     all_topics: AllTopics = False,
-    extractor: Annotated[str, typer.Option(help="fail, skip, previous or wallclock (KIP-93).")] = "fail",
+    extractor: Annotated[
+        str,
+        typer.Option(
+            help="Handling of a record without a valid timestamp: fail, skip, previous or wallclock (KIP-93)."
+        ),
+    ] = "fail",
     too_late: Annotated[
         TooLate,
         typer.Option(
-            help="For a time after Spark's latest timestamp: fail, skip the record, or keep it without event time."
+            help="Handling of a time after Spark's latest one: fail, skip the record, or keep it without event time."
         ),
     ] = TooLate.FAIL,
-    batch: Annotated[int, typer.Option(help="Maximum offsets of a batch.", min=1)] = _OFFSETS_A_BATCH,
+    batch: Annotated[int, typer.Option(help="Maximum number of offsets in a batch.", min=1)] = _OFFSETS_A_BATCH,
     skip_unreadable: SkipUnreadable = False,
     skip_missing: Annotated[
         bool,
-        typer.Option("--skip-missing", help="Continue if records after the last run are gone, and list them."),
+        typer.Option(
+            "--skip-missing", help="Continue if records after the last run are missing, and list the missing offsets."
+        ),
     ] = False,
     as_json: AsJson = False,
     config: ConfigFile = None,

@@ -34,7 +34,11 @@ def profile(
     all_topics: AllTopics = False,
     after_max_ms: AfterMax = AFTER_MAX_MS,
     before_max_ms: Annotated[
-        int | None, typer.Option(help="A time further behind its append is past. Default: none is.", min=0)
+        int | None,
+        typer.Option(
+            help="A timestamp counts as past if it is earlier than its append by more than this (ms).",
+            min=0,
+        ),
     ] = None,
     epoch: Epoch = EPOCH,
     as_json: AsJson = False,

@@ -44,23 +44,28 @@ def repair(
     bootstrap: Bootstrap,
     topic: Topic,
     out: Out,
-    to: Annotated[str, typer.Option(metavar="NAME", help="The clean topic; {topic} is the polluted one.")] = CLEAN,
+    to: Annotated[
+        str, typer.Option(metavar="NAME", help="Name of the clean topic; {topic} stands for the source topic.")
+    ] = CLEAN,
     apply: Annotated[bool, typer.Option("--apply", help="Write the clean topic. Default: a dry run.")] = False,
     after_max_ms: AfterMax = AFTER_MAX_MS,
     keep: Annotated[
-        list[str] | None, typer.Option(metavar="KIND", help="Do not correct this kind; may be repeated.")
+        list[str] | None, typer.Option(metavar="KIND", help="Kind of timestamp that is not corrected. May be repeated.")
     ] = None,
     rewrite: Annotated[
         list[str] | None,
-        typer.Option(metavar="KIND", help="Also rewrite this kind, which may be valid: future or implausible."),
+        typer.Option(
+            metavar="KIND",
+            help="Kind of timestamp that is corrected too, although it may be valid: future or implausible.",
+        ),
     ] = None,
     epoch: Epoch = EPOCH,
     retention: Annotated[
-        Retention, typer.Option(help="Retention of the clean topic: delete nothing, or as the source.")
+        Retention, typer.Option(help="Retention of the clean topic: no deletion, or that of the source topic.")
     ] = Retention.KEEP,
     assume_ms: Annotated[
         int | None,
-        typer.Option(metavar="MS", help="Append time for partitions without any usable time.", min=1),
+        typer.Option(metavar="MS", help="Append time (ms) of partitions without any usable timestamp.", min=1),
     ] = None,
     skip_unreadable: SkipUnreadable = False,
     skip_unwritable: Annotated[

@@ -39,19 +39,25 @@ def replay(
     bootstrap: Bootstrap,
     topic: Topic,
     out: Out,
-    policies: Annotated[Path, typer.Option(metavar="FILE", help="The proxy's own configuration file.")],
-    apply: Annotated[bool, typer.Option("--apply", help="Write them back. Default: a dry run.")] = False,
-    fix: Annotated[FixTimes | None, typer.Option(help="Correction of bad times; overrides fix in the file.")] = None,
+    policies: Annotated[Path, typer.Option(metavar="FILE", help="Configuration file of the proxy.")],
+    apply: Annotated[bool, typer.Option("--apply", help="Write the records back. Default: a dry run.")] = False,
+    fix: Annotated[
+        FixTimes | None, typer.Option(help="Correction of bad timestamps. Overrides `fix` in the file.")
+    ] = None,
     from_findings: Annotated[
         str | None,
-        typer.Option(metavar="DIR", help="Replay the records that an audit (--samples all) listed in this --out."),
+        typer.Option(
+            metavar="DIR", help="Results folder of an audit with --samples all, whose listed records are replayed."
+        ),
     ] = None,
     by: Annotated[
         str | None,
-        typer.Option(metavar="MODULE:FUNCTION", help="Your function that corrects dead letters first."),
+        typer.Option(
+            metavar="MODULE:FUNCTION", help="Python function that corrects each dead letter before it is validated."
+        ),
     ] = None,
     headers: Annotated[
-        Headers, typer.Option(help="Headers to write: the record's own, or the proxy's too.")
+        Headers, typer.Option(help="Headers to write: those of the record, or also those that the proxy added.")
     ] = Headers.OWN,
     skip_unreadable: SkipUnreadable = False,
     as_json: AsJson = False,

@@ -13,12 +13,20 @@ from sluicegate.pipeline.source.topics import Topics
 def verify(
     bootstrap: Bootstrap,
     topic: Annotated[
-        list[str], typer.Option("--topic", metavar="NAME", help="Twice: the source topic, then the clean one.")
+        list[str],
+        typer.Option(
+            "--topic",
+            metavar="NAME",
+            help="Name of a topic. Give it twice: first the source topic, then the clean topic.",
+        ),
     ],
     out: Out,
     plan: Annotated[
         str | None,
-        typer.Option(metavar="DIR", help="The repair's --out: compare up to its plan's end, by its rules."),
+        typer.Option(
+            metavar="DIR",
+            help="Results folder of the repair: topics are compared up to the end of its plan, by its rules.",
+        ),
     ] = None,
     skip_unreadable: SkipUnreadable = False,
     as_json: AsJson = False,

@@ -25,15 +25,24 @@ def violations(
     out: Out,
     events: Annotated[
         str | None,
-        typer.Option(metavar="PATH", help="Complete files of events: a folder or a glob. Or --bootstrap and --topic."),
+        typer.Option(
+            metavar="PATH", help="Folder or glob of complete event files. Alternative: --bootstrap and --topic."
+        ),
     ] = None,
-    bootstrap: Annotated[str | None, typer.Option(metavar="HOST:PORT[,…]", help="Brokers to start from.")] = None,
-    topic: Annotated[list[str] | None, typer.Option(metavar="NAME", help="A topic with events.")] = None,
-    window: Annotated[str, typer.Option(help="Length of windows.")] = "5 minutes",
-    late_after_seconds: Annotated[int, typer.Option(help="Events this far behind the latest are late.", min=0)] = 600,
-    batch: Annotated[int | None, typer.Option(help="Maximum files, or offsets of a topic, in a batch.", min=1)] = None,
+    bootstrap: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT[,…]", help="Addresses of brokers to bootstrap from.")
+    ] = None,
+    topic: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Name of a topic with events.")] = None,
+    window: Annotated[str, typer.Option(help="Length of a window.")] = "5 minutes",
+    late_after_seconds: Annotated[
+        int,
+        typer.Option(help="An event counts as late if it is older than the latest event by more than this (s).", min=0),
+    ] = 600,
+    batch: Annotated[
+        int | None, typer.Option(help="Maximum number of files, or of offsets of a topic, in a batch.", min=1)
+    ] = None,
     follow: Annotated[bool, typer.Option("--follow", help="Continue with new events until stopped.")] = False,
-    every_seconds: Annotated[int, typer.Option(help="With --follow: interval of batches.", min=1)] = 30,
+    every_seconds: Annotated[int, typer.Option(help="With --follow: interval between batches (s).", min=1)] = 30,
     as_json: AsJson = False,
     tables: TablesAt = None,
     form: Format = None,

@@ -47,33 +47,43 @@ def watch(
     all_topics: AllTopics = False,
     policies: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="The proxy's configuration file, to report what it would reject."),
+        typer.Option(
+            metavar="FILE", help="Configuration file of the proxy. The job reports what the proxy would reject."
+        ),
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Process the records since the last run, and end.")] = False,
-    every_seconds: Annotated[int, typer.Option(help="Interval of batches.", min=1, max=86_400)] = 60,
-    batch: Annotated[int, typer.Option(help="Maximum offsets of a batch.", min=1)] = 20_000_000,
+    once: Annotated[bool, typer.Option("--once", help="Process the records since the last run, then end.")] = False,
+    every_seconds: Annotated[int, typer.Option(help="Interval between batches (s).", min=1, max=86_400)] = 60,
+    batch: Annotated[int, typer.Option(help="Maximum number of offsets in a batch.", min=1)] = 20_000_000,
     webhook: Annotated[
         str | None,
         typer.Option(
             metavar="URL",
             envvar="SLUICEGATE_WEBHOOK",
             show_envvar=True,
-            help="Address that findings are posted to, as JSON.",
+            help="URL to which findings are posted as JSON.",
         ),
     ] = None,
     quiet_hours: Annotated[
-        int, typer.Option(help="A kind has ended when its producer wrote for so long without it.", min=1)
+        int,
+        typer.Option(
+            help="A kind of invalid timestamp has ended when its producer has written for this many hours without it.",
+            min=1,
+        ),
     ] = 6,
     after_max_ms: AfterMax = AFTER_MAX_MS,
     before_max_ms: Annotated[
-        int | None, typer.Option(help="A time further behind its append is past. Default: none is.", min=0)
+        int | None,
+        typer.Option(
+            help="A timestamp counts as past if it is earlier than its append by more than this (ms).",
+            min=0,
+        ),
     ] = None,
     epoch: Epoch = EPOCH,
     tables: TablesAt = None,
     form: Format = None,
     as_json: Annotated[
         bool,
-        typer.Option("--json", help="Print findings as lines of JSON; with --once, print the summary."),
+        typer.Option("--json", help="Print each finding as a line of JSON. With --once, print the summary."),
     ] = False,
     config: ConfigFile = None,
     master: Master = None,
