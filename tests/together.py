@@ -29,12 +29,12 @@ _TOGETHER: dict[str, dict[str, tuple[str, ...]]] = {
             *("clean_topic", "cleaned_topics", "difficult_topics", "moved_leaders", "repair", "replay"),
             *("replay_findings", "tables", "tiered_topics", "verify"),
         ),
-        "a session that audits": (  # and the only one of the short form
+        "a session that audits": (
             *("advised_limits", "extract", "fewer_producers", "functions", "jobs", "audit", "large_partition"),
             *("notebook", "profile", "raw_source", "unreadable", "violations"),
             *("topics_that_go", "watch", "watch_outage", "watch_webhook"),
-            *("command", "folder_lock", "interrupted_calls", "output_folder"),
         ),
+        "a session beside commands": ("command", "folder_lock", "interrupted_calls", "output_folder"),
         "a broker that asks the pipeline for logins": ("acls", "security_protocol"),
     },
     "integration": {
