@@ -1,1 +1,1 @@
-"""The configuration: what a file may say, how it is read, and errors that name the key and the line."""
+"""Defines the configuration file: its keys, how it is read, and errors that name the key and the line."""

@@ -1,4 +1,4 @@
-"""Warns of bounds of timestamps that were probably written in seconds: they are milliseconds, as in Kafka."""
+"""Warns about timestamp bounds that were probably written in seconds. As in Kafka, they are in milliseconds."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,15 +7,15 @@ from sluicegate.config.files.source import Path, Source
 from sluicegate.config.model import Config
 
 _KEYS = ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms", "message.timestamp.difference.max.ms")
-# Ten minutes to 366 days in seconds. A number of whole minutes that is no multiple of half a second in milliseconds is
-# written for seconds: 3600, 86400, 604800; not 1500, 30000 or 60000.
+# Ten minutes to 366 days, in seconds. In this range a number of whole minutes that is no multiple of 500 was probably
+# meant in seconds: 3600, 86400 and 604800, but not 1500, 30000 or 60000.
 _LEAST, _MOST = 600, 366 * 86_400
 _MINUTE, _HALF_SECOND_MS = 60, 500
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
 def probable_seconds(config: Config, source: Source) -> Iterator[tuple[Path, str]]:
-    """Yield the key of each such bound, and what it means and what was probably meant."""
+    """Yield the key of each bound that was probably written in seconds, with a message about both readings."""
     sections: list[Path] = [("defaults",)]
     sections += [("topics", i) for i in range(len(config.topics))]
     sections += [("floor", i) for i in range(len(config.floor))]
@@ -32,7 +32,7 @@ def probable_seconds(config: Config, source: Source) -> Iterator[tuple[Path, str
 
 
 def _at(value: Any, path: Path) -> Any:
-    """Return what the file has at a path; None if it has nothing there."""
+    """Return the value at a path of the file; None if the file has no such path."""
     for part in path:
         if isinstance(value, dict):
             value = value.get(part)
@@ -44,7 +44,7 @@ def _at(value: Any, path: Path) -> Any:
 
 
 def _number(written: Any) -> int:
-    """Return a number that is written without a unit; 0 for anything else."""
+    """Return a number that is written without a unit; 0 for other values."""
     if isinstance(written, int):
         return int(written)
     return int(written) if isinstance(written, str) and written.isdecimal() and len(written) <= len(str(_MOST)) else 0

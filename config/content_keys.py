@@ -19,56 +19,62 @@ JsonDepth = Annotated[int, BeforeValidator(_DEPTH.read), _DEPTH]
 
 @section
 class Json:
-    """The content is exactly one JSON text."""
+    """The rule that the content is exactly one JSON text."""
 
-    duplicate_keys: Literal["allow", "reject"] = described("whether an object may contain a key twice", default="allow")
-    max_depth: JsonDepth = described("nesting depth of objects and arrays", default=128)
+    duplicate_keys: Literal["allow", "reject"] = described(
+        "Whether an object may contain the same key twice.", default="allow"
+    )
+    max_depth: JsonDepth = described("The maximum nesting depth of objects and arrays.", default=128)
 
 
 @section
 class Schema:
-    """A schema from a file or a text, or from a registry by the schema id in each record."""
+    """A schema from a file, from a text, or from a registry by the schema id in each record."""
 
     file: FileName | None = described(
-        "file with the schema. Set exactly one of `file`, `text` and `registry`", default=None
+        "The file with the schema. Set exactly one of `file`, `text` and `registry`.", default=None
     )
-    text: Text | None = described("the schema itself, with `format: json` or `format: avro`", default=None)
+    text: Text | None = described("The schema itself, with `format: json` or `format: avro`.", default=None)
     registry: Text | None = described(
-        "name of an entry of `registries`; each record contains its schema id", default=None
-    )
-    format: Literal["json", "avro", "protobuf"] | None = described(
-        "schema language; with `registry`: the only accepted language", default=None
-    )
-    envelope: Literal["none", "confluent"] | None = described(
-        "with `file` or `text`: prefix before the data: `none`, or `confluent` (a zero byte and a schema id)",
+        "The name of an entry of `registries`. Each record contains the id of its schema in that registry.",
         default=None,
     )
-    message: Text | None = described("with a Protobuf file: full name of the message", default=None)
+    format: Literal["json", "avro", "protobuf"] | None = described(
+        "The schema language. With `registry`, it is the only language that is accepted.", default=None
+    )
+    envelope: Literal["none", "confluent"] | None = described(
+        "The prefix before the data, with `file` or `text`: `none`, or `confluent` (a zero byte and a schema id).",
+        default=None,
+    )
+    message: Text | None = described("The full name of the message, with a Protobuf file.", default=None)
     subject: Literal["topic", "record", "topic-record", "any"] | None = described(
-        "with `registry`: subject name strategy that the schema must be registered under. Default: `topic`",
+        "The strategy that gives the subject under which a schema must be registered, with `registry`. Default: "
+        "`topic`.",
         default=None,
     )
     formats: Literal["assert", "annotate"] | None = described(
-        "with a JSON Schema: whether `format` is a check of the value (`assert`), or has no effect (`annotate`). "
-        "Default: `assert`",
+        "The effect of the keyword `format` in a JSON Schema: `assert` validates values by it, `annotate` ignores "
+        "it. Default: `assert`.",
         default=None,
     )
     conditions: Flag = described(
-        "with `registry`: whether its conditions apply (`ruleSet.domainRules` of kind `CONDITION`, in CEL)",
+        "Whether the conditions that the registry stores with a schema apply, with `registry` "
+        "(`ruleSet.domainRules` of kind `CONDITION`, in CEL).",
         default=False,
     )
     inline_rules: Flag = described(
-        "with `registry`: whether the rules inside its schemas apply (`confluent:rules`, and `rules` of Protobuf's "
-        "`confluent.field_meta` and `confluent.message_meta`, in CEL)",
+        "Whether the rules inside the registry's schemas apply, with `registry` (`confluent:rules`, and `rules` of "
+        "Protobuf's `confluent.field_meta` and `confluent.message_meta`, in CEL).",
         default=False,
     )
     protovalidate: Flag = described(
-        "with `format: protobuf`: whether the `buf.validate` constraints of the schema apply; needs "
-        "`pip install 'sluicegate[rules,protovalidate]'`",
+        "Whether the `buf.validate` constraints of the schema apply, with `format: protobuf`. Needs `pip install "
+        "'sluicegate[rules,protovalidate]'`.",
         default=False,
     )
     json_schema: Text | None = described(
-        "with `format: avro` or `protobuf`: a JSON Schema that the data follow too, as JSON", default=None
+        "A JSON Schema that the data, converted to JSON, must also match, with `format: avro` or `protobuf`.",
+        default=None,
     )
 
     def __post_init__(self) -> None:
@@ -104,15 +110,17 @@ class ContentKeys:
     """Rules about a key or a value. Only `required` rejects null."""
 
     required: Flag = described(
-        "whether null is rejected",
+        "Whether null is rejected.",
         default=False,
         misnomers={"not_null": "required: true"},
     )
-    min_size: SomeBytes | None = described("minimum size; 1 rejects an empty key or value", default=None)
-    max_size: SomeBytes | None = described("maximum size", default=None)
-    utf8: Flag = described("whether the content must be UTF-8", default=False)
+    min_size: SomeBytes | None = described(
+        "The minimum size. A minimum of 1 rejects an empty key or value.", default=None
+    )
+    max_size: SomeBytes | None = described("The maximum size.", default=None)
+    utf8: Flag = described("Whether the content must be valid UTF-8.", default=False)
     json: Json | None = described(
-        "The {side} must be exactly one JSON text; `json: {}` uses the defaults.", default=None
+        "The {side} must be exactly one JSON text. `json: {}` uses the defaults.", default=None
     )
     schema_: Schema | None = described(
         "The {side} must match a schema.",

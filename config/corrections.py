@@ -1,8 +1,8 @@
 """Suggests the line to write instead of an invalid value or an unknown key.
 
-Most suggestions follow from the model: one value where a list is needed, `true` or a bare word where a section is
-needed, a list where a text is needed. A key declares the others beside its description (`described(corrections=...,
-misnomers=...)`): words that people write for its value, and other names that they give it.
+Most suggestions follow from the model. For example, if a list is expected, a single value becomes a list of one. A key
+declares other suggestions beside its description (`described(corrections=..., misnomers=...)`): words that people write
+as its value, and other names that they use for it.
 """
 
 import json
@@ -29,16 +29,16 @@ from sluicegate.config.values.kinds import LEAVE_OUT
 
 _YES, _NO = frozenset({"true", "yes", "on"}), frozenset({"false", "no", "off", "none"})
 _PLAIN = re.compile(r"[A-Za-z0-9_.*-]*[A-Za-z0-9_.*]")
-_NONSENSE = "?"  # fits only keys of free text
+_NONSENSE = "?"  # only free text accepts this value
 _OPEN = "…"
 _VALUE = "{value}"
 _MAX_TEXT = 80
 
 
 def correction_of(path: Path, value: Any, data: Any, root: type[Any]) -> str | None:
-    """Return what to write at `path` instead of `value`, as `write KEY: VALUE`; None if nothing is known.
+    """Return the correction of `value` at `path`, as `write KEY: VALUE`; None if no correction is known.
 
-    `data`: the whole file, which has the other items of a list; `root`: its section.
+    `data` is the whole file, which has the other items of a list. `root` is the section that describes the file.
     """
     key = key_at(root, path)
     if key is None:
@@ -46,7 +46,7 @@ def correction_of(path: Path, value: Any, data: Any, root: type[Any]) -> str | N
     if isinstance(path[-1], int):
         return _of_item(path, key, value, _at(data, path[:-1]))
     annotation = annotation_at(root, path)
-    is_declared = path[-1] == key.name and not is_list(annotation)  # of a list they are words of items
+    is_declared = path[-1] == key.name and not is_list(annotation)  # a list's corrections are about its items
     correction = _declared(key, value) if is_declared else None
     if correction is None:
         correction = _derived(key, annotation, value)
@@ -54,7 +54,7 @@ def correction_of(path: Path, value: Any, data: Any, root: type[Any]) -> str | N
 
 
 def misnomer_of(path: Path, value: Any, root: type[Any]) -> str | None:
-    """Return what to write instead of the unknown key `path`, if a key of its section declares that name."""
+    """Return what to write instead of the unknown key `path`; None if no key of its section declares that name."""
     section = section_of(annotation_at(root, path[:-1]))
     if section is None:
         return None
@@ -67,7 +67,7 @@ def misnomer_of(path: Path, value: Any, root: type[Any]) -> str | None:
 
 
 def _line(name: str, value: str) -> str:
-    """`value` is a whole line if it has a key of its own."""
+    """Return the line `name: value`; `value` itself if it already has a key."""
     return f"write {value}" if re.match(r"[a-z_.]+: ", value) else f"write {name}: {value}"
 
 
@@ -80,7 +80,7 @@ def _declared(key: Key, value: Any) -> str | None:
 
 
 def _of_item(path: Path, key: Key, value: Any, items: Any) -> str | None:
-    """Correct one item of a list: the whole list of words, or the item of a section."""
+    """Correct one item of a list: return the corrected list of words, or the corrected section."""
     section = section_of(item_of(key.annotation))
     if section is not None:
         inner = _section_line(section, value)
@@ -116,7 +116,7 @@ def _derived(key: Key, annotation: Any, value: Any) -> str | None:
 
 
 def _section_line(section: type[Any], value: Any) -> str | None:
-    """Return the section that a bare word probably stands for, in braces."""
+    """Return the section that a bare word probably stands for, in braces; None if the word fits no key."""
     if not isinstance(value, str):
         return None
     keys = each_key_of(section)
@@ -132,14 +132,14 @@ def _section_line(section: type[Any], value: Any) -> str | None:
 
 
 def _set(key: Key) -> str:
-    """Return a value that a key can have: `true` for a flag, `{}` for a section, else a place to fill in."""
+    """Return an example value of a key: `true` for a flag, `{}` for a section, otherwise a placeholder."""
     if section_of(key.annotation) is not None:
         return "{}"
     return "true" if unwrapped(key.annotation) is bool else _OPEN
 
 
 def _key_for(keys: Iterable[Key], word: str) -> Key | None:
-    """Return the key that a bare word names or is a value of: the first, and required keys before others."""
+    """Return the key that a bare word names or is a value of. Required keys come before others; None if no key fits."""
     ordered = sorted(keys, key=lambda key: not key.is_required)
     for key in ordered:
         if key.name == word and _set(key) != _OPEN:
@@ -178,7 +178,7 @@ def _flow_list(words: list[str]) -> str:
 
 
 def _flow(word: str) -> str:
-    """Return a text as YAML: plain if that is unambiguous, else in quotes."""
+    """Return a text as YAML: plain if that is unambiguous, otherwise in quotes."""
     text = word.strip()
     if len(text) > _MAX_TEXT:
         return _OPEN

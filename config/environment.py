@@ -1,8 +1,8 @@
-"""Overrides from the environment: SLUICEGATE__ADMIN__LISTEN=127.0.0.1:9650 sets admin.listen.
+"""Applies overrides from the environment: SLUICEGATE__ADMIN__LISTEN=127.0.0.1:9650 sets admin.listen.
 
-Parts are separated by two underscores; a dot in a key is written as one (MESSAGE_TIMESTAMP_TYPE), a list item by its
-number. A value is used as it is; only a list or a whole section is parsed as YAML. An empty variable equals a missing
-one.
+Two underscores separate the parts. One underscore replaces a dot in a key (MESSAGE_TIMESTAMP_TYPE), and a number
+selects an item of a list. A value is used as written; only a list or a whole section is parsed as YAML. An empty
+variable equals a missing variable.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ _OUT_OF_ORDER = "the items of a list must be given in order, from 0"
 
 
 def apply_environment(source: Source, environment: Mapping[str, str]) -> None:
-    """Put every override into `source`; unknown keys become problems that name the variable."""
+    """Apply every override to `source`; unknown keys become problems that name the variable."""
     found = []
     for variable in environment:
         if variable.startswith(PREFIX):
@@ -39,7 +39,7 @@ def apply_environment(source: Source, environment: Mapping[str, str]) -> None:
 
 
 def override(source: Source, path: Path, text: str, place: str) -> None:
-    """Put the value of a variable or an option where `path` leads."""
+    """Set the value at `path` to the text of a variable or an option. `place` names the variable or option."""
     value: Any = text or None
     kind = annotation_at(Config, path)
     if value is not None and (section_of(kind) is not None or item_of(kind) is not None):
@@ -51,7 +51,7 @@ def override(source: Source, path: Path, text: str, place: str) -> None:
 
 
 def _structure(text: str, or_text: bool) -> Any:
-    """Return the list or section that the YAML text has, the text itself if a text is allowed, otherwise None."""
+    """Return the list or section in a YAML text, the text itself if `or_text` is set, otherwise None."""
     try:
         root = compose(text)
         value = Reader(lambda _path, _line: None).value(root, ()) if root is not None else None
@@ -61,7 +61,7 @@ def _structure(text: str, or_text: bool) -> Any:
 
 
 def _resolve(parts: list[str], variable: str, source: Source) -> Path | None:
-    """The path that a variable's parts name, or None and a problem."""
+    """Return the path that the parts of a variable name; None, after adding a problem, if they name no key."""
     path: list[str | int] = []
     for part in parts:
         kind = annotation_at(Config, tuple(path))
@@ -83,9 +83,9 @@ def _resolve(parts: list[str], variable: str, source: Source) -> Path | None:
 
 
 def _report_single_underscores(variable: str, source: Source) -> None:
-    """Report a variable that names a key with single underscores, as SLUICEGATE_LISTEN_BOOTSTRAP.
+    """Report a variable that names a key with single underscores, for example SLUICEGATE_LISTEN_BOOTSTRAP.
 
-    Other variables are left alone: Kubernetes sets SLUICEGATE_SERVICE_HOST and the like.
+    Other variables are ignored, because Kubernetes sets variables such as SLUICEGATE_SERVICE_HOST.
     """
     parts = _parts_of(variable[len(_ALMOST) :].lower(), Config)
     if parts is not None:

@@ -34,7 +34,7 @@ class Key:
 
 
 def unwrapped(annotation: Any) -> Any:
-    """Return an optional type without None, an Annotated type without its metadata."""
+    """Return an optional type without None, and an Annotated type without its metadata."""
     while True:
         origin = get_origin(annotation)
         if origin in (Union, UnionType):
@@ -46,19 +46,19 @@ def unwrapped(annotation: Any) -> Any:
 
 
 def note_of(annotation: Any, kind: type[_Note]) -> _Note | None:
-    """Return the first note of this type of an Annotated type, which may be optional; None if it has none."""
+    """Return the first note of the type `kind` in an annotation, which may be optional; None without such a note."""
     places = [getattr(part, "__metadata__", ()) for part in (annotation, *get_args(annotation))]
     return next((note for notes in places for note in notes if isinstance(note, kind)), None)
 
 
 def takes_none(annotation: Any) -> bool:
-    """Return whether it is an optional number, for which the word `none` equals a missing key."""
+    """Return whether it is an optional number. For those the word `none` equals a missing key."""
     quantity = note_of(annotation, Quantity)
     return is_optional(annotation) and quantity is not None and quantity.none is None
 
 
 def is_optional(annotation: Any) -> bool:
-    """Whether None is one of its values."""
+    """Return whether the annotation allows None."""
     return get_origin(annotation) in (Union, UnionType) and type(None) in get_args(annotation)
 
 
@@ -69,7 +69,7 @@ def section_of(annotation: Any) -> type[Any] | None:
 
 
 def each_key_of(section: type[Any]) -> tuple[Key, ...]:
-    """The keys of a section, in their order."""
+    """Return the keys of a section, in their order."""
     if section not in _KEYS:
         hints = get_type_hints(section, include_extras=True)
         _KEYS[section] = tuple(
@@ -107,7 +107,7 @@ def item_of(annotation: Any) -> Any:
 
 
 def is_list(annotation: Any) -> bool:
-    """Whether a list is wanted."""
+    """Return whether the annotation is that of a list."""
     return get_origin(unwrapped(annotation)) is tuple
 
 
@@ -137,7 +137,7 @@ def key_at(root: type[Any], path: Path) -> Key | None:
 
 
 def holds_secret(annotation: Any) -> bool:
-    """Whether the type is or contains a secret; unknown types count as secret."""
+    """Return whether the type is or contains a secret; an unknown type counts as secret."""
     section = section_of(annotation)
     if section is not None:
         return any(holds_secret(kind) for kind in keys_of(section).values())

@@ -1,4 +1,4 @@
-"""The section `listen`: where clients connect, and which clients may connect."""
+"""The section `listen`: the addresses of the proxy, and the clients that may connect."""
 
 from typing import Annotated, Literal
 
@@ -49,30 +49,30 @@ MappingRules = Annotated[Text, AfterValidator(_maps_principals)]
 
 @section
 class Listen:
-    """The addresses that clients connect to, and which clients may connect."""
+    """The addresses that clients connect to, and the clients that may connect."""
 
     bootstrap: ListenAddress = described(
-        "address for clients' bootstrap; an empty host or `0.0.0.0` listens on every address of the machine",
+        "The address on which clients bootstrap. An empty host or `0.0.0.0` listens on every address of the machine.",
         misnomers={"address": "bootstrap: {value}", "port": 'bootstrap: "0.0.0.0:{value}"'},
     )
     broker_port_base: Port | None = described(
-        "first port for brokers: broker N listens at this port + N, so ports survive restarts. Default: the bootstrap "
-        "port + 1",
+        "The first port for brokers: the listener of broker N has this port + N, so that ports survive restarts. "
+        "Default: the bootstrap port + 1.",
         default=None,
         formerly="broker_ports",
     )
     broker_host: BrokerHost | None = described(
-        "host name of each broker, as `broker-{node_id}.kafka.example.com`, on one shared port (TLS SNI) instead of a "
-        "port for each broker; needs `listen.tls`",
+        "The host name of each broker, for example `broker-{node_id}.kafka.example.com`. All brokers then share one "
+        "port (TLS SNI) instead of one port each. Needs `listen.tls`.",
         default=None,
     )
     broker_port_map: dict[NodeId, Port] = described(
-        "ports of brokers by node id, for ids that `broker_port_base` gives no port, as 2000000000; brokers that are "
-        "not in it have their port by `broker_port_base`",
+        "The ports of brokers by node id, for ids that are too high for `broker_port_base`, such as 2000000000. "
+        "Other brokers have their port by `broker_port_base`.",
         default_factory=dict,
     )
     advertised_host: AdvertisedHost | None = described(
-        "host that is advertised to clients, without a port. Default: the host of `listen.bootstrap`",
+        "The host that the proxy advertises to clients, without a port. Default: the host of `listen.bootstrap`.",
         default=None,
         misnomers=dict.fromkeys(("advertised.listeners", "advertised_listeners"), "advertised_host: …"),
     )
@@ -80,68 +80,70 @@ class Listen:
         "TLS towards clients. Changed certificate files are reloaded. Default: plaintext.", default=None
     )
     proxy_protocol: Literal["required", "optional"] | None = described(
-        "PROXY protocol v2 headers with the client's address, from load balancers: `required` or `optional` on each "
-        "connection. Default: PROXY headers are not accepted from any address",
+        "Whether connections begin with a PROXY protocol v2 header, in which a load balancer sends the client's "
+        "address: `required`, or `optional`. Default: the proxy accepts no PROXY headers.",
         default=None,
         corrections=dict.fromkeys(ON, "required") | dict.fromkeys(OFF, LEAVE_OUT),
     )
     proxy_protocol_from: Networks = described(
-        "networks or addresses of the load balancers; with `required` only they may connect, with `optional` only "
-        "their headers are accepted",
+        "The networks or addresses of the load balancers. With `proxy_protocol: required` only they may connect. "
+        "With `optional`, only their headers are accepted.",
         default=(),
     )
     allowed_addresses: Networks = described(
-        "networks or addresses that clients may connect from, checked before TLS handshakes (behind a load balancer: "
-        "the address in the PROXY header). Default: all",
+        "The networks or addresses from which clients may connect, checked before the TLS handshake. Behind a load "
+        "balancer the address is the one in the PROXY header. Default: all addresses.",
         default=(),
     )
     user_name_is_principal: tuple[Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"], ...] = described(
-        "SASL mechanisms whose user name is the principal at the brokers. Name a mechanism only if the brokers have "
-        "the default `principal.builder.class` and Kafka's own handlers of logins. Principals of all other logins with "
-        "a user name are unverified and match no exemption ([TLS and SASL](how-to/tls-and-sasl.md))",
+        "The SASL mechanisms whose user name is the principal at the brokers. Name a mechanism only if the brokers "
+        "have the default `principal.builder.class` and Kafka's own login handlers. The principals of all other "
+        "logins with a user name are unverified and match no exemption ([TLS and SASL](how-to/tls-and-sasl.md)).",
         corrections={"plain": "PLAIN", "scram": "SCRAM-SHA-512"},
         misnomers={"principal.builder.class": "user_name_is_principal: [PLAIN, SCRAM-SHA-256, SCRAM-SHA-512]"},
         default=(),
     )
     oauthbearer_claim: Text | None = described(
-        "claim of an OAUTHBEARER token that the brokers take the principal from; set it to the brokers' value, which "
-        "is `sub` by default. Without it, principals of such logins are unverified and match no exemption "
-        "([TLS and SASL](how-to/tls-and-sasl.md))",
+        "The claim of an OAUTHBEARER token from which the brokers take the principal. Set it to the brokers' value, "
+        "which is `sub` by default. If it is not set, the principals of OAUTHBEARER logins are unverified and "
+        "match no exemption ([TLS and SASL](how-to/tls-and-sasl.md)).",
         name="sasl.oauthbearer.sub.claim.name",
         formerly="sasl.oauthbearer.claim",
         default=None,
     )
     oauth_username_claim: Claim | None = described(
-        "the same for brokers with Strimzi's login handler, with the value of their `oauth.username.claim` "
-        "(`userNameClaim`): a claim, or the path of a nested one, as `['user'].['id']`",
+        "The claim from which brokers with Strimzi's login handler take the principal. Set it to their "
+        "`oauth.username.claim` (`userNameClaim`): a claim, or the path of a nested claim, for example "
+        "`['user'].['id']`.",
         name="oauth.username.claim",
         misnomers=dict.fromkeys(("userNameClaim", "user_name_claim"), "oauth.username.claim: {value}"),
         default=None,
     )
     oauth_username_prefix: Text | None = described(
-        "the brokers' `oauth.username.prefix`, before that user name. Default: no prefix",
+        "The prefix before that user name. Set it to the brokers' `oauth.username.prefix`. Default: no prefix.",
         name="oauth.username.prefix",
         misnomers={"userNamePrefix": "oauth.username.prefix: {value}"},
         default=None,
     )
     oauth_fallback_claim: Claim | None = described(
-        "the brokers' `oauth.fallback.username.claim` (`fallbackUserNameClaim`): the claim of a token that has no "
-        "`oauth.username.claim`. Without it, such a token names no user",
+        "The claim of a token that lacks `oauth.username.claim`. Set it to the brokers' "
+        "`oauth.fallback.username.claim` (`fallbackUserNameClaim`). If it is not set, such a token has no user "
+        "name.",
         name="oauth.fallback.username.claim",
         misnomers={"fallbackUserNameClaim": "oauth.fallback.username.claim: {value}"},
         default=None,
     )
     oauth_fallback_prefix: Text | None = described(
-        "the brokers' `oauth.fallback.username.prefix` (`fallbackUserNamePrefix`), before that user name. Default: no "
-        "prefix",
+        "The prefix before a user name from the fallback claim. Set it to the brokers' "
+        "`oauth.fallback.username.prefix` (`fallbackUserNamePrefix`). Default: no prefix.",
         name="oauth.fallback.username.prefix",
         misnomers={"fallbackUserNamePrefix": "oauth.fallback.username.prefix: {value}"},
         default=None,
     )
     principal_mapping_rules: MappingRules | None = described(
-        "how the subject of a client's certificate becomes a principal, as a broker's `ssl.principal.mapping.rules`: "
-        "`RULE:pattern/replacement/[LU]` and `DEFAULT`, separated by commas; a client to which no rule applies is "
-        "rejected. Default: the whole subject",
+        "The rules that turn the subject of a client's certificate into a principal, as in a broker's "
+        "`ssl.principal.mapping.rules`: `RULE:pattern/replacement/[LU]` and `DEFAULT`, separated by commas. A "
+        "client to which no rule applies is rejected. Default: the principal is the whole subject.",
         name="ssl.principal.mapping.rules",
         default=None,
     )
@@ -187,7 +189,7 @@ class Listen:
             raise ValueError("listen.ssl.principal.mapping.rules needs listen.tls.client_auth: it maps certificates")
 
     def why_unavailable(self, node_id: int) -> tuple[str, str] | None:
-        """Return why broker `node_id` cannot have an address for clients, and what to do; None if it can."""
+        """Return the reason why broker `node_id` can have no address for clients, and the remedy; None if it can."""
         if self.broker_host is not None or node_id in self.broker_port_map:
             return None
         port = self.port_of(node_id)
@@ -200,31 +202,33 @@ class Listen:
         return None
 
     def port_of(self, node_id: int) -> int:
-        """Return the port of broker `node_id`, if each broker has a port of its own."""
+        """Return the port of broker `node_id`; needs a separate port for each broker."""
         base = self.broker_port_base if self.broker_port_base is not None else self.bootstrap.port + 1
         return self.broker_port_map.get(node_id, base + node_id)
 
     def broker_at(self, port: int, ids: int) -> int | None:
-        """Return the broker that has the port, of those with ids below `ids` and those of the map; None if none has."""
+        """Return the broker with the port, among ids below `ids` and the ids of `broker_port_map`; None if no broker
+        has it.
+        """
         return next((each for each in (*range(ids), *self.broker_port_map) if self.port_of(each) == port), None)
 
     def address_of(self, node_id: int) -> str:
-        """Return the address advertised for broker `node_id`, as text."""
+        """Return the address that is advertised for broker `node_id`, as text."""
         if self.broker_host is None:
             return str(HostPort(self.host_for_clients, self.port_of(node_id)))
         return str(HostPort(self.broker_host.replace(NODE_ID, str(node_id)), self.bootstrap.port))
 
     @property
     def user_claim(self) -> str | None:
-        """The claim of an OAUTHBEARER token that brokers take the principal from; None: unknown."""
+        """Return the claim of an OAUTHBEARER token from which brokers take the principal; None if it is unknown."""
         return self.oauth_username_claim or self.oauthbearer_claim
 
     @property
     def declares_principals(self) -> bool:
-        """Whether any key declares how brokers derive principals from SASL logins."""
+        """Return whether any key declares how brokers derive principals from SASL logins."""
         return bool(self.user_name_is_principal) or self.user_claim is not None
 
     @property
     def host_for_clients(self) -> str:
-        """The host that is advertised to clients."""
+        """Return the host that is advertised to clients."""
         return self.advertised_host or self.bootstrap.host

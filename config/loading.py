@@ -24,7 +24,7 @@ from sluicegate.config.values.quantity import is_none
 _Section = TypeVar("_Section")
 _VERSION = "version"
 _MOST_DIGITS = 9
-_READERS: dict[type[Any], TypeAdapter[Any]] = {}  # building one takes milliseconds
+_READERS: dict[type[Any], TypeAdapter[Any]] = {}  # building an adapter takes milliseconds
 
 
 class ConfigError(Exception):
@@ -54,7 +54,9 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A valid configuration and its source. `warnings`: probable mistakes; `hints`: common misunderstandings."""
+    """A valid configuration and its source. `warnings` are about probable mistakes, `hints` about common
+    misunderstandings.
+    """
 
     config: Config
     source: Source
@@ -63,7 +65,7 @@ class Loaded:
 
 
 def load_file(path: FilePath, environment: Mapping[str, str], options: Sequence[Option] = ()) -> Loaded:
-    """Read a file, apply the environment, then options. Raises ConfigError."""
+    """Read a file, then apply the environment and the options. Raises ConfigError."""
     return load(read_file(path), environment, options, path.parent)
 
 
@@ -72,7 +74,7 @@ def load(
 ) -> Loaded:
     """Validate a source with the environment and options applied. Raises ConfigError with every problem found.
 
-    Relative file names start at `folder`; None: at the working directory.
+    Relative file names start at `folder`; or, if it is None, at the working directory.
     """
     if not source.readable:
         raise ConfigError(source.problems)
@@ -91,13 +93,13 @@ def load(
     except InvalidSection as error:
         problems += problems_of(error.details, source, Config)
     if problems or config is None:
-        raise ConfigError(list(dict.fromkeys(problems)))  # an entry and its copy with a contract have the same
+        raise ConfigError(list(dict.fromkeys(problems)))  # an entry and its copy with a contract have the same problems
     warnings = (*source.remarks, *warnings_of(config, source))
     return Loaded(config, source, warnings, tuple(hints_of(config, source)))
 
 
 def _check_version(source: Source) -> None:
-    """Raises ConfigError for a file of a newer version, alone: its other keys may be unknown here."""
+    """Raise ConfigError for a file of a newer version, without other problems: its keys may be unknown here."""
     version = source.data.get(_VERSION)
     if isinstance(version, str) and version.isdecimal() and len(version) <= _MOST_DIGITS:
         version = int(version)
@@ -111,9 +113,10 @@ def _check_version(source: Source) -> None:
 
 
 def _without_nothing(value: Any, path: Path, source: Source) -> Any:
-    """Return the data without empty keys, as `topics:` with all its entries commented out, and optional numbers `none`.
+    """Return the data without empty keys and without optional numbers that are `none`.
 
-    An empty optional section, as `tls:`, is reported as a problem, because it is ambiguous.
+    An example of an empty key is `topics:` with all its entries commented out. An empty optional section, such as
+    `tls:`, is ambiguous and reported as a problem.
     """
     kind = annotation_at(Config, path)
     section = section_of(kind)
@@ -172,9 +175,10 @@ def _checked(config: Config) -> Config:
 
 
 def resolve_files(source: Source, folder: FilePath) -> None:
-    """Make relative file names absolute: relative to the file that contains them, so every process reads the same.
+    """Make relative file names absolute, so that every process reads the same files.
 
-    Names from variables and options are relative to `folder`, the folder of the configuration.
+    A name is relative to the file that contains it. Names in variables and options are relative to `folder`, the folder
+    of the configuration.
     """
     source.data = _resolved(source.data, (), source, folder)
 

@@ -1,4 +1,4 @@
-"""Several mistakes in one section, each of which is reported."""
+"""Reports all mistakes in one section together."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ Mistake = tuple[Path, str]
 
 
 class SectionMistakes(ValueError):
-    """Everything that is wrong with a section as a whole. `found` has each mistake."""
+    """All mistakes about a section as a whole. `found` lists them."""
 
     def __init__(self, found: Iterable[Mistake]) -> None:
         self.found = tuple(found)
@@ -17,7 +17,7 @@ class SectionMistakes(ValueError):
 
 
 def raise_all(found: Iterable[Mistake]) -> None:
-    """Raise Mistakes if there are any."""
+    """Raise SectionMistakes if there are any mistakes."""
     mistakes = list(found)
     if mistakes:
         raise SectionMistakes(mistakes)

@@ -46,7 +46,7 @@ from sluicegate.config.values.kinds import (
 from sluicegate.config.values.password import Password, check_one_source
 from sluicegate.config.written_topics import mistakes_in_written_topics
 
-# The keys that take effect on a reload; all others need a restart.
+# Keys whose changes take effect on a reload. All other keys need a restart.
 POLICIES = frozenset(
     {
         "client_owners",
@@ -68,18 +68,20 @@ class Admin:
     """The admin endpoint: /metrics, /livez, /readyz and the web UI."""
 
     listen: ListenAddress | None = described(
-        "address of `/metrics`, `/livez`, `/readyz` and the [web UI](web-ui.md). Default: no admin endpoint",
+        "The address of `/metrics`, `/livez`, `/readyz` and the [web UI](web-ui.md). Default: no admin endpoint.",
         default=None,
     )
     web_ui: Flag = described(
-        "whether the web UI is served at `/`; without a token only on a loopback address", default=True, formerly="page"
+        "Whether the web UI is served at `/`. Without a token it is served only on a loopback address.",
+        default=True,
+        formerly="page",
     )
     token: Secret | None = described(
-        "token for the web UI; `/metrics`, `/livez` and `/readyz` need none",
+        "The token for the web UI. `/metrics`, `/livez` and `/readyz` need no token.",
         default=None,
     )
     token_file: FileName | None = described(
-        "file with the token, instead of `token`; read for each request", default=None
+        "The file with the token, instead of `token`. The proxy reads it for each request.", default=None
     )
 
     def __post_init__(self) -> None:
@@ -87,7 +89,7 @@ class Admin:
 
     @property
     def web_ui_token(self) -> Password | None:
-        """The token of the web UI; None without one."""
+        """Return the token of the web UI; None if there is none."""
         if self.token is None and self.token_file is None:
             return None
         return Password("admin.token_file", self.token, self.token_file)
@@ -95,36 +97,40 @@ class Admin:
 
 @section
 class Violations:
-    """The destination of violation events: a file, a topic of the cluster, or both; otherwise only the log."""
+    """The destination of violation events: a file, a topic of the cluster, or both. Without one, events are only
+    logged.
+    """
 
     file: WrittenFileName | None = described(
-        "file for events. Default: log lines only. A relative path starts at the working directory, which must be "
-        "writable (a volume, if the root file system is read-only)",
+        "The file to which events are written. A relative path starts at the working directory, which must be "
+        "writable (a volume, if the root file system is read-only). Default: events are only logged.",
         default=None,
         corrections=dict.fromkeys(ON, "violations.jsonl") | dict.fromkeys(OFF, LEAVE_OUT),
         misnomers={"path": "file: {value}"},
     )
     topic: TopicName | None = described(
-        "topic of the upstream cluster for events, in addition to the file or instead of it. "
-        "Needs `pip install 'sluicegate[topic]'`. Default: no topic",
+        "The topic of the upstream cluster to which events are written, in addition to the file or instead of it. "
+        "Needs `pip install 'sluicegate[topic]'`. Default: no topic.",
         default=None,
         corrections=dict.fromkeys(ON, "sluicegate-violations") | dict.fromkeys(OFF, LEAVE_OUT),
     )
     format: Literal["json", "cloudevents"] = described(
-        "format of events: `json` is the event itself, `cloudevents` the event in the JSON format of CloudEvents 1.0",
+        "The format of events: `json` writes the event itself, `cloudevents` writes it in the JSON format of "
+        "CloudEvents 1.0.",
         default="json",
     )
     max_file_bytes: Bytes = described(
-        "size at which the file is renamed to `NAME.1`, replacing the previous one", default=1 << 30
+        "The size at which the file is renamed to `NAME.1`. The renamed file replaces the previous one.",
+        default=1 << 30,
     )
-    max_records: NoneOrMore = described("bad records listed in one event", default=10)
+    max_records: NoneOrMore = described("The maximum number of bad records that one event lists.", default=10)
     queue_size: OneOrMore = described(
-        "events waiting to be written; further events are dropped and counted", default=10_000
+        "The maximum number of events that wait to be written. Further events are dropped and counted.", default=10_000
     )
 
     @property
     def has_destination(self) -> bool:
-        """Whether events are written anywhere."""
+        """Return whether events are written to a file or a topic."""
         return self.file is not None or self.topic is not None
 
 
@@ -133,29 +139,30 @@ class Log:
     """The format and level of log lines."""
 
     format: Literal["auto", "json", "pretty"] = described(
-        "log format; `auto` is pretty on a terminal, else JSON", default="auto"
+        "The log format. `auto` is `pretty` on a terminal, otherwise `json`.", default="auto"
     )
     level: Literal["debug", "info", "warning", "error"] = described(
-        "lowest level that is logged; `debug` traces every connection: its client, each request's API, version and "
-        "size, the error codes of responses, pauses, and which side closed it; never a payload or a secret",
+        "The lowest level that is logged. `debug` traces every connection: its client, each request's API, version "
+        "and size, the error codes of responses, pauses, and the side that closed it. No level logs a payload or a "
+        "secret.",
         default="info",
     )
     client_id: Text | None = described(
-        "client id; its connections are traced, at any `log.level`", default=None, formerly="client"
+        "The client id whose connections are traced at any `log.level`.", default=None, formerly="client"
     )
 
     @property
     def follows_connections(self) -> bool:
-        """Return whether connections are traced. There are no other log lines at level debug."""
+        """Return whether connections are traced, which is the only use of level debug."""
         return self.level == "debug" or self.client_id is not None
 
 
 @section
 class Config:
-    """The whole file. `topics` includes the entries of `topic_files`, after the file's own."""
+    """The whole file. `topics` also contains the entries of `topic_files`, after the file's own."""
 
     upstream: Upstream = described("The cluster behind the proxy.")
-    listen: Listen = described("Where clients connect.")
+    listen: Listen = described("The addresses on which clients connect.")
     admin: Admin = described("The admin endpoint.", default=Admin())
     defaults: TopicKeys = described(
         "Default values for all topics. The default `none` means a broker's default: CreateTime, "
@@ -164,8 +171,9 @@ class Config:
         default=TopicKeys(),
     )
     floor: tuple[Floor, ...] = described(
-        "Policies that no entry of `topics` can weaken, wherever it is: the stricter value of each key applies. The "
-        "first entry with a pattern that matches the topic name applies ([policy files](policy-files.md#the-floor)).",
+        "Policies that no entry of `topics` can weaken, in whatever file the entry is. For each key, the stricter "
+        "value applies. The first entry with a pattern that matches the topic name applies "
+        "([policy files](policy-files.md#the-floor)).",
         default=(),
     )
     topics: tuple[Topic, ...] = described(
@@ -178,12 +186,13 @@ class Config:
         default=(),
     )
     exempt: tuple[Exempt, ...] = described(
-        "Clients without validation: no rule and no bound applies except the broker's own ([policies](policies.md)).",
+        "Clients that are not validated. No rule and no bound applies to them except the broker's own "
+        "([policies](policies.md)).",
         default=(),
     )
     quotas: Annotated[tuple[Quota, ...], AfterValidator(check_quota_names)] = described(
-        "Rates of Produce requests for each client or topic, and connections for each client ([quotas](quotas.md)). "
-        "The first matching quota applies, for the client and for the topic.",
+        "The rates of Produce requests for each client or topic, and the number of connections for each client "
+        "([quotas](quotas.md)). The first matching quota applies, for the client and for the topic.",
         default=(),
     )
     registries: dict[Text, Registry] = described("Schema registries, by the name that rules use.", default_factory=dict)
@@ -196,57 +205,60 @@ class Config:
         default=None,
     )
     state: StateTopics | None = described(
-        "What the proxies of one cluster agree on, kept in a topic of that cluster ([shared state](shared-state.md)). "
-        "Default: each proxy has its own.",
+        "The topics through which the proxies of one cluster share their suspensions "
+        "([shared state](shared-state.md)). Default: each proxy has its own.",
         default=None,
     )
     limits: Limits = described(
-        "Bounds on the memory, time and connections that clients can use. Errors name the key.",
+        "Limits on the memory, time and connections that clients can use. Errors name the key.",
         default=Limits(),
     )
-    log: Log = described("Format and level of log lines.", default=Log())
+    log: Log = described("The format and the level of log lines.", default=Log())
     on_internal_error: Literal["close", "forward"] = described(
-        "handling of a Produce request that cannot be validated because of a bug in sluicegate: `close` closes the "
-        "connection, `forward` forwards the request unvalidated and logs it",
+        "What happens to a Produce request that cannot be validated because of a bug in sluicegate: `close` closes "
+        "the connection, `forward` forwards the request unvalidated and logs it.",
         default="close",
         formerly="on.internal.error",
     )
     drain_timeout_seconds: Seconds = described(
-        "time for requests in flight to finish after SIGTERM; new connections are not accepted",
+        "The time that requests in flight have to finish after SIGTERM. The proxy accepts no new connections during "
+        "it.",
         default=30,
         formerly="drain_seconds",
     )
     workers: Workers = described(
-        "worker processes that share the ports (SO_REUSEPORT), with one admin endpoint and summed metrics; a worker "
-        "that dies is restarted and counted (`sluicegate_worker_restarts_total`)",
+        "The number of worker processes. They share the ports (SO_REUSEPORT), one admin endpoint and summed "
+        "metrics. A worker that dies is restarted and counted (`sluicegate_worker_restarts_total`).",
         default=1,
     )
     version: FileVersion = described(
-        "version of the format of this file. A sluicegate that is too old for it says so, instead of reporting unknown "
-        "keys ([upgrade](how-to/upgrade.md))",
+        "The version of this file's format. A sluicegate that is too old for the version reports this, instead of "
+        "unknown keys ([upgrade](how-to/upgrade.md)).",
         default=FILE_VERSION,
     )
     topic_files: TopicFiles = described(
-        "Further files with entries of `topics`, appended after this file's entries in the order of file names "
-        "([policy files](policy-files.md)). An item is a section, or only its `path`, as `policies/*.yaml`.",
+        "Further files with entries of `topics`. Their entries are appended to the entries of this file, in the "
+        "order of file names ([policy files](policy-files.md)). An item is a section, or only its `path`, for "
+        "example `policies/*.yaml`.",
         default=(),
         formerly="topics_from",
     )
 
     contracts: ContractFiles = described(
         "Data contracts of the Open Data Contract Standard 3, which add rules and an owner to their topics "
-        "([data contracts](how-to/data-contracts.md)). An item is a section, or only its `path`, as "
-        "`contracts/*.odcs.yaml`. Needs `pip install 'sluicegate[rules]'`",
+        "([data contracts](how-to/data-contracts.md)). An item is a section, or only its `path`, for example "
+        "`contracts/*.odcs.yaml`. Needs `pip install 'sluicegate[rules]'`.",
         default=(),
     )
 
     client_owners: tuple[ClientOwner, ...] = described(
-        "Owners of clients by principal or client id. Violations of topics without an owner name that of the client.",
+        "The owners of clients, by principal or client id. A violation of a topic without an owner names the owner "
+        "of the client.",
         default=(),
     )
 
     def check(self) -> None:
-        """Check what spans several sections. Raises ValueError."""
+        """Check rules that involve several sections. Raises ValueError."""
         written_topics = mistakes_in_written_topics(self.topics, self.violations.topic, self.state)
         raise_all([*self._unknown_registries(), *self._rules_with_names_of_the_floor(), *written_topics])
         if self.workers > 1 and not hasattr(socket, "SO_REUSEPORT"):
@@ -284,7 +296,7 @@ class Config:
                     yield (*path, "sensitive", i, "schema", "registry"), words
 
     def _check_brokers(self) -> None:
-        """Check that each broker that is named can have an address for clients. Raises ValueError."""
+        """Check that each named broker can have an address for clients. Raises ValueError."""
         named = {
             "upstream.brokers": tuple(self.upstream.brokers),
             "listen.broker_port_map": tuple(self.listen.broker_port_map),
@@ -296,7 +308,7 @@ class Config:
                     raise ValueError(f"{key}: {'; '.join(unavailable)}")
 
     def why_unavailable(self, node_id: int) -> tuple[str, str] | None:
-        """Return why broker `node_id` cannot have an address for clients, and what to do; None if it can."""
+        """Return the reason why broker `node_id` can have no address for clients, and the remedy; None if it can."""
         listen, admin = self.listen, self.admin.listen
         unavailable = listen.why_unavailable(node_id)
         if unavailable is not None or listen.broker_host is not None:
@@ -317,7 +329,7 @@ class Config:
         return replace(self, **{key: getattr(other, key) for key in POLICIES})
 
     def of_one_worker(self, bootstrap: HostPort) -> "Config":
-        """Return the configuration of one worker: its share of each bound, without what only the supervisor does."""
+        """Return the configuration of one worker, with its share of each limit and without the supervisor's tasks."""
         limits, share_of = self.limits, self._share_of
         listen = replace(self.listen, bootstrap=bootstrap)
         otel = None if self.otel is None else self.otel.of_one_worker(self.workers)
@@ -335,5 +347,5 @@ class Config:
         return replace(self, listen=listen, admin=Admin(), state=None, limits=shared, otel=otel)
 
     def _share_of(self, bound: int | None) -> int | None:
-        """Return one worker's share of a bound, rounded up; None without a bound."""
+        """Return one worker's share of a limit, rounded up; None if there is no limit."""
         return None if bound is None else -(-bound // self.workers)

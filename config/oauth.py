@@ -1,4 +1,4 @@
-"""The sections `oauth`: a login with tokens that an authorization server grants to the proxy itself."""
+"""The sections `oauth`: logins of the proxy with tokens that an authorization server grants."""
 
 import re
 from typing import Annotated
@@ -20,20 +20,21 @@ def _client_id(text: str) -> str:
 
 @section
 class OauthClient:
-    """OAuth 2.0 client credentials (RFC 6749, 4.4). The proxy requests a token, and another one before it expires."""
+    """OAuth 2.0 client credentials (RFC 6749, 4.4). The proxy requests a token, and a new one before it expires."""
 
     token_url: Annotated[Text, AfterValidator(url_like("https://login.internal/oauth2/token"))] = described(
-        "URL of the token endpoint, as `https://login.internal/oauth2/token`",
+        "The URL of the token endpoint, for example `https://login.internal/oauth2/token`.",
         misnomers=dict.fromkeys(("token_endpoint", "token_endpoint_url", "endpoint"), "token_url: {value}"),
     )
-    client_id: Annotated[Text, AfterValidator(_client_id)] = described("client id")
+    client_id: Annotated[Text, AfterValidator(_client_id)] = described("The client id.")
     client_secret: Secret | None = described(
-        "client secret. Set exactly one of `client_secret` and `client_secret_file`", default=None
+        "The client secret. Set exactly one of `client_secret` and `client_secret_file`.", default=None
     )
     client_secret_file: FileName | None = described(
-        "file with the client secret, instead of `client_secret`; it is read for each request", default=None
+        "The file with the client secret, instead of `client_secret`. The proxy reads it for each request.",
+        default=None,
     )
-    scope: Text | None = described("requested scope. Default: the endpoint's default", default=None)
+    scope: Text | None = described("The requested scope. Default: the endpoint's default.", default=None)
     tls: ServerTls | None = described("TLS towards the token endpoint. Default: the system's CAs.", default=None)
 
     def __post_init__(self) -> None:
@@ -44,5 +45,5 @@ class OauthClient:
             raise ValueError("tls belongs to an https token_url")
 
     def secret_of(self, section: str) -> Password:
-        """Return the client secret, for messages that name `section`."""
+        """Return the client secret. Messages about it name `section`."""
         return Password(f"{section}.client_secret_file", self.client_secret, self.client_secret_file)

@@ -1,4 +1,4 @@
-"""The section `otel`: where metrics and traces are sent by OTLP, and how often."""
+"""The section `otel`: where and how often metrics and traces are sent by OTLP."""
 
 from dataclasses import replace
 from typing import Annotated
@@ -17,26 +17,30 @@ class Otel:
     """An OTLP collector over HTTP."""
 
     endpoint: Annotated[Text, AfterValidator(url_like("http://collector.internal:4318"))] = described(
-        "base URL of the collector, as `http://collector.internal:4318`; `/v1/metrics` and `/v1/traces` are appended"
+        "The base URL of the collector, for example `http://collector.internal:4318`. The proxy appends "
+        "`/v1/metrics` and `/v1/traces`."
     )
     headers: Secret | None = described(
-        "HTTP headers of each request, as `authorization=Bearer%20secret,x-tenant=a`; never shown", default=None
+        "The HTTP headers of each request, for example `authorization=Bearer%20secret,x-tenant=a`. No message shows "
+        "them.",
+        default=None,
     )
     headers_file: FileName | None = described(
-        "file with the headers, instead of `headers`; read for each request", default=None
+        "The file with the headers, instead of `headers`. The proxy reads it for each request.", default=None
     )
     tls: ServerTls | None = described("TLS towards the collector. Default: the system's CAs.", default=None)
-    service_name: Text = described("`service.name` of the OpenTelemetry resource", default="sluicegate")
-    metrics: Flag = described("whether the metrics of `/metrics` are exported, summed over workers", default=True)
+    service_name: Text = described("The `service.name` of the OpenTelemetry resource.", default="sluicegate")
+    metrics: Flag = described("Whether the metrics of `/metrics` are exported, summed over workers.", default=True)
     metrics_interval_seconds: Seconds = described(
-        "export interval of metrics", default=15, formerly="metrics_every_seconds"
+        "The interval at which metrics are exported.", default=15, formerly="metrics_every_seconds"
     )
     traces_per_second: NoneOrMore = described(
-        "rate of spans for Produce requests with a violation, and the same rate for those without; 0: no spans",
+        "The maximum rate of spans for Produce requests with a violation, and also the maximum for those without. 0 "
+        "exports no spans.",
         default=10,
     )
     timeout_seconds: Seconds = described(
-        "timeout of one export including retries; clients never wait for it", default=10
+        "The timeout of one export including its retries. Clients never wait for an export.", default=10
     )
 
     def __post_init__(self) -> None:
@@ -48,9 +52,9 @@ class Otel:
 
     @property
     def current_headers(self) -> Password:
-        """The headers, read from their file each time; parsed by `headers_in`."""
+        """Return the headers, to be parsed by `headers_in`. The file is read again each time."""
         return Password("otel.headers_file", self.headers, self.headers_file)
 
     def of_one_worker(self, workers: int) -> "Otel":
-        """Return the section for one worker: its share of the traces, and no metrics, which the supervisor exports."""
+        """Return the section for one worker: its share of the traces and no metrics, which the supervisor exports."""
         return replace(self, metrics=False, traces_per_second=-(-self.traces_per_second // workers))

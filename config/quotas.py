@@ -9,29 +9,34 @@ _LIMITS = ("bytes_per_second", "requests_per_second", "connections")
 
 @section
 class Quota:
-    """A limit on Produce requests: for each client (client id, principal, or pair of both) that the given patterns
-    match, or for each matching topic over all clients. The first matching quota applies, for the client and for the
-    topic.
+    """A limit on Produce requests.
+
+    It applies to each client that the patterns match (a client id, a principal, or a pair of both), or to each matching
+    topic over all clients. The first matching quota applies, for the client and for the topic.
     """
 
-    name: Text = described("name of the quota in metrics and log lines")
+    name: Text = described("The name of the quota in metrics and log lines.")
     client_id: Pattern | None = described(
-        "pattern of client ids; each matching client id has a quota of its own", default=None
+        "A pattern of client ids. Each matching client id has its own quota.", default=None
     )
     principal: Pattern | None = described(
-        "pattern of principals, as `User:*`; each principal has a quota of its own; with `client_id`: each pair",
+        "A pattern of principals, for example `User:*`. Each principal has its own quota. With `client_id`, each "
+        "pair of both has one.",
         default=None,
     )
     topic: TopicPattern | None = described(
-        "pattern of topic names; each matching topic has a quota of its own; excludes `client_id` and `principal`",
+        "A pattern of topic names. Each matching topic has its own quota. Excludes `client_id` and `principal`.",
         default=None,
     )
-    bytes_per_second: Bytes | None = described("rate of Produce bytes; clients above it are throttled", default=None)
+    bytes_per_second: Bytes | None = described(
+        "The maximum rate of Produce bytes. Clients above it are throttled.", default=None
+    )
     requests_per_second: OneOrMore | None = described(
-        "rate of Produce requests; clients above it are throttled", default=None
+        "The maximum rate of Produce requests. Clients above it are throttled.", default=None
     )
     connections: OneOrMore | None = described(
-        "connections that send Produce requests; further connections are closed at their first Produce request",
+        "The maximum number of connections that send Produce requests. Each further connection is closed at its "
+        "first Produce request.",
         default=None,
     )
 

@@ -27,58 +27,61 @@ def _region(name: str) -> str:
 
 @section
 class Registry:
-    """A schema registry."""
+    """A schema registry and the proxy's login there."""
 
     type: Literal["confluent", "apicurio", "glue"] = described(
-        "API and framing of ids: `confluent` (other registries have it too), `apicurio` (its native API and ids) or "
-        "`glue` (AWS Glue Schema Registry)",
+        "The API of the registry and the framing of schema ids: `confluent` (which other registries support too), "
+        "`apicurio` (its native API and ids) or `glue` (AWS Glue Schema Registry).",
         default="confluent",
     )
     id: Literal["globalId", "contentId"] = described(
-        "with `apicurio`: the number that serializers write before the data (`apicurio.registry.use-id`)",
+        "The id that serializers write before the data, with `apicurio` (`apicurio.registry.use-id`).",
         default="globalId",
     )
     url: Annotated[Text, AfterValidator(url_like("https://registry.internal:8081"))] | None = described(
-        "URL of the API, as `https://registry.internal:8081`; of Apicurio's native one, as "
-        "`https://registry.internal:8080/apis/registry/v2`. Required unless the type is `glue`",
+        "The URL of the API, for example `https://registry.internal:8081`, or "
+        "`https://registry.internal:8080/apis/registry/v2` for Apicurio's native API. Required unless the type is "
+        "`glue`.",
         default=None,
     )
     folder: FileName | None = described(
-        "with `glue`: folder of schemas, in files `UUID.avsc`, `UUID.json` and `UUID.proto` with the UUID of a "
-        "schema's version; no request is sent",
+        "A folder of schemas, with `glue`. Its files are named `UUID.avsc`, `UUID.json` and `UUID.proto`, with the "
+        "UUID of a schema's version. The proxy then sends no requests.",
         default=None,
     )
     region: Annotated[Text, AfterValidator(_region)] | None = described(
-        "with `glue`: AWS region, as `eu-west-1`; needs `pip install 'sluicegate[aws]'`. `url` names another endpoint. "
-        "Credentials come from where AWS's SDKs find them",
+        "The AWS region, with `glue`, for example `eu-west-1`. The proxy finds credentials where AWS's SDKs find "
+        "them. Set `url` for another endpoint. Needs `pip install 'sluicegate[aws]'`.",
         default=None,
     )
     registry: Text | None = described(
-        "with `glue` and `region`: name of the registry. Default: schemas of every registry count", default=None
+        "The name of the registry, with `glue` and `region`. Default: schemas of every registry are accepted.",
+        default=None,
     )
     context: Annotated[Text, AfterValidator(_context)] | None = described(
-        "context of schema ids and subjects, as `.staging`. Default: the registry's default context, or any other that "
-        "has the id",
+        "The context of schema ids and subjects, for example `.staging`. Default: the registry's default context, "
+        "or any other context that has the id.",
         default=None,
     )
     message_indexes: Literal["required", "optional"] = described(
-        "with `confluent`: whether Protobuf data may lack the message indexes after the id, as those of kafkajs's "
-        "serializer; then they are the first message of the schema (`optional`)",
+        "Whether Protobuf data may lack the message indexes after the schema id, with `confluent`. With `optional` "
+        "such data, as kafkajs's serializer writes them, are read as the first message of the schema.",
         default="required",
     )
-    username: Text | None = described("user name (HTTP basic authentication)", default=None)
-    password: Secret | None = described("password (HTTP basic authentication)", default=None)
-    password_file: FileName | None = described("file with the password, instead of `password`", default=None)
-    token: Secret | None = described("bearer token, instead of a user name", default=None)
+    username: Text | None = described("The user name for HTTP basic authentication.", default=None)
+    password: Secret | None = described("The password for HTTP basic authentication.", default=None)
+    password_file: FileName | None = described("The file with the password, instead of `password`.", default=None)
+    token: Secret | None = described("The bearer token, instead of a user name.", default=None)
     token_file: FileName | None = described(
-        "file with the bearer token, instead of `token`; it is read for each request", default=None
+        "The file with the bearer token, instead of `token`. The proxy reads it for each request.", default=None
     )
     oauth: OauthClient | None = described(
-        "OAuth 2.0 client credentials: the proxy requests bearer tokens. Default: another login, or none.", default=None
+        "OAuth 2.0 client credentials, with which the proxy requests bearer tokens. Default: another login, or none.",
+        default=None,
     )
     tls: ServerTls | None = described("TLS towards the registry. Default: the system's CAs.", default=None)
     refresh_seconds: Seconds = described(
-        "time after which a schema and its subject are looked up again, in the background", default=60
+        "The time after which the proxy looks a schema and its subject up again, in the background.", default=60
     )
 
     def __post_init__(self) -> None:
@@ -113,14 +116,14 @@ class Registry:
 
     @property
     def endpoint(self) -> str:
-        """The URL of the API; empty: there is none."""
+        """Return the URL of the API; empty if there is none."""
         if self.url is None and self.region is not None:
             return f"https://glue.{self.region}.amazonaws.com"
         return self.url or ""
 
     @property
     def has_token(self) -> bool:
-        """Whether the login is a bearer token of the configuration."""
+        """Return whether the login is a bearer token from the configuration."""
         return self.token is not None or self.token_file is not None
 
     def password_of(self, section: str) -> Password:

@@ -1,4 +1,4 @@
-"""Warnings and hints for valid configurations."""
+"""Returns warnings and hints about valid configurations."""
 
 import re
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ DECLARE = (
 _ATTRIBUTES = {key.name: key.attribute for key in each_key_of(Topic)}
 _WITHOUT_EFFECT = "is never applied: mode: observe forwards batches unchanged. Write mode: reject in"
 _DEPRECATED = "message.timestamp.difference.max.ms"
-# The number of compared patterns with one prefix, and the maximum length of a prefix.
+# The number of patterns with one prefix that are compared, and the maximum length of a prefix.
 _MAX_COMPARED, _MAX_BEGINNING = 100, 249
 _MOST_STATEMENTS = 50
 
@@ -66,13 +66,13 @@ def warnings_of(config: Config, source: Source) -> Iterator[str]:
     yield from _own_addresses(config, source)
     yield from _impossible_principals(config, source)
     named = named_principal(config)
-    is_mapped = config.listen.principal_mapping_rules is not None  # the principal of a certificate may be meant
+    is_mapped = config.listen.principal_mapping_rules is not None  # the pattern may mean the principal of a certificate
     if named is not None and not config.listen.declares_principals and not is_mapped:
         yield _message(source, named, f"depends on a principal, and {UNDECLARED}. {DECLARE}")
 
 
 def _section_to_enforce(path: Path, source: Source) -> str:
-    """Return the sections that need `mode: reject` for a key at `path`."""
+    """Return the sections in which the key at `path` needs `mode: reject`."""
     return "defaults, or in the entries of topics that need it" if path == ("defaults",) else source.key_of(path)
 
 
@@ -109,14 +109,14 @@ def _is_above(bound: int | None, floor: int | None) -> bool:
 
 
 def _is_observed(config: Config, path: Path, keys: TopicKeys) -> bool:
-    """Whether no topic of the section can be in mode reject."""
+    """Return whether no topic of the section can be in mode reject."""
     if path == ("defaults",):
         return keys.mode == "observe" and all(topic.mode != "reject" for topic in config.topics)
     return (keys.mode or config.defaults.mode) == "observe"
 
 
 def _impossible_principals(config: Config, source: Source) -> Iterator[str]:
-    """Patterns that match no principal, because principals begin with `User:`."""
+    """Yield a warning for each pattern that matches no principal because principals begin with `User:`."""
     for path, pattern in _principals(config):
         begins = beginning(pattern)
         if begins and not _LOGIN.startswith(begins) and not begins.startswith(_LOGIN):
@@ -158,7 +158,9 @@ def named_principal(config: Config) -> Path | None:
 
 
 def _may_be_a_login(pattern: str) -> bool:
-    """Whether it can match the principal of a SASL login: a certificate's begins with an attribute (`User:CN=...`)."""
+    """Return whether the pattern can match a SASL login. A certificate's principal begins with an attribute
+    (`User:CN=...`).
+    """
     begins = beginning(pattern)
     return _LOGIN.startswith(begins) or (begins.startswith(_LOGIN) and _OF_A_CERTIFICATE.match(begins) is None)
 
@@ -214,7 +216,7 @@ def _shadowed(config: Config, source: Source) -> Iterator[str]:
 
 
 def _shadowed_quotas(config: Config, source: Source) -> Iterator[str]:
-    """Yield a warning for each quota of topics behind one that matches the same topics."""
+    """Yield a warning for each topic quota after one that matches the same topics."""
     before: list[tuple[int, str]] = []
     for i, quota in enumerate(config.quotas):
         topic = quota.topic
@@ -251,7 +253,7 @@ _NEAR = 100
 
 
 def _own_addresses(config: Config, source: Source) -> Iterator[str]:
-    """Yield warnings about brokers that are this proxy."""
+    """Yield a warning for each broker address that is an address of this proxy."""
     for i, broker in enumerate(config.upstream.bootstrap):
         if broker == config.listen.bootstrap:
             yield _message(

@@ -12,13 +12,13 @@ _CHECKS = ("acks", "codecs", "idempotent", "client_id", "max_batch_bytes", "soft
 
 @section
 class RequestMatch:
-    """Which batches a rule applies to: every given pattern must match."""
+    """The batches to which a rule applies. A batch must match every pattern that is set."""
 
     topics: TopicPattern | None = described(
-        "pattern of topic names, as in `topics[].match`", default=None, misnomers={"topic": "topics: {value}"}
+        "A pattern of topic names, as in `topics[].match`.", default=None, misnomers={"topic": "topics: {value}"}
     )
-    client_id: Pattern | None = described("pattern of client ids", default=None)
-    principal: Pattern | None = described("pattern of principals, as `User:*`", default=None)
+    client_id: Pattern | None = described("A pattern of client ids.", default=None)
+    principal: Pattern | None = described("A pattern of principals, for example `User:*`.", default=None)
 
 
 def _has_numbers(version: str) -> str:
@@ -31,39 +31,40 @@ def _has_numbers(version: str) -> str:
 class Software:
     """A client library, by its name in ApiVersions requests, and its minimum version."""
 
-    name: Pattern = described("pattern of library names, as `librdkafka` or `apache-kafka-java`")
-    min_version: Annotated[Text, AfterValidator(_has_numbers)] = described("lowest accepted version")
+    name: Pattern = described("A pattern of library names, for example `librdkafka` or `apache-kafka-java`.")
+    min_version: Annotated[Text, AfterValidator(_has_numbers)] = described("The lowest version that is accepted.")
 
 
 @section
 class RequestRule:
-    """A rule about the Produce request of a batch; keys that are not set check nothing."""
+    """A rule about the Produce request of a batch. Keys that are not set check nothing."""
 
-    name: Text = described("name of the rule in responses, events, log lines and metrics")
+    name: Text = described("The name of the rule in responses, events, log lines and metrics.")
     mode: Literal["reject", "observe"] = described(
-        "handling of the batches of a request that violates the rule: `reject`, or `observe`, which only reports it",
+        "What happens to the batches of a request that violates the rule: `reject` rejects them, `observe` only "
+        "reports the violation.",
         default="reject",
         corrections=MODES,
     )
     match: RequestMatch = described(
-        "Which batches the rule applies to: every given pattern must match.", default=RequestMatch()
+        "The batches to which the rule applies. A batch must match every pattern that is set.", default=RequestMatch()
     )
     acks: tuple[Literal["all", "1", "0"], ...] | None = described(
-        "accepted values of `acks`", default=None, corrections={"-1": "all", "leader": "1", "none": "0"}
+        "The values of `acks` that are accepted.", default=None, corrections={"-1": "all", "leader": "1", "none": "0"}
     )
     codecs: tuple[Literal["none", "gzip", "snappy", "lz4", "zstd"], ...] | None = described(
-        "accepted compression codecs",
+        "The compression codecs that are accepted.",
         default=None,
         corrections={"uncompressed": "none", "zst": "zstd", "zstandard": "zstd", "gz": "gzip"},
         misnomers={"compression": "codecs: [{value}]", "compression.type": "codecs: [{value}]"},
     )
     idempotent: Flag = described(
-        "whether producers must be idempotent",
+        "Whether producers must be idempotent.",
         default=False,
         misnomers={"enable.idempotence": "idempotent: {value}", "idempotence": "idempotent: {value}"},
     )
-    client_id: Pattern | None = described("pattern that the client id must match", default=None)
-    max_batch_bytes: Bytes | None = described("maximum size of a batch as sent (compressed)", default=None)
+    client_id: Pattern | None = described("A pattern that the client id must match.", default=None)
+    max_batch_bytes: Bytes | None = described("The maximum size of a batch as it is sent (compressed).", default=None)
     software: tuple[Software, ...] = described(
         "Client libraries, by the name and version in ApiVersions requests. Clients that send none are not checked.",
         default=(),
@@ -76,13 +77,14 @@ class RequestRule:
 
 @section
 class Exempt:
-    """Clients without validation. Every given pattern must match."""
+    """Clients that are not validated. A client must match every pattern that is set."""
 
-    principal: Pattern | None = described("pattern of principals, as `User:mirror-maker`", default=None)
-    client_id: Pattern | None = described("pattern of client ids", default=None)
+    principal: Pattern | None = described("A pattern of principals, for example `User:mirror-maker`.", default=None)
+    client_id: Pattern | None = described("A pattern of client ids.", default=None)
     topics: TopicPatternList | None = described(
-        "topics that the exemption is for: patterns as in `topics[].match`. Their [floor](policy-files.md#the-floor) "
-        "applies to the clients too. Default: all topics, without the floor",
+        "The topics to which the exemption applies, as patterns like those of `topics[].match`. The "
+        "[floor](policy-files.md#the-floor) of these topics still applies. Default: all topics, and no floor "
+        "applies.",
         default=None,
         misnomers=dict.fromkeys(("topic", "match"), "topics: [{value}]"),
     )
@@ -93,7 +95,7 @@ class Exempt:
 
     @property
     def given(self) -> dict[str, str]:
-        """The patterns that are set, for a log line."""
+        """Return the patterns that are set, for a log line."""
         topics = None if self.topics is None else ", ".join(self.topics)
         patterns = {"principal": self.principal, "client_id": self.client_id, "topics": topics}
         return {key: pattern for key, pattern in patterns.items() if pattern is not None}

@@ -1,4 +1,4 @@
-"""The section `rules`: checks of a topic's records beyond a broker's (docs/policies.md)."""
+"""The section `rules`: checks of a topic's records in addition to a broker's checks (docs/policies.md)."""
 
 from collections.abc import Iterator
 from dataclasses import fields
@@ -16,18 +16,18 @@ _NOT_CHECKS = frozenset({"name", "mode", "on_outage", "on_schema_error", "option
 
 @section
 class HeaderKeys:
-    """Rules about a record's headers. `patterns` applies to every header of that name."""
+    """Rules about a record's headers. A pattern applies to every header with its name."""
 
-    required: Names = described("names of headers that must be present", default=())
-    forbidden: Names = described("names of headers that must be absent", default=())
+    required: Names = described("The names of headers that must be present.", default=())
+    forbidden: Names = described("The names of headers that must be absent.", default=())
     patterns: dict[Text, Pattern] = described(
-        "patterns by header name that the whole value must match, in UTF-8, if the header is present: a glob, or a "
-        "regular expression between slashes (RE2 syntax)",
+        "Patterns by header name. The whole value of such a header must match, in UTF-8, if the header is present. "
+        "A pattern is a glob, or a regular expression between slashes (RE2 syntax).",
         default_factory=dict,
         formerly="matched",
     )
-    max_count: NoneOrMore | None = described("maximum number of headers", default=None)
-    max_size: Bytes | None = described("maximum size of all header names and values", default=None)
+    max_count: NoneOrMore | None = described("The maximum number of headers.", default=None)
+    max_size: Bytes | None = described("The maximum total size of header names and values.", default=None)
 
     def __post_init__(self) -> None:
         if is_unset(self):
@@ -40,7 +40,7 @@ class HeaderKeys:
 class BatchKeys:
     """Rules about a batch as a whole."""
 
-    max_records: OneOrMore = described("maximum number of records in a batch")
+    max_records: OneOrMore = described("The maximum number of records in a batch.")
 
 
 def _must_be_true(value: bool) -> bool:
@@ -54,7 +54,7 @@ class TimeKeys:
     """Rules about record timestamps."""
 
     monotonic: Annotated[Flag, AfterValidator(_must_be_true)] = described(
-        "whether timestamps must not decrease, for each producer and partition"
+        "Whether timestamps of each producer and partition must not decrease."
     )
 
 
@@ -62,22 +62,23 @@ class TimeKeys:
 class Rule:
     """A named rule. A record violates it if it violates any of its parts."""
 
-    name: Text = described("name of the rule in responses, events, log lines and metrics")
+    name: Text = described("The name of the rule in responses, events, log lines and metrics.")
     mode: Literal["reject", "observe"] = described(
-        "handling of a batch that violates the rule: `reject`, or `observe`, which only reports it",
+        "What happens to a batch that violates the rule: `reject` rejects it, `observe` only reports the violation.",
         default="reject",
         corrections=MODES,
     )
     on_outage: Literal["retriable", "forward", "reject"] = described(
-        "handling of a batch while a dependency of the rule (a registry, the rules process) does not respond: "
-        "rejected with a retriable error (`retriable`), forwarded (`forward`), or rejected with a fatal one (`reject`)",
+        "What happens to a batch while a dependency of the rule (a registry, the rules process) does not respond: "
+        "`retriable` rejects it with a retriable error, `forward` forwards it, `reject` rejects it with a fatal "
+        "error.",
         default="retriable",
         formerly="on.outage",
     )
     on_schema_error: Literal["reject", "retriable", "forward"] = described(
-        "handling of a record if its schema exists and cannot be compiled or applied, or if a custom rule fails on it: "
-        "the record is rejected with a fatal error (`reject`), or its batch with a retriable one (`retriable`), or it "
-        "is forwarded (`forward`)",
+        "What happens to a record if its schema exists but cannot be compiled or applied, or if a custom rule fails "
+        "on it: `reject` rejects the record with a fatal error, `retriable` rejects its batch with a retriable "
+        "error, `forward` forwards it.",
         default="reject",
         formerly="on.schema.error",
     )
@@ -87,20 +88,21 @@ class Rule:
     batch: BatchKeys | None = described("Rules about a batch as a whole.", default=None)
     time: TimeKeys | None = described("Rules about record timestamps. Only with `mode: observe`.", default=None)
     cel: Text | None = described(
-        "CEL expression that must be true; if `value` has an Avro or Protobuf schema, with the types of that schema",
+        "A CEL expression that must be true. If `value` has an Avro or Protobuf schema, the expression sees the "
+        "types of that schema.",
         default=None,
     )
     entry_point: Text | None = described(
-        "custom rule: name of an installed entry point of the group `sluicegate.rules`", default=None
+        "A custom rule: the name of an installed entry point of the group `sluicegate.rules`.", default=None
     )
-    options: dict[Text, Any] = described("arguments of the custom rule; values are text", default_factory=dict)
+    options: dict[Text, Any] = described("The arguments of the custom rule. Values are text.", default_factory=dict)
 
     def __post_init__(self) -> None:
         raise_all(((), message) for message in self._mistakes())
 
     @property
     def names_principals(self) -> bool:
-        """Whether the rule's expression reads the client's principal."""
+        """Return whether the rule's expression reads the client's principal."""
         return self.cel is not None and "client.principal" in self.cel
 
     def _mistakes(self) -> Iterator[str]:

@@ -20,14 +20,14 @@ def described(
     default: Any = MISSING,
     default_factory: Any = MISSING,
 ) -> Any:
-    """Declare a key: its description as printed in docs/configuration.md, and its default.
+    """Declare a key with its default and its description, which docs/configuration.md shows.
 
-    `name` is the key in the file if it differs from the attribute's name. `formerly` is the key's old name, which is
-    rejected with a message that gives the new one. `{side}` in a description is replaced by `key` or `value`.
+    `name` is the key in the file; None if it is the attribute's name. `formerly` is the key's old name, which is
+    rejected with a message that gives the new one. In a description `{side}` is replaced by `key` or `value`.
 
-    Messages about mistakes suggest the right spelling: `corrections` has words that people write as the value (in lower
-    case), with the right value or the whole right line; `misnomers` has other names that they give the key, with the
-    right line (`{value}` is the value that they give).
+    Two arguments serve error messages. `corrections` maps words that people write as the value, in lower case, to the
+    right value or the whole right line. `misnomers` maps other names that people use for the key to the right line, in
+    which `{value}` is the given value.
     """
     names = {"alias": name, "formerly": formerly, "corrections": corrections, "misnomers": misnomers}
     metadata = {"description": description} | {each: given for each, given in names.items() if given is not None}
@@ -36,8 +36,9 @@ def described(
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(described,))
 def section(made: type[_Made]) -> type[_Made]:
-    """Make the class a section: a group of keys. `__post_init__` raises ValueError for values that exclude each
-    other.
+    """Make a class a section: a group of keys.
+
+    `__post_init__` raises ValueError for values that exclude each other.
     """
     whole = dataclass(frozen=True, slots=True, kw_only=True)(made)
     whole.__pydantic_config__ = {"extra": "forbid"}  # type: ignore[attr-defined]  # unknown keys are errors
@@ -55,6 +56,6 @@ def is_unset(section: "DataclassInstance") -> bool:
 
 
 def default_of(each: Any) -> Any:
-    """What a field of a section is where it is not given; MISSING where it must be."""
+    """Return the default of a field of a section; MISSING if the field is required."""
     make: Callable[[], Any] | Any = each.default_factory
     return each.default if make is MISSING else make()

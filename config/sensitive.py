@@ -25,34 +25,38 @@ FieldPath = Annotated[AnyText, AfterValidator(_path), schema.schema_note(schema.
 class SensitiveFields:
     """Fields of JSON, Avro or Protobuf values, and what happens to them.
 
-    Keys of records cannot be masked: a masked key would have another partition and another meaning for compaction.
+    Keys of records cannot be masked, because a masked key would have another partition and another meaning for
+    compaction.
     """
 
-    name: Text = described("name in responses, events, log lines and metrics")
+    name: Text = described("The name in responses, events, log lines and metrics.")
     action: Literal["mask", "hash", "reject"] = described(
-        "`mask` writes `replacement` instead of a string, `hash` its HMAC-SHA-256 with the key in `key_file`, as 64 "
-        "hexadecimal digits; `reject` rejects records that have the field"
+        "What happens to the fields: `mask` replaces a string by `replacement`, `hash` replaces it by its "
+        "HMAC-SHA-256 with the key in `key_file`, as 64 hexadecimal digits, and `reject` rejects records that have "
+        "the field."
     )
     fields: Annotated[tuple[FieldPath, ...], schema.Takes("a list of paths")] = described(
-        "paths of the fields in a value, as `customer.email`: names separated by dots, `*` for any name, `\\.` for a "
-        "dot in a name. Arrays are passed through: the path of a field in each object of an array has no part for the "
-        "array. Set `fields`, `tags` or both",
+        "The paths of the fields in a value, for example `customer.email`. A path consists of names separated by "
+        "dots, with `*` for any name and `\\.` for a dot in a name. An array has no part in a path: the path "
+        "continues in each object of the array. Set `fields`, `tags` or both.",
         default=(),
     )
     tags: tuple[Text, ...] = described(
-        "tags of fields in the schema, as `PII`: `confluent:tags` in Avro and JSON Schema, "
-        "`(confluent.field_meta).tags` in Protobuf; needs `schema`",
+        "The tags of the fields in the schema, for example `PII`: `confluent:tags` in Avro and JSON Schema, "
+        "`(confluent.field_meta).tags` in Protobuf. Needs `schema`.",
         default=(),
     )
     schema_: Schema | None = described(
-        "The schema of the values, for Avro, Protobuf and `tags`. Default: JSON. It applies to all sensitive "
-        "fields of a topic, which may name only one.",
+        "The schema of the values, for Avro, Protobuf and `tags`. It applies to all sensitive fields of a topic, so "
+        "only one entry of a topic may set it. Default: the values are JSON.",
         name="schema",
         default=None,
     )
-    replacement: AnyText = described("text that replaces a string, with `action: mask`", default="***")
+    replacement: AnyText = described("The text that replaces a string, with `action: mask`.", default="***")
     key_file: FileName | None = described(
-        "file with the key of `action: hash`, at least 16 bytes; trailing line ends are removed", default=None
+        "The file with the key of `action: hash`, at least 16 bytes. The proxy removes line ends at the end of the "
+        "file.",
+        default=None,
     )
 
     def __post_init__(self) -> None:
@@ -63,7 +67,7 @@ class SensitiveFields:
 
     @property
     def key(self) -> Password:
-        """The key of `action: hash`."""
+        """Return the key of `action: hash`."""
         return Password("sensitive.key_file", None, self.key_file)
 
 

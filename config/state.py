@@ -1,4 +1,4 @@
-"""The section `state`: the topics in which the proxies of one cluster keep what they agree on."""
+"""The section `state`: the topics with the state that the proxies of one cluster share."""
 
 from sluicegate.config.section import described, section
 from sluicegate.config.values.kinds import TopicName, WrittenFileName
@@ -6,33 +6,33 @@ from sluicegate.config.values.kinds import TopicName, WrittenFileName
 
 @section
 class StateTopics:
-    """What the proxies of one cluster agree on, kept in topics of that cluster ([shared state](shared-state.md)).
+    """The topics of the cluster through which its proxies share their state ([shared state](shared-state.md)).
 
     Needs `pip install 'sluicegate[topic]'`.
     """
 
     topic: TopicName = described(
-        "compacted topic with one partition. Suspensions are written to it, and apply to all proxies that name it"
+        "A compacted topic with one partition. Suspensions are written to it and apply to all proxies that name it."
     )
     history_topic: TopicName | None = described(
-        "topic with a retention, for the history of changes: who, when, and which proxies took them. Default: the name "
-        "of `topic` with `-history`",
+        "A topic with a retention, for the history of changes: the person who made each change, its time, and the "
+        "proxies that applied it. Default: the name of `topic` with `-history`.",
         default=None,
     )
     presence_topic: TopicName | None = described(
-        "topic with a short retention, in which each proxy announces itself every 5 s. Default: the name of `topic` "
-        "with `-presence`",
+        "A topic with a short retention, in which each proxy announces itself every 5 s. Default: the name of "
+        "`topic` with `-presence`.",
         default=None,
     )
     snapshot_file: WrittenFileName | None = described(
-        "file that keeps the last known state, for a start while the topic cannot be read. Default: such a start is "
-        "not ready until the topic can be read",
+        "A file with the last known state, with which the proxy can start while the topic cannot be read. Default: "
+        "the proxy is not ready until the topic can be read.",
         default=None,
     )
 
     @property
     def topics(self) -> frozenset[str]:
-        """The names of all topics that only the proxies themselves change."""
+        """Return the names of all topics that only the proxies write."""
         return frozenset({self.topic, self.history, self.presence})
 
     @property

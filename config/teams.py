@@ -26,9 +26,9 @@ from sluicegate.config.values.kinds import (
 class Owner:
     """The team that owns topics, and how to reach it."""
 
-    team: Text = described("name of the team", misnomers=dict.fromkeys(("name", "group"), "team: {value}"))
+    team: Text = described("The name of the team.", misnomers=dict.fromkeys(("name", "group"), "team: {value}"))
     contact: Text | None = described(
-        "an address, a channel or a link for people",
+        "An address, a channel or a link at which people reach the team.",
         default=None,
         misnomers=dict.fromkeys(("email", "mail", "channel", "slack", "url"), "contact: {value}"),
     )
@@ -39,11 +39,11 @@ class Owner:
 
 @section
 class ClientOwner:
-    """The owner of clients. Every given pattern must match; the first entry that matches a client names its owner."""
+    """The owner of clients. Every given pattern must match. The first matching entry names a client's owner."""
 
     owner: Owner = described("The team that owns the clients ([policy files](policy-files.md#owners-of-clients)).")
-    principal: Pattern | None = described("pattern of principals, as `User:payments-*`", default=None)
-    client_id: Pattern | None = described("pattern of client ids", default=None)
+    principal: Pattern | None = described("A pattern of principals, for example `User:payments-*`.", default=None)
+    client_id: Pattern | None = described("A pattern of client ids.", default=None)
 
     def __post_init__(self) -> None:
         if self.principal is None and self.client_id is None:
@@ -55,18 +55,18 @@ class TopicFile:
     """Files with entries of `topics`."""
 
     path: WrittenFileName = described(
-        "name of a file, or a glob, as `policies/*.yaml`, relative to this file",
+        "The name of a file, or a glob such as `policies/*.yaml`, relative to this file.",
         misnomers=dict.fromkeys(("file", "files", "name"), "path: {value}"),
     )
     topics: TopicPatternList | None = described(
-        "scope of the files: patterns as in `topics[].match`. An entry that is not provably within one of them is an "
-        "error. Default: all topics",
+        "The scope of the files, as patterns like those of `topics[].match`. An entry that is not provably within "
+        "one of them is an error. Default: all topics.",
         default=None,
         misnomers=dict.fromkeys(("match", "scope", "topic"), "topics: [{value}]"),
     )
     allow: tuple[Literal["exempt", "quotas"], ...] = described(
-        "lists that the files may also have, for topics of the scope: `exempt` with `topics`, `quotas` with `topic`. "
-        "Needs `topics`",
+        "The lists that the files may also contain, for topics of the scope: `exempt` with `topics`, and `quotas` "
+        "with `topic`. Needs `topics`.",
         default=(),
         misnomers=dict.fromkeys(("may", "grants", "permit", "allowed"), "allow: [{value}]"),
     )
@@ -81,7 +81,7 @@ class TopicFile:
 
 
 def _items(value: Any) -> Any:
-    """One item is as good as a list of one, and a path as good as an item with it."""
+    """Convert a single item to a list, and a bare path to an item with that path."""
     items = [value] if isinstance(value, str) else value
     if not isinstance(items, list):
         return items
@@ -90,30 +90,30 @@ def _items(value: Any) -> Any:
 
 @section
 class ContractFile:
-    """Data contracts, of which each names its topics."""
+    """Data contracts, each of which names its topics."""
 
     path: WrittenFileName = described(
-        "name of a file, or a glob, as `contracts/*.odcs.yaml`, relative to this file",
+        "The name of a file, or a glob such as `contracts/*.odcs.yaml`, relative to this file.",
         misnomers=dict.fromkeys(("file", "files", "name"), "path: {value}"),
     )
     topics: TopicPatternList | None = described(
-        "scope of the contracts: patterns as in `topics[].match`. A topic outside of it is an error. "
-        "Default: all topics",
+        "The scope of the contracts, as patterns like those of `topics[].match`. A topic outside the scope is an "
+        "error. Default: all topics.",
         default=None,
         misnomers=dict.fromkeys(("match", "scope", "topic"), "topics: [{value}]"),
     )
     mode: Literal["reject", "observe"] = described(
-        "mode of the rules that the contracts give: `reject`, or `observe`, which only reports violations",
+        "The mode of the rules in the contracts: `reject`, or `observe`, which only reports violations.",
         default="reject",
         corrections=MODES,
     )
     registry: Text | None = described(
-        "name of an entry of `registries`, whose schemas the records of contracts with the format `avro` or `protobuf` "
-        "follow",
+        "The name of an entry of `registries`. Records follow its schemas if their contract has the format `avro` "
+        "or `protobuf`.",
         default=None,
     )
     owner: Owner | None = described(
-        "The owner of the topics that have none of their own, and whose contract names no team.", default=None
+        "The owner of topics without an owner of their own whose contract names no team.", default=None
     )
 
 
@@ -123,35 +123,36 @@ TopicFiles = Annotated[tuple[TopicFile, ...], BeforeValidator(_items), schema.Se
 
 @section
 class Floor:
-    """The weakest policy of the matching topics. An entry with `match` alone has none: an exception."""
+    """The weakest policy of the matching topics. An entry with only `match` exempts its topics from the floor."""
 
     match: TopicPattern = described(
-        "pattern of topic names, as in `topics[].match`",
+        "A pattern of topic names, as in `topics[].match`.",
         misnomers=dict.fromkeys(("name", "topic", "pattern", "topics"), "match: {value}"),
     )
     before_max_ms: TimeBound | None = described(
-        "the highest bound for the age of a record's timestamp", name="message.timestamp.before.max.ms", default=None
+        "The highest value that `message.timestamp.before.max.ms` can have for the topics.",
+        name="message.timestamp.before.max.ms",
+        default=None,
     )
     after_max_ms: TimeBound | None = described(
-        "the highest bound for how far a record's timestamp may be in the future",
+        "The highest value that `message.timestamp.after.max.ms` can have for the topics.",
         name="message.timestamp.after.max.ms",
         default=None,
     )
     cleanup_policy: Literal["compact"] | None = described(
-        "`compact`: every record needs a key", name="cleanup.policy", default=None
+        "`compact` requires a key in every record.", name="cleanup.policy", default=None
     )
     max_message_bytes: SizeBound | None = described(
-        "the highest bound for the size of a batch", name="max.message.bytes", default=None
+        "The highest value that `max.message.bytes` can have for the topics.", name="max.message.bytes", default=None
     )
     mode: Literal["reject", "observe"] | None = described(
-        "the weakest mode: `reject` also replaces `mode: observe`, `mode: mark` and `checks: none`, `observe` only "
-        "`checks: none`; "
-        "Default: that of `defaults`",
+        "The weakest mode. `reject` also replaces `mode: observe`, `mode: mark` and `checks: none`. `observe` "
+        "replaces only `checks: none`. Default: the mode of `defaults`.",
         default=None,
         corrections=MODES,
     )
     framing: Literal["safe", "strict"] | None = described(
-        "the weakest `framing`; default: that of `defaults`, or `safe`", default=None
+        "The weakest `framing`. Default: the value of `defaults`, or `safe`.", default=None
     )
     rules: Annotated[tuple[Rule, ...], AfterValidator(check_names)] | None = described(
         "Rules that apply before the rules of the topic ([policies](policies.md)).", default=None

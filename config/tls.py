@@ -14,27 +14,31 @@ class ListenTls:
     """TLS towards clients."""
 
     certificate_file: FileName = described(
-        "certificate chain shown to clients, PEM",
+        "The PEM file with the certificate chain that the proxy presents to clients.",
         misnomers=dict.fromkeys(("cert", "certificate", "cert_file"), "certificate_file: {value}"),
     )
     key_file: FileName = described(
-        "private key, PEM", misnomers=dict.fromkeys(("key", "private_key"), "key_file: {value}")
+        "The PEM file with the private key of that certificate.",
+        misnomers=dict.fromkeys(("key", "private_key"), "key_file: {value}"),
     )
-    key_password: Secret | None = described("password of the encrypted private key", default=None)
-    key_password_file: FileName | None = described("file with that password, instead of `key_password`", default=None)
+    key_password: Secret | None = described("The password of the private key, if the key is encrypted.", default=None)
+    key_password_file: FileName | None = described(
+        "The file with the password of the private key, instead of `key_password`.", default=None
+    )
     client_auth: Literal["none", "requested", "required"] = described(
-        "whether clients present certificates, as a broker's `ssl.client.auth`",
+        "Whether clients must present certificates, as with a broker's `ssl.client.auth`.",
         default="none",
         corrections=dict.fromkeys(ON, "required") | dict.fromkeys(OFF, "none") | {"require": "required"},
     )
     client_ca_file: FileName | None = described(
-        "CA certificates that sign client certificates, PEM. Required unless `client_auth` is `none`",
+        "The PEM file with the CA certificates that sign client certificates. Required unless `client_auth` is `none`.",
         default=None,
         misnomers=dict.fromkeys(("ca", "ca_file", "truststore"), "client_ca_file: {value}"),
     )
     allowed_names: Patterns = described(
-        "names of client certificates that may connect: common name or alternative names (hosts, mail addresses, "
-        "URIs, IP addresses), case-sensitive; needs `client_auth: required`. Default: every valid certificate",
+        "Patterns of names. A client may connect if a name in its certificate matches: its common name or an "
+        "alternative name (a host, a mail address, a URI or an IP address). Names are case-sensitive. Needs "
+        "`client_auth: required`. Default: every valid certificate is accepted.",
         default=(),
     )
 
@@ -56,15 +60,17 @@ class UpstreamTls:
     """TLS towards the brokers."""
 
     ca_file: FileName | None = described(
-        "CA certificates to trust, PEM. Default: the system's CAs", default=None, misnomers=_OF_CA
+        "The PEM file with the CA certificates to trust. Default: the system's CAs.", default=None, misnomers=_OF_CA
     )
     certificate_file: FileName | None = described(
-        "certificate chain of the proxy, PEM, for brokers that require client certificates", default=None
+        "The PEM file with the proxy's certificate chain, for brokers that require client certificates.", default=None
     )
-    key_file: FileName | None = described("private key of that certificate, PEM", default=None)
-    key_password: Secret | None = described("password of the encrypted private key", default=None)
-    key_password_file: FileName | None = described("file with that password, instead of `key_password`", default=None)
-    verify_hostname: Flag = described("whether a broker's certificate must match its host name", default=True)
+    key_file: FileName | None = described("The PEM file with the private key of that certificate.", default=None)
+    key_password: Secret | None = described("The password of the private key, if the key is encrypted.", default=None)
+    key_password_file: FileName | None = described(
+        "The file with the password of the private key, instead of `key_password`.", default=None
+    )
+    verify_hostname: Flag = described("Whether a broker's certificate must match its host name.", default=True)
 
     def __post_init__(self) -> None:
         if (self.certificate_file is None) != (self.key_file is None):
@@ -82,12 +88,16 @@ class ServerTls:
     """TLS towards a server that is not a broker: a schema registry, a token endpoint or an OTLP collector."""
 
     ca_file: FileName | None = described(
-        "CA certificates to trust, PEM. Default: the system's CAs", default=None, misnomers=_OF_CA
+        "The PEM file with the CA certificates to trust. Default: the system's CAs.", default=None, misnomers=_OF_CA
     )
-    certificate_file: FileName | None = described("certificate chain of the proxy, PEM", default=None)
-    key_file: FileName | None = described("private key of that certificate, PEM", default=None)
-    key_password: Secret | None = described("password of the encrypted private key", default=None)
-    key_password_file: FileName | None = described("file with that password, instead of `key_password`", default=None)
+    certificate_file: FileName | None = described(
+        "The PEM file with the proxy's certificate chain, for servers that require client certificates.", default=None
+    )
+    key_file: FileName | None = described("The PEM file with the private key of that certificate.", default=None)
+    key_password: Secret | None = described("The password of the private key, if the key is encrypted.", default=None)
+    key_password_file: FileName | None = described(
+        "The file with the password of the private key, instead of `key_password`.", default=None
+    )
 
     def __post_init__(self) -> None:
         if (self.certificate_file is None) != (self.key_file is None):

@@ -28,7 +28,7 @@ from sluicegate.config.values.kinds import (
     TopicPattern,
 )
 
-STRICTNESS_OF_MODE = {"observe": 0, "mark": 1, "reject": 2, "quarantine": 2}  # quarantine rejects too
+STRICTNESS_OF_MODE = {"observe": 0, "mark": 1, "reject": 2, "quarantine": 2}  # quarantine also rejects
 STRICTNESS_OF_FRAMING = {"broker": 0, "safe": 1, "strict": 2}
 
 _CLEANUP = ("compact", "delete", "compact,delete", "delete,compact")
@@ -45,13 +45,13 @@ CleanupPolicy = Annotated[str, AfterValidator(_known_cleanup), schema.schema_not
 
 @section
 class Rehearse:
-    """Rehearsed bounds: not in force; the records that each would reject are counted."""
+    """Rehearsed bounds. They are not enforced: the proxy counts the records that each would reject."""
 
     before_max_ms: Candidates = described(
-        "bounds for the age of a record's timestamp", name="message.timestamp.before.max.ms", default=()
+        "Rehearsed values of `message.timestamp.before.max.ms`.", name="message.timestamp.before.max.ms", default=()
     )
     after_max_ms: Candidates = described(
-        "bounds for how far a record's timestamp may be in the future",
+        "Rehearsed values of `message.timestamp.after.max.ms`.",
         name="message.timestamp.after.max.ms",
         default=(),
     )
@@ -63,27 +63,27 @@ class Rehearse:
 
 @section
 class Fix:
-    """Violations to fix instead of rejecting."""
+    """The violations that the proxy fixes instead of rejecting them."""
 
     timestamp: Literal["now", "clamp", "previous", "unit"] = described(
-        "replacement for a timestamp out of bounds: the current time (`now`), the nearest within bounds (`clamp`), "
-        "the latest valid timestamp of its partition (`previous`), or the same time in milliseconds if it is plausible "
-        "in seconds, micro- or nanoseconds (`unit`; bounds of at most ten years)"
+        "The replacement for a timestamp out of bounds: the current time (`now`), the nearest time within bounds "
+        "(`clamp`), the latest valid timestamp of its partition (`previous`), or the same time in milliseconds if "
+        "the value is plausible in seconds, microseconds or nanoseconds (`unit`; bounds of at most ten years)."
     )
 
 
 @section
 class Enforce:
-    """The clients that a policy is enforced for. The batches of other clients are observed."""
+    """The clients for which a policy is enforced. The batches of other clients are only observed."""
 
     clients: Patterns | None = described(
-        "patterns of client ids",
+        "Patterns of client ids.",
         default=None,
         misnomers=dict.fromkeys(("client_id", "client_ids"), "clients: [{value}]"),
     )
     percent: Percent | None = described(
-        "share of clients, from 0 to 100, chosen by a hash of the client id: a larger share includes the clients of a "
-        "smaller one",
+        "The percentage of clients, chosen by a hash of the client id. If you increase it, all clients that were "
+        "chosen before stay chosen.",
         default=None,
     )
 
@@ -96,64 +96,69 @@ class Enforce:
 class TopicKeys:
     """Kafka's topic configurations, then keys of the proxy. Keys that are not set are inherited from `defaults`.
 
-    An entry's `rules` replace those in `defaults`, as every key does.
+    An entry's `rules` replace those in `defaults`, as any key of an entry replaces that of `defaults`.
     """
 
     timestamp_type: Literal["CreateTime", "LogAppendTime"] | None = described(
-        "source of record timestamps: the producer (`CreateTime`) or the broker (`LogAppendTime`)",
+        "The source of record timestamps: the producer (`CreateTime`) or the broker (`LogAppendTime`).",
         name="message.timestamp.type",
         default=None,
     )
     before_max_ms: TimeBound | None = described(
-        "maximum age of a record's timestamp (KIP-937)", name="message.timestamp.before.max.ms", default=None
+        "The maximum age of a record's timestamp (KIP-937).", name="message.timestamp.before.max.ms", default=None
     )
     after_max_ms: TimeBound | None = described(
-        "maximum distance of a record's timestamp into the future (KIP-937)",
+        "The maximum time by which a record's timestamp may be in the future (KIP-937).",
         name="message.timestamp.after.max.ms",
         default=None,
     )
     difference_max_ms: TimeBound | None = described(
-        "deprecated (KIP-937): default of the two keys above if they are not set; logs a warning",
+        "Deprecated (KIP-937). The value of `message.timestamp.before.max.ms` and `message.timestamp.after.max.ms` "
+        "if they are not set. The proxy logs a warning.",
         name="message.timestamp.difference.max.ms",
         default=None,
     )
     cleanup_policy: CleanupPolicy | None = described(
-        "`compact`, `delete` or `compact,delete`; records of a compacted topic need a key",
+        "The cleanup policy of the topic: `compact`, `delete` or `compact,delete`. Records of a compacted topic "
+        "need a key.",
         name="cleanup.policy",
         default=None,
     )
-    max_message_bytes: SizeBound | None = described("size of the largest batch", name="max.message.bytes", default=None)
+    max_message_bytes: SizeBound | None = described(
+        "The maximum size of a batch.", name="max.message.bytes", default=None
+    )
     checks: Literal["all", "none"] | None = described(
-        "whether batches are validated; `none` forwards them unvalidated",
+        "Whether batches are validated. `none` forwards them unvalidated.",
         default=None,
         corrections=dict.fromkeys(OFF, "none") | dict.fromkeys(ON, "all"),
     )
     mode: Literal["reject", "observe", "mark"] | None = described(
-        "handling of a batch with violations: `reject` returns a broker's error, `observe` reports the violations "
-        "and forwards the batch unchanged, `mark` forwards it with headers on its bad records "
-        "([policies](policies.md)); `mark` excludes `fix` and `quarantine`",
+        "What happens to a batch with violations: `reject` returns a broker's error, `observe` reports the "
+        "violations and forwards the batch unchanged, `mark` forwards the batch with headers on its bad records "
+        "([policies](policies.md)). `mark` excludes `fix` and `quarantine`.",
         default=None,
         corrections=dict.fromkeys((*OFF, "none", "disabled", "skip"), "checks: none") | MODES,
     )
     enforce: Enforce | None = described(
-        "Gradual enforcement: batches with violations of these clients are handled as `mode` and the other keys say; "
-        "those of all other clients are reported and forwarded unchanged, as with `mode: observe` "
-        "([policies](policies.md)). Default: all clients.",
+        "The clients for which `mode` and the other keys are enforced. Violations of all other clients are "
+        "reported, and their batches forwarded unchanged, as with `mode: observe` ([policies](policies.md)). "
+        "Default: all clients.",
         default=None,
     )
     framing: Literal["safe", "strict", "broker"] | None = described(
-        "handling of batches that consumers read differently than brokers: `safe` rejects batches of which clients "
-        "would read other records than were validated, and reports batches that some clients cannot read; `strict` "
-        "rejects both; `broker` checks neither ([framing](framing.md))",
+        "What happens to batches that consumers read differently than brokers. `safe` rejects batches in which "
+        "clients would read other records than the validated ones, and reports batches that some clients cannot "
+        "read. `strict` rejects both. `broker` checks neither ([framing](framing.md)).",
         default=None,
     )
     rehearse: Rehearse | None = described(
-        "Rehearsed bounds: not in force; the records and batches that each would reject are counted "
-        "([policies](policies.md)).",
+        "Bounds that are rehearsed. They are not enforced: the proxy counts the records and batches that each would "
+        "reject ([policies](policies.md)).",
         default=None,
     )
     fix: Fix | None = described(
-        "Violations to fix instead of rejecting, in batches that can be parsed completely ([policies](policies.md)).",
+        "The violations that the proxy fixes instead of rejecting them, in batches that it can parse completely "
+        "([policies](policies.md)).",
         default=None,
     )
     rules: Annotated[tuple[Rule, ...], AfterValidator(check_names)] | None = described(
@@ -162,13 +167,14 @@ class TopicKeys:
         default=None,
     )
     samples: Flag | None = described(
-        "whether events contain the first 256 bytes of bad records' keys and values ([policies](policies.md))",
+        "Whether events contain the first 256 bytes of the keys and values of bad records ([policies](policies.md)).",
         default=None,
     )
     sensitive: Annotated[tuple[SensitiveFields, ...], AfterValidator(check_names_of_fields)] | None = described(
         "Fields that are masked, hashed or rejected before a batch is stored "
         "([policies](policies.md#sensitive-fields)). They apply in every mode, to all clients, and during a "
-        "suspension. Excludes `samples`, `quarantine`, `checks: none` and `framing: broker`; `framing` is `strict`.",
+        "suspension. They exclude `samples`, `quarantine`, `checks: none` and `framing: broker`, and set `framing` "
+        "to `strict`.",
         default=None,
     )
     owner: Owner | None = described(
@@ -183,14 +189,14 @@ class Topic(TopicKeys):
     """Settings for the topics with a matching name."""
 
     match: TopicPattern = described(
-        "topic name, glob (only `*`, `?` and `[…]` are special; a dot is a literal dot), or regular expression between "
-        "slashes (RE2 syntax)",
+        "A topic name, a glob, or a regular expression between slashes (RE2 syntax). In a glob only `*`, `?` and "
+        "`[…]` are special, and a dot is a literal dot.",
         misnomers=dict.fromkeys(("name", "topic", "pattern", "topics"), "match: {value}"),
     )
     quarantine: TopicName | None = described(
-        "dead-letter topic; bad records are written there before their batch is rejected, or, with `mode: observe` in "
-        "the same entry, before it is forwarded unchanged ([policies](policies.md)); excludes `fix`. Needs "
-        "`pip install 'sluicegate[topic]'`",
+        "The dead-letter topic. Bad records are written to it before their batch is rejected or, with `mode: "
+        "observe` in the same entry, before the batch is forwarded unchanged ([policies](policies.md)). Excludes "
+        "`fix`. Needs `pip install 'sluicegate[topic]'`.",
         default=None,
         corrections=dict.fromkeys(ON, "orders-dead-letters") | dict.fromkeys(OFF, LEAVE_OUT),
         misnomers=dict.fromkeys(("dead_letter_topic", "dead_letter", "dlq"), "quarantine: {value}"),

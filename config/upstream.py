@@ -18,7 +18,7 @@ _EXTENSION_VALUE = re.compile(r"[\x20-\x7e\t\r\n]+")
 
 
 def _extensions(given: dict[str, str]) -> dict[str, str]:
-    """Check names and values as RFC 7628, 3.1, defines them."""
+    """Check names and values of SASL extensions against RFC 7628, section 3.1. Raises ValueError."""
     for name, value in given.items():
         if not _EXTENSION_NAME.fullmatch(name) or name == "auth":
             raise ValueError("the name of an extension consists of letters, and is not auth")
@@ -29,31 +29,32 @@ def _extensions(given: dict[str, str]) -> dict[str, str]:
 
 @section
 class Sasl:
-    """The login of the proxy itself, for its own requests to the cluster; clients log in with their own credentials."""
+    """The login of the proxy itself, for its own requests to the cluster. Clients log in with their own credentials."""
 
     mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"] = described(
-        "SASL mechanism", misnomers={"mechanisms": "mechanism: {value}", "sasl.mechanism": "mechanism: {value}"}
+        "The SASL mechanism.", misnomers={"mechanisms": "mechanism: {value}", "sasl.mechanism": "mechanism: {value}"}
     )
     username: Text | None = described(
-        "SASL user name. Required unless the mechanism is OAUTHBEARER",
+        "The SASL user name. Required unless the mechanism is OAUTHBEARER.",
         default=None,
         misnomers={"user": "username: {value}"},
     )
     password: Secret | None = described(
-        "SASL password. Set exactly one of `password` and `password_file`", default=None
+        "The SASL password. Set exactly one of `password` and `password_file`.", default=None
     )
-    password_file: FileName | None = described("file with the SASL password, instead of `password`", default=None)
+    password_file: FileName | None = described("The file with the SASL password, instead of `password`.", default=None)
     oauth: OauthClient | None = described(
-        "with OAUTHBEARER: OAuth 2.0 client credentials; a token endpoint grants tokens. Default: `token_file`.",
+        "OAuth 2.0 client credentials, with OAUTHBEARER. The proxy requests tokens from a token endpoint. Default: "
+        "`token_file`.",
         default=None,
     )
     token_file: FileName | None = described(
-        "with OAUTHBEARER: file with the token, which another process replaces before it expires; it is read again for "
-        "each login",
+        "The file with the token, with OAUTHBEARER. Another process replaces the file before the token expires. The "
+        "proxy reads it for each login.",
         default=None,
     )
     extensions: Annotated[dict[Text, Text], AfterValidator(_extensions), Takes("`{name: value}`")] = described(
-        "with OAUTHBEARER: SASL extensions by name, as `{logicalCluster: lkc-1}`", default_factory=dict
+        "SASL extensions by name, with OAUTHBEARER, for example `{logicalCluster: lkc-1}`.", default_factory=dict
     )
 
     def __post_init__(self) -> None:
@@ -73,17 +74,17 @@ class Sasl:
 
     @property
     def current_password(self) -> Password:
-        """The password, read from its file each time it is used."""
+        """Return the password. Its file is read at each use."""
         return Password("upstream.sasl.password_file", self.password, self.password_file)
 
     @property
     def current_token(self) -> Password:
-        """The token in `token_file`, read each time it is used."""
+        """Return the token in `token_file`. The file is read at each use."""
         return Password("upstream.sasl.token_file", None, self.token_file)
 
     @property
     def secrets(self) -> tuple[Password, ...]:
-        """Every secret of this login."""
+        """Return every secret of this login."""
         of_client = () if self.oauth is None else (self.oauth.secret_of("upstream.sasl.oauth"),)
         return (self.current_password, self.current_token, *of_client)
 
@@ -93,12 +94,13 @@ class Upstream:
     """The cluster behind the proxy."""
 
     bootstrap: Addresses = described(
-        "brokers to bootstrap from; each client starts with a different one, and the next is tried after 0.5 s without "
-        "a response (RFC 8305)",
+        "The brokers from which the proxy bootstraps. Each client starts with a different one. The proxy tries the "
+        "next broker after 0.5 s without a response (RFC 8305).",
         misnomers=dict.fromkeys(("bootstrap.servers", "bootstrap_servers", "servers"), "bootstrap: {value}"),
     )
     brokers: dict[NodeId, BrokerAddress] = described(
-        "broker addresses by node id, for clusters that return them only after a login; else they are discovered",
+        "Broker addresses by node id, for clusters that return them only after a login. Default: the proxy "
+        "discovers the addresses.",
         default_factory=dict,
     )
     tls: UpstreamTls | None = described(
@@ -107,8 +109,9 @@ class Upstream:
         misnomers={"ssl": "tls: {}"},
     )
     sasl: Sasl | None = described(
-        "The login of the proxy itself, for its own requests to the cluster; clients log in with their own "
-        "credentials. It needs DESCRIBE on the cluster and, for `topic_settings`, DESCRIBE_CONFIGS on topics.",
+        "The login of the proxy itself, for its own requests to the cluster. Clients log in with their own "
+        "credentials. The proxy needs DESCRIBE on the cluster and, for `topic_settings`, DESCRIBE_CONFIGS on "
+        "topics.",
         default=None,
         corrections={
             mechanism.lower(): f"{{mechanism: {mechanism}, username: …, password_file: …}}"
@@ -117,13 +120,14 @@ class Upstream:
         | {"oauthbearer": "{mechanism: OAUTHBEARER, oauth: {token_url: …, client_id: …, client_secret_file: …}}"},
     )
     topic_settings: Flag = described(
-        "whether the proxy reads topic configurations from the cluster, at a topic's first write and every "
-        "`refresh_seconds`; the stricter of cluster and file applies, and the file alone if the cluster returns none",
+        "Whether the proxy reads topic configurations from the cluster, at the first write to a topic and every "
+        "`refresh_seconds`. The stricter of the cluster's and the file's settings applies. If the cluster returns "
+        "none, the file alone applies.",
         default=True,
     )
-    connect_timeout_seconds: Seconds = described("connect timeout for one address", default=10)
+    connect_timeout_seconds: Seconds = described("The timeout of a connection attempt to one address.", default=10)
     refresh_seconds: Seconds = described(
-        "interval at which topic configurations are read again; whether brokers respond is checked every 3 s, or at "
-        "this interval if it is shorter",
+        "The interval at which topic configurations are read again. The proxy also checks that the brokers respond, "
+        "every 3 s or at this interval if it is shorter.",
         default=30,
     )

@@ -16,9 +16,9 @@ _RENAMED_VALUES = {"refuse": "reject"}
 
 
 def problems_of(details: Iterable[Any], source: Source, root: type[Any]) -> list[Problem]:
-    """Return what pydantic's errors report. A key that another one is a misspelling of is not reported as missing.
+    """Return the problems in pydantic's errors. A required key that is only misspelled is not reported as missing.
 
-    `root`: the section that the whole file holds.
+    `root` is the section that describes the whole file.
     """
     found = list(details)
     meant = {_meant(_path_of(detail), root) for detail in found if detail["type"] == _UNKNOWN}
@@ -37,7 +37,7 @@ def _meant(path: Path, root: type[Any]) -> Path | None:
 
 
 def _problems_of(detail: Any, source: Source, root: type[Any]) -> list[Problem]:
-    """Return what one error reports; several mistakes of a section are an error each."""
+    """Return the problems in one error. Several mistakes of a section are separate problems."""
     error = detail.get("ctx", {}).get("error")
     if isinstance(error, SectionMistakes):
         path = _path_of(detail)
@@ -76,7 +76,7 @@ _SHAPES = frozenset({"dataclass_type", "dict_type", "tuple_type"})
 
 
 def _expected(kind: str, detail: Any, path: Path, root: type[Any], is_brief: bool) -> str:
-    """`is_brief`: a correction follows."""
+    """Return the expected value in words; fewer if `is_brief`, because a correction follows."""
     if kind in ("dataclass_type", "tuple_type"):
         return _expected_shape(kind, path, root, is_brief)
     if kind == "dict_type":

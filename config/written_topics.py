@@ -1,4 +1,4 @@
-"""The topics that the proxy itself writes: each has one purpose, or one would damage the other."""
+"""Checks that each topic that the proxy itself writes has one purpose."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,10 +12,10 @@ from sluicegate.config.values.topic_pattern import compiled, exact_name_of, regu
 def mistakes_in_written_topics(
     topics: Sequence[Topic], events_topic: str | None, state: StateTopics | None
 ) -> Iterator[Mistake]:
-    """Yield each topic that is written for two purposes, and each dead-letter topic that is quarantined itself.
+    """Yield each topic with two purposes, and each dead-letter topic that has a dead-letter topic itself.
 
-    `events_topic` is `violations.topic`. Whoever can write to the topics of `state` decides about all policies, and
-    clients write to dead-letter topics.
+    `events_topic` is `violations.topic`; None if it is not set. A client that can write to the topics of `state` could
+    decide about all policies, and clients write to dead-letter topics.
     """
     purposes: dict[str, str] = {}
     for path, name in _named(events_topic, state):

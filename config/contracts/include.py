@@ -1,7 +1,8 @@
 """Adds the rules and owners of contracts (`contracts`) to the entries of `topics`.
 
-A topic with a contract gets an entry of its own, a copy of the entry that decides for it, with the contract's rules
-after the others. So a contract only adds: the mode, the bounds and the rules of the operator and of teams stay.
+A topic with a contract gets an entry of its own. The entry is a copy of the entry that applied to the topic before,
+with the contract's rules appended. So a contract only adds rules: the mode, the bounds and the rules of the operator
+and of teams stay.
 """
 
 from collections import defaultdict
@@ -46,7 +47,10 @@ def include_contracts(source: Source, folder: FilePath) -> None:
 
 
 def _read(source: Source, file: FilePath, items: Sequence[Path], scopes: Sequence[Scope]) -> None:
-    """Read one contract into `source.contracts`. Of a missing file, topics that have another contract are left out."""
+    """Read one contract into `source.contracts`.
+
+    If the file is missing, the topics that another contract names are left out.
+    """
     held = checked_contract(read_included(source, file, value_of))
     if held.problems:
         source.problems += held.problems
@@ -82,7 +86,7 @@ def _read(source: Source, file: FilePath, items: Sequence[Path], scopes: Sequenc
 
 
 class _Entries:
-    """The entries of `topics`, to which those of contracts are added in front."""
+    """The entries of `topics`, before which the entries of contracts are inserted."""
 
     def __init__(self, source: Source, folder: FilePath) -> None:
         self._source = source
@@ -108,7 +112,7 @@ class _Entries:
                     continue  # reported later, as an invalid value
 
     def add(self, contracts: Sequence[TopicContract]) -> None:
-        """Put an entry for each of the contracts in front of the others."""
+        """Insert an entry for each of the contracts before the other entries."""
         if not self._is_list:
             return  # reported later, as a value of the wrong type
         source, more = self._source, len(contracts)
@@ -122,7 +126,7 @@ class _Entries:
         return next((i for i, pattern in self._patterns if pattern.fullmatch(topic) is not None), None)
 
     def _move(self, more: int) -> None:
-        """Move what is known about the old entries by `more` positions."""
+        """Move the recorded places of the old entries by `more` positions."""
         source = self._source
 
         def moved(path: Path) -> Path:
@@ -136,7 +140,10 @@ class _Entries:
         self._places = defaultdict(list, {moved(path): held for path, held in self._places.items()})
 
     def _entry(self, i: int, contract: TopicContract, base: int | None) -> dict[str, Any]:
-        """Return the entry of a contract, which will be at `i`; that at `base` decides for its topic without it."""
+        """Return the entry of a contract, for position `i`.
+
+        `base` is the position of the entry that applies to the topic without the contract; None if no entry does.
+        """
         source, at = self._source, (_TOPICS, i)
         entry: dict[str, Any] = {"match": contract.topic}
         source.places[at] = source.places[*at, "match"] = contract.place
@@ -162,7 +169,7 @@ class _Entries:
         return entry
 
     def _rules_before(self, at: Path, base: int | None) -> list[Any]:
-        """Return the rules that apply to the topic without its contract, for the entry at `at`."""
+        """Return the rules that apply to the topic without its contract, for the entry at the path `at`."""
         source = self._source
         given = None if base is None else source.data[_TOPICS][base].get(_RULES)
         section: Path = ("defaults",) if given is None else (_TOPICS, base or 0)
@@ -177,7 +184,7 @@ class _Entries:
         return list(given)
 
     def _refer(self, to: Path, section: Path, key: Path) -> None:
-        """Give the value at `to` the places and the key of the one at `key` of a section, of which it is a copy."""
+        """Give the copied value at `to` the places and the key of its original, the value at `key` in `section`."""
         source = self._source
         source.elsewhere[to] = source.path_in_file((*section, *key))
         for path, place in self._places[section]:

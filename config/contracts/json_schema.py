@@ -11,8 +11,10 @@ Note = Callable[[Path, str, str], None]
 
 
 class Translation(NamedTuple):
-    """How a contract is translated. `note` takes what no schema expresses, `time_of` the kind of a time and its schema
-    for JSON, and returns its schema.
+    """How a contract is translated.
+
+    `note` is called with each property that no schema can express. `time_of` is called with the kind of a time and its
+    schema in JSON, and returns its schema in the data's format.
     """
 
     note: Note
@@ -66,7 +68,7 @@ _RESERVED: Final = frozenset("{}#")
 
 
 def object_schema(schema: Mapping[str, Any], path: Path, how: Translation) -> dict[str, Any]:
-    """Return the JSON Schema of an object of `schema`, at `path` in the contract."""
+    """Return the JSON Schema of an object. `schema` describes the object, at `path` in the contract."""
     return {"$schema": DIALECT, "type": "object", **_properties(schema, path, how)}
 
 
@@ -76,7 +78,7 @@ def time_as_text(_kind: str, as_json: dict[str, Any]) -> dict[str, Any]:
 
 
 def time_of_a_type(kind: str, as_json: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of times in Avro and Protobuf: as in JSON, or of a type for times, which is written as text."""
+    """Return the schema of times in Avro and Protobuf: the schema in JSON, or a time type's, which becomes text."""
     typed = {"format": _TIMES[kind]} if kind != "time" else {"pattern": _TIME_OF_A_TYPE}
     return {"anyOf": [as_json, {"type": "string", **typed}]}
 
@@ -171,7 +173,7 @@ def _of_type(kind: str, element: Mapping[str, Any], path: Path, how: Translation
 
 
 def _range_of(name: str, bounds: Mapping[str, Any]) -> dict[str, int]:
-    """Return the bounds of Rust's integer type, narrowed by the given ones."""
+    """Return the bounds of the Rust integer type `name`, narrowed by `bounds`."""
     bits = int(name[1:])
     low, high = (0, 2**bits - 1) if name[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
     return {"minimum": max(low, bounds.get("minimum", low)), "maximum": min(high, bounds.get("maximum", high))}
@@ -199,9 +201,10 @@ def _time(kind: str, element: Mapping[str, Any], at: Path, note: Note) -> dict[s
 
 
 def _time_in_iso_8601(kind: str, zoned: bool | None, has_default_zone: bool) -> dict[str, Any]:
-    """Return the schema of a time without a format. `zoned`: whether the text has an offset, if the contract says so.
+    """Return the schema of a time without a format.
 
-    Else a timestamp has one and a time has none, and with a default time zone both may have one.
+    `zoned` is whether the text has an offset; None if the contract does not specify it. Then a timestamp has an offset
+    and a time has none; if the contract has a default time zone, both may have one.
     """
     if kind == "date":
         return {"format": "date"}
@@ -213,7 +216,7 @@ def _time_in_iso_8601(kind: str, zoned: bool | None, has_default_zone: bool) -> 
 
 
 def _expression(pattern: str) -> str | None:
-    """Return the regular expression of a pattern of Java's DateTimeFormatter; None for parts that are unknown."""
+    """Return the regular expression of a pattern of Java's DateTimeFormatter; None if it has an unknown part."""
     parts: list[str] = []
     depth = 0
     for found in _PATTERN.finditer(pattern):
@@ -236,4 +239,4 @@ def _expression(pattern: str) -> str | None:
         if part is None or depth < 0:
             return None
         parts.append(part)
-    return f"^{''.join(parts)}{')?' * depth}$"  # Java closes what is open at the end
+    return f"^{''.join(parts)}{')?' * depth}$"  # Java closes open optional sections at the end

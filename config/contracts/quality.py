@@ -1,4 +1,4 @@
-"""Translates the quality attributes of a contract: to rules about one record, or to checks of all stored records."""
+"""Translates the quality attributes of a contract to rules about one record, or to checks of all stored records."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -26,13 +26,15 @@ _LEVELS_OF_WARNINGS: Final = frozenset({"info", "warning", "warn"})
 
 
 class NotTranslated(ValueError):
-    """A quality attribute that neither the proxy nor an audit checks; the text is the reason."""
+    """A quality attribute that neither the proxy nor an audit can check. The text is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """One quality attribute. `field`: the path of its property in the data; empty: it is about the whole object.
-    `is_text`: whether the property is a text.
+    """One quality attribute of a contract.
+
+    `field` is the path of its property in the data; an empty path means the whole object. `is_text` is whether the
+    property is a text.
     """
 
     keys: Mapping[str, Any]
@@ -42,20 +44,20 @@ class Quality:
 
     @property
     def name(self) -> str:
-        """Return its name, else its id, else what it is about."""
+        """Return the attribute's name, else its id, else the property that it is about."""
         given = self.keys.get("name") or self.keys.get("id")
         what = str(self.keys.get("metric") or self.keys.get("rule") or self.keys.get("type") or "library")
         return str(given) if given else ".".join((*self.field, what))
 
     @property
     def is_a_warning(self) -> bool:
-        """Return whether its severity is a warning."""
+        """Return whether the attribute's severity is a warning."""
         return str(self.keys.get("severity", "")).lower() in _LEVELS_OF_WARNINGS
 
     def check(self, names: Mapping[str, tuple[str, ...]]) -> StoredCheck:
-        """Return it as a check of all stored records. `names`: the path of each property of its object.
+        """Return the attribute as a check of all stored records.
 
-        Raises NotTranslated.
+        `names` has the path of each property of the attribute's object. Raises NotTranslated.
         """
         kind = self.keys.get("type") or "library"
         if kind != "library":
@@ -112,9 +114,10 @@ def _arguments_of(metric: Metric, arguments: Mapping[str, Any]) -> tuple[tuple[A
 
 
 def schema_for_one_record(check: StoredCheck, is_text: bool = True) -> dict[str, Any] | None:
-    """Return a JSON Schema of which every record must be good to pass the check; None: one record shows nothing.
+    """Return a JSON Schema that every record must match to pass the check.
 
-    `is_text`: whether the property is a text, so that a schema can compare it with a pattern.
+    Returns None if a single record cannot show a violation. `is_text` is whether the property is a text, so that a
+    schema can compare it with a pattern.
     """
     if check.metric not in _OF_ONE_RECORD or not _allows_none(check) or (check.pattern is not None and not is_text):
         return None
@@ -133,13 +136,13 @@ def schema_for_one_record(check: StoredCheck, is_text: bool = True) -> dict[str,
             good["pattern"] = check.pattern
     for name in reversed(field):
         good = {"properties": {name: good}}
-        if must_exist:  # a field of an object that is absent or null counts as null
+        if must_exist:  # an absent field of an object counts as null
             good |= {"type": "object", "required": [name]}
     return {"$schema": DIALECT, **good}
 
 
 def _of_same_text(values: Sequence[Any]) -> list[Any]:
-    """Return the values, and those of other types that are written with the same text: 5 for "5", and "5" for 5.0."""
+    """Return the values, and the values of other types with the same text: 5 for "5", and "5" for 5.0."""
     found: dict[tuple[type, Any], Any] = {}
     for value in values:
         others = [value]
@@ -154,14 +157,14 @@ def _of_same_text(values: Sequence[Any]) -> list[Any]:
 
 
 def _text_of(value: float) -> str:
-    """Return the text of a boolean or a number, the same for 5, 5.0 and 5e0; without an exponent."""
+    """Return the text of a boolean or a number without an exponent; 5, 5.0 and 5e0 have the same text."""
     if isinstance(value, bool) or value == int(value):
         return json.dumps(value if isinstance(value, bool) else int(value))
     return f"{Decimal(repr(value)):f}"
 
 
 def _allows_none(check: StoredCheck) -> bool:
-    """Return whether the only count that passes is 0."""
+    """Return whether the check passes only for a count of 0."""
     (limit, *_) = check.limit
     if check.operator == "mustBe":
         return limit == 0

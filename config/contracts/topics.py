@@ -1,4 +1,4 @@
-"""Returns what a contract gives each of its topics."""
+"""Returns the rules, the owner and the checks that a contract gives each of its topics."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -37,9 +37,10 @@ _Keys = Callable[[str], dict[str, str]]
 
 
 def topics_of(source: Source, file: FilePath, registry: str | None, mode: str) -> list[TopicContract]:
-    """Return each topic of a valid contract; report a name that no topic can have in `source.problems`.
+    """Return each topic of a valid contract.
 
-    `registry`: the registry whose schemas Avro and Protobuf records name. `mode`: that of the rules.
+    Names that no topic can have are reported in `source.problems`. `registry` names the registry with the schemas of
+    Avro and Protobuf records; None if there is none. `mode` is the mode of the rules.
     """
     servers = [each for each in source.data.get("servers") or () if each.get("type") == _KAFKA]
     found = []
@@ -61,7 +62,7 @@ def topics_of(source: Source, file: FilePath, registry: str | None, mode: str) -
 
 
 class _OneTopic:
-    """Collects what the contract states about one topic."""
+    """Collects the statements of the contract about one topic."""
 
     def __init__(self, source: Source, file: FilePath, place: int, topic: str, form: str) -> None:
         self._source = source
@@ -75,7 +76,7 @@ class _OneTopic:
         self._unchecked: list[Unchecked] = []
 
     def contract(self, registry: str | None, mode: str) -> TopicContract:
-        """Return all of it."""
+        """Return all collected statements. `registry` names the registry with the schemas; None without one."""
         registered = registry if self._form in _REGISTERED else None
         if self._form == "json":
             self._translate(Translation(self._note, time_as_text), _of_json, mode)
@@ -100,7 +101,7 @@ class _OneTopic:
         )
 
     def _translate(self, how: Translation, keys_of: _Keys, mode: str) -> None:
-        """Add the rules. `keys_of` returns the keys of `schema` for a JSON Schema."""
+        """Add the rules. `keys_of` returns the keys of a rule's `schema` section for a JSON Schema."""
         schema = object_schema(self._schema, self._path, how)
         self._add_rule("schema", keys_of, schema, mode, self._path)
         names = {str(each["name"]): (field_of(each),) for each in self._schema.get("properties") or ()}
@@ -117,7 +118,7 @@ class _OneTopic:
                 self._stored.append(check)
 
     def _translate_nothing(self) -> None:
-        """Note that no property is checked."""
+        """Note that the proxy checks no property."""
         why = f"properties of {self._form} records are not read"
         if self._form in _REGISTERED:
             why = "set registry in the item of contracts, which has the schemas of the records"
@@ -154,7 +155,7 @@ class _OneTopic:
             self._note_qualities_of_several(part, path_of_several, (*field, str(path_of_several[-1])))
 
     def _note_qualities_of_several(self, element: Mapping[str, Any], path: Path, field: tuple[str, ...]) -> None:
-        """Note each quality attribute of what a record has several of: items of a list, and values of a map."""
+        """Note each quality attribute about several values of one record: items of a list, or values of a map."""
         why = "quality of the items of a list or map is not read"
         for i, keys in enumerate(element.get("quality") or ()):
             self._note((*path, "quality", i), Quality(keys, field, "").name, why)
@@ -226,9 +227,9 @@ def _named(name: str, value: Mapping[str, Any], mode: str) -> dict[str, Any]:
 
 
 def _owner_in(contract: Mapping[str, Any]) -> dict[str, str] | None:
-    """Return the team with its first channel of support; None if the contract names no team."""
+    """Return the team with its first support channel; None if the contract names no team."""
     team = contract.get("team")
-    if isinstance(team, list):  # before version 3.1: the members
+    if isinstance(team, list):  # up to version 3.0, `team` is the list of members
         owners = (each.get("username") for each in team if "owner" in str(each.get("role", "")).lower())
         name = next(owners, None)
     else:

@@ -1,1 +1,1 @@
-"""Files of a file system that may hang: regular ones only, read within a deadline."""
+"""Reads regular files within a deadline, because a file system may hang."""

@@ -1,7 +1,7 @@
-"""Runs what reads files in daemon threads with a deadline, so that a file system that hangs stops nothing else.
+"""Reads files in daemon threads with a deadline, so that a file system that hangs blocks nothing else.
 
-A thread that hangs in the kernel cannot be ended. It is left alone, and does not keep the process from ending. While it
-hangs, the same work is not begun again: callers get an error at once, until it comes back.
+A thread that hangs in the kernel cannot be ended. The proxy abandons it, and the process can end without it. While it
+hangs, the same work is not started again: callers get an error at once.
 """
 
 import contextvars
@@ -20,14 +20,14 @@ MOST_HANGING = 16
 
 
 class FileUnreadable(OSError):
-    """A file is not a regular one, or its file system does not respond; `strerror` is the reason."""
+    """A file that is not a regular file, or whose file system does not respond. `strerror` is the reason."""
 
 
 class _Attempt(threading.Thread):
-    """Work in progress. `file`: the file that it reads now."""
+    """Work in progress. `file` is the file that the work is reading."""
 
     def __init__(self, key: Hashable, work: Callable[[], Any]) -> None:
-        context = contextvars.copy_context()  # log lines name the worker
+        context = contextvars.copy_context()  # so that log lines name the worker
         super().__init__(name="file", target=context.run, args=(self._work,), daemon=True)
         self.file: str | None = None
         self.began_at = time.monotonic()
@@ -45,7 +45,7 @@ class _Attempt(threading.Thread):
             self._forget()
             self.future.set_result(result)
         finally:
-            del self  # otherwise its future and the traceback of the error keep each other
+            del self  # otherwise the future and the traceback of its error keep each other alive
 
     def _forget(self) -> None:
         with _lock:
@@ -57,27 +57,27 @@ _attempts: dict[Hashable, _Attempt] = {}
 
 
 def within_deadline(key: Hashable, work: Callable[[], _T], seconds: float = DEADLINE_SECONDS) -> _T:
-    """Return what `work` returns, or raise what it raises; blocks for at most `seconds`.
+    """Return the result of `work`, or raise its exception.
 
-    Callers with the same `key` share the result of work in progress. Raises FileUnreadable
-    after the deadline; its `filename` is the file that the work reads.
+    Blocks for at most `seconds`. Callers with the same `key` share the result of work in progress. Raises
+    FileUnreadable after the deadline; its `filename` is the file that the work is reading.
     """
     attempt = _attempt(key, work)
     try:
         result: _T = attempt.future.result(max(attempt.began_at + seconds - time.monotonic(), 0))
     except TimeoutError as error:
-        if attempt.future.done():  # it is the work's own, or has come this moment
+        if attempt.future.done():  # the work itself raised the error, or has just finished
             late: _T = attempt.future.result()
             return late
         reason = f"its file system has not responded within {seconds:g} s"
         raise FileUnreadable(errno.ETIMEDOUT, reason, attempt.file) from error
     finally:
-        del attempt  # otherwise its future and the traceback of the error keep each other
+        del attempt  # otherwise the future and the traceback of its error keep each other alive
     return result
 
 
 def note_file(path: Path) -> None:
-    """Note which file the work of this thread is at, for a message."""
+    """Record the file that the work of this thread is reading, for error messages."""
     thread = threading.current_thread()
     if isinstance(thread, _Attempt):
         thread.file = str(path)

@@ -1,9 +1,9 @@
-"""Reads files that the configuration names and that may change while the proxy runs: certificates, keys, passwords,
+"""Reads the files that the configuration names and that may change while the proxy runs: certificates, keys, passwords,
 tokens.
 
-A file that is missing or cannot be read (an unmounted volume, a wrong owner, a file system that hangs) keeps its last
-content until it can be read again. The contents stay in memory until the process ends; a worker that starts later gets
-those of its supervisor, so that it can start without the file too.
+If such a file is missing or cannot be read (an unmounted volume, a wrong owner, a file system that hangs), its last
+content is used until it can be read again. The contents stay in memory until the process ends. A worker that starts
+later receives them from its supervisor, so that it can start without the file too.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,13 +18,16 @@ _contents: dict[Path, bytes] = {}
 
 
 def read_current(path: Path, most_bytes: int) -> bytes:
-    """Return the content of a file as it is now. Raises OSError, as `read_file` does."""
+    """Return the current content of a file. Raises OSError, as `read_file` does."""
     content = _contents[path] = read_file(path, most_bytes)
     return content
 
 
 def read_kept(path: Path, most_bytes: int) -> bytes:
-    """Return the content of a file; while it is missing or unreadable, the last one. Raises OSError without one."""
+    """Return the content of a file, or its last content while the file is missing or unreadable.
+
+    Raises OSError if there is no last content.
+    """
     try:
         return read_current(path, most_bytes)
     except OSError:
@@ -40,6 +43,6 @@ def kept_contents() -> dict[Path, bytes]:
 
 
 def adopt_contents(contents: Mapping[Path, bytes]) -> None:
-    """Keep the contents that another process has read, for files that this process has not read itself."""
+    """Keep the contents that another process has read, except for files that this process has read itself."""
     for path, content in contents.items():
         _contents.setdefault(path, content)

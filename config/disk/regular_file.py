@@ -1,6 +1,7 @@
-"""Reads the files that a configuration names: regular ones only, opened without waiting for a peer, up to a bound.
+"""Reads the files that a configuration names: only regular files, and only up to a maximum size.
 
-A file system may still hang here. `config/disk/deadline.py` bounds the time, and `read_file` is both.
+Opening a file never waits for a peer, as a FIFO would. A file system may still hang in `read_now`; `read_file` adds the
+deadline of `config/disk/deadline.py`.
 """
 
 import errno
@@ -21,21 +22,21 @@ _KINDS = (
 
 
 def read_file(path: Path, most_bytes: int) -> bytes:
-    """Return what a regular file holds, at most `most_bytes` and one more, which shows that it is too large.
+    """Return the content of a regular file, at most `most_bytes` + 1 bytes; the extra byte shows that it is too large.
 
-    May be called from any thread but an event loop's. Raises OSError, FileUnreadable if it is not a regular file or its
+    Blocks: do not call this in an event loop. Raises OSError, and FileUnreadable if it is not a regular file or its
     file system does not respond in time.
     """
     return within_deadline((path, most_bytes), lambda: read_now(path, most_bytes))
 
 
 def read_now(path: Path, most_bytes: int) -> bytes:
-    """As `read_file`, but without a deadline: for a thread that has one already."""
+    """Read a file as `read_file` does, but without a deadline: for a thread that already has one."""
     note_file(path)
-    _check_kind(path.stat())  # opening a device may do something
+    _check_kind(path.stat())  # opening a device may have side effects
     descriptor = os.open(path, _FLAGS)
     try:
-        _check_kind(os.fstat(descriptor))  # it may have been replaced
+        _check_kind(os.fstat(descriptor))  # the file may have been replaced since `stat`
         chunks: list[bytes] = []
         left = most_bytes + 1
         while left > 0 and (chunk := os.read(descriptor, min(left, _CHUNK_BYTES))):
@@ -47,13 +48,13 @@ def read_now(path: Path, most_bytes: int) -> bytes:
 
 
 def stat_now(path: Path) -> os.stat_result:
-    """The status of a file, without a deadline: for a thread that has one. Raises OSError."""
+    """Return the status of a file, without a deadline: for a thread that already has one. Raises OSError."""
     note_file(path)
     return path.stat()
 
 
 def is_unreadable(path: Path) -> bool:
-    """Return whether a file is missing or cannot be opened, without a deadline."""
+    """Return whether a file is missing or cannot be opened. Has no deadline."""
     note_file(path)
     try:
         _check_kind(path.stat())
@@ -64,13 +65,13 @@ def is_unreadable(path: Path) -> bool:
 
 
 def is_gone(path: Path) -> bool:
-    """Return whether a file is missing, without a deadline; False if that cannot be found out."""
+    """Return whether a file is missing. Has no deadline. Returns False if this cannot be determined."""
     try:
         stat_now(path)
     except (FileNotFoundError, NotADirectoryError):
         return True
     except OSError:
-        return False  # reading it has the reason
+        return False  # reading the file raises the reason
     return False
 
 

@@ -1,7 +1,7 @@
-"""Reads the files that `topic_files` and `contracts` lead to, also those that have vanished since they were in force.
+"""Reads the files that `topic_files` and `contracts` match, including files that have vanished since the last load.
 
-A file that vanishes (an unmounted volume, a deleted file) is read from its last content, so that its topics are not
-left without policies. What another file has now is not kept, so a renamed or a divided file has no effect.
+A vanished file (an unmounted volume, a deleted file) is read from its last content, so that its topics keep their
+policies. Items that another file has now are left out, so renaming or dividing a file has no effect.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -30,7 +30,7 @@ class ItemIdentities:
     by_list: Mapping[str, list[Any]]
 
     def has(self, key: str, item: Any) -> bool:
-        """Return whether this item is one of those of the list `key`."""
+        """Return whether this item is in the list `key`."""
         return _identity(key, item) in self.by_list.get(key, ())
 
 
@@ -38,16 +38,16 @@ NO_ITEMS = ItemIdentities({})
 
 
 def vanished_files(previous: Iterable[FilePath], pattern: str, present: Iterable[FilePath]) -> list[FilePath]:
-    """Return the files of `previous` that the absolute `pattern` would lead to if they were there.
+    """Return the files of `previous` that the absolute `pattern` would match if they existed.
 
-    `present` are those that it leads to. A link without a target counts as vanished. Without a deadline.
+    `present` are the existing files that it matches. A link without a target counts as vanished. Has no deadline.
     """
     found = set(present)
     return [file for file in previous if _leads_to(pattern, file) and (file not in found or is_gone(file))]
 
 
 def read_included(source: Source, file: FilePath, scalar: Callable[[yaml.ScalarNode], Any] = text_of) -> Source:
-    """Read a file, a missing one from its last content, and keep its content in `source.included`."""
+    """Read a file, or the last content of a missing file, and keep the content in `source.included`."""
     if file in source.missing:
         content = source.previous[file]
         held = read_content(content, str(file), scalar)
@@ -61,15 +61,15 @@ def read_included(source: Source, file: FilePath, scalar: Callable[[yaml.ScalarN
 
 
 def forget(source: Source, file: FilePath) -> None:
-    """Remove a missing file, because other files have everything that it had."""
+    """Remove a missing file, because other files now have all its items."""
     for known in (source.missing, source.included, source.digests):
         known.pop(file, None)
 
 
 def items_elsewhere(source: Source, files: Iterable[FilePath], lists: Iterable[str]) -> ItemIdentities:
-    """Return the items of these lists in the configuration itself and in its files that are there.
+    """Return the items of these lists in the configuration itself and in its existing files.
 
-    Nothing is read unless a file is missing.
+    Returns nothing, without reading, unless a file is missing.
     """
     if not source.missing:
         return NO_ITEMS
@@ -93,7 +93,7 @@ def _leads_to(pattern: str, file: FilePath) -> bool:
 
 
 def _matches(wanted: str, part: str) -> bool:
-    """Return whether a part of a path matches as it does for `glob`."""
+    """Return whether a part of a path matches a part of a pattern, by the rules of `glob`."""
     if not has_wildcards(wanted):
         return wanted == part
     return (wanted[0] == "." or part[0] != ".") and fnmatchcase(part, wanted)

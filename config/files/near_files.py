@@ -11,8 +11,9 @@ _MOST_COMPARED = 20_000
 
 
 def near_files(path: Path) -> str:
-    """Return `; did you mean a.yaml?` with similar names of files in the folder of `path`, or an empty text. Blocks for
-    at most five seconds.
+    """Return `; did you mean a.yaml?` with files of similar names in the same folder; an empty text without any.
+
+    Blocks for at most five seconds.
     """
     try:
         names = within_deadline((path, "near files"), lambda: _names_in(path.parent))

@@ -1,4 +1,4 @@
-"""Which files `topic_files` and `contracts` lead to."""
+"""Finds the files that the patterns of `topic_files` and `contracts` match."""
 
 import glob
 from collections.abc import Iterator, Sequence
@@ -18,23 +18,23 @@ TEST_ENDINGS = (".test.yaml", ".test.yml")
 
 
 class TooManyFiles(Exception):
-    """A pattern leads to more files than may be read; the text says which pattern, and to how many."""
+    """A pattern that matches more files than the proxy reads. The text has the pattern and the number of files."""
 
     def __init__(self, pattern: str, count: int) -> None:
         super().__init__(f"{pattern} leads to {count} files; {bound()}")
 
 
 def bound() -> str:
-    """How much all patterns together may lead to, in words."""
+    """Return the limit on all matched files together, in words."""
     return f"expected at most {MOST_FILES}, of {MOST_BYTES >> 20} MiB together"
 
 
 def topic_files(patterns: Sequence[str], folder: FilePath, main: FilePath | None = None) -> list[FilePath]:
-    """Return the files that the patterns match, each once; those of one pattern sorted by name.
+    """Return the files that the patterns match, each once; the files of one pattern are sorted by name.
 
-    `main` is the file that contains the patterns; it is never returned. Names that begin with a dot are not matched
-    by wildcards, so that a ConfigMap's own folders are not, and neither are files of test cases. Without a deadline.
-    Raises TooManyFiles.
+    `main` is the file that contains the patterns, which is never returned; None if there is no such file. Wildcards
+    match neither names that begin with a dot, such as a ConfigMap's own folders, nor files of test cases. Has no
+    deadline. Raises TooManyFiles.
     """
     own = _identity(main) if main is not None else None
     found: dict[FilePath, None] = {}
@@ -53,7 +53,7 @@ def patterns_in(data: dict[str, Any]) -> list[str]:
 
 
 def items_in(data: dict[str, Any], key: str = KEY) -> list[tuple[Path, str]]:
-    """Return the pattern of each item of `topic_files`, or of `contracts`, with the path of the item."""
+    """Return the pattern of each item of `topic_files`, or of the list `key`, with the path of the item."""
     value = data.get(key)
     items: list[tuple[Path, Any]] = (
         [((key, i), item) for i, item in enumerate(value)] if isinstance(value, list) else [((key,), value)]
@@ -63,7 +63,10 @@ def items_in(data: dict[str, Any], key: str = KEY) -> list[tuple[Path, str]]:
 
 
 def _matched(pattern: str) -> list[FilePath]:
-    """Path.glob would also match names that begin with a dot. Raises TooManyFiles, having kept none of them."""
+    """Return the names that the pattern matches, without names that begin with a dot, which Path.glob would match.
+
+    Raises TooManyFiles.
+    """
     found: Iterator[str] = glob.iglob(pattern)  # noqa: PTH207  # Path.glob matches names with a dot in front
     names = (name for name in found if not name.endswith(TEST_ENDINGS))
     first = list(islice(names, MOST_FILES + 2))  # one of them may be the main file
@@ -73,7 +76,7 @@ def _matched(pattern: str) -> list[FilePath]:
 
 
 def has_wildcards(pattern: str) -> bool:
-    """Whether it may lead to several files, or to none."""
+    """Return whether a pattern may match several files, or none."""
     return glob.has_magic(pattern)
 
 

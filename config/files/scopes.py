@@ -1,4 +1,6 @@
-"""The scope of an item of `topic_files`: the topics that its files may name, and the lists that they may have."""
+"""Checks the scope of an item of `topic_files`: the topics that its files may name, and the lists that they may
+contain.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,16 +23,16 @@ _ALLOW = "allow"
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The patterns of the topics that files may name, and the path of the key."""
+    """The patterns of the topics that files may name, and the path of the key with these patterns."""
 
     path: Path
     patterns: tuple[str, ...]
 
 
 def scopes_of(source: Source, key: str = KEY) -> dict[Path, Scope]:
-    """Return the scope of each item of `topic_files`, or of `contracts`, that has one.
+    """Return the scope of each item of `topic_files`, or of `contracts`, that has a scope.
 
-    An empty scope is a problem: it may be a mistake.
+    An empty scope is reported as a problem, because it is probably a mistake.
     """
     found = {}
     for path, _ in items_in(source.data, key):
@@ -47,7 +49,7 @@ def scopes_of(source: Source, key: str = KEY) -> dict[Path, Scope]:
 
 
 def item_at(source: Source, path: Path) -> Mapping[Any, Any]:
-    """Return the item of `topic_files` or `contracts` at `path`; nothing if it is only a path."""
+    """Return the item of `topic_files` or `contracts` at `path`; an empty mapping if the item is only a path."""
     item = source.data[str(path[0])][path[1]] if len(path) > 1 else None
     return item if isinstance(item, dict) else {}
 
@@ -58,21 +60,21 @@ def is_granted(source: Source, items: Sequence[Path], key: str) -> bool:
 
 
 def not_granted(source: Source, items: Sequence[Path], key: str) -> str:
-    """Return what to do about a list that is not allowed."""
+    """Return the advice in a message about a list that is not allowed."""
     path = next(path for path in items if not is_granted(source, [path], key))
     where = f"{source.key_of(path)} ({source.place_of(path)})"
     return f"{where} does not allow it: add allow: [{key}] there, or move it to {source.name}"
 
 
 def problems_beyond_scope(source: Source, scope: Scope, included: Mapping[str, range]) -> Iterator[Problem]:
-    """Yield a problem for each included item, by list and positions, that reaches beyond the scope."""
+    """Yield a problem for each included item that names topics outside the scope. `included` has positions by list."""
     for path, pattern in _named_topics(source, included):
         if _is_valid(pattern) and not is_within(pattern, scope.patterns):
             yield problem_at(source, path, _words_of(source, scope, path, pattern))
 
 
 def without_topics(source: Source, included: Mapping[str, range]) -> Iterator[Problem]:
-    """Yield a problem for each exemption and each quota that is not about topics: a scope limits only those."""
+    """Yield a problem for each exemption and each quota without topics, because a scope limits only topics."""
     for i in included.get("exempt", ()):
         if isinstance(source.data["exempt"][i], dict) and source.data["exempt"][i].get(TOPICS) is None:
             words = "an exemption in a file of topic_files needs topics: the patterns of the topics that it is for"
@@ -84,7 +86,7 @@ def without_topics(source: Source, included: Mapping[str, range]) -> Iterator[Pr
 
 
 def _named_topics(source: Source, included: Mapping[str, range]) -> Iterator[tuple[Path, Any]]:
-    """Yield each pattern and each name of topics in the included items, with its path."""
+    """Yield each topic pattern and topic name in the included items, with its path."""
     for key, places in included.items():
         for i in places:
             item = source.data[key][i]
@@ -104,7 +106,7 @@ def _listed(given: Any) -> list[Any]:
 
 
 def _is_valid(pattern: Any) -> bool:
-    """Whether it is a pattern of topics; anything else is reported later, as an invalid value."""
+    """Return whether it is a valid topic pattern; other values are reported later, as invalid."""
     try:
         return isinstance(pattern, str) and bool(topic_pattern(pattern))
     except ValueError:

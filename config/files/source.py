@@ -1,4 +1,4 @@
-"""What a configuration said, and where: plain data, the place of every key, and what is wrong with it."""
+"""Represents the data of a configuration: plain values, the place of every key, and the problems found."""
 
 import hashlib
 from collections.abc import Collection, Mapping
@@ -29,32 +29,36 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class SchemaFile:
-    """A schema, or the key of sensitive fields, as it was read from a file: its text, or a Protobuf descriptor set.
+    """A schema, or the key of sensitive fields, as read from a file: its text, or a Protobuf descriptor set.
 
-    `files`: the file, and its imports from the same folder.
+    `files` are the file itself and its imports from the same folder.
     """
 
     content: bytes = field(repr=False)
     files: tuple[FilePath, ...]
 
     def is_unreadable(self) -> bool:
-        """Return whether one of the files is missing or cannot be opened. Without a deadline."""
+        """Return whether one of the files is missing or cannot be opened. Has no deadline."""
         return any(map(is_unreadable, self.files))
 
 
 @dataclass(slots=True)
 class Source:
-    """Configuration data and where each path came from (`file:line`, an environment variable, an option).
+    """Configuration data, and the origin of each path (`file:line`, an environment variable, an option).
 
-    `readable`: whether the data could be parsed; if not, `problems` has the reason. `remarks`: valid but notable data.
-    `digests`: SHA-256 of each file's content. `folders`: for an item of another file, that file's folder.
-    `elsewhere`: for an
-    item of another file, its path there. `contracts`: by topic. `content`: of its own file. `included`: the content of
-    each file of `topic_files` and `contracts`. `previous`: the same of the configuration in force before, from which
-    missing files are read. `missing`: those files, each with the patterns of the topics whose policies are kept.
-    `schemas`: schemas and keys of files that policies name, by the file, as they were compiled. `previous_schemas`: the
-    same of the configuration in force before. `kept`: for a worker, the last contents of files with certificates and
-    secrets.
+    - `readable`: whether the data could be parsed. If not, `problems` has the reason.
+    - `remarks`: remarks about valid but notable data.
+    - `digests`: the SHA-256 of each file's content.
+    - `folders`: the folder of an included item's file, by the item's path.
+    - `elsewhere`: the path of an included item in its own file.
+    - `contracts`: contracts by topic.
+    - `content`: the content of the configuration's own file.
+    - `included`: the content of each file of `topic_files` and `contracts`.
+    - `previous`: `included` of the previous configuration, from which missing files are read.
+    - `missing`: the missing files, each with the patterns of the topics that keep their policies.
+    - `schemas`: the compiled schemas and keys that policies name, by file.
+    - `previous_schemas`: `schemas` of the previous configuration.
+    - `kept`: the last contents of files with certificates and secrets, for a worker.
     """
 
     name: str
@@ -76,15 +80,16 @@ class Source:
     kept: Mapping[FilePath, bytes] = field(default_factory=dict, repr=False)
 
     def place_of(self, path: Path) -> str:
-        """Return the place of `path`, or of the nearest path around it."""
+        """Return the place of `path`, or of its nearest parent that has a place."""
         for length in range(len(path), 0, -1):
             if path[:length] in self.places:
                 return self.places[path[:length]]
         return self.name
 
     def only_places(self, sections: Collection[str]) -> "Source":
-        """Return the places of these sections, the schemas and the kept contents of other files, without other data:
-        for messages about values in force, and for workers, which use the same schemas and secrets.
+        """Return the places of these sections, the schemas and the kept contents of other files, without other data.
+
+        Messages about values in force use it, as do workers, which share the schemas and secrets.
         """
         return Source(
             self.name,
@@ -96,11 +101,11 @@ class Source:
         )
 
     def key_of(self, path: Path) -> str:
-        """Return the key of `path` in its own file, as `topics[0].match`."""
+        """Return the key of `path` in its own file, for example `topics[0].match`."""
         return dotted(self.path_in_file(path))
 
     def path_in_file(self, path: Path) -> Path:
-        """Return `path` as it is in its own file."""
+        """Return the path that `path` has in its own file."""
         for length in range(len(path), 0, -1):
             if path[:length] in self.elsewhere:
                 return (*self.elsewhere[path[:length]], *path[length:])
@@ -108,7 +113,7 @@ class Source:
 
 
 def digest_of_file(path: FilePath) -> bytes | None:
-    """Return the digest of a file as it is now, None if it cannot be read. Without a deadline."""
+    """Return the digest of a file's current content; None if it cannot be read. Has no deadline."""
     try:
         return digest_of(read_now(path, MAX_BYTES))
     except (OSError, ValueError):
@@ -116,12 +121,12 @@ def digest_of_file(path: FilePath) -> bytes | None:
 
 
 def digest_of(content: bytes) -> bytes:
-    """Return the digest of a content (SHA-256)."""
+    """Return the SHA-256 of a content."""
     return hashlib.sha256(content).digest()
 
 
 def dotted(path: Path) -> str:
-    """A path as people read it: `topics[0].match`."""
+    """Return a path in the form that messages show: `topics[0].match`."""
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f"{'.' if text else ''}{part}"
@@ -129,6 +134,6 @@ def dotted(path: Path) -> str:
 
 
 def printable(text: str) -> str:
-    """One line that a terminal shows as it is, whatever a file had in it."""
+    """Return a text as one line that is safe to print on a terminal."""
     shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text[:_MAX_LINE])
     return shown if len(text) <= _MAX_LINE else f"{shown}…"

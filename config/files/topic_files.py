@@ -1,10 +1,10 @@
 """Reads entries of `topics` from further files (`topic_files`), so that teams own the policies of their topics.
 
-The entries are appended after those of the configuration, in the order of file names. The first match applies, so the
+The entries are appended to those of the configuration, in the order of file names. The first match applies, so the
 configuration's own entries take precedence, and `defaults` come last.
 
-A file's scope is applied here: nothing in it reaches a topic outside of it. `exempt` and `quotas` are appended too
-if each item that leads to the file allows them. A file that has vanished keeps its entries (`included_files`).
+The scope of a file limits its items to the topics of the scope. `exempt` and `quotas` are appended too if each item
+that matches the file allows them. A file that has vanished keeps its entries (`included_files`).
 """
 
 from collections.abc import Sequence
@@ -65,10 +65,10 @@ def include_topics(source: Source, folder: FilePath) -> None:
 
 
 def files_of(source: Source, folder: FilePath, key: str) -> dict[FilePath, list[Path]]:
-    """Return the files of `topic_files` or `contracts` (`key`), each with the items that lead to it.
+    """Return the files of `topic_files` or `contracts` (`key`), each with the items that match it.
 
-    Files of `source.previous` that have vanished are returned too, and added to `source.missing`. Too many or too
-    large files are reported in `source.problems`, and none of them is returned.
+    Files of `source.previous` that have vanished are also returned, and added to `source.missing`. If the files are too
+    many or too large, this is reported in `source.problems` and no file is returned.
     """
     try:
         found, size = within_deadline((key, folder), lambda: _files_and_size(source, folder, key))
@@ -86,7 +86,7 @@ def files_of(source: Source, folder: FilePath, key: str) -> dict[FilePath, list[
 
 
 def _files_and_size(source: Source, folder: FilePath, key: str) -> tuple[dict[FilePath, list[Path]], int]:
-    """Return the files, each with the items that lead to it, and their size in bytes. Raises TooManyFiles."""
+    """Return the files, each with the items that match it, and their total size in bytes. Raises TooManyFiles."""
     main = next(iter(source.digests), None)
     found: dict[FilePath, list[Path]] = {}
     for path, pattern in items_in(source.data, key):
@@ -107,9 +107,9 @@ def _files_and_size(source: Source, folder: FilePath, key: str) -> tuple[dict[Fi
 def _include(
     source: Source, file: FilePath, items: Sequence[Path], elsewhere: ItemIdentities
 ) -> tuple[Source, dict[str, range]]:
-    """Append what a file holds; return the file, and the positions of what was appended to each list.
+    """Append the items of a file; return the file, and the positions of the appended items by list.
 
-    Of a missing file, items that are `elsewhere` now are left out.
+    If the file is missing, items that are now in `elsewhere` are left out.
     """
     held = read_included(source, file)
     source.problems += held.problems
@@ -134,7 +134,7 @@ def _include(
 
 
 def _append(source: Source, held: Source, key: str, folder: FilePath, left_out: ItemIdentities) -> range:
-    """Append the items of one list of a file in `folder` but those `left_out`; return their positions."""
+    """Append the items of one list of a file in `folder`, except those in `left_out`; return their positions."""
     entries = held.data.get(key) or []
     own = source.data.get(key)
     first = len(own) if isinstance(own, list) else 0
@@ -162,7 +162,7 @@ def _append(source: Source, held: Source, key: str, folder: FilePath, left_out: 
 
 
 def _give_owners(source: Source, held: Source, items: Sequence[Path], entries: range) -> None:
-    """Give the entries without an owner that of their file, else that of the first item which leads to the file."""
+    """Set the owner of entries without one: the owner of their file, or of the first item that matches the file."""
     given: list[tuple[Any, Path, str]] = []
     if held.data.get(_OWNER) is not None:
         given.append((held.data[_OWNER], (_OWNER,), held.place_of((_OWNER,))))

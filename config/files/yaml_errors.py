@@ -1,4 +1,4 @@
-"""Rewrites PyYAML's errors as advice on what to write instead. No message quotes the file's content."""
+"""Rewrites PyYAML's errors as advice on what to write. No message quotes the file's content."""
 
 import re
 
@@ -21,7 +21,7 @@ _INSTEAD = (
     ("but found another document", "more than one document: leave out the second ---"),
 )
 _TAB = re.compile(r" *(?:- *)*\t")
-_LINES_NEAR = 2  # the parser may notice it a line later
+_LINES_NEAR = 2  # the parser may report the error a line later
 _CONTEXTS = (
     ("alias", _QUOTE.format("*")),
     ("anchor", _QUOTE.format("&")),
@@ -32,7 +32,7 @@ _CONTEXTS = (
 
 
 def words_of(error: yaml.YAMLError) -> str:
-    """Return what to write instead, or the parser's own words."""
+    """Return what to write instead; for an unknown error, the parser's own words."""
     if isinstance(error, ReaderError):
         return f"a character that YAML does not allow: {_named(error.character)}"
     problem = str(getattr(error, "problem", None) or "it cannot be read")
@@ -48,7 +48,7 @@ def words_of(error: yaml.YAMLError) -> str:
 
 
 def tab_before(error: yaml.YAMLError, text: str) -> int | None:
-    """Return the line, from 1, that is indented with a tab and explains the error; None if there is none."""
+    """Return the line, counted from 1, whose indentation with a tab explains the error; None if there is none."""
     at = line_of(error, text)
     if at is None:
         return None
@@ -58,7 +58,7 @@ def tab_before(error: yaml.YAMLError, text: str) -> int | None:
 
 
 def line_of(error: yaml.YAMLError, text: str) -> int | None:
-    """Return the line, from 1, that the error is about; None if it does not say."""
+    """Return the line of the error, counted from 1; None if the error has none."""
     if isinstance(error, ReaderError):
         return text.count("\n", 0, error.position) + 1
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)

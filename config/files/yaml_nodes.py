@@ -1,4 +1,4 @@
-"""From YAML's nodes to dicts, lists and texts, with a word for everything that no configuration holds."""
+"""Converts YAML nodes to dicts, lists and texts. Rejects everything that a configuration must not contain."""
 
 from collections.abc import Callable, Collection
 from typing import Any
@@ -12,7 +12,7 @@ _MAPPING_TAGS = frozenset({"!", _STANDARD + "map"})
 _SEQUENCE_TAGS = frozenset({"!", _STANDARD + "seq"})
 _NOTHING = frozenset({"", "~", "null", "Null", "NULL"})
 _MERGE = "<<"
-# Aliases of aliases multiply.
+# Aliases of aliases multiply the number of values.
 _MAX_VALUES = 200_000
 
 
@@ -25,14 +25,14 @@ class BadNode(Exception):
 
 
 def text_of(node: yaml.ScalarNode) -> str | None:
-    """Return a scalar as written; None for nothing (`key:`, `~`, `null`). Raises BadNode."""
+    """Return a scalar as written; None for an empty one (`key:`, `~`, `null`). Raises BadNode."""
     check_tag(node, _TEXT_TAGS)
     is_nothing = node.tag == _STANDARD + "null" or (node.style is None and node.value in _NOTHING)
     return None if is_nothing and node.tag != "!" else str(node.value)
 
 
 def check_tag(node: yaml.Node, known: Collection[str]) -> None:
-    """Raises BadNode for a tag that is none of `known`."""
+    """Raise BadNode for a tag that is not in `known`."""
     if node.tag not in known:
         raise BadNode(
             node, "a tag (!…) means nothing here: a value that begins with ! needs quotes; secrets can come from files"
@@ -40,9 +40,9 @@ def check_tag(node: yaml.Node, known: Collection[str]) -> None:
 
 
 class Reader:
-    """Converts nodes to values. Reports the line of each path to `note`, and collects duplicate keys in `twice`.
+    """Converts nodes to values.
 
-    `scalar` returns the value of a scalar.
+    Reports the line of each path to `note`, and collects duplicate keys in `twice`. `scalar` converts a scalar.
     """
 
     def __init__(self, note: Callable[[Path, int], object], scalar: Callable[[yaml.ScalarNode], Any] = text_of) -> None:
@@ -91,7 +91,9 @@ class Reader:
         return data
 
     def _merge(self, node: yaml.Node, path: Path, data: dict[str, Any]) -> None:
-        """`<<: *anchor` or `<<: [*one, *other]`: keys that are not given themselves (YAML's merge type)."""
+        """Add the keys of `<<: *anchor` or `<<: [*one, *other]` to `data`, unless they are set there (YAML's merge
+        type).
+        """
         for each in node.value if isinstance(node, yaml.SequenceNode) else [node]:
             if not isinstance(each, yaml.MappingNode):
                 raise BadNode(each, "<< takes the keys of another section: <<: *name")

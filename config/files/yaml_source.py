@@ -1,7 +1,7 @@
-"""A configuration file as plain data plus the line of every key, so that any later error can name its place.
+"""Reads a configuration file as plain data with the line of every key, so that later errors can name the place.
 
-Values are text, as written: what the model wants there decides how a text is read, so a password that looks like a
-number or a date stays what it is. Nothing (`key:`, `~`, `null`) is None.
+Values are text, as written. The model decides how to parse a text, so a password that looks like a number or a date
+stays unchanged. An empty value (`key:`, `~`, `null`) is None.
 """
 
 from collections.abc import Callable
@@ -20,11 +20,11 @@ _BYTE_ORDER_MARKS = ((b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16"))
 
 
 def read_file(path: FilePath, scalar: Callable[[yaml.ScalarNode], Any] = text_of) -> Source:
-    """Read a YAML file, its scalars with `scalar`; what keeps it from being read is in `problems`."""
+    """Read a YAML file. `scalar` converts its scalars. The result's `problems` include errors of reading the file."""
     name = str(path)
     try:
         content = read_regular(path, MAX_BYTES)
-    except (OSError, ValueError) as error:  # ValueError: no file can have this name
+    except (OSError, ValueError) as error:  # ValueError: the path is no possible file name
         near = near_files(path) if isinstance(error, FileNotFoundError) else ""
         return _unreadable(name, f"cannot be read: {getattr(error, 'strerror', None) or error}{near}")
     source = read_content(content, name, scalar)
@@ -50,7 +50,7 @@ def read_content(content: bytes, name: str, scalar: Callable[[yaml.ScalarNode], 
 
 
 def read_yaml(text: str, name: str, scalar: Callable[[yaml.ScalarNode], Any] = text_of) -> Source:
-    """Parse YAML, its scalars with `scalar`. `problems` of the result lists its errors, duplicate keys included."""
+    """Parse YAML. `scalar` converts its scalars. `problems` of the result lists errors, including duplicate keys."""
     source = Source(name)
     try:
         root = compose(text)
@@ -70,7 +70,7 @@ def read_yaml(text: str, name: str, scalar: Callable[[yaml.ScalarNode], Any] = t
         return _unreadable(f"{name}:{line}" if line else name, f"not YAML: {words_of(error)}")
     except RecursionError:
         return _unreadable(name, "not YAML that can be read: nested too deeply")
-    except (ValueError, OverflowError):  # PyYAML's own, for "\UFFFFFFFF"
+    except (ValueError, OverflowError):  # PyYAML raises these for "\UFFFFFFFF"
         return _unreadable(name, "not YAML: an escape \\U is not a valid character")
     for path, line in reader.twice:
         first = source.places[path]
@@ -79,7 +79,10 @@ def read_yaml(text: str, name: str, scalar: Callable[[yaml.ScalarNode], Any] = t
 
 
 def compose(text: str) -> yaml.Node | None:
-    """The nodes of a text, plain scalars left as they are. Raises yaml.YAMLError, RecursionError and ValueError."""
+    """Return the nodes of a text, with plain scalars unresolved.
+
+    Raises yaml.YAMLError, RecursionError and ValueError.
+    """
     node: yaml.Node | None = yaml.compose(text, Loader=yaml.BaseLoader)
     return node
 

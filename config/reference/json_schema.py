@@ -1,6 +1,6 @@
-"""The configuration file's JSON Schema, so that editors complete and check it as it is written (`sluicegate schema`).
+"""Builds the JSON Schema of the configuration file, with which editors complete and check it (`sluicegate schema`).
 
-It describes single keys. `sluicegate check` also checks which keys belong together and whether files exist.
+The schema describes single keys. `sluicegate check` also checks combinations of keys and whether files exist.
 """
 
 import re
@@ -23,7 +23,7 @@ _NULL = {"type": "null"}
 
 
 def schema_of_file() -> Schema:
-    """Of the whole file."""
+    """Return the schema of the whole file."""
     made = json_schema_of(Config)
     described: Schema = {"": made, **made["$defs"]}
     _take_numbers(made)
@@ -34,7 +34,7 @@ def schema_of_file() -> Schema:
 
 
 def schema_of_topic_files() -> Schema:
-    """Of the files that `topic_files` names."""
+    """Return the schema of the files that `topic_files` names."""
     whole = schema_of_file()
     properties = {key: whole["properties"][key] for key in (TOPICS, *GRANTED)}
     properties["owner"] = whole["$defs"]["Topic"]["properties"]["owner"]
@@ -42,7 +42,7 @@ def schema_of_topic_files() -> Schema:
 
 
 def _take_numbers(made: Any) -> None:
-    """A choice that looks like a number is one to an editor."""
+    """Allow a number as well as text for each choice that looks like a number, because editors parse it as one."""
     if isinstance(made, dict):
         if "enum" in made:
             numbers = [int(choice) for choice in made["enum"] if isinstance(choice, str) and choice.isdecimal()]
@@ -75,12 +75,12 @@ def _describe(made: Schema, section: DocumentedSection) -> None:
 
 
 def _taken(held: Schema) -> Schema:
-    """What a key takes, taken out of its description."""
+    """Remove the type from the schema of a key and return it."""
     return {word: held.pop(word) for word in list(held) if word not in ("description", "default")}
 
 
 def _plain(words: str) -> str:
-    """The words of docs/configuration.md without what only a page can show."""
+    """Return a description of docs/configuration.md without links, which only a page can show."""
     for link, instead in _LINKS:
         words = link.sub(instead, words)
     return words

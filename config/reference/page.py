@@ -1,4 +1,4 @@
-"""The page of every key, its default, unit and bounds.
+"""Generates the page with every key, its default, unit and bounds.
 
 `python -m sluicegate.config.reference.page > docs/configuration.md` writes it.
 """
@@ -64,7 +64,7 @@ shows a password.
 
 
 def page() -> str:
-    """Return the page."""
+    """Return the page as Markdown."""
     parts = [_HEAD, "## Keys\n"]
     for section in sections():
         heading = f"`{section.name}`" if section.name else "At the top"
@@ -86,13 +86,13 @@ class DocumentedSection:
 
 def sections() -> Iterator[DocumentedSection]:
     """Yield every section that has keys of its own."""
-    waiting = [DocumentedSection("", Config, "Of the process as a whole.")]
+    waiting = [DocumentedSection("", Config, "Keys of the process as a whole.")]
     while waiting:
         section = waiting.pop(0)
         if any(True for _ in _own(section.model)):
             yield section
         if section.name == "defaults":
-            continue  # the keys of topics describe them
+            continue  # the descriptions are those of `topics[]`
         for key in each_key_of(section.model):
             inner = section_of(key.annotation) or section_of(item_of(key.annotation))
             if inner is not None:
@@ -101,7 +101,7 @@ def sections() -> Iterator[DocumentedSection]:
 
 
 def words_of(section: str, key: Key) -> str:
-    """What a key of the section does; `{side}` in its description is the last part of the section's name."""
+    """Return the description of a key, with `{side}` replaced by the last part of the section's name."""
     return key.description.replace("{side}", section.rpartition(".")[2])
 
 
@@ -112,7 +112,7 @@ def _suffix(annotation: Any) -> str:
 
 
 def _own(section: type[Any]) -> Iterator[Key]:
-    """Keys with a value of their own."""
+    """Yield the keys that are not sections."""
     for key in each_key_of(section):
         if section_of(key.annotation) is None and section_of(item_of(key.annotation)) is None:
             yield key

@@ -28,12 +28,12 @@ class HostPort:
 
     @property
     def is_wildcard(self) -> bool:
-        """Whether listening here means every address of the machine."""
+        """Return whether listening on this address means every address of the machine."""
         return self.host in WILDCARDS
 
 
 def reachable(host: str, port: int) -> HostPort | None:
-    """Return the address that a broker advertises, or None if nothing can listen there or no resolver accepts the name.
+    """Return the address that a broker advertises, or None if it can have no listener or no resolver accepts its name.
 
     Brokers accept only ASCII for a listener's host (Kafka's EndPoint), and names have labels of 1 to 63 characters.
     """
@@ -42,7 +42,7 @@ def reachable(host: str, port: int) -> HostPort | None:
     if not host.isascii() or not host.isprintable():
         return None
     try:
-        host.encode("idna")  # checks the labels
+        host.encode("idna")  # raises an error for invalid labels
     except UnicodeError:
         return None
     return HostPort(host, port)
@@ -51,7 +51,7 @@ def reachable(host: str, port: int) -> HostPort | None:
 def parse_host_port(text: Any, tls_key: str = "upstream.tls or listen.tls") -> HostPort:
     """Read `host:port` or `[ipv6]:port`. Raises ValueError with the reason.
 
-    `tls_key` is the key that asks for TLS.
+    `tls_key` is the key that enables TLS, for error messages.
     """
     if isinstance(text, HostPort):
         return text
@@ -90,7 +90,7 @@ def parse_addresses(value: Any) -> Any:
 
 
 def require_address(addresses: tuple[HostPort, ...]) -> tuple[HostPort, ...]:
-    """Raises ValueError if there is none."""
+    """Raise ValueError if there is no address."""
     if not addresses:
         raise ValueError('expected at least one address, as ["127.0.0.1:9092"]')
     return addresses

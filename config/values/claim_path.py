@@ -1,4 +1,7 @@
-"""The claim that Strimzi takes a user name from (`oauth.username.claim`): a name, or a JSONPath to one nested claim."""
+"""Parses the claim from which Strimzi takes a user name (`oauth.username.claim`).
+
+The claim is a name, or a JSONPath to one nested claim.
+"""
 
 import re
 
@@ -11,7 +14,8 @@ ClaimPath = tuple[str | int, ...]
 def claim_path(claim: str) -> ClaimPath:
     """Return the names and list indexes that lead to a claim. Raises ValueError.
 
-    Text that starts with `[` is a path, as `['user'].['id']`; any other is the name of one claim, dots included.
+    Text that starts with `[` is a path, for example `['user'].['id']`. Any other text is the name of one claim, dots
+    included.
     """
     text = claim.strip()
     if not text.startswith("["):

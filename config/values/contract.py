@@ -1,4 +1,6 @@
-"""What a contract gives a topic: rules, an owner, checks of stored records, and what nothing checks."""
+"""Represents the content of a contract for a topic: rules, an owner, checks of stored records, and unchecked
+statements.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,7 +12,7 @@ Path = tuple[str | int, ...]
 
 
 class Metric(StrEnum):
-    """What is counted or measured over the stored records of a topic."""
+    """A quantity that is counted or measured over the stored records of a topic."""
 
     ROWS = "rowCount"
     NULLS = "nullValues"
@@ -24,9 +26,9 @@ class Metric(StrEnum):
 class StoredCheck:
     """A check over all stored records of a topic.
 
-    `fields`: paths of names in a value, as JSON. `values` and `pattern`: the missing values, or the valid ones.
-    `operator` and `limit`: as in the contract (`mustBeLessThan`, 5). `percent`: the limit is a share of the records.
-    The limit of a freshness is in milliseconds.
+    `fields` are the paths of properties in a value, as JSON. `values` and `pattern` describe the missing values, or the
+    valid ones, depending on the metric. `operator` and `limit` are those of the contract (for example `mustBeLessThan`,
+    5). `percent` is whether the limit is a percentage of the records. The limit of a freshness is in milliseconds.
     """
 
     name: str
@@ -60,7 +62,7 @@ class Unchecked:
 
 @dataclass(frozen=True, slots=True)
 class ContractRule:
-    """A rule as a configuration has it, and the path and the place in the contract that it comes from."""
+    """A rule in the form of the configuration, with its path and its place in the contract."""
 
     keys: Mapping[str, Any]
     path: Path
@@ -71,8 +73,8 @@ class ContractRule:
 class TopicContract:
     """The part of a contract that is about one topic.
 
-    `path`: where the contract names the topic. `registry`: the one with the schemas of its records; None: they are
-    JSON, or nothing reads them.
+    `path` is the path in the contract where it names the topic. `registry` is the registry with the schemas of its
+    records; None if the records are JSON, or if the proxy does not read them.
     """
 
     topic: str
@@ -87,7 +89,7 @@ class TopicContract:
     unchecked: tuple[Unchecked, ...]
 
     def lines(self) -> Iterator[str]:
-        """Yield a line about the contract, and one for each statement that no record can show alone."""
+        """Yield a line about the contract, and a line for each statement that cannot be checked on a single record."""
         yield f"contract: {self.file}, version {self.version}"
         yield from (f"  checked by sluicegate-spark audit: {check}  ({check.place})" for check in self.stored)
         yield from (f"  not checked: {statement}  ({statement.place})" for statement in self.unchecked)

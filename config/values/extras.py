@@ -1,4 +1,4 @@
-"""How to get libraries that not every installation has, for messages; imports nothing."""
+"""Returns how to install optional libraries, for messages. Imports nothing."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Compares topic patterns: whether every name that one matches is matched by another."""
+"""Compares topic patterns: decides whether one pattern matches every name that another matches."""
 
 from collections.abc import Iterable
 
@@ -16,7 +16,7 @@ _MAX_CHARACTERS = 300
 
 
 def covers(first: str, later: str) -> bool:
-    """Whether every name that `later` matches is matched by `first` too; False if that is not decidable here."""
+    """Return whether `first` matches every name that `later` matches; False if this cannot be decided here."""
     if first == later or first in _EVERYTHING or (first and not first.strip("*")):
         return True
     if _is_expression(first) or _is_expression(later):
@@ -25,10 +25,10 @@ def covers(first: str, later: str) -> bool:
 
 
 def is_within(match: str, scope: Iterable[str]) -> bool:
-    """Whether every name that `match` matches is provably matched by one pattern of `scope`.
+    """Return whether one pattern of `scope` provably matches every name that `match` matches.
 
-    A regular expression is within a glob if all its matches begin with the text before a final `*`; in a regular
-    expression are only its own text and single names. Both arguments must be valid patterns.
+    A regular expression is within a glob if all its matches begin with the text before the glob's final `*`. Only an
+    identical expression and single names are within a regular expression. Both arguments must be valid patterns.
     """
     return any(_is_inside(match, pattern) for pattern in scope)
 
@@ -64,7 +64,9 @@ _Part = str | frozenset[str]
 
 
 def _glob_covers(first: str, later: str) -> bool:
-    """Match `later` like a name: a `*` in `first` matches any characters and wildcards, a `?` any one but `*`."""
+    """Match `later` like a name. A `*` in `first` matches any characters and wildcards, a `?` any single one except
+    `*`.
+    """
     glob = list(parts_of(first))
     places = _with_skipped(glob, {0})
     for part in parts_of(later):
@@ -80,7 +82,7 @@ def _glob_covers(first: str, later: str) -> bool:
 
 
 def _matches(wanted: _Part, part: _Part) -> bool:
-    """Whether a part of a glob, which is not `*`, matches all that a part of another matches."""
+    """Return whether a part of one glob, other than `*`, matches everything that a part of another glob matches."""
     if part == "*":
         return False
     if wanted in ("?", part):
@@ -90,7 +92,7 @@ def _matches(wanted: _Part, part: _Part) -> bool:
 
 
 def _with_skipped(glob: list[_Part], places: set[int]) -> set[int]:
-    """Add the positions after each `*`, which may match nothing."""
+    """Add the position after each `*`, because a `*` may match nothing."""
     found = set(places)
     for place in places:
         after = place
@@ -101,7 +103,7 @@ def _with_skipped(glob: list[_Part], places: set[int]) -> set[int]:
 
 
 def misses_dashes(match: str) -> str | None:
-    """Return the glob that was perhaps meant by one like `orders.*` (its dot is literal); None for other patterns."""
+    """Return the glob that was probably meant by one like `orders.*`, whose dot is literal; None for other patterns."""
     if _is_expression(match) or exact_name_of(match) is not None or not match.endswith(".*"):
         return None
     stem = match[:-2]

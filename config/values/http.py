@@ -1,4 +1,7 @@
-"""HTTP addresses, and HTTP headers as OTEL_EXPORTER_OTLP_HEADERS has them: `name=value,name=value`, URL-encoded."""
+"""Parses HTTP addresses and HTTP headers.
+
+Headers have the form of OTEL_EXPORTER_OTLP_HEADERS: `name=value,name=value`, URL-encoded.
+"""
 
 import re
 from collections.abc import Callable
@@ -6,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[!-~]([ !-~]*[!-~])?")
-# Headers that the HTTP client sets itself.
+# Headers that the HTTP client itself sets.
 _OWN = frozenset({"host", "content-length", "content-type", "content-encoding", "transfer-encoding", "connection"})
 _MOST = 20
 

@@ -1,6 +1,6 @@
-"""JSON Schemas of the value types, as an editor sees YAML: a text may look like a number.
+"""Defines the JSON Schemas of value types, as an editor sees YAML: a text may look like a number.
 
-Checks beyond a schema (a duration's bounds, whether a host exists) are left to `sluicegate check`.
+Other checks (a duration's bounds, whether a host exists) are left to `sluicegate check`.
 """
 
 from dataclasses import dataclass, field
@@ -23,34 +23,34 @@ FLAG: Schema = {
 
 @dataclass(frozen=True, slots=True)
 class Takes:
-    """A type annotation: accepted values, as printed in docs/configuration.md."""
+    """A type annotation with the accepted values, in the words of docs/configuration.md."""
 
     words: str
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaNote:
-    """A type annotation: the JSON Schema of a type."""
+    """A type annotation with the JSON Schema of the type."""
 
     schema: Schema = field(hash=False)
 
     def __get_pydantic_json_schema__(self, _core: Any, _handler: Any) -> Schema:
-        """Called by pydantic, which modifies the result."""
+        """Return the schema to pydantic, which modifies it."""
         return dict(self.schema)
 
 
 @dataclass(frozen=True, slots=True)
 class SectionsOrTexts:
-    """A type annotation: a list of sections, each of which may also be a text, as may the list."""
+    """A type annotation: a list of sections. Each section, and the list as a whole, may also be a text."""
 
     def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> Schema:
-        """Called by pydantic."""
+        """Return the schema to pydantic."""
         made = handler(core)
         return {"anyOf": [TEXT, {**made, "items": {"anyOf": [TEXT, made["items"]]}}]}
 
 
 def schema_note(schema: Schema) -> SchemaNote:
-    """A type annotation: the JSON Schema of a type."""
+    """Return a type annotation with the JSON Schema of a type."""
     return SchemaNote(schema)
 
 

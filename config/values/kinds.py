@@ -33,8 +33,8 @@ _PERCENT = whole_number(0, 100, "a percentage")
 _BYTES = byte_size(1)
 _TIME_BOUND, _SIZE_BOUND = replace(MILLISECONDS, none=LONG_MAX), replace(byte_size(1), none=LONG_MAX)
 _SOME_BYTES = byte_size(0)
-_FRAME_BYTES = byte_size(1024)  # less would not let any client begin
-_RULE_MEMORY = byte_size(16 << 20)  # less would not let any rule begin
+_FRAME_BYTES = byte_size(1024)  # with less, no client could send a request
+_RULE_MEMORY = byte_size(16 << 20)  # with less, no rule could run
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def _text(value: str) -> str:
 
 
 def _encodable(value: str) -> str:
-    """A text that can be written in UTF-8: into records, headers, responses and log lines."""
+    """Return a text that UTF-8 can encode, for records, headers, responses and log lines. Raises ValueError."""
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -60,7 +60,7 @@ def _encodable(value: str) -> str:
 
 
 def _file_name(value: str) -> str:
-    """Names that are no UTF-8 are names all the same."""
+    """Return a file name. Names that are not UTF-8 are valid file names."""
     try:
         _text(os.fsencode(value).decode(errors="replace"))
     except UnicodeEncodeError:
@@ -99,12 +99,12 @@ def _secret(value: Any) -> SecretText:
 
 
 def _flag(value: Any) -> Any:
-    """YAML's words for yes and no."""
+    """Convert YAML's words for yes and no to a boolean."""
     return _FLAGS.get(value.strip().lower(), value) if isinstance(value, str) else value
 
 
 def _network(value: str) -> str:
-    """As 10.0.0.0/8; an address alone is a network of one."""
+    """Return a network such as 10.0.0.0/8. A single address is a network of one. Raises ValueError."""
     try:
         return str(ip_network(value.strip()))
     except ValueError:
@@ -112,7 +112,7 @@ def _network(value: str) -> str:
 
 
 def _pattern(value: str) -> str:
-    """A glob, or a regular expression between slashes."""
+    """Return a glob, or a regular expression between slashes. Raises ValueError."""
     regular_expression_of(value)
     return value
 
@@ -164,7 +164,7 @@ _MOST_CANDIDATES = 8
 
 
 def _candidates(value: Any) -> Any:
-    """One bound is as good as a list of one."""
+    """Convert a single bound to a list of one."""
     return parse_addresses(value) if isinstance(value, str) else [value] if isinstance(value, int) else value
 
 
@@ -175,7 +175,7 @@ def _few(bounds: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _one_or_more(value: Any) -> Any:
-    """One name is as good as a list of one."""
+    """Convert a single name to a list of one."""
     return [value] if isinstance(value, str) else value
 
 

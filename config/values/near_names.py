@@ -1,4 +1,4 @@
-"""Finds the names that a mistyped name may have meant."""
+"""Finds the known names that are similar to a mistyped name."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches

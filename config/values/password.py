@@ -1,4 +1,4 @@
-"""Passwords and other secrets, as text or in a file that may change while the proxy runs."""
+"""Reads passwords and other secrets, from text or from a file that may change while the proxy runs."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +10,7 @@ _MAX_BYTES = 64 << 10
 
 @dataclass(frozen=True, slots=True)
 class SecretText:
-    """A secret from the configuration; `str` and `repr` do not show it."""
+    """A secret from the configuration. `str` and `repr` do not show it."""
 
     _text: str = field(repr=False)
 
@@ -23,7 +23,7 @@ class SecretText:
 
 
 class PasswordUnreadable(Exception):
-    """A password file cannot be used. The text has the key, the file and the reason, never the content."""
+    """A password file that cannot be used. The text has the key, the file and the reason, but no content."""
 
     def __init__(self, key: str, message: str) -> None:
         super().__init__(f"{key}: {message}")
@@ -33,18 +33,18 @@ class PasswordUnreadable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Password:
-    """A password, a file with it, or neither. `key` is the configuration key of the file, for messages."""
+    """A password, a file with a password, or neither. `key` is the configuration key of the file, for messages."""
 
     key: str
     value: SecretText | None
     file: str | None
 
     def get(self, read: ReadContent = read_kept) -> str:
-        """Return the current password, read from the file each time; empty without a password and a file.
+        """Return the current password; empty if neither a password nor a file is set.
 
-        While the file is missing or unreadable, its last content is used, unless `read` is `read_current`. Trailing
-        line ends are removed. Reading may block for seconds, so do not call this in an event loop. Raises
-        PasswordUnreadable.
+        The file is read each time. While it is missing or unreadable, its last content is used, unless `read` is
+        `read_current`. Line ends at the end are removed. Reading may block for seconds, so do not call this in an event
+        loop. Raises PasswordUnreadable.
         """
         if self.file is None:
             return "" if self.value is None else self.value.get_secret_value()
@@ -64,6 +64,6 @@ class Password:
 
 
 def check_one_source(key: str, value: SecretText | None, file: str | None) -> None:
-    """Raises ValueError if both are given."""
+    """Raise ValueError if both the value and the file are set."""
     if value is not None and file is not None:
         raise ValueError(f"{key} and {key}_file exclude each other")

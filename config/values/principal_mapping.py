@@ -1,8 +1,8 @@
-"""Rules that turn the subject of a client's certificate into a principal: a broker's `ssl.principal.mapping.rules`.
+"""Applies the rules that turn the subject of a client's certificate into a principal (`ssl.principal.mapping.rules`).
 
-KIP-371: `RULE:pattern/replacement/[LU]` or `DEFAULT`, separated by commas; the first rule that matches the whole
-subject applies. Kafka uses Java's expressions; RE2 takes time linear in the subject. What the two read differently is
-an error.
+KIP-371: rules are `RULE:pattern/replacement/[LU]` or `DEFAULT`, separated by commas. The first rule that matches the
+whole subject applies. Kafka uses Java's regular expressions. The proxy uses RE2, which takes time linear in the
+subject. Syntax that Java and RE2 read differently is an error.
 """
 
 import re
@@ -19,13 +19,14 @@ _MAX_SUBJECT = 8192
 _RULE = re.compile(r"\s*(DEFAULT|RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?)|)\s*(?:,\s*|$)", re.ASCII)
 _REFERENCE = re.compile(r"\$(\d+)", re.ASCII)
 _SYNTAX = re.compile(r"\\(?:.|$)|\(\?[a-zA-Z-]*|\[\^?\]?|&&|.", re.DOTALL)
-# A back-reference or octal character, white space or a tab, a byte: Java and RE2 read them differently.
+# Java and RE2 read these escapes differently: back-references or octal characters, vertical white space or a tab, a
+# byte.
 _OTHER_ESCAPES = frozenset("0123456789vC")
 _EXPECTED = "expected rules as RULE:^CN=([^,]+),.*$/$1/L and DEFAULT, separated by commas"
 
 
 class _Rule(NamedTuple):
-    """One rule; `parts` of the replacement: text, or the number of a group. `pattern` None: DEFAULT."""
+    """One rule. `parts` of the replacement are texts, or numbers of groups. A `pattern` of None means DEFAULT."""
 
     pattern: "re2._Regexp | None"
     parts: tuple[str | int, ...] = ()
@@ -41,7 +42,9 @@ class _Rule(NamedTuple):
         return name.lower() if self.case == "L" else name.upper() if self.case == "U" else name
 
     def _replaced(self, subject: str, pattern: "re2._Regexp") -> Iterator[str]:
-        """Yield the subject with every match replaced, as Java's replaceAll does: `.*` also matches the empty end."""
+        """Yield the subject with every match replaced, by the rules of Java's replaceAll: `.*` also matches the empty
+        end.
+        """
         end = 0
         for match in pattern.finditer(subject):
             yield subject[end : match.start()]
@@ -54,7 +57,7 @@ class PrincipalMapping:
     """The rules of one listener."""
 
     def __init__(self, rules: str) -> None:
-        """Raises ValueError for rules that no broker takes, or that cannot be applied in linear time."""
+        """Parse the rules. Raises ValueError for rules that brokers reject or that need more than linear time."""
         self._rules = tuple(_read(rules))
 
     def name_of(self, subject: str) -> str | None:
@@ -93,7 +96,7 @@ def _rule(pattern: str, replacement: str, case: str) -> _Rule:
 
 
 def _check_dialect(pattern: str) -> None:
-    """Raise ValueError for syntax that Java and RE2 read differently: sets within sets and `&&` among others."""
+    """Raise ValueError for syntax that Java and RE2 read differently, such as nested sets and `&&`."""
     is_in_set = False
     for each in _SYNTAX.findall(pattern):
         is_of_one = each[0] == "\\" and each[1:] in _OTHER_ESCAPES
@@ -104,8 +107,10 @@ def _check_dialect(pattern: str) -> None:
 
 
 def _escaped(replacement: str, groups: int) -> str:
-    """Escape references to groups that the pattern does not have, as Kafka does: with a position for each that ignores
-    the characters inserted before, so that only the first is right.
+    """Escape references to groups that the pattern does not have, with the flaw of Kafka's implementation.
+
+    Kafka computes each position without the characters that it has inserted before, so only the first position is
+    right.
     """
     value = replacement
     for reference in _REFERENCE.finditer(replacement) if groups else ():
@@ -118,7 +123,7 @@ def _escaped(replacement: str, groups: int) -> str:
 
 
 def _parts(replacement: str, expression: "re2._Regexp") -> Iterator[str | int]:
-    """Yield the parts of a replacement, as Java's Matcher.appendReplacement reads it. Raises ValueError."""
+    """Yield the parts of a replacement, by the rules of Java's Matcher.appendReplacement. Raises ValueError."""
     position = 0
     while position < len(replacement):
         char = replacement[position]
@@ -146,7 +151,7 @@ def _parts(replacement: str, expression: "re2._Regexp") -> Iterator[str | int]:
 
 
 def _group(digits: str, groups: int) -> tuple[int, int]:
-    """Return the number that as many digits as possible name, and how many these are. Raises ValueError."""
+    """Return the number of the group, and how many digits name it: as many as possible. Raises ValueError."""
     if not digits or int(digits[0]) > groups:
         raise ValueError(f"${digits} names no group of the pattern")
     number, used = int(digits[0]), 1

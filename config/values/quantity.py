@@ -1,4 +1,4 @@
-"""Numbers as people write them: plain ones, durations with a unit (`1h`), sizes with a unit (`100MB`, `64KiB`)."""
+"""Parses numbers as people write them: plain, durations with a unit (`1h`), sizes with a unit (`100MB`, `64KiB`)."""
 
 import re
 from collections.abc import Mapping
@@ -24,8 +24,9 @@ _SIZES = {
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A kind of number: its name, its units, and its bounds (inclusive). `none`: what the word `none` means, if it is
-    not the default of a key.
+    """A kind of number: its name, its units and its bounds (inclusive).
+
+    `none` is the value that the word `none` stands for, if it differs from the default of a key.
     """
 
     what: str
@@ -37,7 +38,7 @@ class Quantity:
     none: int | None = None
 
     def read(self, value: Any) -> int | float:
-        """Return the number that a file, a variable or a program gives. Raises ValueError with the expected form."""
+        """Return the number that a file, a variable or a program contains. Raises ValueError with the expected form."""
         if self.none is not None and is_none(value):
             return self.none
         amount = self._amount(value)
@@ -50,7 +51,9 @@ class Quantity:
         return int(amount) if self.whole else float(amount)
 
     def json_schema(self) -> dict[str, Any]:
-        """Return the schema: a number within the bounds, or a text with or without a unit (no schema bounds texts)."""
+        """Return the schema: a number within the bounds, or a text with or without a unit. The bounds do not apply to
+        texts.
+        """
         number = {
             "type": "integer" if self.whole else "number",
             "minimum": _json(self.low),
@@ -60,13 +63,13 @@ class Quantity:
         return {"anyOf": made if self.none is None else [*made, NONE_SCHEMA]}
 
     def json_schema_of_several(self, most: int) -> dict[str, Any]:
-        """One, a list of them, or a text with commas between them."""
+        """Return the schema of a number, a list of numbers, or a text with numbers separated by commas."""
         one, number = self.json_schema(), self._pattern()
         text = {"type": "string", "pattern": rf"^\s*{number}(\s*,\s*{number})*\s*$"}
         return {"anyOf": [one["anyOf"][0], text, {"type": "array", "items": one, "maxItems": most}]}
 
     def __get_pydantic_json_schema__(self, _core: Any, _handler: Any) -> dict[str, Any]:
-        """For pydantic, which finds this among a kind's notes."""
+        """Return the schema to pydantic."""
         return self.json_schema()
 
     def _pattern(self) -> str:
@@ -95,7 +98,7 @@ class Quantity:
             return None
         sign, digits, unit = found.groups()
         if len(digits) > 1 and digits[0] == "0" and digits[1] != ".":
-            return None  # octal to some, decimal to others
+            return None  # some readers would read this number as octal, others as decimal
         if unit and unit not in self.units:
             return None
         amount = Decimal(digits.replace("_", "")) * (self.units[unit] if unit else 1)
@@ -132,7 +135,7 @@ MILLISECONDS = Quantity(
     Decimal(LONG_MAX),
     _scaled(_DURATIONS_MS),
 )
-# Less than a millisecond is no usable time for these keys; ten years is no limit.
+# Durations below a millisecond make no sense for these keys. Ten years is practically unlimited.
 SECONDS = Quantity(
     "seconds or a duration with a unit",
     "30, 1.5 or 5min",
@@ -144,7 +147,7 @@ SECONDS = Quantity(
 
 
 def is_none(value: Any) -> bool:
-    """Return whether a value is the word for no bound."""
+    """Return whether a value is the word `none`, which means no bound."""
     return isinstance(value, str) and value.strip() == NONE_SCHEMA["const"]
 
 
@@ -162,7 +165,7 @@ def duration_text(milliseconds: int) -> str:
 
 
 def shown(value: Any, most: int = 80) -> str:
-    """A value as a message shows it."""
+    """Return a value in the form that messages show."""
     if isinstance(value, str) and _NUMBER.fullmatch(value[:_MAX_TEXT]) is not None:
         text = value
     else:

@@ -1,7 +1,7 @@
-"""Patterns of topic names: globs, and regular expressions between slashes, for RE2.
+"""Parses patterns of topic names: globs, and regular expressions between slashes, for RE2.
 
-RE2 takes time linear in the name whatever the pattern is (https://github.com/google/re2/wiki/Syntax); it rejects
-look-around and back-references. Only legal topic names are ever matched.
+For every pattern, RE2 takes time linear in the name (https://github.com/google/re2/wiki/Syntax). It rejects look-around
+and back-references. Only legal topic names are ever matched.
 """
 
 from collections.abc import Iterator
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from sluicegate.protocol.topic_name import LEGAL_CHARACTERS
 
 if TYPE_CHECKING:
-    import re2  # where a pattern needs it: with its C++ library it is 3 MB
+    import re2  # imported only when a pattern needs it: the C++ library uses 3 MB
 
 _MAX_CHARACTERS = 10_000
-# Of a compiled pattern; larger ones take milliseconds for each new name.
+# The maximum size of a compiled pattern. Larger ones take milliseconds for each new name.
 _MAX_COMPILED_BYTES = 1 << 20
 INSTRUCTION_NANOSECONDS = 4
 """How long RE2's slowest engine takes for each byte, multiplied by the instructions of the pattern (`programsize`)."""
@@ -52,7 +52,7 @@ def exact_name_of(match: str) -> str | None:
 
 
 def is_for_every_principal(match: str) -> bool:
-    """Whether `match` matches every principal."""
+    """Return whether `match` matches every principal."""
     return match in _EVERY_PRINCIPAL
 
 
@@ -62,14 +62,14 @@ def begins_with(expression: str, text: str) -> bool:
 
     try:
         first, last = re2.compile(rf"\A(?:{expression})\z", options()).possiblematchrange(len(text) + 1)
-    except re2.error:  # no range is known
+    except re2.error:  # RE2 knows no range
         return False
-    # Exactly the texts from `text` up to its successor begin with it.
+    # The texts that begin with `text` are those from `text` up to its successor.
     return bool(text) and first >= text.encode() and last < (text[:-1] + chr(ord(text[-1]) + 1)).encode()
 
 
 def compiled(expression: str) -> "re2._Regexp":
-    """Compile an expression from `regular_expression_of`."""
+    """Return the compiled form of an expression from `regular_expression_of`."""
     import re2  # noqa: PLC0415  # 3 MB only for expressions
 
     return re2.compile(expression, options())
@@ -86,7 +86,7 @@ def options(max_bytes: int = _MAX_COMPILED_BYTES) -> "re2.Options":
 
 
 def _taken(expression: str, kind: str) -> str:
-    """Return the expression if RE2 compiles it. Raises ValueError."""
+    """Return the expression if RE2 can compile it. Raises ValueError."""
     import re2  # noqa: PLC0415  # 3 MB only for expressions
 
     try:
@@ -110,7 +110,7 @@ def _words(error: Exception) -> str:
 
 
 def _advice(reason: str) -> str:
-    """Return what to write instead of syntax that RE2 rejects; empty if something is only missing."""
+    """Return what to write instead of syntax that RE2 rejects; an empty text for other errors."""
     if reason.startswith("missing"):
         return ""
     return next((f"; {advice}" for signs, advice in _INSTEAD if any(sign in reason for sign in signs)), "")
@@ -119,7 +119,7 @@ def _advice(reason: str) -> str:
 def parts_of(glob: str) -> Iterator[str | frozenset[str]]:
     """Yield the parts of a glob: a character (`*` and `?` are wildcards), or the legal characters of a class.
 
-    `*`, `?`, `[...]` and `[!...]` mean what they mean to fnmatch; everything else is literal.
+    `*`, `?`, `[...]` and `[!...]` have the meaning that fnmatch gives them. All other characters are literal.
     """
     position = 0
     while position < len(glob):
@@ -149,15 +149,13 @@ def _of_glob(glob: str) -> str:
 
 
 def _class_end(glob: str, start: int) -> int:
-    """Return the index at which the class that opens at `start` closes; -1 if it does not and the bracket is
-    literal.
-    """
+    """Return the index at which the class that opens at `start` closes; -1 if the bracket is literal."""
     first = start + 2 if glob[start + 1 : start + 2] == "!" else start + 1
-    return glob.find("]", first + 1)  # a bracket that comes first is one of the characters
+    return glob.find("]", first + 1)  # a closing bracket at the beginning is a member of the class
 
 
 def _class_of(inside: str) -> frozenset[str]:
-    """The legal characters that a class holds, one by one, so that RE2's own rules for classes do not matter."""
+    """Return the legal characters of a class. Listing them avoids RE2's own rules for classes."""
     negated = inside.startswith("!")
     chosen = inside[1:] if negated else inside
     ranges: list[tuple[str, str]] = []
