@@ -1,1 +1,1 @@
-"""Kafka's wire protocol: bytes in, values out. No sockets, no clock, no policy."""
+"""Kafka's wire protocol: parses bytes into values. Uses no sockets and no clock, and applies no policy."""

@@ -1,9 +1,10 @@
-"""The API table: every request that a client may send to a broker, and what the proxy does with it.
+"""Defines the API table: every request that a client may send to a broker, and how the proxy handles it.
 
-Keys, versions and first flexible versions are those of Kafka 4.3. A key or version that is not in this table is never
-offered to a client (ApiVersions responses are reduced to this table), because its response might contain addresses.
-Fetch ends at version 15: from 16 on node endpoints follow the records, and could only be rewritten by buffering whole
-responses (docs/design.md has the measurement). Consumers only lose faster leader discovery (KIP-951).
+Keys, versions and first flexible versions are those of Kafka 4.3. The proxy never offers a client a key or version that
+is not in this table, because its response might contain addresses (ApiVersions responses are reduced to this table).
+
+Fetch ends at version 15. From version 16 on, node endpoints follow the records, so the proxy could rewrite them only by
+buffering whole responses (docs/design.md has the measurement). Consumers only lose faster leader discovery (KIP-951).
 """
 
 from collections.abc import Iterable
@@ -61,7 +62,7 @@ class ApiKey(IntEnum):
 
 
 class ApiHandling(Enum):
-    """What the proxy does with an API."""
+    """How the proxy handles an API."""
 
     OPAQUE = "bytes are forwarded in both directions"
     GUARD = "as OPAQUE, except that changes of the proxies' own topics are refused"
@@ -73,7 +74,10 @@ class ApiHandling(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CodeAt:
-    """An error code that starts a response, versions `since` to `until`; from `throttled` on after a throttle time."""
+    """The position of an error code at the start of a response, in versions `since` to `until`.
+
+    From version `throttled` on, a throttle time comes before the code.
+    """
 
     since: int
     throttled: int
@@ -86,11 +90,11 @@ _FIRST, _AFTER_THROTTLE = CodeAt(0, NOT_FLEXIBLE), CodeAt(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """One API: `max_version` is the highest supported version, `flexible_since` the first flexible one.
+    """One API. `max_version` is the highest supported version, `flexible_since` the first flexible version.
 
-    `code`: the position of the error code for the whole request; None if there is none, or one for each topic or
-    partition. `codes`: the layout of a response with such codes, up to the last one. `layout`: the fields of a response
-    that is rewritten (`rewritten`).
+    `code` is the position of the error code for the whole request; None if the response has no such code, or one for
+    each topic or partition. `codes` is the layout of a response with such codes, up to the last code. `layout` has the
+    fields of a response that the proxy rewrites (see `rewritten`).
     """
 
     key: int
@@ -111,7 +115,7 @@ class Api:
         return 2 if self.is_flexible(version) else 1
 
     def response_header_version(self, version: int) -> int:
-        """Return the header version of a response: 1 if flexible, else 0; for ApiVersions always 0 (KIP-511)."""
+        """Return the header version of a response: 1 if flexible, else 0. It is always 0 for ApiVersions (KIP-511)."""
         if self.key == ApiKey.API_VERSIONS:
             return 0
         return 1 if self.is_flexible(version) else 0
@@ -121,9 +125,9 @@ _VALIDATE, _WATCH, _GUARD = ApiHandling.VALIDATE, ApiHandling.WATCH, ApiHandling
 
 
 def rewritten(api: Api, *layout: LayoutField) -> Api:
-    """Return an API whose response is rewritten: the proxy's addresses replace those in `layout`.
+    """Return an API whose response the proxy rewrites: its own addresses replace those in `layout`.
 
-    Raises ValueError if the layout does not allow that.
+    Raises ValueError if the layout does not allow this.
     """
     flaw = flaw_in(layout)
     if flaw is not None:

@@ -1,8 +1,8 @@
-"""Reads the messages that come before a login by hand, because any client may send them, any number of times.
+"""Reads the messages before a login without construct, because any client may send any number of them.
 
 These are ApiVersions requests v3 and v4, SaslHandshake and SaslAuthenticate requests, and SaslAuthenticate responses.
-Of requests only the fields that the proxy reports are read: brokers ignore unknown tags, and bytes after the last
-field. Tests compare the results with the construct schemas.
+In requests only the fields that the proxy reports are read, because brokers ignore unknown tags and bytes after the
+last field. Tests compare the results with the construct schemas.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,9 @@ _LIFETIME_SINCE = 1
 
 @dataclass(frozen=True, slots=True)
 class LoginResponse:
-    """A broker's response to a SASL token; `error_code` 0: the exchange continues, or the client is logged in."""
+    """A broker's response to a SASL token. `error_code` is 0 if the exchange continues, or if the client is
+    logged in.
+    """
 
     error_code: int
     error_message: str | None

@@ -40,9 +40,9 @@ class SenderError(Exception):
 
 
 class FrameSizeError(SenderError):
-    """A size prefix is negative, too small for a header, or larger than allowed.
+    """A size prefix that is negative, too small for a header, or larger than allowed.
 
-    `size`: the claimed size (bytes); `head`: the first bytes as they came, with the prefix.
+    `size` is the claimed size (bytes). `head` has the first bytes as they arrived, with the prefix.
     """
 
     def __init__(self, reason: str, size: int, head: bytes) -> None:
@@ -56,10 +56,10 @@ class MalformedMessage(SenderError):
 
 
 class ResponseOutOfOrder(MalformedMessage):
-    """A broker's response does not belong to the oldest in-flight request.
+    """A broker's response that does not belong to the oldest in-flight request.
 
-    `expected` and `received` are correlation ids. `expected` None: no request is in flight; `received` None: the
-    response is too short to have a correlation id.
+    `expected` is that request's correlation id; None if no request is in flight. `received` is the response's
+    correlation id; None if the response is too short to have one.
     """
 
     def __init__(self, expected: int | None, received: int | None) -> None:
@@ -69,15 +69,15 @@ class ResponseOutOfOrder(MalformedMessage):
 
 
 class RequestTooLarge(SenderError):
-    """A request needs more work than is allowed; the text names the configuration key."""
+    """A request that needs more work than is allowed. The text names the configuration key."""
 
 
 class TooManyRecords(SenderError):
-    """A request has more records than are allowed; the text names the configuration key."""
+    """A request with more records than are allowed. The text names the configuration key."""
 
 
 class UnknownApi(SenderError):
-    """The proxy does not know an API key or version. `api`: the API's name, or `unknown`."""
+    """An API key or version that the proxy does not know. `api` is the API's name, or `unknown`."""
 
     def __init__(self, reason: str, api: str = "unknown") -> None:
         super().__init__(reason)
@@ -89,11 +89,11 @@ class RequestBeforeLogin(SenderError):
 
 
 class UpstreamIsThisProxy(SenderError):
-    """A request was sent by this proxy itself: the configured cluster address leads back to the proxy."""
+    """A request that this proxy itself sent, because the configured cluster address leads back to it."""
 
 
 class SchemaMisuse(Exception):
-    """A value or version that a schema cannot encode: a bug of the proxy."""
+    """A value or version that a schema cannot encode, which is a bug of the proxy."""
 
 
 _NAMES = """
@@ -174,6 +174,6 @@ RETRIABLE_CODES = frozenset(
 
 
 def error_name(code: int) -> str:
-    """Return the name and the code; for unknown codes the code alone."""
+    """Return the name and the code of an error; for an unknown code, only the code."""
     name = ERROR_NAMES.get(code)
     return f"error {code}" if name is None else f"{name} ({code})"

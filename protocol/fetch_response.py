@@ -23,7 +23,7 @@ _INT32 = Struct(">i")
 
 @dataclass(frozen=True, slots=True)
 class FetchedPartition:
-    """One partition of the response; `records` may be empty, `aborted`: (producer id, first offset)."""
+    """One partition of the response. `records` may be empty. `aborted` has pairs of producer id and first offset."""
 
     error_code: int
     high_watermark: int

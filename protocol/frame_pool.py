@@ -1,7 +1,7 @@
-"""Reuses the buffers of gathered frames: to allocate and clear one for each large frame costs more than to read it.
+"""Reuses the buffers of gathered frames, because allocating and clearing one costs more than reading a large frame.
 
 Buffers are kept by size class (powers of two), so that a buffer seldom has to grow for its next frame. The pool is
-bounded, and contains only memory that a frame has really filled.
+bounded. It contains only memory that a frame has really filled.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ _SMALLEST_MADE = 4 * 1024
 _MOST_KEPT_BYTES = 8 << 20
 
 
-# To free more than this at once blocks the event loop for too long when many frames are dropped.
+# Freeing more than this at once would block the event loop for too long when many frames are dropped.
 _FREE_LATER_BYTES = 1 << 20
 
 Later = Callable[[Callable[[], None]], object]
@@ -32,10 +32,10 @@ class FramePool:
         self._kept_bytes = 0
 
     def take(self, size: int, at_hand: int) -> bytearray:
-        """Return a buffer for a frame of `size` bytes (a claim), of which `at_hand` have arrived.
+        """Return a buffer for a frame that claims `size` bytes, of which `at_hand` bytes have arrived.
 
-        A reused buffer has the claimed size. A new one is not much larger than the bytes that have arrived, because a
-        claim alone gets no memory. The contents are arbitrary.
+        A reused buffer has the claimed size. A new buffer is not much larger than the bytes that have arrived, because
+        memory is never allocated for a mere claim. The contents are arbitrary.
         """
         kept = self._kept.get(size.bit_length())
         if kept:

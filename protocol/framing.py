@@ -1,8 +1,8 @@
 """Splits a byte stream into Kafka's size-prefixed frames. No sockets: the caller passes bytes, a handler gets frames.
 
 A frame is an int32 size (bytes, big-endian) and that many bytes. When its first bytes have arrived, the handler decides
-whether the frame is gathered whole or streamed as it arrives. So an opaque frame of any size is never buffered, and a
-gathered frame is read straight into its own buffer (`gathering_view`). Compiled with the types in framing.pxd if a C
+whether the frame is gathered whole or streamed as it arrives. So streamed frames of any size are never buffered, and a
+gathered frame is read directly into its own buffer (`gathering_view`). Compiled with the types in framing.pxd if a C
 compiler is installed.
 """
 
@@ -20,7 +20,7 @@ _SIZE_BYTES = SIZE_BYTES
 
 
 class Disposition(Enum):
-    """What to do with a frame whose head is known."""
+    """What the reader does with a frame whose first bytes have arrived."""
 
     STREAM = "pass its bytes on as they arrive"
     GATHER = "collect the whole frame"
@@ -51,10 +51,10 @@ class FrameHandler(Protocol):
 
 
 class OrdinaryFrames:
-    """Forwards ordinary frames before a FrameHandler sees them.
+    """Forwards ordinary frames before a FrameHandler receives them.
 
-    `taken`: how many frames the last call forwarded; `settled`: whether nothing is left to do for them; `left`: how
-    many bytes are still missing from a frame whose beginning it keeps, and which a handler would gather.
+    `taken` is the number of frames that the last call forwarded. `settled` is whether nothing is left to do for them.
+    `left` is the number of bytes that are missing from a frame whose beginning is kept and that a handler would gather.
     """
 
     def __init__(self) -> None:
@@ -63,9 +63,9 @@ class OrdinaryFrames:
         self.left = 0
 
     def take(self, data: memoryview, position: int, end: int) -> int:
-        """Forward whole frames from data[position] on, and keep the beginning of the last.
+        """Forward whole frames from data[position] on, and keep the beginning of the last frame.
 
-        Returns the position of the first frame that a handler has to see.
+        Returns the position of the first frame that a handler must receive.
         """
         self.taken = 0
         self.settled = False
@@ -76,14 +76,14 @@ class OrdinaryFrames:
         return _NOWHERE
 
     def take_rest(self, count: int) -> bytearray | None:
-        """Take `count` bytes read into `rest_buffer()`.
+        """Process `count` bytes that were read into `rest_buffer()`.
 
-        Return the whole frame, without its size, if a handler has to see it.
+        Returns the whole frame without its size if a handler must receive it, otherwise None.
         """
         return None
 
     def drop(self) -> None:
-        """Discard the incomplete frame: no more bytes will come."""
+        """Discard the incomplete frame, because no more bytes will arrive."""
         self.left = 0
 
 
@@ -106,10 +106,11 @@ NO_HANDLER = _NoHandler()
 class FrameReader:
     """Reads one direction of one connection.
 
-    `head_bytes`: how much of a frame the handler needs for its decision. `max_frame_bytes`: larger frames raise
-    FrameSizeError. `ordinary` forwards frames before the handler sees them. The handler may set `suspended` in a
-    callback; the reader then stops after that frame, or within the frame that it gathers. `frames_ended` counts whole
-    frames of both kinds. `settled`: the last call received only ordinary frames, and nothing is left to do for them.
+    `head_bytes` is the number of bytes that the handler needs for its decision. Frames larger than `max_frame_bytes`
+    raise FrameSizeError. `ordinary` forwards frames before the handler receives them. The handler may set `suspended`
+    in a callback. The reader then stops after that frame, or within the frame that it gathers. `frames_ended` counts
+    whole frames of both kinds. `settled` is whether the last call received only ordinary frames and nothing is left to
+    do for them.
     """
 
     def __init__(
@@ -151,14 +152,15 @@ class FrameReader:
         return self._frame is not None or self._ordinary_has_begun()
 
     def begun(self) -> memoryview | None:
-        """Return the bytes so far of the frame that is being gathered, without its size prefix;
-
-        None if there is none.
+        """Return the received part of the frame that is being gathered, without its size prefix; None without such a
+        frame.
         """
         return None if self._frame is None else memoryview(self._frame)[: self._filled]
 
     def receive(self, data: memoryview, end: int) -> int:
-        """Process data[:end] from the wire; return how many bytes were used (fewer only if `suspended` was set)."""
+        """Process data[:end] from the wire; return the number of bytes used, which is less only if `suspended`
+        was set.
+        """
         position = 0
         self.settled = False
         while position < end and not self.suspended:
@@ -186,7 +188,7 @@ class FrameReader:
         return position
 
     def drop(self) -> None:
-        """Discard an incomplete frame: no more bytes will come."""
+        """Discard an incomplete frame, because no more bytes will arrive."""
         if self._frame is not None:
             self._pool.free(self._frame)
         if self._ordinary is not None:
@@ -239,7 +241,7 @@ class FrameReader:
             self._handler.on_frame(frame)
 
     def _begin(self, data: memoryview, position: int, end: int) -> int:
-        """Start a frame whose size and head have arrived; a whole frame is gathered at once."""
+        """Start a frame whose size and head have arrived. A frame that has arrived whole is gathered at once."""
         start = position + _SIZE_BYTES
         size: int = _SIZE.unpack_from(data, position)[0]
         if size < 0 or size > self._max_frame_bytes:
@@ -313,7 +315,9 @@ class FrameReader:
         return count
 
     def _finish_or_grow(self) -> None:
-        """Deliver a whole frame, or grow the buffer of a frame that has filled it: only arrived bytes get memory."""
+        """Deliver a whole frame, or grow the buffer that the frame has filled, so that only arrived bytes use
+        memory.
+        """
         if self._frame is None or self._filled < len(self._frame):
             return
         if self._filled == self._size:

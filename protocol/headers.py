@@ -1,9 +1,12 @@
-"""Request headers v0, v1, v2 and response headers v0, v1.
+"""Reads and writes request headers v0, v1, v2 and response headers v0, v1.
 
-Request: 0 has no client id (only ControlledShutdown v0 used it); 1 adds it; 2 (flexible requests) ends with tagged
-fields, and keeps the int16 length of the client id, so that any broker can read the header of any ApiVersions request.
-Response: 0 is the correlation id alone; 1 (flexible) adds tagged fields. Written by hand, because every request has
-one.
+Requests: version 0 has no client id (only ControlledShutdown v0 used it). Version 1 adds the client id. Version 2
+(flexible requests) ends with tagged fields, and keeps the int16 length of the client id, so that any broker can read
+the header of any ApiVersions request.
+
+Responses: version 0 is only the correlation id. Version 1 (flexible) adds tagged fields.
+
+The code does not use construct, because every request has a header.
 """
 
 from dataclasses import dataclass
@@ -18,14 +21,14 @@ _CORRELATION_ID = Struct(">i")
 
 HEAD_BYTES = _FIXED.size
 CORRELATION_ID_BYTES = _CORRELATION_ID.size
-# Kafka 4.3 has no tagged field in any header.
+# No header has a tagged field in Kafka 4.3.
 MAX_TAGGED_FIELDS = 1000
 MAX_TAGGED_BYTES = 65_536
 
 
 @dataclass(frozen=True, slots=True)
 class RequestHeader:
-    """A request's header; `body_at`: the position of the body in the frame (bytes)."""
+    """A request's header. `body_at` is the position of the body in the frame (bytes)."""
 
     api_key: int
     api_version: int
@@ -80,9 +83,9 @@ def build_response_header(correlation_id: int, header_version: int) -> bytes:
 def skip_tagged_fields(data: bytes | bytearray | memoryview, position: int) -> int:
     """Return the position after a header's tagged fields, which begin at `position`.
 
-    Raises MalformedMessage if they are cut, or more than any header has.
+    Raises MalformedMessage if they are cut, or if there are more than any header has.
     """
-    if data[position : position + 1] == b"\0":  # nearly always
+    if data[position : position + 1] == b"\0":  # the usual case
         return position + 1
     tags = bytes(data[position : position + MAX_TAGGED_BYTES])
     walk = Walk()

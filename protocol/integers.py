@@ -1,5 +1,6 @@
-"""Varints: the unsigned ones of flexible versions (KIP-482), at most five bytes, and the zig-zag ones of records
-(KIP-98); and the constants of Java's long.
+"""Reads and writes varints, and defines the constants of Java's long.
+
+Flexible versions (KIP-482) have unsigned varints of at most five bytes. Records (KIP-98) have zig-zag varints.
 """
 
 from sluicegate.protocol.errors import MalformedMessage
@@ -26,7 +27,7 @@ def read_unsigned_varint(data: memoryview | bytes | bytearray, position: int) ->
 
 
 def unsigned_varint(value: int) -> bytes:
-    """Return the shortest encoding of `value` (not negative); up to 2^32-1 at most five bytes."""
+    """Return the shortest encoding of `value`, which must not be negative. Below 2^32 it has at most five bytes."""
     if value <= 0x7F:
         return _ONE_BYTE[value]
     out = bytearray()

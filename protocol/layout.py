@@ -1,8 +1,8 @@
-"""Describes the layout of a response, so that broker addresses and error codes can be found: its fields in order.
+"""Describes the layout of a response, so that broker addresses and error codes can be found in it.
 
-An API whose response contains addresses, or error codes of partitions, declares its layout in
-`sluicegate.protocol.api`, with Kafka's names of types. `program_of` compiles it into the steps of one version, which
-`sluicegate.protocol.response_walks` executes.
+An API whose response contains addresses, or error codes of partitions, declares the fields of its layout in order, in
+`sluicegate.protocol.api`, with Kafka's names of types. `program_of` compiles the layout into the steps of one version,
+which `sluicegate.protocol.response_walks` executes.
 """
 
 from collections.abc import Iterator
@@ -32,7 +32,10 @@ class LayoutStep(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class LayoutField:
-    """One field in versions `since` to `until`. `size`: bytes, or the most items; `fields`: of a struct or an item."""
+    """One field in versions `since` to `until`.
+
+    `size` is its size in bytes, or the maximum number of items. `fields` are those of a struct or of an array's item.
+    """
 
     step: LayoutStep | None
     size: int = 0
@@ -62,7 +65,10 @@ def struct(*fields: LayoutField) -> LayoutField:
 
 
 def nodes(*fields: LayoutField, most: int = MAX_NODES) -> LayoutField:
-    """Return an array of items with an ADDRESS. Without an ERROR, brokers without a listener are left out."""
+    """Return an array of items with an ADDRESS.
+
+    If the items have no ERROR, brokers without a listener are left out.
+    """
     return LayoutField(LayoutStep.NODES, most, fields)
 
 
@@ -84,13 +90,13 @@ Program = tuple[tuple[int, int, "Program"], ...]
 
 
 def program_of(fields: tuple[LayoutField, ...], version: int) -> Program:
-    """Return the steps for a whole response, or up to REST."""
+    """Return the steps for a whole response, or for its part before REST."""
     end = () if REST in fields else ((int(LayoutStep.TAGS), 0, ()), (int(LayoutStep.END), 0, ()))
     return (*_merged(_steps(fields, version)), *end)
 
 
 def flaw_in(fields: tuple[LayoutField, ...]) -> str | None:
-    """Return why addresses in a response of this layout cannot be rewritten; None: they can."""
+    """Return why the addresses in a response of this layout cannot be rewritten; None if they can be."""
     lists = [field.fields for field in fields if field.step is LayoutStep.NODES]
     steps = {field.step for field in fields}
     if any(_names_brokers(field) for each in fields if each.step is not LayoutStep.NODES for field in each.fields):

@@ -1,8 +1,8 @@
-"""Requests the log start offsets of partitions from a broker: ListOffsets, earliest offset, version 1.
+"""Requests the log start offsets of partitions from a broker, with ListOffsets version 1 for the earliest offset.
 
-Version 1 is the first with one offset for each partition, and the last that all brokers know (Kafka 0.10.1 to 4.3).
-Any broker that accepts Produce v5, whose responses contain log start offsets, has it. Written by hand, because a
-request may ask for as many partitions as a Produce request has.
+Version 1 is the first version with one offset for each partition, and the last that all brokers know (Kafka 0.10.1 to
+4.3). Any broker that accepts Produce v5, whose responses contain log start offsets, supports it. The code does not use
+construct, because a request may have as many partitions as a Produce request.
 """
 
 from collections.abc import Iterable, Mapping
@@ -39,10 +39,10 @@ def log_start_request(partitions: Mapping[str, Iterable[int]], correlation_id: i
 
 
 def log_starts_in(frame: bytes | bytearray, requested: int) -> dict[tuple[str, int], int]:
-    """Return the offset of each (topic, partition) that the response has without an error.
+    """Return the offset of each (topic, partition) for which the response has no error.
 
-    Raises MalformedMessage, also for more than the `requested` number of partitions: reading hundreds of thousands
-    would block the event loop.
+    Raises MalformedMessage, also if the response has more than `requested` partitions, because reading hundreds of
+    thousands would block the event loop.
     """
     found: dict[tuple[str, int], int] = {}
     position = CORRELATION_ID_BYTES

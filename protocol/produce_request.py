@@ -16,13 +16,13 @@ from sluicegate.protocol.walk import MAX_TAGGED_FIELDS, Walk
 _INT32 = Struct(">i")
 _UUID_BYTES = 16
 _INT32_BYTES = 4
-# No topic name has more than 249 characters. One longer name is left to the broker, ten thousand are not.
+# No topic name has more than 249 characters. The broker rejects a single longer name; ten thousand are rejected here.
 _NAME_BYTES_OF_A_TOPIC = 256
 _NAME_BYTES = 65_536
 
 
 class PartitionData:
-    """One partition: its entry starts at frame[entry_at], its records are frame[records_at:records_end].
+    """One partition. Its entry starts at frame[entry_at], and its records are frame[records_at:records_end].
 
     `records_at` is -1 if the records are null.
     """
@@ -35,7 +35,7 @@ class PartitionData:
 
 
 class TopicData:
-    """One topic's partitions: `name` up to version 12, `topic_id` (16 bytes) from 13."""
+    """One topic's partitions. `name` is set up to version 12, `topic_id` (16 bytes) from version 13 on."""
 
     def __init__(self, name: str | None, topic_id: bytes | None, partitions: list[PartitionData]) -> None:
         self.name = name
@@ -43,12 +43,14 @@ class TopicData:
         self.partitions = partitions
 
     def name_by(self, names: Mapping[bytes, str]) -> str | None:
-        """Return the topic's name; `names` are names by topic id. None: its id has no name there."""
+        """Return the topic's name, if necessary from `names`, which has names by topic id; None if the id has no name
+        there.
+        """
         return self.name if self.name is not None else names.get(self.topic_id or b"")
 
 
 class ProduceRequest:
-    """A walked request; positions are offsets in `frame` (without size prefix)."""
+    """A walked request. Positions are offsets in `frame`, which has no size prefix."""
 
     def __init__(
         self, frame: bytearray, version: int, transactional_id: str | None, acks: int, topics: list[TopicData]
@@ -101,7 +103,7 @@ def walk_produce_request(frame: bytearray, version: int, body_at: int, max_parti
 
 
 class _OverBound(Exception):
-    """A request exceeds a limit; the text is the start of a sentence up to the limit's name."""
+    """Raised if a request exceeds a limit. The text is a sentence up to the limit's name."""
 
 
 class _Walk(Walk):

@@ -1,8 +1,8 @@
-"""Produce responses, versions 0 to 13, walked and written by hand: they are on the hot path.
+"""Walks and writes Produce responses, versions 0 to 13, without construct, because they are on the hot path.
 
-Property tests compare them with the schema `sluicegate.protocol.messages.produce.PRODUCE_RESPONSE`. The walk finds each
-partition's entry in a broker's response, so that some entries can be replaced and every other byte stays. Compiled with
-the types in produce_response.pxd if a C compiler is installed.
+Property tests compare the results with the schema `sluicegate.protocol.messages.produce.PRODUCE_RESPONSE`. The walk
+finds each partition's entry in a broker's response, so that some entries can be replaced and every other byte stays.
+Compiled with the types in produce_response.pxd if a C compiler is installed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,8 @@ _INDEX_CODE_OFFSET = Struct(">ihq")
 _UUID_BYTES = 16
 _INT32_BYTES = 4
 _INT64_BYTES = 8
-# Topics, partitions and record errors: about 20 ms of walking, and more than fit into a frame with brokers' texts.
+# The maximum number of topics, partitions and record errors: about 20 ms of walking, and more than fit into a frame
+# with brokers' texts.
 _MAX_ELEMENTS = 2_000_000
 
 _LOG_START_AT = _INDEX_CODE_OFFSET.size + _INT64_BYTES  # after index, code, base offset and append time
@@ -43,7 +44,7 @@ TopicKey = str | bytes
 
 
 class RecordError(NamedTuple):
-    """The rejection of one record (KIP-467): its position in the batch and the reason."""
+    """The rejection of one record (KIP-467), with the record's position in the batch and the reason."""
 
     batch_index: int
     message: str | None
@@ -51,7 +52,7 @@ class RecordError(NamedTuple):
 
 @dataclass(slots=True)
 class PartitionRejection:
-    """The response for a rejected partition; `log_start_offset` is -1 if it is unknown."""
+    """The response for a rejected partition. `log_start_offset` is -1 if it is unknown."""
 
     code: ErrorCode
     message: str | None = None
@@ -61,7 +62,7 @@ class PartitionRejection:
 
 @dataclass(frozen=True, slots=True)
 class PartitionResponse:
-    """One partition's entry in a broker's response: frame[start:end], and its fields."""
+    """One partition's entry in a broker's response, frame[start:end], and its fields."""
 
     topic: TopicKey
     index: int
@@ -73,7 +74,7 @@ class PartitionResponse:
 
 @dataclass(slots=True)
 class WalkedResponse:
-    """A walked response: its entries in order; throttle time and tags begin at `tail_at`."""
+    """A walked response. `entries` has its entries in order. The throttle time and the tags begin at `tail_at`."""
 
     frame: bytes | bytearray
     entries: list[PartitionResponse]
@@ -98,7 +99,7 @@ class WalkedResponse:
 
 
 def encode_rejection(index: int, rejection: PartitionRejection, version: int) -> bytes:
-    """Return the partition entry of a rejection; versions before 8 have only the code."""
+    """Return the partition entry of a rejection. Versions before 8 contain only the code."""
     parts = [_INDEX_CODE_OFFSET.pack(index, rejection.code, _NO_OFFSET)]
     if version >= APPEND_TIME_SINCE:
         parts.append(_INT64.pack(_NO_OFFSET))
@@ -138,9 +139,9 @@ def produce_body_at(frame: bytes | bytearray, version: int) -> int:
 
 
 def walk_produce_response(frame: bytes | bytearray, version: int, body_at: int, max_entries: int) -> WalkedResponse:
-    """Find the entries of a broker's response; `max_entries` limits its topics and partitions together.
+    """Find the entries of a broker's response. `max_entries` limits topics and partitions together.
 
-    Raises MalformedMessage if it does not follow the schema or has more.
+    Raises MalformedMessage if the response does not follow the schema or exceeds the limit.
     """
     walk = _Walk()
     walk.begin(frame, version, version >= FLEXIBLE_SINCE, body_at, _MAX_ELEMENTS, MAX_TAGGED_FIELDS)
@@ -174,7 +175,7 @@ def tail_at(frame: bytes | bytearray, version: int, body_at: int) -> int:
 
 
 def tail_with_endpoints(frame: bytes | bytearray, version: int, body_at: int) -> int:
-    """Return where the tail of a broker's response begins if it may have node endpoints (KIP-951), else -1.
+    """Return the position at which the tail of a broker's response begins, or -1 if it has no node endpoints (KIP-951).
 
     Raises MalformedMessage.
     """

@@ -1,9 +1,9 @@
-"""Patches brokers' responses: other addresses, or a longer throttle time; every other byte stays as it came.
+"""Patches brokers' responses with other addresses, or with a longer throttle time. Every other byte stays unchanged.
 
-The end of a Produce response, versions 10 to 13, is walked here by hand:
+The end of a Produce response, versions 10 to 13, is walked here without construct:
 
-    throttle_time int32 | tag count | { tag | size | bytes } ...
-    tag 0, node endpoints (KIP-951): count + 1 | { node_id int32 | host | port int32 | rack | tags } ...
+throttle_time int32 | tag count | { tag | size | bytes } ...
+tag 0, node endpoints (KIP-951): count + 1 | { node_id int32 | host | port int32 | rack | tags } ...
 
 A broker sends endpoints if the leader of a partition has moved. A test compares the result with the construct schema.
 """
@@ -36,9 +36,9 @@ AddressOf = Callable[[int, str, int], NewAddress]
 def with_nodes(
     data: bytes | bytearray, found: NodeList, addresses: Sequence[NewAddress], flexible: bool
 ) -> tuple[Parts, int]:
-    """Return `data`, in parts, with each listed broker at its new address, and how many brokers are left.
+    """Return `data`, in parts, with each listed broker at its new address, and the number of brokers that are left.
 
-    Brokers without an address are left out.
+    Brokers without a new address are left out.
     """
     view = memoryview(data)
     kept = len(addresses) - addresses.count(None)
@@ -58,7 +58,10 @@ def with_nodes(
 def with_coordinators(
     data: bytes | bytearray, found: Sequence[NodeAddress], addresses: Sequence[NewAddress], flexible: bool
 ) -> Parts:
-    """Return `data`, in parts, with each coordinator at its new address; without one, COORDINATOR_NOT_AVAILABLE."""
+    """Return `data`, in parts, with each coordinator at its new address.
+
+    A coordinator without one is replaced by the error COORDINATOR_NOT_AVAILABLE.
+    """
     view = memoryview(data)
     nowhere = _INT32.pack(_NO_NODE) + _address("", -1, flexible)
     written = {address: _address(*address, flexible) for address in set(addresses) if address is not None}

@@ -1,11 +1,12 @@
 """Walks over brokers' responses: finds broker addresses, topic ids and error codes without building whole messages.
 
-Addresses: `sluicegate.protocol.api` declares the layout of the responses that contain them; tag 0 of Produce responses
-(KIP-951) is walked here too. Only the addresses are rewritten (`sluicegate.protocol.response_patches`). Topic ids come
-from Metadata responses. Error codes are at a response's head, or where its layout has them. Tests compare all three
+`sluicegate.protocol.api` declares the layout of the responses with addresses; tag 0 of Produce responses (KIP-951) is
+walked here too. Only the addresses are rewritten (`sluicegate.protocol.response_patches`). Topic ids are read from
+Metadata responses. Error codes are at a response's head, or at the positions in its layout. Tests compare all three
 with Kafka's definitions.
-All counts are bounded, so no response, however broken, takes more than some ms. Compiled with the types in
-response_walks.pxd if a C compiler is installed.
+
+All counts are bounded, so even a broken response takes only a few ms. Compiled with the types in response_walks.pxd if
+a C compiler is installed.
 """
 
 from contextlib import suppress
@@ -19,7 +20,7 @@ from sluicegate.protocol.walk import MAX_TAGGED_FIELDS, Walk
 
 _MAX_ELEMENTS = 200_000
 
-# Plain ints, because an enum member is an object.
+# Plain ints, because reading an enum member takes longer.
 _FIXED = int(LayoutStep.FIXED)
 _STRING = int(LayoutStep.STRING)
 _BYTES = int(LayoutStep.BYTES)
@@ -31,10 +32,10 @@ _ERROR = int(LayoutStep.ERROR)
 
 
 class NodeAddress:
-    """One broker in a response: its entry is data[start:end], its id begins at `node_at`.
+    """One broker in a response. Its entry is data[start:end], and its id begins at `node_at`.
 
-    Its host (with the length) and port are data[host_at:port_end]. `error_at`: position of the error code that belongs
-    to the address; -1 if there is none.
+    Its host (with the length) and port are data[host_at:port_end]. `error_at` is the position of the error code that
+    belongs to the address, or -1 if there is none.
     """
 
     def __init__(self) -> None:
@@ -50,9 +51,9 @@ class NodeAddress:
 
 
 class NodeList:
-    """A list whose count is data[count_at:first_at]; a single broker has no count (-1).
+    """A list whose count is data[count_at:first_at]. A single broker has no count (-1).
 
-    `codes`: the distinct error codes of the whole response, without 0.
+    `codes` has the distinct error codes of the whole response, without 0.
     """
 
     def __init__(self, count_at: int, first_at: int, nodes: list[NodeAddress], codes: set[int]) -> None:
@@ -78,7 +79,7 @@ def _program(api_key: int, version: int) -> Program:
     return program_of(APIS[api_key].layout, version)
 
 
-# Without the steps for tagged fields and the end of a message.
+# The steps without those for tagged fields and the end of a message.
 _ENDPOINTS = program_of((NODE_ENDPOINTS,), 0)[:1]
 
 
@@ -92,7 +93,7 @@ def endpoints_in_tag(value: bytes | bytearray) -> NodeList:
 
 
 class ResponseWalk(Walk):
-    """Runs the steps of a layout. `codes`: the distinct error codes so far, without 0."""
+    """Runs the steps of a layout. `codes` has the distinct error codes so far, without 0."""
 
     def __init__(self) -> None:
         self.codes: set[int] = set()
@@ -187,10 +188,10 @@ _MAX_ELEMENTS = 200_000
 
 
 def topics_in(frame: bytes | bytearray, version: int, body_at: int) -> tuple[list[tuple[bytes | None, str]], set[int]]:
-    """Read a Metadata response: (topic id or None, name) of each topic with a name and error code 0, and the distinct
-    error codes of the others.
+    """Read a Metadata response; return its topics, and the distinct error codes of the topics with an error.
 
-    Raises MalformedMessage if the response does not follow the schema up to the end of its topics.
+    A topic is a pair (topic id or None, name); only topics with a name and error code 0 are returned. Raises
+    MalformedMessage if the response does not follow the schema up to the end of its topics.
     """
     walk = _MetadataWalk()
     walk.begin(frame, version, version >= _FLEXIBLE_SINCE, body_at, _MAX_ELEMENTS, MAX_TAGGED_FIELDS)
@@ -288,7 +289,8 @@ def codes_program(api_key: int, version: int) -> Program:
 def codes_in(api_key: int, version: int, response: bytes | bytearray, body_at: int) -> tuple[int, ...]:
     """Return the distinct error codes of a response, or of its beginning if it is cut; (0,) if there is no error.
 
-    For an API with `codes` those of its partitions, for Metadata of its topics, for FindCoordinator of coordinators.
+    For an API with `codes` they are the codes of partitions, for Metadata those of topics, and for FindCoordinator
+    those of coordinators.
     """
     api = APIS[api_key]
     if api_key == ApiKey.METADATA:

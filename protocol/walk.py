@@ -1,8 +1,8 @@
-"""The base of the hand-written readers: a walk over a message's bytes in which no step goes past the end.
+"""The base of the readers without construct. It walks over a message's bytes without going past the end.
 
-A subclass walks one message. Counts are checked before anything is allocated: array items against the remaining bytes
-and `elements_left`, tagged fields against `tags_left`, both for the whole message. Compiled with the types in walk.pxd
-if a C compiler is installed. `data` is then a C pointer without bounds checks, so call `skip` before reading.
+A subclass walks one message. Counts are checked before memory is allocated: array items against the remaining bytes and
+`elements_left`, tagged fields against `tags_left`, both for the whole message. Compiled with the types in walk.pxd if a
+C compiler is installed. `data` is then a C pointer without bounds checks, so call `skip` before reading.
 """
 
 from sluicegate.protocol.errors import MalformedMessage
@@ -15,7 +15,7 @@ _LONGEST_STRING = MAX_STRING_BYTES  # typed in the .pxd, which hides a name from
 _INT16_BYTES = 2
 _INT32_BYTES = 4
 _MAX_VARINT_SHIFT = 28
-# Named, because Cython makes an object of a literal this large.
+# A named constant, because Cython makes an object of a literal this large.
 _SIGN_16 = 0x8000
 _SIGN_32 = 0x8000_0000
 _LOW_32 = 0xFFFF_FFFF
@@ -60,7 +60,7 @@ class Walk:
     def int32(self) -> int:
         at = self.position
         self.skip(_INT32_BYTES)
-        value = self.data[at]  # first into a wide variable: a C int would overflow
+        value = self.data[at]  # assigned to a wide variable first, because a C int would overflow
         value = value << 24 | self.data[at + 1] << 16 | self.data[at + 2] << 8 | self.data[at + 3]
         return (value ^ _SIGN_32) - _SIGN_32
 
@@ -83,7 +83,7 @@ class Walk:
         raise MalformedMessage("a varint is longer than five bytes")
 
     def length(self, fixed_bytes: int) -> int:
-        """Read a length or count; -1 is null. `fixed_bytes`: its size in versions without varints."""
+        """Read a length or count; -1 means null. `fixed_bytes` is its size in versions without varints."""
         if self.flexible:
             length = self.unsigned_varint() - 1
         elif fixed_bytes == _INT16_BYTES:

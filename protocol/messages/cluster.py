@@ -16,9 +16,10 @@ from sluicegate.protocol.messages.schema import (
 
 # Metadata (key 3), versions 0 to 13.
 #
-# 1: racks, controller, internal topics; null requests all topics. 2: cluster id. 3: throttle time. 4: auto-creation
-# can be switched off. 5: offline replicas. 6: same. 7: leader epochs. 8: authorized operations. 9: flexible.
-# 10: topic ids. 11: without cluster operations. 12: topics can be requested by id (name null). 13: top-level error.
+# Changes by version: 1 adds racks, the controller and internal topics, and null requests all topics. 2 adds the cluster
+# id. 3 adds the throttle time. 4 can switch off auto-creation. 5 adds offline replicas. 6 changes nothing. 7 adds
+# leader epochs. 8 adds authorized operations. 9 is flexible. 10 adds topic ids. 11 removes cluster operations. 12 can
+# request topics by id (with a null name). 13 adds a top-level error.
 _METADATA_VERSIONS = range(0, 14)
 NO_OPERATIONS = -2147483648
 
@@ -82,12 +83,12 @@ METADATA_RESPONSE = MessageSchema(
 )
 
 
-# DescribeQuorum (key 55), versions 0 and 1; both flexible.
+# DescribeQuorum (key 55), versions 0 and 1, which are both flexible.
 #
-# 1: when each replica last fetched and was last caught up, by the leader's clock (KIP-836); for itself the leader
-# returns the current time of its clock. Version 2 adds the voters' addresses, which are not used here.
+# Version 1 adds when each replica last fetched and was last caught up, by the leader's clock (KIP-836). For itself the
+# leader returns the current time of its clock. Version 2 adds the voters' addresses, which are not used here.
 #
-# The proxy forwards these; `sluicegate doctor` sends one.
+# The proxy forwards these requests; `sluicegate doctor` sends one.
 _DESCRIBE_QUORUM_VERSIONS = range(0, 2)
 METADATA_TOPIC = "__cluster_metadata"
 
@@ -133,7 +134,8 @@ DESCRIBE_QUORUM_RESPONSE = MessageSchema(
 
 # DescribeConfigs (key 32), versions 0 to 4.
 #
-# 1: synonyms and the source of a value, instead of is_default. 2: same. 3: type and documentation. 4: flexible.
+# Changes by version: 1 replaces is_default by synonyms and the source of a value. 2 changes nothing. 3 adds the type
+# and the documentation. 4 is flexible.
 _DESCRIBE_CONFIGS_VERSIONS = range(0, 5)
 
 DESCRIBE_CONFIGS_REQUEST = MessageSchema(

@@ -1,4 +1,4 @@
-"""Messages that read topics: requests of Fetch, and ListOffsets."""
+"""Defines messages that read topics: Fetch and ListOffsets."""
 
 from sluicegate.protocol.messages.schema import (
     INT8,
@@ -16,12 +16,13 @@ from sluicegate.protocol.messages.schema import (
 
 # Fetch (key 1), versions 0 to 18.
 #
-# 1: throttle time. 3: max bytes. 4: isolation level and aborted transactions. 5: log start offsets. 7: fetch sessions
-# (KIP-227). 9: leader epochs (KIP-320). 10: zstd. 11: rack and preferred replica (KIP-392). 12: flexible, tagged
-# diverging epoch, current leader and snapshot id. 13: topic ids. 15: replica state (KIP-903). 16: node endpoints at
-# the very end (KIP-951). 17: replica directory ids. 18: high watermark in requests.
+# Changes by version: 1 adds the throttle time. 3 adds max bytes. 4 adds the isolation level and aborted transactions. 5
+# adds log start offsets. 7 adds fetch sessions (KIP-227). 9 adds leader epochs (KIP-320). 10 allows zstd. 11 adds the
+# rack and the preferred replica (KIP-392). 12 is flexible, with tagged diverging epoch, current leader and snapshot id.
+# 13 adds topic ids. 15 adds replica state (KIP-903). 16 adds node endpoints at the very end (KIP-951). 17 adds replica
+# directory ids. 18 adds the high watermark in requests.
 #
-# The proxy offers clients at most v15 (`sluicegate.protocol.api`). The tools that read topics use the later versions.
+# The proxy offers clients at most v15 (`sluicegate.protocol.api`). The tools that read topics use later versions.
 _FETCH_VERSIONS = range(0, 19)
 _FETCH_NO_REPLICA = {"replica_id": -1, "replica_epoch": -1}
 UNKNOWN_HIGH_WATERMARK = 9223372036854775807
@@ -80,12 +81,13 @@ FETCH_REQUEST = MessageSchema(
 
 # ListOffsets (key 2), versions 1 to 11.
 #
-# 1: one offset for each partition, with its timestamp (0, removed in Kafka 4, returned segments' first offsets).
-# 2: isolation level, throttle time. 4: leader epochs. 6: flexible. 7: -3 requests the largest timestamp (KIP-734).
-# 8: -4 the local log start (KIP-405). 9: -5 the last tiered offset (KIP-1005). 10: timeout (KIP-1075). 11: -6 the
-# earliest offset not yet uploaded (KIP-1023).
+# Changes by version: 1 returns one offset for each partition, with its timestamp (version 0, removed in Kafka 4,
+# returned the first offsets of segments). 2 adds the isolation level and the throttle time. 4 adds leader epochs. 6 is
+# flexible. 7 accepts -3 for the largest timestamp (KIP-734), 8 accepts -4 for the local log start (KIP-405), and 9
+# accepts -5 for the last tiered offset (KIP-1005). 10 adds a timeout (KIP-1075). 11 accepts -6 for the earliest offset
+# that is not yet uploaded (KIP-1023).
 #
-# The proxy forwards these; the pipeline sends them.
+# The proxy forwards these requests; the pipeline sends them.
 _LIST_OFFSETS_VERSIONS = range(1, 12)
 LATEST, EARLIEST = -1, -2
 NOT_FOUND = -1

@@ -1,4 +1,4 @@
-"""The first messages of a connection: ApiVersions, SaslHandshake, SaslAuthenticate."""
+"""Defines the first messages of a connection: ApiVersions, SaslHandshake and SaslAuthenticate."""
 
 from sluicegate.protocol.messages.schema import (
     BOOL,
@@ -15,9 +15,10 @@ from sluicegate.protocol.messages.schema import (
 
 # ApiVersions (key 18), versions 0 to 4.
 #
-# 1: throttle time. 2: same. 3: flexible, tagged features (KIP-584). 4: same layout, features may have a minimum of 0
-# (KAFKA-17011).
-# The response's header is always version 0. A broker that does not know the requested version responds in version 0
+# Changes by version: 1 adds the throttle time. 2 changes nothing. 3 is flexible, with tagged features (KIP-584). 4 has
+# the same layout, but features may have a minimum of 0 (KAFKA-17011).
+#
+# The response's header always has version 0. A broker that does not know the requested version responds in version 0
 # with UNSUPPORTED_VERSION and its range for this one key.
 _API_VERSIONS_VERSIONS = range(0, 5)
 
@@ -50,10 +51,10 @@ API_VERSIONS_RESPONSE = MessageSchema(
 )
 
 
-# SaslHandshake (key 17), versions 0 and 1; never flexible (KAFKA-9577).
+# SaslHandshake (key 17), versions 0 and 1, which are never flexible (KAFKA-9577).
 #
-# After version 0 the tokens of the mechanism follow raw, each after an int32 size; after version 1 they follow in
-# SaslAuthenticate requests (KIP-152).
+# After version 0 the tokens of the mechanism follow as raw bytes, each after an int32 size. After version 1 they follow
+# in SaslAuthenticate requests (KIP-152).
 _SASL_HANDSHAKE_VERSIONS = range(0, 2)
 _SASL_HANDSHAKE_NEVER = 32767
 
@@ -72,7 +73,7 @@ SASL_HANDSHAKE_RESPONSE = MessageSchema(
 
 # SaslAuthenticate (key 36), versions 0 to 2 (KIP-152).
 #
-# 1: session lifetime (KIP-368). 2: flexible.
+# Version 1 adds the session lifetime (KIP-368). Version 2 is flexible.
 _SASL_AUTHENTICATE_VERSIONS = range(0, 3)
 
 SASL_AUTHENTICATE_REQUEST = MessageSchema(

@@ -17,7 +17,7 @@ from sluicegate.protocol.messages.handshake import (
 
 _HANDSHAKE_VERSION = 1
 _AUTHENTICATE_VERSION = 0
-# Kafka's default is 4,096; this number takes half a second.
+# Kafka's default is 4,096. This number of iterations takes half a second.
 _MAX_ITERATIONS = 1_000_000
 _MAX_WORDS = 300
 
@@ -26,7 +26,7 @@ Response = bytes | memoryview
 
 @dataclass(frozen=True, slots=True)
 class PasswordLogin:
-    """A login with a password; `mechanism` is PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512."""
+    """A login with a password. `mechanism` is PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512."""
 
     mechanism: str
     username: str
@@ -35,7 +35,7 @@ class PasswordLogin:
 
 @dataclass(frozen=True, slots=True)
 class TokenLogin:
-    """A login with a bearer token (OAUTHBEARER), and the extensions by name."""
+    """A login with a bearer token (OAUTHBEARER), and with SASL extensions by name."""
 
     token: str = field(repr=False)
     extensions: tuple[tuple[str, str], ...] = ()
@@ -56,19 +56,21 @@ class LoginRequest:
 
 
 class SaslAuthenticationFailed(Exception):
-    """The broker rejected the login; the text is the broker's, or describes its invalid response."""
+    """Raised if the broker rejects the login. The text is the broker's, or describes its invalid
+    response.
+    """
 
 
 class LoginNotOffered(SaslAuthenticationFailed):
-    """The broker accepts no logins at all."""
+    """Raised if the broker accepts no logins at all."""
 
 
 class TokenNotAccepted(SaslAuthenticationFailed):
-    """The broker rejected the token; another one may be accepted."""
+    """Raised if the broker rejects the token. Another token may be accepted."""
 
 
 class LoginExchange:
-    """The requests of one login, in order; each one depends on the response to the previous one."""
+    """The requests of one login, in order. Each depends on the response to the previous one."""
 
     def __init__(self, login: PasswordLogin | TokenLogin) -> None:
         self._steps = _steps(login)
@@ -80,7 +82,7 @@ class LoginExchange:
     def after(self, response: Response) -> LoginRequest | None:
         """Return the next request; None after a successful login.
 
-        Raises SaslAuthenticationFailed and MalformedMessage. SCRAM hashes the password here, which takes up to half a
+        Raises SaslAuthenticationFailed and MalformedMessage. With SCRAM, hashing the password here takes up to half a
         second.
         """
         try:
@@ -111,7 +113,11 @@ def _steps(login: PasswordLogin | TokenLogin) -> _Steps:
 
 
 def _bearer(login: TokenLogin) -> _Steps:
-    """A broker that rejects a token first sends the reason, and ends the exchange after a lone separator."""
+    """Yield the requests of an OAUTHBEARER login.
+
+    A broker that rejects a token first sends the reason, and ends the exchange after the client sends a single
+    separator.
+    """
     extensions = "".join(f"\1{name}={value}" for name, value in login.extensions)
     reason = b""
     try:
@@ -152,5 +158,5 @@ def _authenticate(token: bytes) -> _Reply:
 
 
 def _shown(text: str) -> str:
-    """Return a broker's text for a message: its start, and printable characters only."""
+    """Return the beginning of a broker's text, with printable characters only, for a message."""
     return "".join(each if each.isprintable() else "?" for each in text[:_MAX_WORDS])

@@ -62,7 +62,10 @@ Kind = Primitive | ArrayOf | StructOf
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field: its versions (`since` to `until`), the first version in which it may be null, and its tag, if any."""
+    """One field, with its versions (`since` to `until`), the first version in which it may be null, and its tag.
+
+    `tag` is None if the field is not tagged.
+    """
 
     name: str
     kind: Kind
@@ -90,7 +93,7 @@ def array(*fields: Field) -> ArrayOf:
 class MessageSchema:
     """All versions of one request or response body.
 
-    `versions`: the supported ones; `flexible_since`: the first version with compact types and tags.
+    `versions` are the supported versions, `flexible_since` is the first version with compact types and tags.
     """
 
     def __init__(self, name: str, versions: range, flexible_since: int, *fields: Field) -> None:
@@ -114,8 +117,8 @@ class MessageSchema:
     ) -> Value:
         """Parse a whole body.
 
-        Raises MalformedMessage if it is cut, wrong, followed by more bytes, or has more than `max_elements` array
-        items and tagged fields in all.
+        Raises MalformedMessage if the body is cut or invalid, if bytes follow it, or if it has more than `max_elements`
+        array items and tagged fields in total.
         """
         value, end = _parse(self.at(version), data, self.name, version, max_elements)
         if end != len(data):

@@ -1,10 +1,10 @@
-"""The message that begins transactions (KIP-98), versions 0 and 1, which every broker accepts."""
+"""Defines the message that begins transactions (KIP-98), in versions 0 and 1, which every broker accepts."""
 
 from sluicegate.protocol.messages.schema import INT16, INT32, INT64, STRING, Field, MessageSchema
 
 # InitProducerId (key 22), versions 0 and 1 (KIP-98).
 #
-# 1: throttles after the response (KIP-219). Later versions are flexible.
+# From version 1 on, brokers throttle after the response (KIP-219). Later versions are flexible.
 _INIT_PRODUCER_ID_VERSIONS = range(0, 2)
 
 INIT_PRODUCER_ID_REQUEST = MessageSchema(

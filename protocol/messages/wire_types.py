@@ -1,8 +1,8 @@
-"""The building blocks of Kafka's messages as constructs: sized strings, arrays, bodies with tagged fields.
+"""Builds the constructs of Kafka's messages: sized strings, arrays, bodies with tagged fields.
 
-Old versions prefix strings with an int16 and bytes and arrays with an int32, null being -1; flexible versions
-(KIP-482) use an unsigned varint of the length plus one, null being 0, and end each struct with tagged fields.
-Every count is compared with the remaining bytes, and with the limit of the whole message, before anything is allocated.
+Old versions prefix strings with an int16, and bytes and arrays with an int32; -1 is null. Flexible versions (KIP-482)
+use an unsigned varint of the length plus one, where 0 is null, and end each struct with tagged fields. Every count is
+compared with the remaining bytes, and with the limit of the whole message, before memory is allocated.
 """
 
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ _SMALLEST_TAGGED_FIELD = 2  # a tag and a size
 
 
 class MessageReader(BytesIO):
-    """A message's bytes, and how many array items and tagged fields they may contain in all."""
+    """The bytes of a message, and the number of array items and tagged fields that the message may still contain."""
 
     def __init__(self, data: bytes | bytearray | memoryview, max_elements: int) -> None:
         super().__init__(data)
@@ -45,7 +45,9 @@ class MessageReader(BytesIO):
         return self.size - self.tell()
 
     def take_elements(self, count: int, smallest: int, path: str) -> None:
-        """Count elements of at least `smallest` bytes each before reading them. Raises if there are too many."""
+        """Count elements of at least `smallest` bytes each before they are read. Raises an error if there are
+        too many.
+        """
         if count * smallest > self.left():
             raise StreamError(f"{count} elements, but only {self.left()} bytes are left", path=path)
         if count > self.elements_left:
@@ -60,13 +62,13 @@ class MessageReader(BytesIO):
 
 
 def _smallest(wire: Construct) -> int:
-    """Return the fewest bytes that a value takes."""
+    """Return the minimum number of bytes of a value."""
     size: int = wire.smallest if isinstance(wire, _Counted | Optional | Body) else wire.sizeof()
     return size
 
 
 class UnsignedVarint(Construct):  # type: ignore[misc]  # construct ships no types
-    """At most five bytes; construct's own type has no limit."""
+    """An unsigned varint of at most five bytes; construct's own type has no limit."""
 
     def _parse(self, stream: MessageReader, context: Any, path: str) -> int:
         value, end = read_unsigned_varint(stream.getbuffer(), stream.tell())
@@ -83,7 +85,7 @@ VARINT = UnsignedVarint()
 
 
 class _Counted(Construct):  # type: ignore[misc]  # construct ships no types
-    """A length prefix, compact or not, with room for null."""
+    """A length prefix, compact or not, that can also encode null."""
 
     def __init__(self, prefix: Construct, compact: bool, nullable: bool) -> None:
         super().__init__()
@@ -157,7 +159,7 @@ class Items(_Counted):
 
 
 class Optional(Construct):  # type: ignore[misc]  # construct ships no types
-    """A struct that may be null: one byte, -1 for null, else 1 and the struct."""
+    """A struct that may be null. Null is the byte -1; otherwise the byte 1 precedes the struct."""
 
     smallest = 1
 
@@ -178,7 +180,7 @@ class Optional(Construct):  # type: ignore[misc]  # construct ships no types
 
 @dataclass(frozen=True, slots=True)
 class BodyField:
-    """A field at its position; `default` is empty, or contains the value that is written if none is given."""
+    """A field at its position. `default` is empty, or contains the value that is written if none is given."""
 
     name: str
     wire: Construct
@@ -187,7 +189,7 @@ class BodyField:
 
 @dataclass(frozen=True, slots=True)
 class TaggedField:
-    """A tagged field; it is written only if it differs from its default."""
+    """A tagged field, which is written only if its value differs from the default."""
 
     name: str
     wire: Construct

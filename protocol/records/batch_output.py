@@ -1,4 +1,6 @@
-"""Writes the records of one batch forward and compresses them in pieces, so that its plain payload is never whole."""
+"""Writes the records of one batch forward and compresses them in pieces, so that the plain payload is never in memory
+as a whole.
+"""
 
 from crc32c import crc32c
 
@@ -11,14 +13,14 @@ _CRC_COVERS_FROM = 21
 
 
 class BatchTooLarge(Exception):
-    """The batch would exceed the size that it may have."""
+    """Raised if the batch would exceed its maximum size."""
 
 
 class BatchOutput:
     """A new payload for `batch`, compressed by the codec in its attributes.
 
-    The caller appends records to `plain`, and calls `flush` now and then. `most_bytes`: of the batch with its header;
-    `most_plain_bytes`: of the decompressed payload.
+    The caller appends records to `plain` and calls `flush` from time to time. `most_bytes` is the maximum size of the
+    batch with its header, `most_plain_bytes` that of the decompressed payload.
     """
 
     def __init__(self, batch: RecordBatch, most_bytes: int, most_plain_bytes: int, budget: DecompressionBudget) -> None:
@@ -31,7 +33,7 @@ class BatchOutput:
         self._budget = budget
 
     def flush(self) -> None:
-        """Compress all whole pieces. Raises BatchTooLarge, and what the budget raises."""
+        """Compress all whole pieces. Raises BatchTooLarge and the errors of the budget."""
         plain = self.plain
         while len(plain) >= PIECE_BYTES:
             piece = plain[:PIECE_BYTES]
@@ -39,7 +41,7 @@ class BatchOutput:
             self._grow(PIECE_BYTES, self._compressor.add(piece))
 
     def finished(self, base_timestamp: int, max_timestamp: int) -> bytes:
-        """Return the whole batch. Raises as `flush`.
+        """Return the whole batch. Raises the same errors as `flush`.
 
         Count, offsets, attributes, producer id, epoch and sequence are those of the original batch.
         """

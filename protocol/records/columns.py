@@ -1,12 +1,12 @@
 # cython: boundscheck=False, wraparound=False
-# Why that is safe: `Columns` have one length, each function first compares its rows with the lengths of its buffers,
+# Both are safe. `Columns` have one length. Each function first compares its rows with the lengths of its buffers,
 # and a Cursor, which reads the payload, compares each read with its end.
-"""Reads the records of a batch into columns, or only adds them up: one pass, and no object for a record.
+"""Reads the records of a batch into columns, or only adds them up, in one pass and without an object for each record.
 
 `read_columns` fills rows of int64 columns with numbers and positions. Keys and values stay in the payload until
 `gather` copies those of one column one after the other, as Arrow stores them. `read_totals` only adds up. The caller
-provides the buffers: this file does not know numpy or Arrow. Compiled with the types in columns.pxd if a C compiler is
-installed.
+provides the buffers, so this file does not use numpy or Arrow. Compiled with the types in columns.pxd if a C compiler
+is installed.
 """
 
 from typing import Any
@@ -22,10 +22,10 @@ Buffer = Any  # a buffer of int64, or of the type that the docstring names
 
 
 class Columns:
-    """Writable int64 buffers of equal length; row i of each belongs to the same record.
+    """Writable int64 buffers of equal length. Row i of each belongs to the same record.
 
-    `key_size` and `value_size` are -1 for null. `key_at`, `value_at` and `headers_at` are positions in the payload;
-    headers begin with their count.
+    `key_size` and `value_size` are -1 for null. `key_at`, `value_at` and `headers_at` are positions in the payload.
+    Headers begin with their count.
     """
 
     def __init__(
@@ -64,8 +64,8 @@ def read_columns(
 ) -> int:
     """Read `count` records of a plain payload, data[position:end], into the rows from `row` on.
 
-    Returns how many were read: fewer if the payload does not follow the format. `base_timestamp` is a 64-bit pattern;
-    times wrap like Java's long.
+    Returns the number of records that were read, which is less if the payload does not follow the format.
+    `base_timestamp` is a 64-bit pattern (ms). Times wrap like Java's long.
     """
     if row < 0 or count > len(columns.offset) - row:
         raise IndexError(f"{count} records from row {row} on, of {len(columns.offset)}")
@@ -111,8 +111,8 @@ def gather(
 ) -> int:
     """Append data[starts[i]:starts[i] + sizes[i]] for `count` rows from `first` on to `values`.
 
-    `values` already holds `filled` bytes; ends[i + 1] becomes the end of row i. A negative size is null and takes none.
-    Returns the new number of filled bytes.
+    `values` already contains `filled` bytes. ends[i + 1] becomes the end of row i. A negative size is null and adds no
+    bytes. Returns the new number of filled bytes.
     """
     row = first
     last = first + count
@@ -130,7 +130,7 @@ def gather(
 
 
 def read_headers(data: memoryview, position: int, end: int) -> list[tuple[bytes, bytes | None]] | None:
-    """Return the headers at data[position:end] as (name, value or None for null); None if they are broken."""
+    """Return the headers at data[position:end] as (name, value or None for null); None if the headers are invalid."""
     cursor = Cursor(data, position, end)
     left = cursor.varint()
     found: list[tuple[bytes, bytes | None]] = []
@@ -148,7 +148,7 @@ def read_headers(data: memoryview, position: int, end: int) -> list[tuple[bytes,
 
 
 class BatchTotals:
-    """Of `records` records: their earliest and latest time (ms), null keys, and the bytes of keys and values."""
+    """The sums over `records` records: earliest and latest time (ms), null keys, and bytes of keys and values."""
 
     def __init__(self) -> None:
         self.records = 0
@@ -159,9 +159,9 @@ class BatchTotals:
 
 
 def read_totals(data: memoryview, position: int, end: int, count: int, base_timestamp: int) -> BatchTotals:
-    """Add up `count` records of a plain payload, data[position:end]; fewer if it does not follow the format.
+    """Add up `count` records of a plain payload, data[position:end]. Stops early if it does not follow the format.
 
-    `base_timestamp` is a 64-bit pattern; times wrap like Java's long.
+    `base_timestamp` is a 64-bit pattern (ms). Times wrap like Java's long.
     """
     cursor = Cursor(data, position, end)
     totals = BatchTotals()

@@ -1,8 +1,8 @@
-"""Extracts the contents of records: wanted parts of one record at a time, or some whole records.
+"""Extracts the contents of records: selected parts of one record at a time, or some whole records.
 
-For batches of magic 2 whose records were scanned before (`sluicegate.protocol.records.scan`) and follow the format. It
-only reads forward, across the pieces of a decompressed payload. In memory are one piece, and the wanted parts of one
-record (`RecordContents`) or the extracted records (`take_records`).
+Works on batches of magic 2 whose records were scanned before (`sluicegate.protocol.records.scan`) and follow the
+format. It only reads forward, across the pieces of a decompressed payload. It keeps one piece in memory, and the
+selected parts of one record (`RecordContents`) or the extracted records (`take_records`).
 
 Compiled with the types in contents.pxd if a C compiler is installed.
 """
@@ -26,7 +26,7 @@ _RECORD_WORK = 128
 _HEADER_WORK = 64
 _TAKEN_HEADER_WORK = 192
 _WHOLE = 1 << 31  # no part of a record is larger
-# Memory of a kept record, and of each header, besides their bytes: here, and in the queue for writing.
+# The memory of a kept record, and of each header, in addition to their bytes, both here and in the queue for writing.
 RECORD_BYTES = 2048
 HEADER_BYTES = 256
 
@@ -39,9 +39,10 @@ None: it is not taken.
 
 
 class WantedParts:
-    """Which parts of records to extract. `window_bytes`: the largest part that may span several pieces.
+    """The parts of records to extract.
 
-    `most_bytes`: only the beginning of longer parts is extracted. `header_names`: of the wanted headers; None: all.
+    `window_bytes` is the size of the largest part that may span several pieces. Of longer parts than `most_bytes` only
+    the beginning is extracted. `header_names` has the names of the headers to extract; None means all.
     """
 
     def __init__(
@@ -62,11 +63,11 @@ class WantedParts:
 
 
 class RecordContents:
-    """Walks over the records; its attributes are those of the current record, sizes -1 for null.
+    """Walks over the records. Its attributes are those of the current record; a size of -1 means null.
 
-    `timestamp`: int64 ms. `key`, `value` and `headers` are set if they are wanted. `header_count` and `header_bytes`,
-    of names and values, are those of all headers. `data` is a plain payload from
-    `start` to `end`, or the first of `pieces`.
+    `timestamp` is in int64 ms. `key`, `value` and `headers` are set if they are selected. `header_count` and
+    `header_bytes` (names and values) count all headers. `data` is a plain payload from `start` to `end`, or the first
+    of `pieces`.
     """
 
     def __init__(
@@ -103,7 +104,7 @@ class RecordContents:
         self.header_bytes = 0
 
     def skip_to(self, index: int) -> None:
-        """Skip to the record at `index`, without extracting anything before it."""
+        """Skip to the record at `index` without extracting anything."""
         wants_key, wants_value, wants_headers = self._wants_key, self._wants_value, self._wants_headers
         self._wants_key = self._wants_value = self._wants_headers = False
         while self.index < index - 1 and self.read_next():
@@ -111,7 +112,7 @@ class RecordContents:
         self._wants_key, self._wants_value, self._wants_headers = wants_key, wants_value, wants_headers
 
     def read_next(self) -> bool:
-        """Read the next record; return whether there is one. Raises OverLimit, and what `budget` raises."""
+        """Read the next record; return whether there is one. Raises OverLimit and the errors of `budget`."""
         if self._left <= 0:
             return False
         cursor = self._cursor
@@ -173,7 +174,7 @@ class RecordContents:
             self.headers = tuple(found)
 
     def _taken(self, size: int) -> bytes | None:
-        """Return the next `size` bytes, or as many of them as are wanted; None for null."""
+        """Return the next `size` bytes, or as many of them as are selected; None for null."""
         if size < 0:
             return None
         wanted = size if size < self._most_bytes else self._most_bytes
@@ -188,7 +189,7 @@ class RecordContents:
         return found
 
     def _gathered(self, size: int) -> bytes:
-        """The same for a part that spans several pieces."""
+        """Return the next `size` bytes as `_taken` does, for a part that spans several pieces."""
         if size > self._window_bytes:
             raise OverLimit(PayloadLimit.WINDOW, self._window_bytes)
         cursor = self._cursor
@@ -205,11 +206,14 @@ class RecordContents:
 
 
 class TooMuch(Exception):
-    """The wanted records need more memory than is allowed."""
+    """Raised if the extracted records need more memory than is allowed."""
 
 
 class TakenRecord:
-    """A record as it came, and `why` it was taken; `timestamp` in ms. A plain class, because there are many of them."""
+    """A record as it arrived, and the reason `why` it was taken. `timestamp` is in ms.
+
+    This is a plain class, because there are many records.
+    """
 
     def __init__(
         self, index: int, timestamp: int, why: Any, key: bytes | None, value: bytes | None, headers: list[Header]
@@ -242,10 +246,10 @@ def take_records(
     most_bytes: int,
     time_of_all: int | None = None,
 ) -> TakenRecords | None:
-    """Return the wanted ones of `count` records of data[start:end] and of the `pieces` that follow, if any.
+    """Return the selected records among `count` records of data[start:end] and of the `pieces` after it, if any.
 
-    `time_of_all`: the time (ms) of all records, if their batch sets one. Returns None if they do not follow the format.
-    Raises TooMuch beyond `most_bytes`, OverLimit and Abandoned.
+    `time_of_all` is the time (ms) of all records; None if the batch does not set one. Returns None if the records do
+    not follow the format. Raises TooMuch for more than `most_bytes`, OverLimit and Abandoned.
     """
     cursor = Cursor(data, start, end, pieces, budget)
     records: list[TakenRecord] = []
@@ -298,7 +302,7 @@ def take_records(
 
 
 def _checked(size: int, held: int, most_bytes: int) -> int:
-    """Return `size` (0 for null) if there is room for as many bytes. Raises TooMuch."""
+    """Return `size` (0 for null) if there is memory for this number of bytes. Raises TooMuch."""
     more = max(size, 0)
     if held + more > most_bytes:
         raise TooMuch
@@ -306,7 +310,7 @@ def _checked(size: int, held: int, most_bytes: int) -> int:
 
 
 def _bytes_of(cursor: Cursor, size: int) -> bytes | None:
-    """Return the next `size` bytes, across pieces; None for null, and if the data ends within them."""
+    """Return the next `size` bytes, across pieces; None for null, or if the data end within them."""
     if size < 0:
         return None
     at = cursor.position

@@ -1,10 +1,10 @@
-"""Messages of magic 0 and 1 (KIP-32), alone or within a compressed wrapper.
+"""Reads messages of magic 0 and 1 (KIP-32), alone or within a compressed wrapper.
 
-    offset int64 | size int32 | crc uint32 | magic int8 | attributes int8 | timestamp int64 (magic 1) | key | value
+offset int64 | size int32 | crc uint32 | magic int8 | attributes int8 | timestamp int64 (magic 1) | key | value
 
-Key and value have an int32 size, -1 for null. The CRC32 covers everything from the magic on. The value of a compressed
-wrapper contains messages, which are read one at a time from the pieces of its payload. Magic 0 has no time; the time of
-magic 1 is in ms.
+Key and value have an int32 size, which is -1 for null. The CRC32 covers everything from the magic on. The value of a
+compressed wrapper contains messages, which are read one at a time from the pieces of its payload. Messages of magic 0
+have no time; times of magic 1 are in ms.
 """
 
 from isal.isal_zlib import crc32
@@ -25,24 +25,25 @@ _ATTRIBUTES_AT = 17
 _BEHIND_ATTRIBUTES = 18
 _TIMESTAMP_BYTES = 8
 _SIZE_BYTES = 4
-# The least that a message of a stream counts, because reading it costs more than its bytes.
+# The minimum that a message of a stream counts, because reading it costs more than its bytes.
 _LEAST_BYTES = 128
 _CODEC_MASK = 0x07
 _LOG_APPEND_TIME = 0x08
-# Named, because Cython makes an object of a literal this large.
+# A named constant, because Cython makes an object of a literal this large.
 _SIGN_32 = 0x8000_0000
 _LOW_32 = 0xFFFF_FFFF
 
 
 class BrokenMessage(Exception):
-    """The sizes in a message do not fit its bytes."""
+    """Raised if the sizes in a message do not fit its bytes."""
 
 
 class Message:
-    """One message at data[start:end], with its offset and size; sizes are -1 for null.
+    """One message at data[start:end], with its offset and size. Sizes are -1 for null.
 
-    `codec_id` is 0 for a plain message, else the codec of the messages in its value; `is_log_append_time`: it claims a
-    broker's time (magic 1). It can be read into again, so that a walk over many messages allocates one object.
+    `codec_id` is 0 for a plain message, otherwise the codec of the messages in its value. `is_log_append_time` is
+    whether the message claims a broker's time (magic 1). `read` can be called again, so that a walk over many messages
+    allocates one object.
     """
 
     def __init__(self) -> None:
@@ -84,7 +85,7 @@ class Message:
         self.value_at = position + _SIZE_BYTES
 
     def copy(self) -> "Message":
-        """Return a copy that stays as it is when this object is read into."""
+        """Return a copy that does not change when `read` is called on this object."""
         made = Message()
         made.start, made.end = self.start, self.end
         made.offset, made.crc, made.magic, made.attributes = self.offset, self.crc, self.magic, self.attributes
@@ -95,7 +96,7 @@ class Message:
 
     @property
     def size(self) -> int:
-        """The value of its size field: the bytes after that field."""
+        """The value of the size field, which counts the bytes after it."""
         return self.end - self.start - _OVERHEAD_BYTES
 
 
@@ -127,7 +128,7 @@ def inner_messages(data: memoryview) -> list[Message]:
 
 
 def size_of_message(data: memoryview, start: int) -> int:
-    """Return the value of its size field. Raises BrokenMessage for less than a header."""
+    """Return the value of a message's size field. Raises BrokenMessage if it is less than a header."""
     size = _int32_at(data, start + _SIZE_AT)
     if size < _MIN_MESSAGE_BYTES:
         raise BrokenMessage(f"a message of {size} bytes is shorter than its header")
@@ -135,9 +136,9 @@ def size_of_message(data: memoryview, start: int) -> int:
 
 
 class MessageStream:
-    """Walks over the inner messages; `message` is the current one, valid until the next.
+    """Walks over the inner messages. `message` is the current one and is valid until the next call.
 
-    In memory are one piece, and one message of at most `window_bytes` that spans several pieces.
+    It keeps one piece in memory, and one message of at most `window_bytes` that spans several pieces.
     """
 
     def __init__(self, pieces: DecompressedStream, window_bytes: int, budget: DecompressionBudget) -> None:
@@ -194,7 +195,7 @@ class MessageStream:
         return True
 
     def _following(self) -> Piece | None:
-        """Return the rest of a piece, or the next piece."""
+        """Return the rest of the current piece, or the next piece."""
         if self._rest is None:
             return self._pieces.more()
         piece, self._rest = self._rest, None
@@ -218,7 +219,7 @@ def _size_at(data: memoryview, position: int, end: int) -> int:
 
 
 def _int32_at(data: memoryview, at: int) -> int:
-    value = data[at]  # first into a wide variable: a C int would overflow
+    value = data[at]  # assigned to a wide variable first, because a C int would overflow
     value = value << 24 | data[at + 1] << 16 | data[at + 2] << 8 | data[at + 3]
     return (value ^ _SIGN_32) - _SIGN_32
 

@@ -1,11 +1,11 @@
-"""The header of a record batch, magic 2 (KIP-98), and the two fields every magic shares.
+"""Reads the header of a record batch, magic 2 (KIP-98), and the two fields that every magic shares.
 
-    base_offset int64 | batch_length int32 | partition_leader_epoch int32 | magic int8 | crc uint32 |
-    attributes int16 | last_offset_delta int32 | base_timestamp int64 | max_timestamp int64 |
-    producer_id int64 | producer_epoch int16 | base_sequence int32 | record_count int32 | records
+base_offset int64 | batch_length int32 | partition_leader_epoch int32 | magic int8 | crc uint32 | attributes int16 |
+last_offset_delta int32 | base_timestamp int64 | max_timestamp int64 | producer_id int64 | producer_epoch int16 |
+base_sequence int32 | record_count int32 | records
 
-The CRC32C covers everything from the attributes on. `max_timestamp`, `record_count` and `batch_length` are claims of
-the client; only the records count.
+The CRC32C covers everything from the attributes on. `max_timestamp`, `record_count` and `batch_length` are only claims
+of the client. Validation trusts only the records.
 """
 
 from struct import Struct
@@ -40,7 +40,9 @@ MAGIC_2 = 2
 
 
 class CorruptBatch(SenderError):
-    """A broker cannot find the end of a damaged batch; `code` and the text are those of the broker's response."""
+    """Raised if a broker cannot find the end of a damaged batch. `code` and the text are the
+    broker's.
+    """
 
     def __init__(self, reason: str, code: ErrorCode = ErrorCode.CORRUPT_MESSAGE) -> None:
         super().__init__(reason)
@@ -48,7 +50,7 @@ class CorruptBatch(SenderError):
 
 
 class RecordBatch:
-    """A batch's header fields; `start` and `end`: its position in the buffer (bytes); timestamps are in ms."""
+    """A batch's header fields. `start` and `end` are its position in the buffer (bytes). Timestamps are in ms."""
 
     base_offset: int
     batch_length: int
@@ -86,20 +88,20 @@ class RecordBatch:
 
     @property
     def codec_id(self) -> int:
-        """0 to 7; see `sluicegate.protocol.records.codecs.codec.Codec`."""
+        """The codec id, 0 to 7; see `sluicegate.protocol.records.codecs.codec.Codec`."""
         return self.attributes & CODEC_MASK
 
     @property
     def size(self) -> int:
-        """Bytes from the base offset to the last record."""
+        """The size in bytes, from the base offset to the last record."""
         return self.end - self.start
 
 
 def next_batch_end(data: memoryview, start: int) -> int | None:
-    """Return where the batch or message at `start` ends; None if too few bytes are left.
+    """Return the end of the batch or message at `start`; None if too few bytes are left.
 
-    Raises CorruptBatch as a broker does: for a length below 14, a magic outside 0 to 2, or a length that overflows an
-    int32 with its overhead (where a broker fails without a message).
+    Raises CorruptBatch where a broker does: for a length below 14, a magic outside 0 to 2, or a length that overflows
+    an int32 with its overhead (where a broker fails without a message).
     """
     left = len(data) - start
     if left < LOG_OVERHEAD_BYTES:
@@ -109,7 +111,7 @@ def next_batch_end(data: memoryview, start: int) -> int | None:
         raise CorruptBatch(f"Record size {length} is less than the minimum record overhead ({MIN_BATCH_LENGTH})")
     if left < HEADER_UP_TO_MAGIC_BYTES:
         return None
-    if data[start + _MAGIC_AT] > MAGIC_2:  # negative ones too
+    if data[start + _MAGIC_AT] > MAGIC_2:  # also true for negative ones
         raise CorruptBatch(f"Invalid magic found in record: {magic_at(data, start)}")
     if length > _MAX_LENGTH:
         raise CorruptBatch(f"a length of {length}", ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -123,7 +125,10 @@ def magic_at(data: memoryview, start: int) -> int:
 
 
 def base_time_of(records: memoryview | None) -> int | None:
-    """Return the base timestamp (ms) of the first batch; None if it has none, or is a message of magic 0 or 1."""
+    """Return the base timestamp (ms) of the first batch.
+
+    Returns None if there is no batch, or if it is a message of magic 0 or 1.
+    """
     if records is None or len(records) < HEADER_BYTES or records[_MAGIC_AT] != MAGIC_2:
         return None
     base: int = _INT64.unpack_from(records, _BASE_TIMESTAMP_AT)[0]
@@ -136,16 +141,16 @@ def attributes_low_byte(data: memoryview, start: int) -> int:
 
 
 def opens_transactional(data: memoryview) -> bool:
-    """Return whether the first batch is transactional (magic 2). Raises CorruptBatch as `next_batch_end` does."""
+    """Return whether the first batch is transactional (magic 2). Raises the errors of `next_batch_end`."""
     if next_batch_end(data, 0) is None or data[_MAGIC_AT] != 2:
         return False
     return data[_CRC_COVERS_FROM + 1] & TRANSACTIONAL != 0
 
 
 def stated_record_count(data: memoryview) -> int:
-    """Return how many records the batches in `data` state, up to the first damaged batch, which no broker stores.
+    """Return the number of records that the batches in `data` state, up to the first damaged batch.
 
-    A message of magic 0 or 1, compressed or not, counts as one record.
+    No broker stores a damaged batch. A message of magic 0 or 1, compressed or not, counts as one record.
     """
     count = at = 0
     while len(data) - at > _MAGIC_AT:
@@ -161,5 +166,5 @@ def stated_record_count(data: memoryview) -> int:
 
 
 def has_valid_crc(data: memoryview, batch: RecordBatch) -> bool:
-    """Return whether the stored CRC32C is that of the bytes after it."""
+    """Return whether the stored CRC32C matches the bytes after it."""
     return crc32c(data[batch.start + _CRC_COVERS_FROM : batch.end]) == batch.crc

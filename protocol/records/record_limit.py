@@ -1,4 +1,4 @@
-"""The limit of records that the batches of one Produce request may state together (`limits.max_request_records`)."""
+"""Limits the records that the batches of one Produce request may state in total (`limits.max_request_records`)."""
 
 from sluicegate.protocol.errors import TooManyRecords
 from sluicegate.protocol.produce_request import ProduceRequest
@@ -6,9 +6,10 @@ from sluicegate.protocol.records.record_batch import stated_record_count
 
 
 def check_record_count(request: ProduceRequest, most: int | None) -> None:
-    """Raise TooManyRecords if the batches of a request state more than `most` records in all; None: no limit.
+    """Raise TooManyRecords if the batches of a request state more than `most` records in total.
 
-    Only headers are read. A batch with another number of records than it states is rejected when it is validated.
+    None means no limit. Only headers are read. A batch with another number of records than it states is rejected when
+    it is validated.
     """
     if most is None:
         return

@@ -1,11 +1,13 @@
 # cython: boundscheck=False, wraparound=False
-# Why that is safe: a Cursor compares each read with its end, which is that of the record while one is read, and
+# Both are safe. A Cursor compares each read with its end, which is the end of the record while a record is read, and
 # `_begins` is only called for a name that the Cursor has read.
-"""Rewrites the records of a batch forward, one at a time: other times, values and headers; every other byte stays.
+"""Rewrites the records of a batch forward, one at a time: other times, values and headers. Every other byte stays.
 
 A record (KIP-98): length varint | attributes int8 | timestamp_delta varlong | offset_delta varint | key | value |
-headers. A record's length, the deltas if the first record gets another time, and the batch's header follow from the
-changes; deltas wrap like Java's long. In memory are one piece of the payload, one record and the new batch.
+headers.
+
+The changes determine a record's length, the deltas if the first record gets another time, and the batch's header.
+Deltas wrap like Java's long. One piece of the payload, one record and the new batch are in memory.
 
 Compiled with the types in rewriting.pxd if a C compiler is installed.
 """
@@ -33,15 +35,15 @@ Opened = tuple[Piece, int, int, DecompressedStream | None]
 
 
 class CannotRewrite(Exception):
-    """The payload is not exactly the stated records; the text says so."""
+    """Raised if the payload is not exactly the stated records. The text names the difference."""
 
 
 class RecordChange:
-    """The new parts of one record; what is None stays.
+    """The new parts of one record. A part that is None stays unchanged.
 
-    `value`: the new value. `headers`: all headers in the format of a record, starting with their count. `more`: headers
-    after the record's own, `more_count` of them. `time`: the new time (ms); that of the first record becomes the
-    batch's base.
+    `value` is the new value. `headers` has all headers in the format of a record, starting with their count. `more` has
+    `more_count` headers to append to the record's own. `time` is the new time (ms); the time of the first record
+    becomes the batch's base.
     """
 
     def __init__(
@@ -63,11 +65,11 @@ _NO_CHANGE = RecordChange()
 
 
 class RecordReader:
-    """Walks over the records; its attributes are those of the current record, sizes -1 for null.
+    """Walks over the records. Its attributes are those of the current record; a size of -1 means null.
 
-    `attributes`: unused, so 0 from every known client. `timestamp`: int64 ms. `is_padded`: a number of this or an
-    earlier record has more bytes than it needs. `is_watched`: the name of a header begins with one of `watched`.
-    `window_bytes`: the largest record that may span several pieces.
+    `attributes` are unused, so every known client writes 0. `timestamp` is in int64 ms. `is_padded` is whether a number
+    of this or an earlier record has more bytes than it needs. `is_watched` is whether the name of a header begins with
+    a prefix in `watched`. `window_bytes` is the size of the largest record that may span several pieces.
     """
 
     def __init__(
@@ -99,8 +101,8 @@ class RecordReader:
         self.is_watched = False
 
     def read_next(self) -> bool:
-        """Read the next record; return whether there is one. Raises CannotRewrite, OverLimit, and what the budget
-        raises.
+        """Read the next record; return whether there is one. Raises CannotRewrite, OverLimit, and the errors of the
+        budget.
         """
         cursor = self._cursor
         if self.index + 1 >= self._count:
@@ -187,7 +189,7 @@ class RecordReader:
         """Return the value of the record; None for null."""
         if self.value_size < 0:
             return None
-        # A slice of a bytearray would be a second copy: 16 MiB more, and twice as long without giving way.
+        # Slicing the bytearray would make a second copy, with 16 MiB more memory and twice the time without `give_way`.
         return bytes(memoryview(self._source)[self._value_at : self._value_at + self.value_size])
 
     def headers(self) -> tuple[Header, ...]:
@@ -201,9 +203,9 @@ class RecordReader:
         return self._headers_after(self._before_last_at, 2)
 
     def renamed(self, rename: Callable[[bytes], bytes], without_last: int = 0) -> bytes:
-        """Return all headers, or all before the last, in the format of a record, with new names for watched names.
+        """Return the headers in the format of a record, with new names for watched names, but without their count.
 
-        Without their count.
+        The last `without_last` headers are left out.
         """
         cursor = Cursor(self._source, self._headers_at, self._end)
         left = self.header_count - without_last
@@ -250,7 +252,7 @@ Ask = Callable[[RecordReader], RecordChange | None]
 
 
 class RecordRewriter:
-    """Writes records into `output`. `base_timestamp` and `latest`: of the written records (ms)."""
+    """Writes records into `output`. `base_timestamp` and `latest` are those of the written records (ms)."""
 
     def __init__(self, output: BatchOutput, base_timestamp: int) -> None:
         self._output = output
@@ -260,7 +262,7 @@ class RecordRewriter:
         self.latest = base_timestamp
 
     def write(self, record: RecordReader, change: RecordChange | None) -> None:
-        """Write the current record of a reader, with its change. Raises BatchTooLarge, and what the output raises."""
+        """Write the current record of a reader, with its change. Raises BatchTooLarge, and the errors of the output."""
         time = record.timestamp
         is_restamped = self._is_rebased
         if change is not None and change.time is not None:
@@ -318,10 +320,11 @@ class RecordRewriter:
 def rewrite_records(
     opens: Callable[[], RecordReader], ask: Ask, writes: Callable[[], RecordRewriter]
 ) -> RecordRewriter | None:
-    """Ask about each record of a batch, in its order, and write the records with their changes. None: nothing changes.
+    """Ask about each record of a batch, in order, and write the records with their changes; return None without a
+    change.
 
-    Nothing is written before the first change: then the batch is opened again. Raises CannotRewrite, OverLimit,
-    BatchTooLarge, what `ask` raises, and what the budget of reader and output raises.
+    Nothing is written before the first change; at the first change the batch is opened again. Raises CannotRewrite,
+    OverLimit, BatchTooLarge, and the errors of `ask` and of the budgets of reader and output.
     """
     record = opens()
     change: RecordChange | None = None
@@ -353,7 +356,7 @@ def encoded(headers: tuple[Header, ...]) -> bytes:
 
 
 def _begins(cursor: Cursor, at: int, size: int, prefix: bytes) -> bool:
-    """Return whether `size` bytes that the cursor has read begin with `prefix`."""
+    """Return whether the name of `size` bytes at `at`, which the cursor has read, begins with `prefix`."""
     most = len(prefix)
     if size < most:
         return False

@@ -1,6 +1,6 @@
 # cython: boundscheck=False, wraparound=False
-# Why that is safe: a Cursor is created within its data and compares each read with its end; `_ordinary_run` stops
-# unless there is room for the longest fields, and its end lies within the same data.
+# Both are safe. A Cursor is created within its data and compares each read with its end. `_ordinary_run` stops unless
+# there is room for the longest fields, and its end lies within the same data.
 """The scan over the records of a batch: structure, timestamps and keys, without an object for each record.
 
 Plain Python; `scan.pxd` gives Cython the types, so the same file runs compiled, or interpreted without a C compiler.
@@ -31,15 +31,15 @@ BROKEN = 1  # the records do not follow the format: INVALID_RECORD
 RAN_OUT = 2  # the data ended within a record, or before the last record
 LEFT_OVER = 3  # bytes are left after the last record
 FOUND_BAD = 5  # a record is bad, and the caller keeps none
-AMBIGUOUS = 6  # brokers read a record, and consumers read it differently or not at all
-BAD_LENGTH = 4  # the length of a record is no varint; a broker fails with UNKNOWN_SERVER_ERROR in a plain batch
+AMBIGUOUS = 6  # brokers read a record that consumers read differently or not at all
+BAD_LENGTH = 4  # the length of a record is no varint; for a plain batch a broker fails with UNKNOWN_SERVER_ERROR
 
-# What to look for, and why a record is bad: the same bits.
+# The checks of a scan and the reasons why a record is bad. Both use the same bits.
 NULL_KEY = 1
 OUT_OF_WINDOW = 2
 EVERY_RECORD = 4
 
-# Why a record is ambiguous.
+# Reasons why a record is ambiguous.
 OTHER_LENGTH = "length"
 OTHER_OFFSET = "offset"
 NEGATIVE_SIZE = "size"
@@ -50,12 +50,12 @@ _NULL_KEY, _OUT_OF_WINDOW, _EVERY_RECORD = NULL_KEY, OUT_OF_WINDOW, EVERY_RECORD
 _U32 = 0xFFFFFFFF
 _U64 = ALL_64
 _SIGN_64 = SIGN_64
-# Bytes to read before other work gets a turn, and the extra bytes that a carefully read or a bad record counts.
+# The bytes to read before other work may run. A carefully read or a bad record counts as this many more bytes.
 _PAUSE_BYTES = 256 * 1024
 _CAREFUL_BYTES = 64
 _BAD_BYTES = 256
 
-# The most bytes of an ordinary record's fields up to its key, and of those between key and value.
+# The maximum size of an ordinary record's fields before its key, and of those between key and value.
 _ROOM_BEFORE_KEY = 24
 _ROOM_BEFORE_VALUE = 6
 
@@ -64,7 +64,9 @@ FlawedRecord = tuple[int, int, int, int, int, int]
 
 
 class Ambiguity:
-    """Why a record is ambiguous, the number that it states, and the expected number (bytes, or an offset delta)."""
+    """The reason why a record is ambiguous, the number that it states, and the expected number (bytes, or an offset
+    delta).
+    """
 
     def __init__(self, why: str, stated: int = 0, expected: int = 0) -> None:
         self.why = why
@@ -73,7 +75,9 @@ class Ambiguity:
 
 
 class BadRecords:
-    """What is bad in a batch: `count` records, the first of them in `kept`, the first bad time in `first_time`."""
+    """The bad records of a batch: their `count`, the first of them in `kept`, and the first bad time in
+    `first_time`.
+    """
 
     def __init__(self) -> None:
         self.count = 0
@@ -95,11 +99,11 @@ class BadRecords:
 
 
 class RehearsalCounter:
-    """Counts the records of one batch that rehearsed bounds would reject, as a broker applies bounds (KIP-937).
+    """Counts the records of one batch that rehearsed bounds would reject, by a broker's rules for bounds (KIP-937).
 
-    `before_max_ms` and `after_max_ms` are in force; `befores` and `afters` are rehearsed (ms). Call `begin` first, then
-    `rejects` for each record outside the narrowest of all bounds. Of those that the bounds in force accept, `ahead_ms`
-    is how far the latest is ahead of now; `keeps_any`: there is such a record.
+    `before_max_ms` and `after_max_ms` are the bounds in force; `befores` and `afters` are rehearsed (ms). Call `begin`
+    first, then `rejects` for each record outside the narrowest of all bounds. `keeps_any` is whether the bounds in
+    force accept any of these records. `ahead_ms` is how far the latest of the accepted records is ahead of now.
     """
 
     def __init__(
@@ -107,7 +111,7 @@ class RehearsalCounter:
     ) -> None:
         self._before_max_ms = before_max_ms
         self._after_max_ms = after_max_ms
-        self._befores = array("q", [*befores, 0])  # never empty, because a buffer must not be
+        self._befores = array("q", [*befores, 0])  # never empty, because a buffer must not be empty
         self._afters = array("q", [*afters, 0])
         self._before_count = len(befores)
         self._after_count = len(afters)
@@ -117,7 +121,7 @@ class RehearsalCounter:
         self.keeps_any = False
 
     def begin(self, now_ms: int, base_timestamp: int) -> None:
-        """Set the time that bounds count from, and the base of the timestamp deltas."""
+        """Set the time from which bounds count, and the base of the timestamp deltas."""
         self._now_delta = (now_ms - base_timestamp) & _U64
 
     def rejects(self, delta: int) -> bool:
@@ -143,16 +147,16 @@ class RehearsalCounter:
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """How many records each bound would reject: first the bounds for the past, then those for the future."""
+        """Return how many records each bound would reject: first the bounds for the past, then those for the future."""
         return tuple(self._counts)[:-1]
 
 
 class Cursor:
-    """A position in the data and in the `pieces` that follow it; sets `failed` instead of raising.
+    """A position in the data and in the `pieces` after them. It sets `failed` instead of raising an error.
 
-    `bad_varint` is set too if more data would not help. Exceptions of the pieces pass through. `overflowed`: a varint
-    had bits that its type has no room for. `padded`: a varint had more bytes than its value needs. `passed`: bytes of
-    the pieces before this one. `source`: the object that `data` is a view of, for copies.
+    `bad_varint` is also set if more data would not help. Exceptions of the pieces pass through. `overflowed` is set if
+    a varint had more bits than its type has room for, and `padded` if it had more bytes than its value needs. `passed`
+    is the size of the earlier pieces (bytes). `source` is the object that `data` is a view of, for copies.
     """
 
     def __init__(
@@ -201,7 +205,7 @@ class Cursor:
         self.pause_at = self.position + _PAUSE_BYTES
 
     def varint(self) -> int:
-        """Read a zig-zag int32; the top bits of a fifth byte are dropped, as a broker drops them."""
+        """Read a zig-zag int32. The top bits of a fifth byte are dropped, as a broker does."""
         value = 0
         shift = 0
         while True:
@@ -252,7 +256,7 @@ class Cursor:
         return (value >> 1) ^ (_U64 if value & 1 else 0)
 
     def skip(self, size: int) -> None:
-        """Skip `size` bytes; a negative size is null and takes none."""
+        """Skip `size` bytes. A negative size means null and skips nothing."""
         if size > 0:
             while size > self.end - self.position:
                 size -= self.end - self.position
@@ -277,10 +281,11 @@ def _ordinary_run(
     exempt_delta: int,
     latest: int,
 ) -> tuple[int, int, int]:
-    """Read up to `most` ordinary good records from `position` on: in the window, no headers, no odd varints or sizes.
+    """Read up to `most` ordinary good records: in the window, without headers, and without odd varints or sizes.
 
-    `framed`: only records that fill the length that they state. `strictly`: whose offsets also count up from `first`.
-    Returns (position after the last, number of records, the new `latest`). A record that it leaves may still be good.
+    Reading starts at `position`. If `framed`, each record must fill the length that it states. If `strictly`, offsets
+    must also count up from `first`. Returns (position after the last record, number of records, the new `latest`). A
+    record that is left may still be good.
     """
     taken = 0
     expected = first << 1
@@ -309,7 +314,7 @@ def _ordinary_run(
         at += 1
         delta = byte & 0x7F
         shift = 7
-        while byte >= 0x80 and shift < 63:  # the careful reading handles a tenth byte
+        while byte >= 0x80 and shift < 63:  # the careful path handles a tenth byte
             byte = data[at]
             at += 1
             delta |= (byte & 0x7F) << shift
@@ -395,17 +400,22 @@ def scan_records(
     rehearsal: RehearsalCounter | None = None,
     strictly: bool = False,
 ) -> tuple[int, int, int, BadRecords | Ambiguity | None]:
-    """Scan `count` records of data[start:end] and, if that is only the first piece, of the `pieces` that follow it.
+    """Scan `count` records of data[start:end] and, if that is only the first piece, of the `pieces` after it.
 
-    `framed`: a plain batch, whose records must fill the length that they state. `strictly`: stop at the first record
-    that consumers read differently. `look_for`: NULL_KEY, OUT_OF_WINDOW, EVERY_RECORD or a sum of them. A record's time
-    is in the window if its timestamp delta minus `earliest_delta` (mod 2^64) is at most `window`. Two more times are
-    good: `exempt_delta`, the delta of timestamp -1, which means no time; and a difference of `overflow`, the one time
-    2^63 ms away, where Java's comparison overflows. `keep`: how many bad records to keep; 0: stop at the first.
-    `rehearsal`: counts the times outside the window, and decides which of them are bad.
-    Returns (outcome, records read, largest delta minus earliest_delta of a good record, bad); bad is None, Findings
-    that keep the first `keep`, or the next record's Ambiguity if the outcome is AMBIGUOUS.
-    Raises OverLimit and Abandoned.
+    - `framed`: the batch is plain, so its records must fill the length that they state.
+    - `strictly`: stop at the first record that consumers read differently.
+    - `look_for`: NULL_KEY, OUT_OF_WINDOW, EVERY_RECORD or a sum of them.
+    - `earliest_delta` and `window`: a record's time is good if its timestamp delta minus `earliest_delta` (mod 2^64) is
+      at most `window`.
+    - `exempt_delta`: the delta of timestamp -1, which means no time and is also good.
+    - `overflow`: a difference that is also good. It belongs to the one time 2^63 ms away, where Java's comparison
+      overflows.
+    - `keep`: the number of bad records to keep; 0 stops at the first.
+    - `rehearsal`: counts the times outside the window, and decides which of them are bad.
+
+    Returns (outcome, records read, largest delta minus earliest_delta of a good record, bad). `bad` is None, the
+    BadRecords that keep the first `keep`, or the next record's Ambiguity if the outcome is AMBIGUOUS. Raises OverLimit
+    and Abandoned.
     """
     cursor = Cursor(data, start, end, pieces, budget)
     check_keys = (look_for & _NULL_KEY) != 0

@@ -1,9 +1,9 @@
 """Builds stand-ins: invalid batches that replace rejected ones, so that the broker still makes its own checks.
 
-A broker checks some things before a batch's content (unknown partition, permissions, leadership, replicas, the state of
-a transaction). Its order of checks is only kept if it gets a batch. A stand-in has the fields that those checks read
-(codec, transactional flag, producer id, epoch, sequence) and no record. It is invalid in three ways that every
-implementation checks: its CRC, its record count and its last offset delta.
+A broker makes some checks before it validates a batch's content (unknown partition, permissions, leadership, replicas,
+the state of a transaction). These checks keep their order only if the broker receives a batch. A stand-in has the
+fields that they read (codec, transactional flag, producer id, epoch, sequence) and no record. It is invalid in three
+ways that every implementation checks: its CRC, its record count and its last offset delta.
 """
 
 from collections.abc import Callable
@@ -33,10 +33,10 @@ _BATCHES_AT_ONCE = 256
 
 
 def stand_in(batch: memoryview) -> bytes:
-    """Return the stand-in for a batch, whole or cut, which makes a broker respond CORRUPT_MESSAGE without a log line.
+    """Return the stand-in for a batch, whole or cut. A broker responds CORRUPT_MESSAGE to it without a log line.
 
-    The broker counts it as InvalidMessageCrcRecordsPerSec. Other reasons for a rejection would count as a failed
-    request and log an error with a stack trace.
+    The broker counts the stand-in as InvalidMessageCrcRecordsPerSec. Batches that are invalid in other ways would count
+    as failed requests and log errors with stack traces.
     """
     attributes, producer = 0, (NO_PRODUCER_ID, -1, -1)
     is_v2 = len(batch) >= _UP_TO_ATTRIBUTES_BYTES and magic_at(batch, 0) == MAGIC_2

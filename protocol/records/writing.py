@@ -1,6 +1,6 @@
-"""Writes record batches as a producer does: magic 2 (KIP-98).
+"""Writes record batches as a producer does, with magic 2 (KIP-98).
 
-For new records only; a batch from the wire is never rebuilt from its records.
+Only new records are written; a batch from the wire is never rebuilt from its records.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ _HALF, _ALL = SIGN_64, ALL_64 + 1
 
 @dataclass(frozen=True, slots=True)
 class NewRecord:
-    """A record to write. `timestamp`: int64 ms; None is null."""
+    """A record to write. `timestamp` is in int64 ms. A key or value of None means null."""
 
     timestamp: int
     key: bytes | None = None
@@ -36,9 +36,10 @@ class NewRecord:
 def write_batch(
     records: Sequence[NewRecord], producer: tuple[int, int, int] = NO_PRODUCER, attributes: int = 0
 ) -> bytes:
-    """Return one batch of at least one record. `producer`: id, epoch and first sequence of an idempotent producer.
+    """Return one batch of at least one record.
 
-    `attributes`: codec and flags, as in `sluicegate.protocol.records.record_batch`.
+    `producer` is the id, epoch and first sequence of an idempotent producer. `attributes` are the codec and flags, as
+    in `sluicegate.protocol.records.record_batch`.
     """
     base = records[0].timestamp
     latest = max(record.timestamp for record in records)
@@ -52,7 +53,7 @@ def write_batch(
 
 
 def _go_on() -> None:
-    """Do nothing: records of our own are few."""
+    """Do nothing, because the proxy's own records are few."""
 
 
 def _record(record: NewRecord, offset: int, base_timestamp: int) -> bytes:
@@ -66,5 +67,5 @@ def _record(record: NewRecord, offset: int, base_timestamp: int) -> bytes:
 
 
 def _sized(data: bytes | None) -> bytes:
-    """Return bytes after their length, -1 for null."""
+    """Return bytes after their length, which is -1 for null."""
     return signed_varint(-1) if data is None else signed_varint(len(data)) + data

@@ -1,10 +1,10 @@
-"""What all decoders share: codec ids, the ways in which a payload fails, and the buffer that they decompress into."""
+"""Defines what all decoders share: codec ids, the kinds of failures, and the buffer into which they decompress."""
 
 from enum import Enum, IntEnum
 
 
 class Codec(IntEnum):
-    """Codec ids (the low three bits of a batch's attributes); 5 to 7 are unused."""
+    """Codec ids, which are the low three bits of a batch's attributes. 5 to 7 are unused."""
 
     NONE = 0
     GZIP = 1
@@ -25,7 +25,7 @@ class Failure(Enum):
 
 
 class Oddity(Enum):
-    """What a broker ignores in a payload, and some consumers do not."""
+    """A part of a payload that a broker ignores and some consumers do not."""
 
     HIDDEN_DATA = "data that brokers skip and some clients read"
     TRAILING_BYTES = "bytes after the end of the compressed data"
@@ -33,18 +33,18 @@ class Oddity(Enum):
 
 
 class DamagedPayload(Exception):
-    """The payload is damaged at this point."""
+    """Raised where the payload is damaged."""
 
 
 class OddPayload(Exception):
-    """A broker accepts the payload here, but stops before its end, or ignores something in it."""
+    """Raised if a broker accepts the payload, but stops before its end or ignores something in it."""
 
     def __init__(self, oddity: Oddity) -> None:
         super().__init__(oddity.value)
         self.oddity = oddity
 
 
-# The size that is kept between batches: most batches need less, and a process has a few such buffers.
+# The size that is kept between batches. Most batches need less, and a process has only a few such buffers.
 _KEPT_BYTES = 4 << 20
 
 

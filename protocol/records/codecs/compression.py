@@ -1,7 +1,7 @@
 """Compresses a payload as clients do, at once or in pieces, so that every consumer can read it.
 
-Snappy in xerial's framing with 32 KiB blocks, as Java writes it; lz4 as one frame of independent blocks, because Java
-cannot read linked blocks. A payload that is given at once has a zstd frame that states its size; in pieces it has not.
+Snappy uses xerial's framing with 32 KiB blocks, as Java writes it. Lz4 writes one frame of independent blocks, because
+Java cannot read linked blocks. A zstd frame states its size only if the payload is compressed at once.
 """
 
 import zlib
@@ -26,15 +26,15 @@ Plain = bytes | bytearray | memoryview
 
 
 class Compressor(Protocol):
-    """Compresses one payload. `work`: about the nanoseconds for a plain byte."""
+    """Compresses one payload. `work` is about the nanoseconds for one plain byte."""
 
     work: int
 
     def add(self, piece: Plain) -> bytes:
-        """Return what is compressed so far and was not returned before. `piece` has PIECE_BYTES."""
+        """Add a piece of PIECE_BYTES; return the compressed bytes since the last call."""
 
     def end(self, last: Plain) -> bytes:
-        """Return the rest, after a last piece of any size."""
+        """Add a last piece of any size; return the remaining compressed bytes."""
 
 
 class _Plain:
@@ -125,10 +125,10 @@ _COMPRESSORS: Mapping[Codec, Callable[[], Compressor]] = {
 
 
 def compressor_of(codec: Codec) -> Compressor:
-    """Return a compressor for one payload; for Codec.NONE one that changes nothing."""
+    """Return a compressor for one payload. For Codec.NONE it changes nothing."""
     return _COMPRESSORS[codec]()
 
 
 def compress(codec: Codec, data: Plain) -> bytes:
-    """Return a whole payload in a codec's format; unchanged for Codec.NONE."""
+    """Return a whole payload in a codec's format. For Codec.NONE it is unchanged."""
     return compressor_of(codec).end(data)

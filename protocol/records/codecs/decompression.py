@@ -2,7 +2,7 @@
 
 A broker streams through a compressed batch and validates the records before a damaged position. So a damaged payload
 yields the same plain bytes as a broker's decoder. Only one piece is in memory at a time: a few hundred KiB, or one
-block if the codec only decompresses whole blocks.
+block if the codec decompresses only whole blocks.
 
 Formats: gzip is RFC 1952, with several members; snappy is raw or in xerial's framing; lz4 is one frame of the frame
 format, with a wrong header checksum in magic 0 message sets (KAFKA-3160); zstd is RFC 8878, with several frames.
@@ -27,7 +27,7 @@ from sluicegate.protocol.records.codecs.lz4_blocks import Lz4Blocks
 from sluicegate.protocol.records.codecs.snappy_chunks import snappy_pieces
 from sluicegate.protocol.records.codecs.zstd_frames import zstd_pieces
 
-# Named here, because the lookup of an enum member takes longer than the comparison.
+# Local names, because looking an enum member up takes longer than the comparison.
 _GZIP, _SNAPPY, _LZ4, _ZSTD = Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD
 # zstd-jni, which brokers use, rejects larger windows.
 _ZSTD_MAX_WINDOW_BYTES = 1 << 27
@@ -39,8 +39,8 @@ _UNBOUNDED = 1 << 62
 class DecompressedStream:
     """The output of a decoder, counted, in pieces of at most `most` bytes.
 
-    `failure` and `oddity` are set after `more` has returned None. `failure` None: the payload is complete. `oddity`:
-    what a broker ignores in a complete payload.
+    `failure` and `oddity` are set after `more` has returned None. `failure` is None if the payload is complete.
+    `oddity` is a part of a complete payload that a broker ignores; None if there is none.
     """
 
     def __init__(self, decoder: Iterator[Piece], bounds: PayloadLimits, most: int) -> None:
@@ -52,7 +52,7 @@ class DecompressedStream:
         self._rest: Piece | None = None
 
     def more(self) -> Piece | None:
-        """Return the next piece, never empty, valid until the next call; None after the last.
+        """Return the next piece, which is never empty and is valid until the next call; None after the last piece.
 
         Raises OverLimit and Abandoned.
         """
@@ -79,7 +79,7 @@ class DecompressedStream:
 
 
 class Decompressed:
-    """A decompressed payload; `failure` is None if it is complete, `oddity`: what a broker ignores in it.
+    """A decompressed payload. `failure` is None if it is complete. `oddity` is a part of it that a broker ignores.
 
     `data` is valid until its Decompressor is used again.
     """
@@ -91,7 +91,7 @@ class Decompressed:
 
 
 class Decompressor:
-    """Keeps buffers and codec contexts from batch to batch; each validating thread needs its own."""
+    """Keeps buffers and codec contexts from batch to batch. Each validating thread needs its own."""
 
     def __init__(self, most_piece_bytes: int = _MOST_PIECE_BYTES) -> None:
         self._most_piece_bytes = most_piece_bytes
@@ -100,9 +100,9 @@ class Decompressor:
         self._zstd_context = _zstd_context()
 
     def open(self, codec: Codec, data: memoryview, bounds: PayloadLimits, magic: int = 2) -> DecompressedStream:
-        """Return the plain bytes of `data` within `bounds`; `magic`: that of the batch or wrapper.
+        """Return the plain bytes of `data` within `bounds`. `magic` is that of the batch or of the wrapper.
 
-        One payload at a time: this invalidates the previous one. Call `close` after reading it.
+        Only one payload can be open: this call invalidates the previous one. Call `close` after reading.
         """
         return DecompressedStream(self._decoder(codec, data, bounds, magic), bounds, self._most_piece_bytes)
 
@@ -147,4 +147,4 @@ def _zstd_context() -> zstandard.ZstdDecompressor:
 
 
 def _go_on() -> None:
-    """No other work waits while a whole payload is read."""
+    """Do nothing, because no other work waits while a whole payload is read."""

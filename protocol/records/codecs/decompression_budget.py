@@ -1,4 +1,4 @@
-"""The budget for the validation of one Produce request.
+"""Limits the work for the validation of one Produce request.
 
 Time and memory depend on the decompressed size, so decompressed bytes are counted, for all partitions of a request
 together. Parts that cost more than their size (blocks, chunks, frames, members) count as more bytes. A byte counts as
@@ -8,20 +8,24 @@ about a nanosecond.
 from collections.abc import Callable
 from enum import Enum
 
-# Work (bytes) after which a validating thread gives way and checks whether it is still wanted.
+# After this much work (bytes) a validating thread lets other work run and checks whether its result is still needed.
 _GIVE_WAY_BYTES = 64 * 1024
 _UNBOUNDED = 1 << 62
-# The least that a block, chunk, frame or member counts: the cost of opening an empty one.
+# The minimum that a block, chunk, frame or member counts, because opening an empty one has this cost.
 _LEAST_BYTES = 2048
 
 
 class Abandoned(Exception):
-    """The validation is no longer wanted; raised by `give_way` of a DecompressionBudget."""
+    """Raised if the result of the validation is no longer needed.
+
+    The callback `give_way` of a DecompressionBudget raises it.
+    """
 
 
 class OutOfTime(Exception):
-    """The validation takes too long, or too much memory, for where it runs, and would block other work; raised by a
-    DecompressionBudget.
+    """Raised if the validation would block other work where it runs, by its time or its memory.
+
+    A DecompressionBudget raises it.
     """
 
 
@@ -35,7 +39,9 @@ class PayloadLimit(Enum):
 
 
 class OverLimit(Exception):
-    """A batch exceeds a limit: `bound` is the limit, `size` its value (bytes, or headers)."""
+    """Raised if a batch exceeds a limit. `bound` is the limit, `size` its value (bytes, or
+    headers).
+    """
 
     def __init__(self, bound: PayloadLimit, size: int) -> None:
         super().__init__(f"more than {size} ({bound.value})")
@@ -44,13 +50,13 @@ class OverLimit(Exception):
 
 
 class DecompressionBudget:
-    """The budget of one request: decompressed bytes (`plain_bytes`), record errors in its response, and headers of its
-    records (`most_headers`; None: any number).
+    """The budget of one request: its decompressed bytes, record errors in its response, and headers of its records.
 
-    `give_way` is called about every 64 KiB of work and may raise Abandoned. `exhausted`: the payloads exceeded
-    `plain_bytes`, and get nothing more. `plain_left`, `record_errors` and `headers_left` are what is left.
-    `most_at_once`: how many bytes may be processed without giving way. `most_held`: how many bytes of one record may be
-    in memory.
+    `plain_bytes` is the maximum of decompressed bytes. `most_headers` is the maximum of headers; None if there is no
+    maximum. `give_way` is called about every 64 KiB of work and may raise Abandoned. `exhausted` is set after the
+    payloads exceeded `plain_bytes`; then no more bytes are decompressed. `plain_left`, `record_errors` and
+    `headers_left` are the remaining amounts. `most_at_once` is the number of bytes that may be processed without a call
+    of `give_way`. `most_held` is the number of bytes of one record that may be in memory.
     """
 
     def __init__(
@@ -85,7 +91,7 @@ class DecompressionBudget:
             raise OverLimit(PayloadLimit.REQUEST, self.plain_bytes)
 
     def spend(self, size: int) -> None:
-        """Count `size` decompressed bytes. Raises OverLimit, and what `give_way` raises."""
+        """Count `size` decompressed bytes. Raises OverLimit and the errors of `give_way`."""
         self.check(size)
         self.plain_left -= size
         self.worked(size)
@@ -98,17 +104,17 @@ class DecompressionBudget:
         self.headers_left -= count
 
     def check_at_once(self, size: int) -> None:
-        """Check before uninterruptible work on `size` bytes. Raises OutOfTime if that takes too long here."""
+        """Check before uninterruptible work on `size` bytes. Raises OutOfTime if the work would take too long here."""
         if size > self.most_at_once:
             raise OutOfTime
 
     def check_held(self, size: int) -> None:
-        """Check before `size` bytes of one record are kept in memory. Raises OutOfTime if that is too much here."""
+        """Check before `size` bytes of one record are kept in memory. Raises OutOfTime if they are too many here."""
         if size > self.most_held:
             raise OutOfTime
 
     def for_rereading(self) -> "DecompressionBudget":
-        """Return a budget for reading the same payloads again; it gives way as before.
+        """Return a budget for reading the same payloads again, with the same `give_way`.
 
         It has twice as many bytes, because changed times may need more bytes.
         """
@@ -122,7 +128,7 @@ class DecompressionBudget:
         )
 
     def worked(self, size: int) -> None:
-        """Count work that equals reading `size` plain bytes. Raises what `give_way` raises."""
+        """Count work that equals reading `size` plain bytes. Raises the errors of `give_way`."""
         self._since += size
         if self._since >= _GIVE_WAY_BYTES:
             self._since = 0

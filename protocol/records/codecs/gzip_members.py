@@ -1,12 +1,12 @@
-"""Gzip payloads (RFC 1952) with any number of members: fast if they are valid, otherwise exactly as Java reads them.
+"""Reads gzip payloads (RFC 1952) with any number of members. Valid members are read fast, others exactly as Java does.
 
-isal is several times faster than zlib, but returns nothing from a call that fails, and checks the trailer in the same
-call. So the last 16 KiB, which Java could lose, are held back until the following data is known to be valid. After a
-failure `gzip_as_java` reads the payload again, and its result counts.
+isal is several times faster than zlib. But a call that fails returns nothing, and the trailer is checked in the same
+call as the data. So the last 16 KiB, which Java could lose, are held back until the following data are known to be
+valid. After a failure `gzip_as_java` reads the payload again, and its result counts.
 
-`gzip_as_java` reads as a broker's GZIPInputStream does. Java inflates 8 KiB of input into 16 KiB of output: the output
-of the step that fails is lost, earlier output is read. A trailer is checked only after all data before it was returned.
-Bytes after a member that are no whole header are ignored.
+`gzip_as_java` reads as a broker's GZIPInputStream does. Java inflates 8 KiB of input into 16 KiB of output. The output
+of the step that fails is lost; earlier output is read. A trailer is checked only after all data before it were
+returned. Bytes after a member are ignored if they are no whole header.
 """
 
 import zlib
@@ -19,9 +19,9 @@ from sluicegate.protocol.records.codecs.decompression_budget import PayloadLimit
 
 _MAGIC = b"\x1f\x8b"
 _WBITS = 31
-# isal copies the rest of the input at every call and at every member's end, so it gets little input at a time.
+# isal copies the remaining input at every call and at every end of a member, so it gets little input at a time.
 _INPUT_BYTES = 16 * 1024
-_FIRST_INPUT_BYTES = 1024  # of a further member: many members are small
+_FIRST_INPUT_BYTES = 1024  # for each further member, because many members are small
 _OUTPUT_BYTES = 256 * 1024
 # Empty deflate blocks take up to 50 ns per byte.
 _WORK_OF_INPUT = 8
@@ -95,7 +95,7 @@ _RAW_DEFLATE = -15
 _LARGEST_FLAGS = 0x1F  # the bits beyond are reserved
 _U32 = 0xFFFFFFFF
 _NAME_STEP_BYTES = 1024
-# How much slower this is than other decoders.
+# The factor by which this is slower than other decoders.
 _WORK_OF_OUTPUT = 8
 
 

@@ -1,7 +1,7 @@
 """Reads the lz4 frame format as a broker's Lz4BlockInputStream does: block by block, each when it is complete.
 
-It verifies neither the content size nor the content checksum, reads an empty raw block as the end mark, ignores
-everything after it, and rejects linked blocks. Consumers with other libraries verify both: a mismatch raises Odd.
+A broker verifies neither the content size nor the content checksum, reads an empty raw block as the end mark, ignores
+all later bytes, and rejects linked blocks. Consumers with other libraries verify both, so a mismatch raises OddPayload.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _PRIME_1, _PRIME_2, _PRIME_3 = 0x9E37_79B1, 0x85EB_CA77, 0xC2B2_AE3D
 _PRIME_4, _PRIME_5 = 0x27D4_EB2F, 0x1656_67B1
 _U32 = 0xFFFF_FFFF
 _FLAGS_AT, _DESCRIPTOR_AT = 4, 5
-_HEAD_BYTES = 7  # magic, flags, descriptor and their checksum; a content size comes before the checksum
+_HEAD_BYTES = 7  # magic, flags, descriptor and their checksum. A content size comes before the checksum
 _BLOCK_CHECKSUM, _CONTENT_SIZE, _CONTENT_CHECKSUM = 0x10, 0x08, 0x04
 _CONTENT_SIZE_BYTES, _SIZE_AT = 8, 6
 _CHECKSUM_BYTES = 4
@@ -39,7 +39,7 @@ class Lz4Blocks:
         self._data = data
         self._bytes = data
         self._end = len(data)
-        self._position = self._end  # nothing is read from a frame that brokers reject
+        self._position = self._end  # frames that brokers reject are not read
         self._buffer = buffer
         self._room: memoryview | None = None
         self._checked: _CheckedBlocks | None = None
@@ -68,13 +68,13 @@ class Lz4Blocks:
                 raise OddPayload(Oddity.HIDDEN_DATA)
             if end < self._end:
                 raise OddPayload(Oddity.TRAILING_BYTES)
-            if self._content_bytes and self._content_bytes != self._filled:  # 0: unknown
+            if self._content_bytes and self._content_bytes != self._filled:  # 0 means unknown
                 raise OddPayload(Oddity.UNVERIFIED)
             if self._checked is not None and not self._checked.ends_with(self._data[stated:end]):
                 raise OddPayload(Oddity.UNVERIFIED)
             raise StopIteration
         end = start + stored + (_CHECKSUM_BYTES if self._flags & _BLOCK_CHECKSUM else 0)
-        self._position = self._end  # after a damaged block nothing is read
+        self._position = self._end  # nothing is read after a damaged block
         if end > self._end:
             raise DamagedPayload
         if self._checked is not None:
@@ -90,7 +90,7 @@ class Lz4Blocks:
         return piece
 
     def _begin(self, magic: int) -> None:
-        """Read the frame header; blocks follow if brokers accept it."""
+        """Read the frame header. Blocks are read only if brokers accept it."""
         data = self._bytes
         flags, descriptor = data[_FLAGS_AT], data[_DESCRIPTOR_AT]
         code = descriptor >> 4
@@ -102,7 +102,8 @@ class Lz4Blocks:
             return
         self._flags = flags
         if flags & _CONTENT_SIZE and end <= self._end:
-            self._content_bytes = self._uint32(_SIZE_AT + 4)  # first into a wide variable
+            # assigned to a wide variable first, because a C int would overflow
+            self._content_bytes = self._uint32(_SIZE_AT + 4)
             self._content_bytes = self._content_bytes << 32 | self._uint32(_SIZE_AT)
         self._block_bytes = 1 << (8 + 2 * code)
         if flags & (_BLOCK_CHECKSUM | _CONTENT_CHECKSUM):
@@ -126,7 +127,7 @@ class Lz4Blocks:
 
 
 def _xxh32(data: memoryview, start: int, end: int) -> int:
-    """Return XXH32 of fewer than 16 bytes, seed 0 (xxHash's specification, steps 4 to 6)."""
+    """Return XXH32 of fewer than 16 bytes with seed 0 (steps 4 to 6 of xxHash's specification)."""
     value = (_PRIME_5 + end - start) & _U32
     at = start
     while at + 4 <= end:
@@ -169,7 +170,7 @@ class _CheckedBlocks:
         return bytes(plain)
 
     def ends_with(self, end: memoryview) -> bool:
-        """Return whether the content checksum after the end mark, if there is one, is that of the blocks read."""
+        """Return whether the content checksum after the end mark matches the blocks; True if there is no checksum."""
         try:
             lz4.frame.decompress_chunk(self._context, end)
         except RuntimeError:

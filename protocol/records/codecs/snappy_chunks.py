@@ -10,15 +10,15 @@ _INT32 = Struct(">i")
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_MAGIC_AS_SIZE: int = _INT32.unpack_from(_XERIAL_MAGIC)[0]
 _XERIAL_HEADER_BYTES = 16
-_VERSION_AT, _LEAST_VERSION = 8, 1  # of a further stream; the first may have any version
-_VERSIONS = b"\x00\x00\x00\x01" * 2  # of the format and of the oldest reader, as all clients write them
+_VERSION_AT, _LEAST_VERSION = 8, 1  # the version of a further stream; the first may have any version
+_VERSIONS = b"\x00\x00\x00\x01" * 2  # the versions of the format and of the oldest reader, as all clients write them
 _STEP_BYTES = 2048
 # A copy of 64 bytes takes at least two bytes, so a larger ratio is a false claim.
 _MAX_RATIO = 32
 
 
 def snappy_pieces(data: memoryview, buffer: PlainBuffer, bounds: PayloadLimits) -> Iterator[Piece]:
-    """Yield each block; fewer bytes than a chunk's size at the end are no error.
+    """Yield each block. If fewer bytes than a chunk's size remain at the end, this is no error.
 
     Raises DamagedPayload, OddPayload and OverLimit.
 
@@ -60,7 +60,7 @@ def snappy_pieces(data: memoryview, buffer: PlainBuffer, bounds: PayloadLimits) 
 
 
 def _chunks(data: memoryview, bounds: PayloadLimits) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each chunk's block; an end of 0 for a wrong header of a further stream.
+    """Yield the start and end of each chunk's block. An end of 0 means a wrong header of a further stream.
 
     Raises DamagedPayload.
     """

@@ -1,7 +1,8 @@
 """Reads zstd payloads (RFC 8878) with any number of frames, as a broker's ZstdInputStream does.
 
-It reads 16 KiB at a time, ends a step where a frame ends, and returns nothing of a step that fails. So the last 16 KiB
-are held back until the following data is known to be valid, and a frame that fails is read again in such steps.
+The broker's stream reads 16 KiB at a time, ends a step where a frame ends, and returns nothing of a step that fails. So
+the last 16 KiB are held back until the following data is known to be valid, and a frame that fails is read again in
+such steps.
 
 The end of a frame, and the window that it needs (section 3.1), are found without decompressing a block:
 python-zstandard's reader accepts a cut frame, but a broker responds to it with an error.
@@ -40,7 +41,7 @@ def zstd_pieces(
 ) -> Iterator[memoryview]:
     """Yield the plain bytes of all frames.
 
-    Raises DamagedPayload, OddPayload, and OverLimit for a window that is used and too large.
+    Raises DamagedPayload and OddPayload. Raises OverLimit if a frame needs too large a window.
     """
     position = 0
     while position < len(data):
@@ -69,14 +70,14 @@ def zstd_pieces(
 
 
 def _opens_a_frame(data: memoryview, position: int) -> bool:
-    """Return whether the rest begins like a frame, but is too short to be one."""
+    """Return whether the remaining bytes begin like a frame, but are too few for one."""
     head = bytes(data[position : position + 4])
     is_skippable = head[0] & 0xF0 == _SKIPPABLE_START[0] and _SKIPPABLE_START[1:].startswith(head[1:])
     return is_skippable or _FRAME_START.startswith(head)
 
 
 def _is_taken_for_the_end(position: int, size: int) -> bool:
-    """Return whether zstd-jni takes a cut frame at `position` for the end.
+    """Return whether zstd-jni reads a cut frame at `position` as the end of the payload.
 
     It notices a cut frame only if it had to fetch input since the end of the previous frame.
     """
@@ -102,7 +103,7 @@ def _frame_pieces(frame: memoryview, context: zstandard.ZstdDecompressor, buffer
 
 
 def _before_damage(frame: memoryview, context: zstandard.ZstdDecompressor, skip: int) -> Iterator[memoryview]:
-    """Yield the whole steps before the one that fails, without the first `skip` bytes. Raises DamagedPayload."""
+    """Yield the whole steps before the step that fails, without the first `skip` bytes. Raises DamagedPayload."""
     reader = context.stream_reader(frame, read_across_frames=False, read_size=len(frame))
     while True:
         try:
@@ -117,7 +118,7 @@ def _before_damage(frame: memoryview, context: zstandard.ZstdDecompressor, skip:
 
 
 class Frame:
-    """A frame of a payload: its `end` (beyond the payload if it is cut), and the window that it needs (bytes)."""
+    """A frame of a payload, with its `end` (beyond the payload if it is cut) and the window that it needs (bytes)."""
 
     def __init__(self) -> None:
         self.end = 0
@@ -131,7 +132,7 @@ def frame_at(data: memoryview, position: int, budget: DecompressionBudget) -> Fr
         return None
     frame = Frame()
     if _uint24(data, position + 1) == _SKIPPABLE_MAGIC_WITHOUT_FIRST and data[position] & 0xF0 == 0x50:
-        size = data[position + 7]  # first into a wide variable: a C int would overflow
+        size = data[position + 7]  # assigned to a wide variable first, because a C int would overflow
         size = size << 24 | _uint24(data, position + 4)
         frame.is_skippable = True
         frame.end = position + _LEAST_FRAME_BYTES + size
@@ -145,7 +146,7 @@ def frame_at(data: memoryview, position: int, budget: DecompressionBudget) -> Fr
 
 
 def _read_header(data: memoryview, position: int, frame: Frame) -> int:
-    """Set the frame's window; return where the first block begins."""
+    """Set the frame's window; return the position of the first block."""
     descriptor = data[position + 4]
     is_single_segment = descriptor >> 5 & 1
     position += 5
