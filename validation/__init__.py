@@ -1,1 +1,1 @@
-"""Policies, rules and the validation of Produce requests. No I/O, no clock."""
+"""Policies, rules and the validation of Produce requests, without I/O and without a clock."""

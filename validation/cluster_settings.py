@@ -1,4 +1,4 @@
-"""A topic's settings on the cluster, and how they combine with the configuration: the stricter of the two applies."""
+"""Combines a topic's settings on the cluster with the configuration: the stricter of the two applies."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -22,9 +22,9 @@ _NUMBER = re.compile("[0-9]{1,19}")
 
 @dataclass(frozen=True, slots=True)
 class ClusterSettings:
-    """A topic's settings on its brokers; fields as in TopicPolicy, None if the brokers did not return a value.
+    """A topic's settings on its brokers. The fields are those of TopicPolicy; None if the brokers returned no value.
 
-    `set_on_topic`: the keys that are set for this topic; the others are defaults of the cluster.
+    `set_on_topic` has the keys that are set for this topic. The others are defaults of the cluster.
     """
 
     timestamp_type: TimestampType | None = None
@@ -36,9 +36,9 @@ class ClusterSettings:
 
 
 def settings_from(values: Mapping[str, str | None], set_on_topic: Collection[str] = ()) -> ClusterSettings:
-    """Return the settings from Kafka's names and values; `set_on_topic`: the names that are set for the topic.
+    """Return the settings from Kafka's names and values.
 
-    Raises ValueError for an impossible value.
+    `set_on_topic` has the names that are set for the topic itself. Raises ValueError for an impossible value.
     """
     difference = _number(values, DIFFERENCE_MAX)
     return ClusterSettings(
@@ -52,7 +52,7 @@ def settings_from(values: Mapping[str, str | None], set_on_topic: Collection[str
 
 
 def stricter_of(policy: TopicPolicy, settings: ClusterSettings) -> TopicPolicy:
-    """Return the configured policy, tightened by the cluster's settings; the cluster decides the timestamp type."""
+    """Return the configured policy, tightened by the cluster's settings. The cluster decides the timestamp type."""
     sizes = [size for size in (policy.max_message_bytes, settings.max_message_bytes) if size is not None]
     return replace(
         policy,

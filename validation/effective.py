@@ -1,6 +1,6 @@
-"""The effective policy of a topic: the value of each key that is in force, and its source.
+"""Returns the effective policy of a topic: the value of each key that is in force, and its source.
 
-Every display uses it: `sluicegate explain` and `try`, the API of the web UI, and violation events.
+All displays use it: `sluicegate explain` and `try`, the API of the web UI, and violation events.
 """
 
 from collections.abc import Callable, Mapping
@@ -58,16 +58,17 @@ _AFTER_RULES: Mapping[str, Callable[[TopicPolicy], Value]] = {
 }
 """The value of each key that is no list, in the order of the file's keys."""
 
-# The keys that a suspension switches off.
+# Keys that a suspension disables.
 _SUSPENDED = frozenset({"enforce", "fix", "quarantine"})
 
 
 @dataclass(frozen=True, slots=True)
 class EffectiveValue:
-    """The value of one key. `place`: `file:line` of the configuration's key `path`, if the configuration sets it.
+    """The value of one key.
 
-    `configured`: the configuration's value, if the cluster's stricter setting applies instead; `place` and `path` are
-    then the configuration's.
+    `place` is the place (`file:line`) of the key `path` in the configuration, if the configuration sets the key. If a
+    stricter setting of the cluster applies instead, `configured` is the configuration's value, to which `place` and
+    `path` then refer.
     """
 
     key: str
@@ -79,7 +80,7 @@ class EffectiveValue:
 
     @property
     def source(self) -> str:
-        """The source for people, as `sluicegate.yaml:5, topics[0].mode` or `cluster topic setting`."""
+        """Return the source for people, for example `sluicegate.yaml:5, topics[0].mode` or `cluster topic setting`."""
         if self.kind is OriginKind.CONFIGURATION:
             return f"{self.place}, {self.path}"
         if self.place is None:
@@ -87,7 +88,7 @@ class EffectiveValue:
         return f"{self.kind.value}, instead of {self.configured} in {self.place}, {self.path}"
 
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of events and of the API (docs/violations.md). A bound that bounds nothing is null."""
+        """Return the JSON object of events and of the API (docs/violations.md). An unlimited bound becomes null."""
         fields: dict[str, Any] = {
             "key": self.key,
             "value": None if self.value == LONG_MAX else self.value,
@@ -112,7 +113,10 @@ def effective_policy(policy: TopicPolicy) -> tuple[EffectiveValue, ...]:
 
 
 def violated_value(policy: TopicPolicy, reason: Reason, rule: str | None = None) -> EffectiveValue | None:
-    """Return the value that a violation is about; `rule`: the violated rule. None: a broker's format is not set."""
+    """Return the value that a violation is about; None if no key sets it, because it is a broker's format check.
+
+    `rule` is the violated rule; None for other violations.
+    """
     key = KEYS_BY_REASON.get(reason)
     if key is None:
         return None
@@ -122,9 +126,9 @@ def violated_value(policy: TopicPolicy, reason: Reason, rule: str | None = None)
 
 
 def value_of(policy: TopicPolicy, key: str) -> EffectiveValue | None:
-    """Return the value of a key; of a list, as `rules`, its first item."""
+    """Return the value of a key. For a list such as `rules`, return its first item."""
     of = _BEFORE_RULES.get(key) or _AFTER_RULES.get(key)
-    if of is not None:  # without the others: events need one value each
+    if of is not None:  # only the first item, because events need one value for each key
         return _value(policy, key, of(policy))
     return next((value for value in effective_policy(policy) if value.key == key), None)
 
@@ -165,7 +169,7 @@ def _of_request_rule(policy: TopicPolicy, name: str) -> EffectiveValue:
 
 
 def _named(policy: TopicPolicy, key: str, name: str, position: int | None) -> EffectiveValue:
-    """Return an item of a list of the configuration, by its position there."""
+    """Return an item of a list of the configuration, by its position in the list."""
     if position is None:
         return EffectiveValue(key, name, OriginKind.BUILT_IN)
     return _from_path(policy, key, name, (key, position))

@@ -33,30 +33,31 @@ from sluicegate.validation.rules.rule import (
 from sluicegate.validation.rules.rule_set import RuleSet
 from sluicegate.validation.verdict import Broken, Finding, Reason
 
-# The least cost of evaluating a rule, and the cost of a step, in bytes of work. Few steps take as long as they may.
+# The minimum cost of evaluating a rule, and the cost of a step, in bytes of work. Most steps take less.
 _RULE_WORK = 672
 _STEP_WORK = 16
 _MOST_STEPS = INLINE_STEPS
-# More work than the event loop does at once, so that slow rules always run in a thread.
+# More work than the event loop may do at once, so that slow rules always run in a thread.
 _SLOW_WORK = 1 << 40
 _MOST_HEADERS = MOST_HEADERS
-# Observed records of a batch that are reported in events.
+# The maximum number of observed records of a batch that events report.
 _MOST_OBSERVED = 100
-# Steps of explanations for each rule and batch (20 ms), and the least that one counts: about a thousand are explained.
+# The maximum number of steps of explanations for each rule and batch (20 ms), and the minimum that one explanation
+# counts. About a thousand are explained.
 _MOST_EXPLAINING, _LEAST_EXPLAINING = 200_000, 200
-# Records, and their bytes, that are read before the first of them is evaluated, for rules that look ahead.
+# For rules that look ahead: the maximum number of records, and of their bytes, to read before the first is evaluated.
 _MOST_AHEAD = 64
 _MOST_AHEAD_BYTES = 256 << 10
-# Request rules that the message of a rejection names.
+# The maximum number of request rules that the message of a rejection names.
 _MOST_NAMED = 8
 
 
 class MayBeSlow(Protocol):
-    """Work on records that may be slow."""
+    """A rule or other work on records that may be slow."""
 
     @property
     def is_slow(self) -> bool:
-        """Whether it never runs on the event loop."""
+        """Return whether the work never runs on the event loop."""
 
 
 def check_may_run_here(work: MayBeSlow, budget: DecompressionBudget) -> None:
@@ -66,7 +67,7 @@ def check_may_run_here(work: MayBeSlow, budget: DecompressionBudget) -> None:
 
 
 class RuleResult:
-    """The result for one partition: the finding of rules that reject, and of rules that only observe."""
+    """The result for one partition: the finding of rules that reject, and the finding of rules that only observe."""
 
     def __init__(self, rejecting: Finding | None, observing: Finding | None) -> None:
         self.rejecting = rejecting
@@ -86,8 +87,8 @@ def evaluate_rules(
 ) -> RuleResult:
     """Evaluate every rule for every record, in the order of the configuration.
 
-    `observed`: how many record errors the request may still list of observed violations. `broken` is filled with the
-    records that a rejecting rule rejects, if given, up to `most_broken`. Raises the errors of `budget`.
+    `observed` limits the record errors of observed violations that the request may still list. `broken`, if given,
+    receives the records that a rejecting rule rejects, up to `most_broken`. Raises the errors of `budget`.
     """
     most_observed = min(_MOST_OBSERVED, observed.record_errors)
     evaluation = _Evaluation(rules, batch, client, budget, most_observed, broken, most_broken)
@@ -103,7 +104,10 @@ def evaluate_rules(
 
 
 def evaluate_request_rules(rules: Sequence[RequestCheck], sent: SentBatch, client: Client, records: int) -> RuleResult:
-    """Evaluate all request rules about this client, in the order of the configuration. `records`: of the batch."""
+    """Evaluate all request rules about this client, in the order of the configuration.
+
+    `records` is the number of records of the batch.
+    """
     broken: dict[Mode, list[tuple[str, str]]] = {Mode.REJECT: [], Mode.OBSERVE: []}
     for rule in rules:
         text = rule.fault(sent, client) if rule.concerns(client) else None
@@ -190,12 +194,12 @@ class _Evaluation:
                 record.header_count, record.header_bytes = of.header_count, of.header_bytes
             if of.header_count > _MOST_HEADERS:
                 self._note_headers(record, of.header_count)
-            if record.value is not None:  # a rule reads the whole value without giving way
+            if record.value is not None:  # a rule reads the whole value without letting other work run
                 self._budget.check_at_once(of.value_size)
             self._evaluate(record)
 
     def _evaluate_ahead(self, of: RecordContents | MessageContents) -> None:
-        """Evaluate the records, some at a time."""
+        """Evaluate the records, a few at a time."""
         first = self._record
         size = 0
         read: list[tuple[RuledRecord, int]] = []
@@ -250,7 +254,7 @@ class _Evaluation:
             self._budget.worked(work)
 
     def _explained(self, named: NamedRule, record: RuledRecord, text: str) -> str:
-        """Return the text to report; of each rule, bad records of a batch are explained as long as that is cheap."""
+        """Return the text to report. Explains the bad records of a batch for each rule as long as this is cheap."""
         spent = self._explaining.get(id(named), 0)
         if spent > _MOST_EXPLAINING:
             return text
@@ -269,7 +273,7 @@ class _Evaluation:
             self._note(self._of_headers, record, f"{count} headers, more than rules look at ({MOST_HEADERS})")
 
     def _note_schema_error(self, named: NamedRule, record: RuledRecord, error: SchemaError) -> None:
-        """The rule stays: other records may name another schema."""
+        """Note the error, but keep the rule, because other records may name another schema."""
         if named.on_schema_error is OnSchemaError.REJECT:
             self._note(named, record, str(error))
         elif named.mode is Mode.REJECT and named.on_schema_error is OnSchemaError.RETRIABLE:
@@ -278,7 +282,7 @@ class _Evaluation:
             self.observing.note_schema_error(named, error)
 
     def _note_outage(self, named: NamedRule, outage: Outage) -> None:
-        """Skip the rule for the records after this one."""
+        """Note the outage, and skip the rule for the following records."""
         rejects = named.mode is Mode.REJECT and named.on_outage is not OnOutage.FORWARD
         (self.rejecting if rejects else self.observing).note_outage(named, outage)
         self._rules = [entry for entry in self._rules if entry[1] is not named]

@@ -1,5 +1,7 @@
-"""The fields of a violation event: the proxy writes them, `sluicegate-spark violations` reads them, and
-docs/violation-event.schema.json is their JSON Schema.
+"""Defines the fields of a violation event.
+
+The proxy writes them, `sluicegate-spark violations` reads them, and docs/violation-event.schema.json is their JSON
+Schema.
 """
 
 from dataclasses import dataclass
@@ -24,7 +26,9 @@ class FieldType(Enum):
 
 @dataclass(frozen=True, slots=True)
 class EventField:
-    """One field. `fields`: those of its objects. `is_nullable`: it may be null; `is_optional`: it may be absent."""
+    """One field. `fields` are those of its objects. `is_nullable` allows null, `is_optional` allows the field's
+    absence.
+    """
 
     name: str
     type: FieldType
@@ -109,6 +113,7 @@ EVENT_FIELDS: Final = (
 
 def event_in(document: Any) -> Any:
     """Return the event of a line or a record: the data of a CloudEvent (`violations.format`), else the document itself.
+
     Raises TypeError or KeyError if it is neither.
     """
     return document["data"] if "specversion" in document else document

@@ -1,24 +1,24 @@
-"""Why the fast path (`validation/ordinary.pyx`) left a Produce request to the slow path."""
+"""Defines why the fast path (`validation/ordinary.pyx`) falls back to the slow path for a Produce request."""
 
 from enum import IntEnum
 
 
 class FallbackReason(IntEnum):
-    """The first reason found for a request."""
+    """The first reason that was found for a request."""
 
     SENDER = 0
-    """The first request of a connection or after a policy change, or a request of an exempt client."""
+    """The request is the first of a connection or the first after a policy change, or its client is exempt."""
     TOPIC = 1
-    """A topic that the slow path has not validated for five seconds, or that only the slow path validates."""
+    """The slow path has not validated a topic for five seconds, or only the slow path validates it."""
     VERSION = 2
-    """A Produce version that only the slow path reads."""
+    """Only the slow path reads this Produce version."""
     FIELDS = 3
-    """Unusual fields around the batches: tagged fields, nulls, many partitions, odd acks."""
+    """Fields around the batches are unusual: tagged fields, nulls, many partitions, odd acks."""
     BATCH = 4
-    """An unusual or wrong batch header: CRC, size, count, codec, flags."""
+    """A batch header is unusual or wrong: CRC, size, count, codec, flags."""
     RECORDS = 5
-    """Records that are bad, far ahead, or need careful reading."""
+    """Records are bad, far in the future, or need careful reading."""
     RULES = 6
-    """Records that may break a rule, or rules that only the slow path can evaluate."""
+    """Records may violate a rule, or only the slow path can evaluate a rule."""
     SIZE = 7
-    """More than half a MiB in one request."""
+    """The request is larger than half a MiB."""

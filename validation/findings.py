@@ -1,6 +1,6 @@
-"""Builds the finding about a batch of any magic, with its texts (KIP-467), from what the scan or a decoder has noted.
+"""Builds the finding about a batch of any magic, with its texts (KIP-467), from the notes of the scan or of a decoder.
 
-The texts about framing (docs/framing.md) and limits are the proxy's own: a broker does not check these.
+The texts about framing (docs/framing.md) and limits are the proxy's own, because a broker does not check these.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ NULL_KEY, OUT_OF_WINDOW, APPEND_TIME, OTHER_MAGIC = 1, 2, 3, 4
 
 @dataclass(frozen=True, slots=True)
 class FlawedMessage:
-    """A bad message: its position in the set, its flaw, and its time (ms), which may be the wrapper's."""
+    """A bad message, with its position in the set, its flaw, and its time (ms), which may be the wrapper's."""
 
     index: int
     flaw: int
@@ -46,7 +46,7 @@ class LegacyErrors:
     window: TimeWindow | None
 
     def describe(self, flawed: FlawedMessage, outer: Message, base: int) -> BadRecord:
-        """Return a flawed message as a bad record; `base` is added to its offset, `outer` has the timestamp type."""
+        """Return a flawed message as a bad record. `base` is added to its offset. `outer` has the timestamp type."""
         message, timestamp = flawed.message, flawed.timestamp
         offset = base + message.offset
         if flawed.flaw == NULL_KEY:
@@ -74,7 +74,7 @@ def _render(message: Message, timestamp: int, claims_append_time: bool) -> str:
     return f"Record({head}, {kind}={timestamp}, {sizes})"
 
 
-# Described even if no more record errors can be listed, because the batch's message shows them.
+# So many record errors are described even if no more can be listed, because the batch's message shows them.
 TEXTS_AT_LEAST = wording.FIRST_SHOWN
 DESCRIBED_WORK = 4096
 """The cost of the text about one bad record, in bytes of work."""
@@ -83,9 +83,10 @@ DESCRIBED_WORK = 4096
 def finding_about_records(
     bad: Sequence[BadRecord], bad_count: int, first_time: Reason | None, records: int, budget: DecompressionBudget
 ) -> Finding:
-    """Return the finding about a batch of `records` records, of which `bad_count` are bad; `bad`: the first of these.
+    """Return the finding about a batch of `records` records, of which `bad_count` are bad.
 
-    `first_time`: the fault of the first bad time. A single bad time makes the error INVALID_TIMESTAMP.
+    `bad` has the first of the bad records. `first_time` is the fault of the first bad time; None if there is none. A
+    single bad time makes the error INVALID_TIMESTAMP.
     """
     if first_time is not None:
         code, message, reason = ErrorCode.INVALID_TIMESTAMP, wording.INVALID_TIMESTAMPS, first_time
@@ -147,7 +148,10 @@ def scan_checks_of(batch: RecordBatch, window: TimeWindow | None, compacted: boo
 
 
 def _time_of_all(batch: RecordBatch) -> int | None:
-    """Return the time of all records if the batch claims LogAppendTime: the header's maximum; else None."""
+    """Return the header's maximum timestamp (ms) if the batch claims LogAppendTime, because all records then have it.
+
+    Returns None otherwise.
+    """
     return batch.max_timestamp if batch.attributes & LOG_APPEND_TIME else None
 
 

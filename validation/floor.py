@@ -42,9 +42,10 @@ _KEPT_WITHOUT_CHECKS = frozenset({TIMESTAMP_TYPE, "samples", "owner"})
 
 @dataclass(frozen=True, slots=True)
 class FloorPolicy:
-    """The weakest policy of a topic; fields as in TopicPolicy. `rules`: None if the floor has none.
+    """The weakest policy of a topic. The fields are those of TopicPolicy.
 
-    `path`: that of its entry; `rule_paths`: those of its rules, by name.
+    `rules` is None if the floor has no rules. `path` is the path of its entry, and `rule_paths` has those of its rules,
+    by name.
     """
 
     before_max_ms: int = LONG_MAX
@@ -58,12 +59,11 @@ class FloorPolicy:
     rule_paths: Mapping[str, Path] = field(default_factory=dict)
 
     def with_floor(self, policy: TopicPolicy) -> TopicPolicy:
-        """Return the policy, with the floor's value of each key that is stricter.
+        """Return the policy, with the floor's value of each key for which the floor is stricter.
 
-        A floor that rejects does so for all clients; `enforce` of the topic is about the stricter values of its own. A
-        topic without checks gets the floor alone. If the floor bounds
-        timestamps, they are validated, whatever timestamp type the policy has; only the cluster's own setting switches
-        that off.
+        A floor that rejects does so for all clients. The topic's `enforce` applies only to its own stricter values. For
+        a topic without checks only the floor applies. If the floor bounds timestamps, they are validated for every
+        timestamp type of the policy; only the cluster's own setting can disable this.
         """
         given = policy
         if not policy.checked:
@@ -93,7 +93,7 @@ class FloorPolicy:
         return self.mode if policy.dead_letters is None else Mode.QUARANTINE
 
     def _origins(self, given: TopicPolicy, raised: TopicPolicy) -> PolicyOrigins:
-        """Return the origins with those of each value that this floor raised."""
+        """Return the origins, changed for each value that this floor raised."""
         changed = (key for name, key in _RAISED.items() if getattr(given, name) != getattr(raised, name))
         own = {key: self.path if key in _KEYS_OF_POLICIES else (*self.path, key) for key in changed}
         paths = {**raised.origins.paths, **own}
@@ -101,7 +101,7 @@ class FloorPolicy:
 
 
 def _without_checks(policy: TopicPolicy) -> TopicPolicy:
-    """Return a policy that bounds nothing, with the fields of another that bound nothing either."""
+    """Return a policy that bounds nothing, and take only fields that bound nothing from `policy`."""
     paths = {key: path for key, path in policy.origins.paths.items() if key in _KEPT_WITHOUT_CHECKS}
     return TopicPolicy(
         policy.timestamp_type,
@@ -118,10 +118,12 @@ def _strictness_of_framing(framing: Framing) -> int:
 
 
 class Floors:
-    """The floors of a configuration: the first pattern that matches the whole topic name decides. Thread-safe."""
+    """The floors of a configuration. The first pattern that matches the whole topic name applies. Thread-safe."""
 
     def __init__(self, keys: Sequence[FloorKeys], defaults: TopicKeys, maker: RuleMaker) -> None:
-        """Compile floors; `defaults` has the `mode` and the `framing` of those without one. Raises RuleUnusable."""
+        """Compile floors. `defaults` has the `mode` and the `framing` for floors without these keys. Raises
+        RuleUnusable.
+        """
         self._matches = [each.match for each in keys]
         self._patterns = TopicPatterns(self._matches)
         self._floors = [_floor(each, ("floor", i), defaults, maker) for i, each in enumerate(keys)]
@@ -129,7 +131,7 @@ class Floors:
 
     @property
     def has_rules(self) -> bool:
-        """Whether any floor has rules."""
+        """Return whether any floor has rules."""
         return any(floor is not None and floor.rules is not None for floor in self._floors)
 
     def with_floor(self, topic: str, policy: TopicPolicy) -> TopicPolicy:
@@ -137,7 +139,9 @@ class Floors:
         return self._raised_by(self._patterns.first_match(topic), policy)
 
     def with_floor_of_pattern(self, pattern: str, policy: TopicPolicy) -> TopicPolicy:
-        """Return the policy of the topics that a pattern matches, with the first floor that provably has them all."""
+        """Return the policy of the topics that a pattern matches, with the first floor that provably covers
+        them all.
+        """
         found = (i for i, match in enumerate(self._matches) if is_within(pattern, [match]))
         return self._raised_by(next(found, None), policy)
 
@@ -146,7 +150,7 @@ class Floors:
         if place is None or floor is None:
             return policy
         known = self._raised.get((id(policy), place))
-        if known is None:  # the policy is kept too, so that no other one gets its id
+        if known is None:  # the policy is kept too, so that its id is not reused
             known = self._raised[id(policy), place] = (policy, floor.with_floor(policy))
         return known[1]
 

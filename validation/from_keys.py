@@ -38,7 +38,7 @@ from sluicegate.validation.units import PLAUSIBLE_MS
 
 
 class PolicyUnusable(RuleUnusable):
-    """The policy of a section is invalid, or names a file that cannot be used. `path`: the key at fault."""
+    """Raised if the policy of a section is invalid, or names a file that cannot be used. `path` is the key at fault."""
 
     def __init__(self, words: str, path: Path) -> None:
         super().__init__(words)
@@ -57,9 +57,10 @@ def compile_policies(
     first: int = 0,
     client_owners: Iterable[ClientOwner] = (),
 ) -> FilePolicies:
-    """Compile keys to policies; missing keys of a topic come from `defaults`. Raises RuleUnusable.
+    """Compile keys to policies. Missing keys of a topic come from `defaults`.
 
-    `source` has the places of the keys; `first`: the position of the first entry of `topics` there.
+    `source` has the places of the keys, and `first` is the position there of the first entry of `topics`. Raises
+    RuleUnusable.
     """
     requests, quotas, topics = tuple(requests), tuple(quotas), tuple(topics)
     ruled: list[TopicKeys | FloorKeys] = [defaults, *(keys for _, keys in topics), *floor]
@@ -87,9 +88,9 @@ def compile_policies(
 def file_policies_of(
     config: Config, maker: RuleMaker = INLINE_RULES, source: Source = NOWHERE, only: int | None = None
 ) -> FilePolicies:
-    """Return the policies of a configuration; `only`: of this entry of `topics` and the defaults.
+    """Return the policies of a configuration.
 
-    Raises RuleUnusable.
+    If `only` is given, return only this entry of `topics`, and the defaults. Raises RuleUnusable.
     """
     first, end = (0, len(config.topics)) if only is None else (only, only + 1)
     topics = [(topic.match, topic) for topic in config.topics[first:end]]
@@ -103,7 +104,7 @@ def rulebook_of(config: Config, maker: RuleMaker = INLINE_RULES, source: Source 
 
 
 def unusable_policies(config: Config, maker: RuleMaker, source: Source = NOWHERE) -> Iterator[PolicyUnusable]:
-    """Yield why `file_policies_of` raises PolicyUnusable, for all sections; rules are left out."""
+    """Yield the errors with which `file_policies_of` raises PolicyUnusable, for all sections, without their rules."""
     defaults = replace(config.defaults, rules=None)
     compiling = _Compiling(defaults, maker, PolicyOrigins(source), ())
     seen = set()
@@ -134,7 +135,7 @@ _NAMED = tuple((key.attribute, key.name) for key in each_key_of(Topic) if key.na
 
 
 class _Compiling:
-    """Compiles one configuration. `origins`: the part of the origins that all its policies share."""
+    """Compiles one configuration. `origins` is the part of the origins that all its policies share."""
 
     def __init__(
         self, defaults: TopicKeys, maker: RuleMaker, origins: PolicyOrigins, client_owners: tuple[OwnedClients, ...]
@@ -168,7 +169,7 @@ class _Compiling:
         mode = Mode(given("mode") or "reject")
         if dead_letters is not None:
             paths["checks"] = paths["quarantine"]
-            if keys.mode != "observe":  # a mode of `defaults` does not count
+            if keys.mode != "observe":  # a mode of `defaults` is ignored
                 mode, paths["mode"] = Mode.QUARANTINE, paths["quarantine"]
         fix = _fix(given("fix")) if dead_letters is None else None
         widest = PLAUSIBLE_MS if fix is TimeFix.UNIT else LONG_MAX

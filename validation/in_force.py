@@ -1,4 +1,4 @@
-"""The rulebook in force, and each thread's cache of its policies."""
+"""Keeps the rulebook in force, and caches its policies for each thread."""
 
 from collections.abc import Callable, Mapping
 
@@ -12,9 +12,9 @@ _LONGEST = 249
 
 
 class RulesInForce:
-    """The current rulebook. One thread replaces `rulebook` as a whole; any thread reads it, once per request.
+    """The current rulebook. One thread replaces `rulebook` as a whole; any thread reads it once per request.
 
-    `generation`: that of the rulebook; caches of policies compare it.
+    `generation` is that of the rulebook, so that caches of policies can compare it.
     """
 
     __slots__ = ("generation", "rulebook")
@@ -41,7 +41,7 @@ class RulesInForce:
 
 
 class PolicyMemo:
-    """Caches policies of one rulebook, so that patterns are not matched for each request. For one thread.
+    """Caches policies of one rulebook for one thread, so that patterns are not matched for each request.
 
     Names longer than any topic's are not cached, because clients may invent any number of them.
     """
@@ -60,7 +60,7 @@ class PolicyMemo:
         return self.policy_of
 
     def policy_of(self, topic: str) -> TopicPolicy:
-        """Return the policy of `topic` by the rulebook of the last call of `by`."""
+        """Return the policy of `topic` by the rulebook of the last call of `policies_by`."""
         policy = self._young.get(topic)
         return policy if policy is not None else self._find(topic)
 

@@ -1,4 +1,4 @@
-"""Where the values of a topic's policy come from: the configuration, the cluster, or the proxy's own defaults."""
+"""Records where the values of a topic's policy come from: the configuration, the cluster, or the proxy's defaults."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,10 +33,12 @@ class OverridingSetting(NamedTuple):
 class PolicyOrigins:
     """The origin of each key of a policy.
 
-    `source` resolves paths. `paths`: the path of each key that the configuration sets, by the key's name; other keys
-    have their defaults. `rules`: the path of each rule, by name; `requests` and `quotas`: the positions of rules about
-    requests and of quotas, by name.
-    `cluster`: the settings of the cluster that apply, by the key's name. `is_suspended`: whether enforcement is.
+    - `source` resolves paths.
+    - `paths`: the path of each key that the configuration sets, by the key's name. Other keys have their defaults.
+    - `rules`: the path of each rule, by name.
+    - `requests` and `quotas`: the positions of rules about requests and of quotas, by name.
+    - `cluster`: the settings of the cluster that apply, by the key's name.
+    - `is_suspended`: whether enforcement is suspended.
     """
 
     source: Source = field(default_factory=lambda: NOWHERE)
@@ -52,5 +54,5 @@ UNKNOWN_ORIGINS = PolicyOrigins()
 
 
 def rule_paths(rules: Sequence[Rule] | None, path: Path | None) -> dict[str, Path]:
-    """Return the path of each rule by its name; `path`: that of their list."""
+    """Return the path of each rule by its name. `path` is that of their list; None if it has none."""
     return {} if path is None else {rule.name: (*path, i) for i, rule in enumerate(rules or ())}

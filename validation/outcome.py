@@ -1,25 +1,27 @@
-"""What became of a batch: metrics, log lines, events, traces and the live view all have these words."""
+"""Defines the outcomes of a batch, which metrics, log lines, events, traces and the live view share."""
 
 from enum import StrEnum
 
 
 class Outcome(StrEnum):
-    """The outcome of a batch, by what the client was told."""
+    """The outcome of a batch, by the response that the client received."""
 
     ACCEPTED = "accepted"
     """The broker has stored the batch."""
     REJECTED = "rejected"
-    """Nothing of the batch is stored, and the client's error is final; or the proxy has rejected it, and the client got
-    no response (acks=0, or its connection ended).
+    """Nothing of the batch is stored, and the client's error is final. The client may also have received no response
+    (acks=0, or its connection ended).
     """
     RESEND = "resend"
-    """The client was told to send the batch again."""
+    """The client received a retriable error, so it sends the batch again."""
     UNKNOWN = "unknown"
-    """The batch was forwarded, and no response tells whether it is stored (acks=0, or the connection ended before)."""
+    """The batch was forwarded, but no response reports whether it is stored (acks=0, or the connection ended
+    before).
+    """
 
 
 class Change(StrEnum):
-    """How the proxy has changed a batch before it was forwarded."""
+    """How the proxy has changed a batch before forwarding it."""
 
     MASKED = "masked"
     FIXED = "fixed"
@@ -30,25 +32,25 @@ class Copies(StrEnum):
     """Whether the bad records of a batch are in the dead-letter topic."""
 
     QUARANTINED = "quarantined"
-    """They are there, and the batch was rejected."""
+    """The bad records are there, and the batch was rejected."""
     COPIED = "copied"
-    """Copies of them are there, and the batch was forwarded."""
+    """Copies of the bad records are there, and the batch was forwarded."""
     NOT_STORED = "not_stored"
-    """They could not be written, so the batch was neither forwarded nor finally rejected."""
+    """The bad records could not be written, so the batch was neither forwarded nor finally rejected."""
 
 
 class Waiver(StrEnum):
-    """Why a batch was not validated, or why its violations were not enforced."""
+    """The reason why a batch was not validated, or why its violations were not enforced."""
 
     EXEMPT = "exempt"
-    """Its client is exempt."""
+    """The client is exempt."""
     CHECKS_NONE = "checks_none"
-    """Its topic has `checks: none`."""
+    """The topic has `checks: none`."""
     SUSPENDED = "suspended"
-    """Enforcement is suspended for its topic."""
+    """Enforcement is suspended for the topic."""
     OVER_BUDGET = "over_budget"
     """A rule was not evaluated, because the request exceeded a limit (`on_outage: forward`)."""
     INVALID_ACKS = "invalid_acks"
-    """The broker rejects its request because of the value of acks."""
+    """The broker rejects the request because of its value of acks."""
     INTERNAL_ERROR = "internal_error"
     """The proxy failed (`on_internal_error: forward`)."""

@@ -1,4 +1,4 @@
-"""The policy of one topic, compiled once from the configuration, and the limits of every validation."""
+"""Defines the policy of one topic, compiled once from the configuration, and the limits of every validation."""
 
 from collections.abc import Iterable
 from dataclasses import MISSING, dataclass, field, fields, replace
@@ -25,13 +25,13 @@ class TimestampType(Enum):
 class Framing(Enum):
     """How to handle batches that brokers store but consumers read differently or not at all (docs/framing.md)."""
 
-    SAFE = "safe"  # reject records that consumers read differently, report data that some cannot read
+    SAFE = "safe"  # reject records that consumers read differently, report data that some consumers cannot read
     STRICT = "strict"  # reject both
     BROKER = "broker"  # check neither
 
 
 class TimeFix(Enum):
-    """The new time for a time that breaks a bound."""
+    """The replacement for a time outside a bound."""
 
     NOW = "now"
     CLAMP = "clamp"  # the nearest time within the bound
@@ -41,7 +41,7 @@ class TimeFix(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Rehearsed:
-    """Rehearsed bounds, ascending (ms): the records that each would reject are only counted."""
+    """Rehearsed bounds, ascending (ms). The records that each would reject are only counted."""
 
     before_max_ms: tuple[int, ...] = ()
     after_max_ms: tuple[int, ...] = ()
@@ -49,20 +49,33 @@ class Rehearsed:
 
 @dataclass(frozen=True, slots=True)
 class TopicPolicy:
-    """The batches that a topic accepts, and how to handle others (`mode`).
+    """The batches that a topic accepts, and how other batches are handled (`mode`).
 
-    `checked`: whether batches are validated at all. `before_max_ms`, `after_max_ms`: how far a record's time may be
-    before or after the broker's time, inclusive, in ms (KIP-937). `compacted`: records need a key. `max_message_bytes`:
-    the largest batch; None if only the broker knows. These have the meaning of Kafka's message.timestamp.*,
-    cleanup.policy and max.message.bytes. `dead_letters`: the topic for bad records if `mode` is QUARANTINE, and for
-    copies of them if it is OBSERVE. `rules`: about records that pass all other checks; `requests`: about the client and
-    its request. `samples`: whether events contain parts of bad records. `quota`: how many bytes and requests the topic
-    may get. `framing`: whether batches that consumers read differently than brokers are accepted. `enforced`: the
-    clients that it is enforced for (None: all clients); the batches of others are only observed, after the floor
-    `floor_of_others` has accepted them. `owner`: the team that owns the topic; `client_owners`: those of clients, for a
-    topic without one. `sensitive`: the fields that are never stored in clear, in any mode; with it `framing` is STRICT.
-    `origins`: where these values come from. `exempt`: the clients with another policy for this topic. `is_plain`:
-    whether `validate_partition` alone gives the verdict.
+    These have the meaning of Kafka's message.timestamp.*, cleanup.policy and max.message.bytes:
+
+    - `before_max_ms`, `after_max_ms`: how far a record's time may be before or after the broker's time, inclusive, in
+      ms (KIP-937).
+    - `compacted`: records need a key.
+    - `max_message_bytes`: the maximum size of a batch; None if only the broker knows it.
+
+    Other fields:
+
+    - `checked`: whether batches are validated at all.
+    - `dead_letters`: the topic for bad records if `mode` is QUARANTINE, and for copies of them if it is OBSERVE or
+      COPY.
+    - `rules`: rules about records that pass all other checks.
+    - `requests`: rules about the client and its request.
+    - `samples`: whether events contain parts of bad records.
+    - `quota`: the bytes and requests that the topic may receive.
+    - `framing`: whether batches that consumers read differently than brokers are accepted.
+    - `enforced`: the clients for which the policy is enforced; None means all. Batches of other clients are only
+      observed, after the floor `floor_of_others` has accepted them.
+    - `owner`: the team that owns the topic.
+    - `client_owners`: the owners of clients, for a topic without an owner.
+    - `sensitive`: the fields that are never stored in clear, in any mode. With sensitive fields `framing` is STRICT.
+    - `origins`: the sources of these values.
+    - `exempt`: the clients with another policy for this topic.
+    - `is_plain`: whether `validate_partition` alone gives the verdict.
     """
 
     timestamp_type: TimestampType = TimestampType.CREATE_TIME
@@ -110,7 +123,7 @@ class TopicPolicy:
 
     @property
     def varies_by_client(self) -> bool:
-        """Whether `for_client` may return another policy."""
+        """Return whether `for_client` may return another policy."""
         return self.enforced is not None or self.exempt is not None
 
     def exempts(self, client: Client) -> bool:
@@ -118,8 +131,9 @@ class TopicPolicy:
         return self.exempt is not None and any(exemption.covers(client) for exemption in self.exempt.exemptions)
 
     def for_client(self, client: Client) -> "TopicPolicy":
-        """Return the policy for one client: this one, that of exempt clients, or, after its floor, one in mode
-        OBSERVE.
+        """Return the policy for one client.
+
+        It is this policy, the policy of exempt clients, or a policy in mode OBSERVE after its floor.
         """
         if self.exempt is not None and self.exempts(client):
             return self._masking(self.exempt.policy)
@@ -135,7 +149,7 @@ class TopicPolicy:
         return self._masking(EXEMPT)
 
     def _masking(self, policy: "TopicPolicy") -> "TopicPolicy":
-        """Return another policy for this topic with this one's sensitive fields, which apply to all clients."""
+        """Return another policy for this topic, with the sensitive fields of this one, which apply to all clients."""
         if self.sensitive is None:
             return policy
         if policy.checked:
@@ -145,11 +159,11 @@ class TopicPolicy:
 
     @property
     def lists_all_bad_records(self) -> bool:
-        """Whether all bad records of a batch have to be known, not only the ones that a response lists."""
+        """Return whether validation must find all bad records of a batch, not only those that a response lists."""
         return self.dead_letters is not None or self.mode is Mode.MARK
 
     def only_observes(self, rules: Iterable[str]) -> bool:
-        """Return whether these rules, by name, are all in mode OBSERVE themselves; False for no rules."""
+        """Return whether these rules, by name, are all in mode OBSERVE; False if there are no rules."""
         of_records = self.rules.rules if self.rules is not None else ()
         modes = {rule.name: rule.mode for rule in of_records} | {rule.name: rule.mode for rule in self.requests}
         found = [modes[name] for name in rules if name in modes]
@@ -157,14 +171,15 @@ class TopicPolicy:
 
     @property
     def has_rules(self) -> bool:
-        """Whether the operator's rules apply."""
+        """Return whether the operator's rules apply."""
         return self.rules is not None or bool(self.requests)
 
     @property
     def ordinary(self) -> "TopicPolicy | None":
-        """The policy for the fast path: batches that follow it need no slow path; None: all batches need it.
+        """The policy for the fast path; None if all batches need the slow path.
 
-        A policy with a field that the fast path does not know needs the slow path, unless the field has its default.
+        Batches that follow the returned policy need no slow path. A policy with a field that the fast path does not
+        know needs the slow path, unless the field has its default.
         """
         if (
             self.mode not in _MODES_OF_FAST_PATH
@@ -177,7 +192,7 @@ class TopicPolicy:
 
     @property
     def narrowest(self) -> "TopicPolicy":
-        """The policy with the narrowest of all bounds, rehearsed ones included: batches within these need no report."""
+        """The policy with the narrowest of all bounds, including rehearsed ones. Batches within them need no report."""
         rehearsed = self.rehearsed
         if rehearsed is None:
             return self
@@ -204,13 +219,13 @@ READ_BY_FAST_PATH = frozenset(
 NOT_NEEDED_BY_FAST_PATH = frozenset(
     {
         "rehearsed",  # `narrowest` has its bounds
-        "mode",  # about bad batches, apart from modes that change others (_MODES_OF_FAST_PATH)
+        "mode",  # about bad batches, except modes that change other batches (_MODES_OF_FAST_PATH)
         "fix",
         "dead_letters",
         "samples",
         "enforced",
         "floor_of_others",  # a batch within the stricter values is within the floor
-        "owner",  # in reports about bad batches
+        "owner",  # only in reports about bad batches
         "client_owners",
         "origins",
         "is_plain",
@@ -224,7 +239,7 @@ NOT_NEEDED_BY_PLAIN_VALIDATION = frozenset(
     {"dead_letters", "enforced", "floor_of_others", "owner", "client_owners", "origins", "quota", "exempt", "is_plain"}
 )
 """The fields of TopicPolicy that change no verdict, or were applied before it (`for_client`)."""
-# A new field, mode or fix needs the slow path, and extended validation, until it is named here.
+# A new field, mode or fix needs the slow path and extended validation until it is listed here.
 _MODES_OF_FAST_PATH = frozenset({Mode.REJECT, Mode.OBSERVE, Mode.FIX, Mode.QUARANTINE, Mode.COPY})
 _MODES_OF_PLAIN_VALIDATION = frozenset({Mode.REJECT, Mode.FIX, Mode.QUARANTINE, Mode.COPY})
 _FIXES_OF_FAST_PATH = frozenset({TimeFix.NOW, TimeFix.CLAMP, TimeFix.UNIT})
@@ -253,7 +268,7 @@ EXEMPT = TopicPolicy(checked=False)
 
 @dataclass(frozen=True, slots=True)
 class ExemptClients:
-    """Clients that are exempt for one topic. `policy`: theirs, EXEMPT or the floor."""
+    """Clients that are exempt for one topic. `policy` is their policy: EXEMPT or the floor."""
 
     exemptions: tuple[Exemption, ...]
     policy: TopicPolicy = EXEMPT
@@ -268,13 +283,15 @@ def bound_or_difference(bound: int | None, difference: int | None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ValidationLimits:
-    """Limits for the validation of one request, in bytes unless named otherwise.
+    """The limits for the validation of one request, in bytes unless stated otherwise.
 
-    `max_decompressed_bytes`: the decompressed size of all payloads. `max_decompression_ratio`: decompressed to
-    compressed size of one payload; applies above `ratio_free_bytes`, so that small, very regular batches pass.
-    `max_decompression_window_bytes`: memory for a payload at one time. `max_record_errors`: the most that a response
-    lists. `max_samples`: the most bad records of a batch with samples, if the topic's policy has `samples`.
-    `max_request_records` and `max_request_headers`: for all records of a request; None: any number.
+    - `max_decompressed_bytes`: the decompressed size of all payloads.
+    - `max_decompression_ratio`: the ratio of decompressed to compressed size of one payload. It applies above
+      `ratio_free_bytes`, so that small, very regular batches pass.
+    - `max_decompression_window_bytes`: the memory for a payload at one time.
+    - `max_record_errors`: the number of record errors that a response lists.
+    - `max_samples`: the number of bad records of a batch with samples, if the topic's policy has `samples`.
+    - `max_request_records`, `max_request_headers`: the numbers for all records of a request; None means no limit.
     """
 
     max_decompressed_bytes: int = 128 << 20
@@ -287,5 +304,5 @@ class ValidationLimits:
     max_request_headers: int | None = None
 
     def plain_limit(self, compressed_bytes: int) -> int:
-        """Return the largest decompressed size of a payload of this size."""
+        """Return the maximum decompressed size (bytes) of a payload with this compressed size."""
         return max(self.ratio_free_bytes, compressed_bytes * self.max_decompression_ratio)

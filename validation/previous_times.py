@@ -1,4 +1,4 @@
-"""The latest stored time of each partition, which replaces bad times (`fix: previous`).
+"""Records the latest stored time of each partition, which replaces bad times (`fix: previous`).
 
 KIP-93's UsePreviousTimeOnInvalidTimestamp does the same for consumers; Kafka Streams calls it partition time.
 """
@@ -13,11 +13,11 @@ Partition = tuple[str, int]
 
 
 class PreviousTimeInFlight(Exception):
-    """The new time of a record depends on an in-flight batch."""
+    """Raised if the new time of a record depends on an in-flight batch."""
 
 
 class PreviousTimes:
-    """The latest times that this process has seen stored, for the partitions with the most recent writes.
+    """The latest stored times that this process knows, for the partitions with the most recent writes.
 
     Any thread may read; one thread records stored times.
     """
@@ -27,7 +27,7 @@ class PreviousTimes:
         self._times: OrderedDict[Partition, int] = OrderedDict()
 
     def time_of(self, topic: str, partition: int) -> int | None:
-        """Return the time (ms); None: unknown."""
+        """Return the time (ms); None if it is unknown."""
         return self._times.get((topic, partition))
 
     def note_stored(self, topic: str, partition: int, time: int) -> None:
@@ -40,9 +40,9 @@ class PreviousTimes:
 
 
 class PreviousTimesInOrder:
-    """The latest times for one connection. A broker stores its batches in order.
+    """The latest times for one connection, whose batches a broker stores in order.
 
-    `under_way`: the partitions of in-flight batches.
+    `under_way` has the partitions of in-flight batches.
     """
 
     def __init__(self, known: PreviousTimes, under_way: Container[Partition]) -> None:
@@ -50,7 +50,7 @@ class PreviousTimesInOrder:
         self._under_way = under_way
 
     def time_of(self, topic: str, partition: int) -> int | None:
-        """Return the time (ms); None: unknown. Raises PreviousTimeInFlight."""
+        """Return the time (ms); None if it is unknown. Raises PreviousTimeInFlight."""
         if (topic, partition) in self._under_way:
             raise PreviousTimeInFlight
         return self._known.time_of(topic, partition)

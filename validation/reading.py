@@ -1,4 +1,4 @@
-"""Opens the records of a partition for rules: any magic, any codec."""
+"""Opens the records of a partition for rules, with any magic and any codec."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,8 +26,8 @@ _NOTHING = memoryview(b"")
 class Batch:
     """One partition's validated, good records: one batch of magic 2, or a set of old messages.
 
-    `record_count`: the validated count, at least 1; `end`: of the batch, or of the first message. `codec`: of the
-    payload; `producer_id`: -1 if there is none.
+    `record_count` is the validated count, at least 1. `end` is the end of the batch, or of the first message. `codec`
+    is that of the payload. `producer_id` is -1 if there is none.
     """
 
     def __init__(self, topic: str, partition: int, records: memoryview, record_count: int) -> None:
@@ -47,7 +47,7 @@ class Batch:
 
 
 class ContentReader:
-    """Reads contents in one thread, with its decompressor."""
+    """Reads contents in one thread, with the thread's decompressor."""
 
     def __init__(self, decompressor: Decompressor) -> None:
         self._decompressor = decompressor
@@ -61,7 +61,10 @@ class ContentReader:
         budget: DecompressionBudget,
         header_names: frozenset[bytes] | None = None,
     ) -> Iterator[RecordContents | MessageContents]:
-        """Return a walk over the records that only extracts the needed parts. `header_names`: as for Wanted."""
+        """Return a walk over the records that extracts only the needed parts.
+
+        `header_names` has the names of the headers to extract; None means all.
+        """
         wanted = WantedParts(
             Part.KEY in parts,
             Part.VALUE in parts,

@@ -13,15 +13,15 @@ from sluicegate.validation.verdict import BadRecord, Broken, Finding, Reason
 
 _MOST_OF_A_RECORD = 8
 _MOST_CHARACTERS = 300
-# The most per batch; more than the default memory for quarantined records has room for.
+# The maximum per batch. It is more than the default memory for quarantined records can contain.
 MOST_BROKEN = 65_536
 
 
 class RuleViolations:
     """The violations of all rejecting rules, or of all observing rules. Keeps the texts of `keep` records.
 
-    A record that breaks several rules is one bad record; its text names up to eight of them. `broken` is filled with
-    the first `most_broken` bad records, if given.
+    A record that violates several rules is one bad record, and its text names up to eight of them. `broken`, if given,
+    receives the first `most_broken` bad records.
     """
 
     def __init__(self, keep: int, broken: Broken | None = None, most_broken: int = MOST_BROKEN) -> None:
@@ -54,19 +54,19 @@ class RuleViolations:
             self._broken[index] = known if rule in known else (*known, rule)
 
     def note_outage(self, named: NamedRule, outage: Outage) -> None:
-        """Note that a dependency of a rule did not respond; the first outage is reported."""
+        """Note that a dependency of a rule did not respond. Only the first outage is reported."""
         if self._outage is None:
             self._outage = (named, outage)
 
     def note_schema_error(self, named: NamedRule, error: SchemaError) -> None:
-        """Note a schema that cannot be compiled or applied, without a rejected record; the first one is reported."""
+        """Note a schema that cannot be compiled or applied, without rejecting a record. Only the first is reported."""
         if self._schema_error is None:
             self._schema_error = (named, error)
 
     def finding(self, records: int, budget: DecompressionBudget) -> Finding | None:
         """Return the finding about a batch of `records` records; None if nothing was found.
 
-        Bad records take precedence over an outage: the batch would be rejected after the outage, too.
+        Bad records take precedence over an outage, because the batch would be rejected after the outage too.
         """
         if self.count:
             finding = finding_about_records(self._kept, self.count, None, records, budget)
@@ -93,5 +93,5 @@ class RuleViolations:
 
     @property
     def by_rule(self) -> Mapping[str, int]:
-        """The number of records that break each rule."""
+        """Return the number of records that violate each rule."""
         return self._by_rule

@@ -1,4 +1,4 @@
-"""The policies of all topics as one immutable value, replaced as a whole."""
+"""Represents the policies of all topics as one immutable value, which is replaced as a whole."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,13 +21,17 @@ _NO_SETTINGS: Mapping[str, ClusterSettings] = {}
 
 
 class FilePolicies:
-    """The policies of the configuration: the first pattern that matches the whole topic name decides, else `default`.
+    """The policies of the configuration. The first pattern that matches the whole topic name applies, else `default`.
 
-    `topics`: pattern and policy of each entry, in order. `requests`: rules about requests, each with its topics (None:
-    all). `exempt`: exempt clients, for all topics or those of the exemption; `quotas`: how much clients may send.
-    `floors`: what the policies of `topics` and `default` cannot weaken. `depends_on_client`: whether any policy depends
-    on the client; `varies_by_client`: whether that of any topic differs between clients. `names_principals`: whether
-    any depends on the principal; `rules_name_principals`: whether any rule about records does.
+    - `topics`: the pattern and the policy of each entry, in order.
+    - `requests`: rules about requests, each with its topics; None means all topics.
+    - `exempt`: exempt clients, for all topics or for those of the exemption.
+    - `quotas`: the limits on what clients may send.
+    - `floors`: policies that the policies of `topics` and `default` cannot weaken.
+    - `depends_on_client`: whether any policy depends on the client.
+    - `varies_by_client`: whether the policy of any topic differs between clients.
+    - `names_principals`: whether any policy depends on the principal.
+    - `rules_name_principals`: whether any rule about records depends on it.
     """
 
     def __init__(
@@ -67,7 +71,7 @@ class FilePolicies:
 
     @property
     def has_owners(self) -> bool:
-        """Whether any topic has an owner."""
+        """Return whether any topic has an owner."""
         return any(policy.owner is not None for policy in (self.default, *self._by_pattern))
 
     @property
@@ -77,16 +81,18 @@ class FilePolicies:
 
     @property
     def has_sensitive_fields(self) -> bool:
-        """Whether any topic has sensitive fields."""
+        """Return whether any topic has sensitive fields."""
         return any(policy.sensitive is not None for policy in (self.default, *self._by_pattern))
 
     @property
     def has_topic_quotas(self) -> bool:
-        """Whether there are quotas of topics."""
+        """Return whether there are quotas of topics."""
         return bool(self._topic_quotas)
 
     def of_pattern(self, pattern: str) -> TopicPolicy:
-        """Return the policy of an entry of `topics`, or `default`, with the floor of all topics of its pattern."""
+        """Return the policy of an entry of `topics`, or `default`, with the floor that covers all topics of its
+        pattern.
+        """
         policy = next((policy for match, policy in self.topics if match == pattern), self.default)
         return policy if self._floors is None else self._floors.with_floor_of_pattern(pattern, policy)
 
@@ -106,7 +112,7 @@ class FilePolicies:
         return self._with_exempt(topic, policy, exemptions) if exemptions else policy
 
     def _with_exempt(self, topic: str, policy: TopicPolicy, exemptions: tuple[Exemption, ...]) -> TopicPolicy:
-        """Return the policy with that of exempt clients, as `checks: none` would make it."""
+        """Return the policy together with the policy of exempt clients, which is that of `checks: none`."""
         theirs = EXEMPT if self._floors is None else self._floors.with_floor(topic, EXEMPT)
         if theirs is not EXEMPT:
             origins = replace(policy.origins, paths=theirs.origins.paths, rules=theirs.origins.rules)
@@ -122,7 +128,7 @@ class FilePolicies:
 
 
 def _with_requests(policy: TopicPolicy, requests: tuple[RequestCheck, ...]) -> TopicPolicy:
-    """Return a policy with the operator's rules about requests, which are part of the floor too."""
+    """Return a policy with the operator's rules about requests, which also belong to its floor."""
     floor = policy.floor_of_others
     return replace(
         policy, requests=requests, floor_of_others=None if floor is None else replace(floor, requests=requests)
@@ -131,7 +137,9 @@ def _with_requests(policy: TopicPolicy, requests: tuple[RequestCheck, ...]) -> T
 
 @dataclass(frozen=True, slots=True)
 class SuspendedTopics:
-    """The topics without enforcement for now: their violations are only reported. `everywhere`: all topics."""
+    """The topics for which enforcement is suspended: their violations are only reported. `everywhere` means all
+    topics.
+    """
 
     everywhere: bool = False
     topics: frozenset[str] = frozenset()
@@ -145,11 +153,10 @@ NOTHING_SUSPENDED = SuspendedTopics()
 
 
 class Rulebook:
-    """The policies of all topics: those of the configuration, tightened by the cluster's own settings, and relaxed to
-    observation where enforcement is suspended.
+    """The policies of all topics, tightened by the cluster's settings, and relaxed to observation by suspensions.
 
-    Illegal topic names get the defaults without being matched (a broker responds 3 to all of them). A rulebook never
-    changes, so a whole request is validated by one rulebook; each has its own `generation`. Thread-safe;
+    Illegal topic names get the defaults without being matched (a broker responds with error 3 to all of them). A
+    rulebook never changes, so a whole request is validated by one rulebook. Each has its own `generation`. Thread-safe;
     `sluicegate.validation.in_force` caches the policies.
     """
 
@@ -190,7 +197,7 @@ class Rulebook:
 
     @property
     def suspended(self) -> SuspendedTopics:
-        """The topics without enforcement for now."""
+        """The topics for which enforcement is suspended."""
         return self._suspended
 
     @property
@@ -200,17 +207,17 @@ class Rulebook:
 
     @property
     def depends_on_client(self) -> bool:
-        """Whether any policy depends on the client."""
+        """Return whether any policy depends on the client."""
         return self._file.depends_on_client
 
     def exempts(self, client: Client) -> bool:
-        """Return whether a client is exempt for all topics: only the broker validates its batches."""
+        """Return whether a client is exempt for all topics, so that only the broker validates its batches."""
         return any(exemption.covers(client) for exemption in self._file.exempt)
 
     def with_settings(self, settings: Mapping[str, ClusterSettings | None]) -> "Rulebook":
         """Return the next generation with the cluster's settings of some topics; this rulebook if nothing changes.
 
-        None: the cluster has no settings of a topic, or no longer has them.
+        The value None means that the cluster has no settings of the topic, or no longer has them.
         """
         known = self._from_cluster
         new = {topic: found for topic, found in settings.items() if known.get(topic) != found}
@@ -220,7 +227,7 @@ class Rulebook:
         return Rulebook(self._file, merged, self.generation + 1, self._suspended)
 
     def with_file(self, file: FilePolicies) -> "Rulebook":
-        """Return the next generation with other configured policies; the rest stays."""
+        """Return the next generation with other configured policies and the same cluster settings and suspensions."""
         return Rulebook(file, self._from_cluster, self.generation + 1, self._suspended)
 
     def with_suspended(self, suspended: SuspendedTopics) -> "Rulebook":

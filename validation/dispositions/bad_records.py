@@ -1,4 +1,4 @@
-"""Finds the bad records of a rejected batch again, by the same bounds and the same time as in its validation."""
+"""Finds the bad records of a rejected batch again, by the bounds and the time of its validation."""
 
 from sluicegate.protocol.records import scan
 from sluicegate.protocol.records.record_batch import RecordBatch
@@ -8,8 +8,9 @@ from sluicegate.validation.verdict import Reason
 
 
 class BadByBounds:
-    """Returns why a record is bad, from its position, its time (ms) and its key's size (negative: null); None if it is
-    not. `window` is None if the broker sets the time itself.
+    """Returns why a record is bad, from its position, its time (ms) and its key's size; None if the record is good.
+
+    A negative size means a null key. `window` is None if the broker sets the time itself.
     """
 
     def __init__(self, batch: RecordBatch, window: TimeWindow | None, compacted: bool) -> None:

@@ -1,4 +1,4 @@
-"""Fixes the times of records that break a topic's bounds (`fix`), if the whole batch can be read.
+"""Fixes the times of records outside a topic's bounds (`fix`), if the whole batch can be read.
 
 A fixed batch is validated again, so every forwarded batch follows the topic's rules.
 """
@@ -18,10 +18,10 @@ from sluicegate.validation.units import in_milliseconds, unit_of
 from sluicegate.validation.validated_request import FixedBatch
 from sluicegate.validation.verdict import TIMED, Finding, Reason
 
-# A broker validates later, and by its own clock, so a clamped time keeps this distance from the bound, or half the
-# bound.
+# A broker validates later, and by its own clock. So a clamped time keeps this distance from the bound, but at most half
+# of the bound.
 _WITHIN_MS = 60_000
-# Records of a fixed batch that are listed in its report.
+# The maximum number of records of a fixed batch that its report lists.
 _MOST_LISTED = 100
 
 
@@ -40,10 +40,10 @@ def fix_times(
     decompressor: Decompressor,
     budget: DecompressionBudget,
 ) -> FixedBatch | None:
-    """Fix the batch of a partition that was rejected only for its times; None if it cannot be fixed.
+    """Fix the batch of a partition that was rejected only for its times; return None if it cannot be fixed.
 
-    `most_bytes`: of the fixed batch. `budget`: a budget for reading the payload a second time.
-    Raises PreviousTimeInFlight, and the errors of `budget`.
+    `most_bytes` is the maximum size of the fixed batch. `budget` is for reading the payload a second time. Raises
+    PreviousTimeInFlight, and the errors of `budget`.
     """
     window = window_of(policy, now_ms)
     if rejected.reason not in TIMED or window is None or policy.fix is None:
@@ -59,7 +59,7 @@ def fix_times(
     try:
         changed = rewriting.changed(stamp)
         if changed is None or (rewriting.oddity is not None and policy.framing is not Framing.BROKER):
-            return None  # compressing it again would repair it
+            return None  # compressing the batch again would repair it
         made = rewriting.finished(changed.base_timestamp, changed.latest)
     except (CannotRewrite, BatchTooLarge, OverLimit, _NoNewTime):
         return None
@@ -68,11 +68,11 @@ def fix_times(
 
 
 class _NoNewTime(Exception):
-    """A time cannot be fixed."""
+    """Raised if a time cannot be fixed."""
 
 
 class _Stamp:
-    """Returns the new time of each record; `given`: the changed times."""
+    """Returns the new time of each record. `given` has the changed times."""
 
     def __init__(self, fix: TimeFix, window: TimeWindow, previous: int | None) -> None:
         self._fix = fix

@@ -1,15 +1,16 @@
-"""Masks the sensitive fields of a batch that would be forwarded; what cannot be masked is rejected.
+"""Masks the sensitive fields of a batch before it is forwarded. A batch that cannot be masked is rejected.
 
-Never stores a value in clear: a value that cannot be parsed, a message of magic 0 or 1, a payload that cannot be
-rewritten, and a batch that is too large after masking are all rejected, whatever the mode of the topic is.
+No value is ever stored in clear. A value that cannot be parsed, a message of magic 0 or 1, a payload that cannot be
+rewritten, and a batch that is too large after masking are all rejected, in every mode of the topic.
 
-Batches have bytes that a client chooses and that no consumer reads as records. Some are never stored:
+Batches also contain bytes that a client chooses and that no consumer reads as records. These are never stored:
 
-- The time, a name and a comment in a gzip header (RFC 1952), skippable frames and empty blocks of zstd (RFC 8878): the
-  proxy compresses every compressed batch again, also if no field in it was masked.
-- The base timestamp: a rewritten batch has that of its first record, and a batch with another one is rewritten.
-- What no producer uses, and a broker stores all the same, is rejected: further attributes of batches and records,
-  numbers in more bytes than necessary, epoch and sequence of a producer without an id.
+- The time, a name and a comment in a gzip header (RFC 1952), and skippable frames and empty blocks of zstd (RFC 8878):
+  the proxy compresses every compressed batch again, even if no field in it was masked.
+- The base timestamp: a rewritten batch has the base timestamp of its first record, and a batch with another one is
+  rewritten.
+- Bytes that no producer uses, but that a broker stores: batches with further attributes of batches or records, with
+  numbers in more bytes than necessary, or with an epoch and sequence but no producer id are rejected.
 """
 
 from collections import Counter
@@ -43,7 +44,7 @@ from sluicegate.validation.verdict import Finding, Reason
 _RECORD_WORK = 1024
 _TOKEN_WORK = 512
 _USED_ATTRIBUTES = CODEC_MASK | TRANSACTIONAL
-_OF_NO_PRODUCER = (-1, 0)  # 0: of sarama and kafkajs
+_OF_NO_PRODUCER = (-1, 0)  # sarama and kafkajs write 0
 OF_READABLE_BATCHES = frozenset({Reason.REQUEST_RULE_VIOLATED, Reason.DEPENDENCY_UNAVAILABLE, Reason.SCHEMA_UNUSABLE})
 """Reasons for rejecting batches without bad records whose records can be read all the same."""
 
@@ -59,11 +60,16 @@ def mask(
     budget: DecompressionBudget,
     is_ours: bool,
 ) -> MaskedBatch | Finding | None:
-    """Return a batch without sensitive values in clear, a finding if it cannot be masked, or None if it can stay.
+    """Return a batch without sensitive values in clear, a finding if it cannot be masked, or None if it can stay
+    unchanged.
 
-    `where`: the topic, the partition and the client. `most_bytes`: of the masked batch. `again`: a budget for reading
-    the payload again; `budget`: that of the request, for record errors. `is_ours`: the proxy has compressed the batch
-    itself. Raises OverLimit for a record that is too large, and the errors of both budgets.
+    - `where`: the topic, the partition and the client.
+    - `most_bytes`: the maximum size of the masked batch.
+    - `again`: a budget for reading the payload again.
+    - `budget`: the budget of the request, for record errors.
+    - `is_ours`: whether the proxy has compressed the batch itself.
+
+    Raises OverLimit for a record that is too large, and the errors of both budgets.
     """
     try:
         end = next_batch_end(records, 0)
@@ -95,11 +101,11 @@ def mask(
 
 
 class _Masks:
-    """Returns the masked value of each record; notes records that cannot be masked in `found`.
+    """Returns the masked value of each record, and notes records that cannot be masked in `found`.
 
-    `count`: the changed records; `rules`: how many of them each policy changed. `is_rewritten`: the first record always
-    gets a change, perhaps an empty one, so the whole `batch` is written anew. So it is if the base timestamp of the
-    batch is not that of its first record.
+    `count` is the number of changed records, and `rules` has that number for each policy. If `is_rewritten`, or if the
+    base timestamp of the batch is not that of its first record, the first record always gets a change, perhaps an empty
+    one, so that the whole `batch` is written again.
     """
 
     def __init__(
@@ -155,7 +161,7 @@ class _Masks:
         return RecordChange(time=base) if index == 0 and (self._is_rewritten or base is not None) else None
 
     def _headers(self, read: RecordReader) -> tuple[Header, ...]:
-        """Return the headers, of which one may name the schema. Raises Unmaskable if there are too many."""
+        """Return the headers, one of which may name the schema. Raises Unmaskable if there are too many."""
         if read.header_count > MOST_HEADERS:
             raise Unmaskable(f"the record has {read.header_count} headers, more than {MOST_HEADERS}")
         return read.headers()
@@ -165,7 +171,9 @@ class _Masks:
 
 
 def _unused_fields(batch: RecordBatch) -> str | None:
-    """Return which fields of a header that no producer uses have a value that a broker would store."""
+    """Return the header fields that no producer uses but that have a value which a broker would store; None without
+    any.
+    """
     if batch.attributes & ~_USED_ATTRIBUTES:
         return f"its attributes ({batch.attributes & 0xFFFF:#06x}) have bits that no producer sets"
     is_idempotent = batch.producer_id > NO_PRODUCER_ID

@@ -1,7 +1,7 @@
-"""Finds all bad records of a rejected batch, for the quarantine of its topic, and the headers that describe them.
+"""Finds all bad records of a rejected batch for its topic's quarantine, and builds the headers that describe them.
 
-A response lists a bounded number of record errors (`limits.max_record_errors`), so a verdict does not have all bad
-records. A second pass, only for such batches, finds them again by the same bounds and the same time.
+A response lists a bounded number of record errors (`limits.max_record_errors`), so a verdict does not contain all bad
+records. For such batches, a second pass finds all of them by the same bounds and the same time.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -37,10 +37,10 @@ _HEADERS_AT_ONCE = 500
 
 
 class DeadLetterHeader(StrEnum):
-    """The names, in the order of the headers. Unknown facts about a client have no header.
+    """The names of the headers, in order. An unknown fact about a client has no header.
 
-    `OWN`: all headers of the record itself; present only if librdkafka cannot write the name of one of them. `COPY`:
-    "true" if the record is in its own topic too (`quarantine` with `mode: observe`), else absent.
+    `OWN` contains all headers of the record itself. It is present only if librdkafka cannot write one of their names.
+    `COPY` is "true" if the record is also in its own topic (`quarantine` with `mode: observe`), otherwise absent.
     """
 
     OWN = "sluicegate.headers"
@@ -64,10 +64,9 @@ def librdkafka_headers(headers: Headers) -> list[tuple[str, bytes | None]]:
 
 
 def as_written(headers: Headers, give_way: Callable[[], None]) -> list[tuple[str, bytes | None]]:
-    """Return headers as `librdkafka_headers`, and after them, if that changes a name, `OWN` with all of them as they
-    are.
+    """Return headers as `librdkafka_headers` does. If that changes a name, append `OWN` with the original headers.
 
-    Calls `give_way` after each few headers.
+    Calls `give_way` after every few headers.
     """
     found: list[tuple[str, bytes | None]] = []
     is_exact = True
@@ -101,18 +100,18 @@ def unpacked(data: bytes) -> list[tuple[bytes, bytes | None]] | None:
 
 
 class Violated(NamedTuple):
-    """What a bad record violates: a bound, or rules with these names; `reason` is RULE if no bound."""
+    """The bound or the rules that a bad record violates. `reason` is RULE if it violates no bound."""
 
     reason: Reason
     rules: tuple[str, ...] = ()
 
 
 class QuarantineMismatch(Exception):
-    """The second pass over a batch finds other bad records than the first: a bug of the proxy."""
+    """Raised if the second pass over a batch finds other bad records than the first, which is a bug of the proxy."""
 
 
 def can_be_quarantined(submission: Submission) -> bool:
-    """Return whether single records can be extracted: only from batches of magic 2."""
+    """Return whether single records can be extracted, which is possible only for batches of magic 2."""
     records = submission.records
     is_one_batch = records is not None and submission.version >= ONE_BATCH_SINCE
     return is_one_batch and records is not None and magic_at(records, 0) == MAGIC_2
@@ -127,9 +126,10 @@ def bad_records_of(
     budget: DecompressionBudget,
     most_bytes: int,
 ) -> TakenRecords:
-    """Return the bad records of a batch, each with what it violates. `found`: the verdicts of bounds, rules, or both.
+    """Return the bad records of a batch, each with what it violates.
 
-    Raises TooMuch if they take more than `most_bytes`, QuarantineMismatch and Abandoned.
+    `found` has the verdicts of bounds, rules, or both. Raises TooMuch if the records need more than `most_bytes`,
+    QuarantineMismatch and Abandoned.
     """
     records = submission.records
     assert records is not None
@@ -172,7 +172,7 @@ def _wanted(batch: RecordBatch, found: Sequence[Finding], basis: ValidationBasis
 
 
 class _Wanted:
-    """Returns what a record violates. `broken`: the rules that each record breaks, from the first pass."""
+    """Returns what a record violates. `broken` has the rules that each record violated in the first pass."""
 
     def __init__(self, bounds: BadByBounds | None, broken: Broken) -> None:
         self._bounds = bounds

@@ -19,13 +19,13 @@ _GROWTH_FREE_BYTES = 1 << 20
 
 
 class GrowthAllowance:
-    """How large the rewritten batches of one request may be: four times the original ones, and 1 MiB more in total."""
+    """Limits the rewritten batches of one request to four times the size of the originals, and 1 MiB more in total."""
 
     def __init__(self) -> None:
         self._free_bytes = _GROWTH_FREE_BYTES
 
     def most_bytes(self, original: int) -> int:
-        """Return the most bytes of a rewritten batch that had `original` bytes."""
+        """Return the maximum size (bytes) of the rewritten batch for an original of `original` bytes."""
         return _GROWTH_FACTOR * original + self._free_bytes
 
     def spend(self, original: int, rewritten: int) -> None:
@@ -34,9 +34,10 @@ class GrowthAllowance:
 
 
 class Rewriting:
-    """The rewriting of one batch. `records`: the batch; `most_bytes`: of the new one. `budget`: for reading it again.
+    """Rewrites one batch.
 
-    `oddity`: what brokers ignore in the payload; set after the whole payload was read.
+    `records` is the batch, `most_bytes` the maximum size of the new one, and `budget` is for reading the batch again.
+    `oddity` is set after the whole payload was read, to a part that brokers ignore.
     """
 
     def __init__(
@@ -59,13 +60,14 @@ class Rewriting:
 
     @property
     def oddity(self) -> Oddity | None:
-        """What brokers ignore in the payload, after all of it was read."""
+        """The part of the payload that brokers ignore, after the whole payload was read; None if there is none."""
         return None if self._pieces is None else self._pieces.oddity
 
     def changed(self, ask: Ask, watched: tuple[bytes, ...] = ()) -> RecordRewriter | None:
-        """Write the batch with the changes that `ask` returns; None if nothing changes. `watched`: as for RecordReader.
+        """Write the batch with the changes that `ask` returns; return None if nothing changes.
 
-        Raises CannotRewrite, BatchTooLarge, OverLimit, what `ask` raises and what the budget raises.
+        `watched` is an argument of RecordReader. Raises CannotRewrite, BatchTooLarge, OverLimit, and the errors of
+        `ask` and of the budget.
         """
         batch = self.batch
 
@@ -91,7 +93,7 @@ class Rewriting:
     def finished(self, base_timestamp: int, max_timestamp: int) -> bytes:
         """Return the new batch after `changed` has written its records.
 
-        Raises BatchTooLarge and what the budget raises.
+        `base_timestamp` and `max_timestamp` are in ms. Raises BatchTooLarge and the errors of the budget.
         """
         assert self._output is not None
         return self._output.finished(base_timestamp, max_timestamp)

@@ -1,1 +1,1 @@
-"""Validation of a whole Produce request, with what its policies do to batches."""
+"""Validates whole Produce requests, and applies the dispositions of their policies to batches."""

@@ -1,4 +1,6 @@
-"""Validates partitions of topics with more than a broker's checks: fixes, marks, masks, rehearsals, rules, samples."""
+"""Validates partitions of topics that need more than a broker's checks: fixes, marks, masks, rehearsals, rules,
+samples.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -42,14 +44,15 @@ from sluicegate.validation.validator import Submission, validate_partition
 from sluicegate.validation.verdict import Accepted, Broken, Finding, Verdict
 
 _ANY_SIZE = 1 << 50
-# Bad records wait for their copies until all batches of the request are validated: about 25 MB.
+# The maximum number of bad records that wait for their copies until all batches of the request are validated: about 25
+# MB.
 _MOST_BROKEN_OF_REQUEST = 4 * MOST_BROKEN
 _NOBODY = Client("")
 _WITHOUT_FIXES = frozenset({Mode.OBSERVE, Mode.MARK})
 
 
 class ExtendedValidation:
-    """Validates such partitions of one request, and adds what it finds to `validated`."""
+    """Validates such partitions of one request, and adds the results to `validated`."""
 
     def __init__(
         self,
@@ -91,7 +94,8 @@ class ExtendedValidation:
             return self._validated_by(policy, place, submission, now_ms)
         if self._is_rejected_by_floor(place, submission, floor, now_ms):
             return None
-        budget, self._budget = self._budget, self._budget.for_rereading()  # the floor's validation counted all bytes
+        # the floor's validation already counted all bytes
+        budget, self._budget = self._budget, self._budget.for_rereading()
         try:
             return self._validated_by(policy, place, submission, now_ms)
         finally:
@@ -105,7 +109,7 @@ class ExtendedValidation:
             check_may_run_here(policy.sensitive.values, budget)
         kept = budget.record_errors
         is_observed = policy.mode is Mode.OBSERVE
-        if is_observed:  # its record errors are in no response
+        if is_observed:  # no response contains its record errors
             budget.record_errors = self._observed_errors
         by_broker = self._as_a_broker(place, submission, policy, now_ms)
         if policy.mode is Mode.MARK:
@@ -131,7 +135,7 @@ class ExtendedValidation:
         return verdict
 
     def _is_rejected_by_floor(self, place: Place, submission: Submission, floor: TopicPolicy, now_ms: int) -> bool:
-        """Return whether the floor rejects a batch of a client that `enforce` leaves out."""
+        """Return whether the floor rejects a batch of a client for which `enforce` does not apply."""
         if floor.rules is not None:
             check_may_run_here(floor.rules, self._budget)
         by_broker = validate_partition(submission, floor, self._limits, now_ms, self._decompressor, self._budget)
@@ -146,8 +150,9 @@ class ExtendedValidation:
     def _is_unmaskable(
         self, place: Place, submission: Submission, verdict: Verdict, policy: TopicPolicy, now_ms: int
     ) -> bool:
-        """Mask the batch if it would be forwarded, and return whether it was rejected because it cannot be masked: also
-        if the topic is only observed.
+        """Mask the batch if it would be forwarded. Return whether it was rejected because it cannot be masked.
+
+        Such a batch is rejected even if the topic is only observed.
         """
         is_forwarded = isinstance(verdict, Accepted) or policy.mode is Mode.OBSERVE
         records, sensitive = submission.records, policy.sensitive
@@ -156,7 +161,7 @@ class ExtendedValidation:
         rejection: Finding | None = None
         if isinstance(verdict, Finding) and not verdict.bad_count and verdict.reason not in OF_READABLE_BATCHES:
             rejection = verdict
-        elif verdict.records:  # without a whole message a broker stores nothing
+        elif verdict.records:  # a broker stores nothing if there is no whole message
             changed = self._validated.replacements().get(place)
             batch = records if changed is None else memoryview(changed)
             budget = self._budget
@@ -187,7 +192,7 @@ class ExtendedValidation:
         return True
 
     def _as_a_broker(self, place: Place, submission: Submission, policy: TopicPolicy, now_ms: int) -> Verdict:
-        """Return the verdict of a broker's checks, after a fix, and count rehearsed bounds."""
+        """Return the verdict of a broker's checks, after a fix, and count violations of rehearsed bounds."""
         budget = self._budget
         kept = budget.record_errors
         rehearsal = rehearsal_of(policy)
@@ -204,9 +209,9 @@ class ExtendedValidation:
     def _marked_or_rejected(
         self, place: Place, submission: Submission, by_broker: Verdict, policy: TopicPolicy, now_ms: int
     ) -> Verdict:
-        """Return that a batch is accepted, with marks if it has bad records; the finding if they cannot be marked.
+        """Return an accepting verdict, with marks if the batch has bad records, or the finding if it cannot be marked.
 
-        Rules are evaluated also if bounds are violated, so that a mark names all violations of a record.
+        Rules are evaluated even if bounds are violated, so that a mark names all violations of a record.
         """
         records = submission.records
         if records is None or by_broker.records == 0 or magic_at(records, 0) < MAGIC_2:
@@ -227,7 +232,7 @@ class ExtendedValidation:
         if isinstance(marked, Finding):
             return marked
         if findings:
-            self._budget.record_errors += sum(len(each.bad_records) for each in findings)  # they are in no response
+            self._budget.record_errors += sum(len(each.bad_records) for each in findings)  # no response contains them
         if marked is not None:
             self._growth.spend(len(records), len(marked.records))
             reported = [self._reported(each) for each in marked.findings]
@@ -239,7 +244,9 @@ class ExtendedValidation:
         return as_accepted
 
     def _reported(self, finding: Finding) -> Finding:
-        """Return a finding of a marked batch as events need it. All observed batches of a request share the list."""
+        """Return a finding of a marked batch with what events need. All observed batches of a request share the
+        list.
+        """
         listed = finding.bad_records[: self._observed_errors]
         self._observed_errors -= len(listed)
         return replace(finding, bad_records=listed, broken=None)
@@ -247,7 +254,7 @@ class ExtendedValidation:
     def _rejected_or_copied(
         self, place: Place, submission: Submission, by_broker: Verdict, policy: TopicPolicy, now_ms: int
     ) -> Verdict:
-        """Return the verdict of bounds, and of rules if no bound is violated.
+        """Return the verdict of bounds and, if no bound is violated, of rules.
 
         If the batch is forwarded after copies of its bad records are written, rules are evaluated in any case, so that
         all bad records are copied.
@@ -266,7 +273,7 @@ class ExtendedValidation:
     def _by_rules(
         self, place: Place, submission: Submission, verdict: Verdict, policy: TopicPolicy, now_ms: int
     ) -> Verdict:
-        """Return the verdict of the operator's rules on a batch, or its fix, that a broker's checks accept."""
+        """Return the verdict of the operator's rules on a batch, or on its fix, that a broker's checks accept."""
         if isinstance(verdict, Finding) or submission.records is None or not policy.has_rules:
             return verdict
         if verdict.records == 0:  # an old request without a whole message, of which a broker stores nothing
@@ -282,24 +289,25 @@ class ExtendedValidation:
         return verdict
 
     def _most_bytes(self, records: memoryview, policy: TopicPolicy) -> int:
-        """Return the most bytes of a batch that replaces `records`."""
+        """Return the maximum size (bytes) of a batch that replaces `records`."""
         most = self._growth.most_bytes(len(records))
         return most if policy.max_message_bytes is None else min(most, policy.max_message_bytes)
 
     def _limits_of(self, place: Place) -> ValidationLimits:
-        """Return the limits; for a fixed or marked batch, which the proxy has compressed itself, without a ratio."""
+        """Return the limits. A fixed or marked batch has no ratio, because the proxy has compressed it itself."""
         is_ours = place in self._fixed or place in self._marked
         return self._limits if not is_ours else replace(self._limits, ratio_free_bytes=_ANY_SIZE)
 
     def _results(self, batch: Batch, policy: TopicPolicy, limits: ValidationLimits) -> Iterator[RuleResult]:
-        """Yield the result of the request rules first; records are not read after a rejection."""
+        """Yield the results, first that of the request rules. Records are not read after a rejection."""
         if policy.requests:
             sent = SentBatch(self._acks, batch.codec, batch.producer_id != NO_PRODUCER_ID, len(batch.records))
             yield evaluate_request_rules(policy.requests, sent, self._client, batch.record_count)
         if policy.rules is not None:
             reader = ContentReader(self._decompressor)
             broken: Broken | None = {} if policy.lists_all_bad_records else None
-            is_kept = broken is not None and policy.mode is not Mode.MARK  # until all batches are validated
+            # they are kept until all batches are validated
+            is_kept = broken is not None and policy.mode is not Mode.MARK
             most = min(MOST_BROKEN, self._broken_left) if is_kept else MOST_BROKEN
             observed = self._observed_budget
             result = evaluate_rules(
@@ -314,7 +322,7 @@ class ExtendedValidation:
         if records is None or submission.version < ONE_BATCH_SINCE:
             return finding
         where = (submission.topic, submission.partition)
-        budget = self._budget.for_rereading()  # all bytes were counted in the first validation
+        budget = self._budget.for_rereading()  # the first validation already counted all bytes
         known = (self._limits, now_ms, self._previous, self._most_bytes(records, policy), self._decompressor, budget)
         fixed = fix_times(where, records, finding, policy, *known)
         if fixed is None:
@@ -331,4 +339,4 @@ class ExtendedValidation:
 
 
 def _go_on() -> None:
-    """Do nothing: a budget for record errors only needs no work."""
+    """Do nothing, because a budget that only counts record errors needs no work."""

@@ -1,7 +1,8 @@
 """Validates a whole Produce request as a broker does: first the request itself, then each partition.
 
 A broker rejects some requests because of several partitions together (transactional batches without a transactional id,
-or of more than one producer). That is left to the broker, which gets every batch or a stand-in with the same header.
+or of more than one producer). The proxy leaves this to the broker, which receives every batch or a stand-in with the
+same header.
 """
 
 from collections.abc import Callable, Mapping
@@ -39,11 +40,16 @@ def validate_request(
     previous: Previous | None = None,
     client: Client | None = None,
 ) -> ValidatedRequest:
-    """Validate every partition. `names` resolves topic ids; `now_ms` is read once per partition.
+    """Validate every partition.
 
-    `budget`: that of the whole request; batches beyond it are rejected. `previous`: the times for
-    `fix: previous`; `client`: the sender, for rules about it. A request with acks that no broker accepts is left to the
-    broker: nothing of it is validated or stored. Raises Abandoned, and PreviousTimeInFlight.
+    - `names` resolves topic ids.
+    - `now_ms` is called once per partition.
+    - `budget`: the budget of the whole request. Batches beyond it are rejected.
+    - `previous`: the times for `fix: previous`.
+    - `client`: the sender, for rules about it.
+
+    If no broker accepts the request's acks, the proxy leaves the request to the broker: nothing of it is validated or
+    stored. Raises Abandoned, and PreviousTimeInFlight.
     """
     whole = _whole_request(request)
     validated = ValidatedRequest()
@@ -79,7 +85,7 @@ def validate_request(
 
 
 def waived_request(request: ProduceRequest, waiver: Waiver) -> ValidatedRequest:
-    """Return the result for a request of which nothing is validated."""
+    """Return the result for a request that is not validated."""
     validated = ValidatedRequest()
     for t, topic in enumerate(request.topics):
         for p in range(len(topic.partitions)):
@@ -88,7 +94,10 @@ def waived_request(request: ProduceRequest, waiver: Waiver) -> ValidatedRequest:
 
 
 def _whole_request(request: ProduceRequest) -> Finding | None:
-    """Return the finding about an impossible size or magic in a first batch, up to the first transactional one."""
+    """Return the finding about an impossible size or magic in a first batch; None without one.
+
+    Partitions are searched up to the first transactional batch.
+    """
     try:
         for t, topic in enumerate(request.topics):
             for p in range(len(topic.partitions)):

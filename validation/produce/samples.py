@@ -1,6 +1,6 @@
-"""Adds samples to bad records (`samples`): the beginning of key and value, which requires a second read of the batch.
+"""Adds samples to bad records (`samples`): the beginnings of key and value. This requires a second read of the batch.
 
-Only for magic 2: for older messages a broker's record errors do not identify a message of the set.
+Only batches of magic 2 have samples. For older messages a broker's record errors do not identify a message of the set.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from sluicegate.validation.verdict import BadRecord, Beginning, Finding, RecordS
 
 SHOWN_BYTES = 256
 """The most bytes of a key or a value."""
-# For all batches of a request together, so that samples stay small compared with the request.
+# The maximum for all batches of a request together, so that samples stay small compared with the request.
 _MOST_OF_A_REQUEST = 1000
 
 
@@ -66,7 +66,7 @@ class Sampling:
                     found.read_next()
                     key = _beginning(found.key, found.key_size)
                     shown.append(replace(bad, contents=RecordSample(key, _beginning(found.value, found.value_size))))
-        except OverLimit:  # the limit was met in the second pass; these have no samples
+        except OverLimit:  # the second pass exceeded the limit, so these records have no samples
             return shown
         return shown
 

@@ -1,4 +1,4 @@
-"""Matches the names of clients (client id, principal, software), and exempts clients or finds their owners by them."""
+"""Matches the names of clients (client id, principal, software), and finds exempt clients and the owners of clients."""
 
 from dataclasses import dataclass
 from hashlib import sha256
@@ -19,8 +19,8 @@ _MOST_NANOSECONDS = 20_000_000
 class NamePattern:
     """A glob, or a regular expression of RE2, which matches in linear time. Thread-safe.
 
-    A name so long that matching it may take 20 ms does not match: clients choose their ids.
-    `is_for_every_principal`: it matches every principal.
+    Clients choose their ids, so a name that is too long to match within 20 ms does not match. `is_for_every_principal`
+    is whether it matches every principal.
     """
 
     def __init__(self, pattern: str) -> None:
@@ -42,19 +42,19 @@ class NamePattern:
         return self._compiled.fullmatch(name.encode(errors="replace").decode()) is not None
 
     def concerns_principal_of(self, client: Client) -> bool:
-        """Return whether the principal of `client` matches; an unverified one only matches a pattern for all."""
+        """Return whether the principal of `client` matches. An unverified principal matches only a pattern for all."""
         return self.is_for_every_principal if client.is_unverified else self.matches(client.principal)
 
 
 @dataclass(frozen=True, slots=True)
 class EnforcedClients:
-    """The clients that a policy is enforced for: those whose id matches a pattern, or a share of all (`percent`)."""
+    """The clients for which a policy is enforced: those whose id matches a pattern, or a share of all (`percent`)."""
 
     patterns: tuple[NamePattern, ...] = ()
     percent: int | None = None
 
     def covers(self, client: Client) -> bool:
-        """Return whether the policy is enforced for this client; one without an id has the empty id."""
+        """Return whether the policy is enforced for this client. A client without an id has the empty id."""
         client_id = client.client_id or ""
         if self.percent is None:
             return any(pattern.matches(client_id) for pattern in self.patterns)
@@ -69,9 +69,10 @@ class EnforcedClients:
 
 @dataclass(frozen=True, slots=True)
 class Exemption:
-    """Clients, such as mirrors, that only the broker validates. All given patterns must match, at least one.
+    """Clients, such as mirrors, that only the broker validates. At least one pattern is set, and all set patterns must
+    match.
 
-    `topics`: patterns of the topics that it is for; empty: all topics.
+    `topics` has patterns of the topics to which the exemption applies; if it is empty, they are all topics.
     """
 
     principal: NamePattern | None
@@ -89,19 +90,19 @@ class Exemption:
 
 @dataclass(frozen=True, slots=True)
 class OwnedClients:
-    """Clients of one owner. All given patterns must match, at least one."""
+    """Clients of one owner. At least one pattern is set, and all set patterns must match."""
 
     principal: NamePattern | None
     client_id: NamePattern | None
     owner: Owner
 
     def covers(self, client: Client) -> bool:
-        """Return whether the owner is that of this client. An unverified principal matches no pattern."""
+        """Return whether this client belongs to the owner. An unverified principal matches no pattern."""
         return _are_of(client, self.principal, self.client_id)
 
 
 def owner_among(owners: tuple[OwnedClients, ...], client: Client) -> Owner | None:
-    """Return the owner of a client: that of the first entry that covers it."""
+    """Return the owner of a client, from the first entry that covers the client; None if none does."""
     return next((owned.owner for owned in owners if owned.covers(client)), None)
 
 

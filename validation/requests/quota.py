@@ -1,4 +1,4 @@
-"""Quotas: bytes and requests per second for clients or topics, and connections."""
+"""Defines quotas: bytes and requests per second for clients or topics, and numbers of connections."""
 
 from dataclasses import dataclass
 
@@ -11,11 +11,11 @@ _UNVERIFIED = "an unverified principal"
 
 @dataclass(frozen=True, slots=True)
 class QuotaLimits:
-    """A quota for each client that matches the given `client_id` and `principal`, or for each topic. None: no limit.
+    """A quota for each client that matches the given `client_id` and `principal`, or for each topic.
 
-    A client without an id has the empty id, as on a broker (RequestHeader.parse); without a principal it is
-    User:ANONYMOUS. All clients with unverified principals count as one client, because they choose the name in their
-    token.
+    A limit of None means no limit. A client without an id has the empty id, as on a broker (RequestHeader.parse);
+    without a principal its principal is User:ANONYMOUS. All clients with unverified principals count as one client,
+    because they choose the names in their tokens.
     """
 
     name: str
@@ -27,7 +27,7 @@ class QuotaLimits:
     connections: int | None
 
     def counted_names(self, client: Client) -> tuple[str, ...] | None:
-        """Return the names by which this client is counted; None: the quota does not apply."""
+        """Return the names by which this client is counted; None if the quota does not apply."""
         if self.topic is not None:
             return None
         names = []

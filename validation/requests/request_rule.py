@@ -1,5 +1,6 @@
-"""Rules about a request and its client (acks, codec, idempotence, size, client id, software), compiled from the
-configuration with exemptions and quotas.
+"""Compiles rules about a request and its client from the configuration, with exemptions and quotas.
+
+The rules are about acks, codec, idempotence, size, client id and software.
 """
 
 import re
@@ -21,7 +22,7 @@ _LOOKED_AT = 64
 
 
 def numbers_in(version: str) -> tuple[int, ...]:
-    """Return the numbers at the start of a version, without zeros at the end: 2.3.0 is 2.3."""
+    """Return the numbers at the start of a version, without zeros at the end: 2.3.0 equals 2.3."""
     text = version[:_LOOKED_AT].split("-", maxsplit=1)[0].split("+", maxsplit=1)[0]
     numbers = [int(found) for found in _NUMBERS.findall(text)[:_MOST_NUMBERS]]
     while numbers and numbers[-1] == 0:
@@ -31,7 +32,7 @@ def numbers_in(version: str) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class LeastVersion:
-    """The least version for clients with a matching software name."""
+    """The lowest accepted version for clients with a matching software name."""
 
     name: NamePattern
     version: str
@@ -45,7 +46,7 @@ _ACKS = {-1: "all", 0: "0", 1: "1"}
 
 
 class SentBatch(NamedTuple):
-    """How a batch was sent; `size`: in bytes, as on the wire."""
+    """The properties of a batch as it was sent. `size` is in bytes, as on the wire."""
 
     acks: int
     codec: Codec
@@ -55,9 +56,10 @@ class SentBatch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RequestCheck:
-    """A rule; None or empty: no condition. `of_client` and `of_principal`: the clients that it applies to.
+    """A rule. A condition that is None or empty is not checked.
 
-    Its topics are matched elsewhere. `acks`: -1, 0 and 1, as in a request.
+    `of_client` and `of_principal` select the clients to which it applies. Its topics are matched elsewhere. `acks` are
+    -1, 0 and 1, as in a request.
     """
 
     name: str
@@ -78,7 +80,7 @@ class RequestCheck:
         )
 
     def fault(self, sent: SentBatch, client: Client) -> str | None:
-        """Return the fault and the setting that fixes it, for the producer's developer; None if there is no fault."""
+        """Return the fault and the setting that fixes it, for the producer's developer; None without a fault."""
         faults = [*self._of_batch(sent), *self._of_client(client)]
         return "; ".join(faults) if faults else None
 

@@ -1,4 +1,6 @@
-"""The small built-in rules: a key or value is required, has a size, is UTF-8; batch size; time order."""
+"""The small built-in rules: a key or value is required, has a size, or is UTF-8; the size of a batch; the order of
+times.
+"""
 
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -14,13 +16,13 @@ _BYTES_OF_STEP = 100  # decoding takes less than a nanosecond per byte
 
 @dataclass(frozen=True, slots=True)
 class Required(SimpleRule):
-    """Rejects null; an empty key or value passes."""
+    """Rejects null. An empty key or value passes."""
 
     side: Side
 
     @property
     def parts(self) -> Part:
-        """None: sizes are always known."""
+        """Return no parts, because sizes are always known."""
         return Part.NONE
 
     def ordinary(self) -> OrdinaryQuestions:
@@ -34,7 +36,7 @@ class Required(SimpleRule):
 
 @dataclass(frozen=True, slots=True)
 class Size(SimpleRule):
-    """From `least` to `most` bytes, inclusive; null passes (see `Required`)."""
+    """Requires a size from `least` to `most` bytes, inclusive. Null passes (see `Required`)."""
 
     side: Side
     least: int = 0
@@ -42,7 +44,7 @@ class Size(SimpleRule):
 
     @property
     def parts(self) -> Part:
-        """None: sizes are always known."""
+        """Return no parts, because sizes are always known."""
         return Part.NONE
 
     def ordinary(self) -> OrdinaryQuestions:
@@ -62,13 +64,13 @@ class Size(SimpleRule):
 
 @dataclass(frozen=True, slots=True)
 class Utf8(SimpleRule):
-    """UTF-8 by RFC 3629: no overlong forms, no surrogates. Null passes."""
+    """Requires UTF-8 by RFC 3629, without overlong forms and surrogates. Null passes."""
 
     side: Side
 
     @property
     def parts(self) -> Part:
-        """The bytes."""
+        """Return the part with the bytes."""
         return self.side.part
 
     def ordinary(self) -> OrdinaryQuestions:
@@ -76,7 +78,7 @@ class Utf8(SimpleRule):
         return about(self.side, BytesQuestion(is_text=True))
 
     def fault(self, record: RuledRecord) -> str | None:
-        """Return the position of the first byte that is not UTF-8."""
+        """Return a text with the position of the first byte that is not UTF-8; None if all bytes are."""
         data = self.side.bytes_of(record)
         if data is None:
             return None
@@ -92,13 +94,13 @@ class Utf8(SimpleRule):
 
 @dataclass(frozen=True, slots=True)
 class MostRecords(SimpleRule):
-    """At most `most` records per batch; reported once, for the first record beyond the limit."""
+    """Requires at most `most` records per batch. Reports a violation once, for the first record beyond the limit."""
 
     most: int
 
     @property
     def parts(self) -> Part:
-        """None: a record's position is always known."""
+        """Return no parts, because a record's position is always known."""
         return Part.NONE
 
     def ordinary(self) -> OrdinaryQuestions:
@@ -113,12 +115,13 @@ class MostRecords(SimpleRule):
 
 
 class MonotonicTime(SimpleRule):
-    """Times never decrease, for each producer and partition. Always only observed: a retry repeats earlier times.
+    """Requires that times never decrease, for each producer and partition. Only observed, because a retry repeats
+    times.
 
     Stores the latest time of the producers and partitions with the most recent records. An idempotent producer is
     identified by its id, any other by its client id and address. The result depends on earlier records, so a batch
     should be validated once: `is_slow` keeps the rule off the event loop, where a validation may start again. If a
-    schema has to be fetched in the middle of a batch, the batch is validated twice, and times in the right order may be
+    schema must be fetched in the middle of a batch, the batch is validated twice, and times in the right order may be
     reported.
     """
 
@@ -130,7 +133,7 @@ class MonotonicTime(SimpleRule):
 
     @property
     def parts(self) -> Part:
-        """None: a record's time is always known."""
+        """Return no parts, because a record's time is always known."""
         return Part.NONE
 
     def fault(self, record: RuledRecord) -> str | None:
@@ -140,7 +143,7 @@ class MonotonicTime(SimpleRule):
             return None
         producer = (record.topic, record.partition, record.producer_id)
         sender = record.client.client_id, record.client.address
-        key = producer if record.producer_id >= 0 else (*producer, hash(sender))  # a client id may have 32 kB
+        key = producer if record.producer_id >= 0 else (*producer, hash(sender))  # a client id may be as large as 32 kB
         latest = self._latest.get(key)
         if latest is not None and time < latest:
             return f"its time is {latest - time} ms before that of a record that the same producer has sent before it"

@@ -10,14 +10,15 @@ from sluicegate.validation.rules.rule import RecordRule, Side
 class ContentRule(RecordRule, Protocol):
     """A rule about a key or a value, created with the side and, as keyword arguments, the keys of its section.
 
-    Any client can send any bytes: `cost` must be an upper bound of the work that they cause.
+    Any client can send any bytes, so `cost` must be an upper bound of the work that they cause.
     """
 
     @property
     def is_costly(self) -> bool:
-        """Whether some records need more than INLINE_STEPS. These run in the rules process, where they can be stopped.
+        """Return whether some records need more than INLINE_STEPS.
 
-        If False, all records are validated inline, at most about 5 ns per byte.
+        Such records are validated in the rules process, where the work can be stopped. If False, all records are
+        validated inline, at most about 5 ns per byte.
         """
 
 
@@ -28,5 +29,5 @@ CONTENT_RULES: Final[Mapping[str, Callable[..., ContentRule]]] = {
 
 
 def content_rule(key: str, side: Side, options: Mapping[str, Any]) -> ContentRule:
-    """Return the rule for `key: {...}`; `options`: the keys of its section."""
+    """Return the rule for `key: {...}`. `options` has the keys of its section."""
     return CONTENT_RULES[key](side, **options)

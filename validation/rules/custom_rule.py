@@ -18,12 +18,12 @@ from sluicegate.validation.rules.simple_rule import SimpleRule
 
 GROUP = "sluicegate.rules"
 _MOST_WORDS = 500
-_STEPS = 100  # of a rule that takes at most about ten microseconds
+_STEPS = 100  # for a rule that takes at most about ten microseconds
 _RENAMED = {"needs": "parts", "complaint": "fault"}
 
 
 class CustomRuleUnusable(RuleUnusable):
-    """The rule does not exist, or cannot be created; the text gives the reason."""
+    """Raised if the rule does not exist, or cannot be created. The text gives the reason."""
 
 
 class EntryPointRule(Protocol):
@@ -31,21 +31,22 @@ class EntryPointRule(Protocol):
 
     @property
     def parts(self) -> Part:
-        """The parts that it reads."""
+        """Return the parts that the rule reads."""
 
     @property
     def is_slow(self) -> bool:
-        """Whether a record may take more than about ten microseconds."""
+        """Return whether a record may take more than about ten microseconds."""
 
     def fault(self, record: RuledRecord) -> str | None:
-        """Return the fault of a record, or None. Raises Outage if something that it looks up does not respond."""
+        """Return the fault of a record, or None. Raises Outage if a dependency of the rule does not respond."""
 
 
 class CustomRule(SimpleRule):
-    """Wraps an operator's rule: its exceptions become a SchemaError with their position, and nothing from the record.
+    """Wraps an operator's rule.
 
-    A rule that fails on a record fails on it again, so this is permanent, as for built-in rules: `on_schema_error`
-    decides. Only the rule itself can raise an Outage.
+    An exception of the rule becomes a SchemaError with its position, and without content of the record. A rule that
+    fails on a record would fail on it again, so the error is permanent, as for built-in rules, and `on_schema_error`
+    applies. Only the rule itself can raise an Outage.
     """
 
     def __init__(self, entry_point: str, rule: EntryPointRule) -> None:
@@ -101,7 +102,7 @@ def custom_rule(entry_point: str, options: Mapping[str, Any]) -> CustomRule:
 
 
 def old_names_of(rule: object) -> str | None:
-    """Return how to rename what a rule still calls by a name of earlier versions; None if there is nothing."""
+    """Return how to rename names of earlier versions that a rule still uses; None if it uses none."""
     wrong = [
         f"{old}, which is now {new}"
         for old, new in _RENAMED.items()
@@ -111,7 +112,7 @@ def old_names_of(rule: object) -> str | None:
 
 
 def place_of(error: BaseException) -> str:
-    """Return the file and line that raised it, for the author of the rule."""
+    """Return the file and the line that raised the error, for the author of the rule."""
     trace = error.__traceback__
     if trace is None:
         return "no known place"

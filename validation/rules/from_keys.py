@@ -52,14 +52,14 @@ class RuleMaker(Protocol):
 
 
 class InlineRules:
-    """Rules of any cost that run in the calling thread. Schemas cannot be read."""
+    """Creates rules of any cost that run in the calling thread. It cannot read schemas."""
 
     def of_schema(self, _schema: Schema, _side: Side) -> RecordRule:
         """Raise SchemaUnusable."""
         raise SchemaUnusable("no schema can be read here")
 
     def secret(self, password: Password) -> str:
-        """Return the secret as it is now. Raises PasswordUnreadable."""
+        """Return the current secret. Raises PasswordUnreadable."""
         return password.get()
 
     def of_content(self, key: str, side: Side, options: Mapping[str, Any]) -> RecordRule:
@@ -99,9 +99,9 @@ INLINE_RULES = InlineRules()
 
 
 def rule_set_of(rules: Sequence[keys.Rule] | None, maker: RuleMaker = INLINE_RULES) -> RuleSet | None:
-    """Return the rules of one topic; None if there are none. One entry may become several rules with its name.
+    """Return the rules of one topic; None if there are none.
 
-    Raises RuleUnusable.
+    One entry may become several rules with its name. Raises RuleUnusable.
     """
     if not rules:
         return None

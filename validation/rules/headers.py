@@ -14,7 +14,7 @@ _INSTRUCTIONS_A_STEP = 100 // INSTRUCTION_NANOSECONDS  # a step is 100 ns
 
 @dataclass(frozen=True, slots=True)
 class _ListedHeaders(SimpleRule):
-    """The common part of rules about the names of headers."""
+    """The common part of rules about header names."""
 
     names: tuple[str, ...]
 
@@ -31,7 +31,7 @@ class _ListedHeaders(SimpleRule):
 
 @dataclass(frozen=True, slots=True)
 class RequiredHeaders(_ListedHeaders):
-    """Each of these headers is present, with any value."""
+    """Requires each of these headers, with any value."""
 
     def fault(self, record: RuledRecord) -> str | None:
         """Return the missing names."""
@@ -43,7 +43,7 @@ class RequiredHeaders(_ListedHeaders):
 
 @dataclass(frozen=True, slots=True)
 class ForbiddenHeaders(_ListedHeaders):
-    """None of these headers is present."""
+    """Rejects each of these headers."""
 
     def fault(self, record: RuledRecord) -> str | None:
         """Return the forbidden names that are present."""
@@ -54,10 +54,10 @@ class ForbiddenHeaders(_ListedHeaders):
 
 
 class MatchedHeader(SimpleRule):
-    """The whole value of every header of this name matches, in UTF-8; a missing header passes.
+    """Requires that the whole value of every header of this name matches, in UTF-8. A missing header passes.
 
-    `pattern`: a glob, or a regular expression of RE2 between slashes. Values that need more than INLINE_STEPS
-    are faults, because matching cannot be interrupted.
+    `pattern` is a glob, or a regular expression of RE2 between slashes. A value that needs more than INLINE_STEPS is a
+    fault, because matching cannot be interrupted.
     """
 
     def __init__(self, name: str, pattern: str) -> None:
@@ -81,7 +81,7 @@ class MatchedHeader(SimpleRule):
         return _MATCH_STEPS + (0 if value is None else len(value) * self._instructions // _INSTRUCTIONS_A_STEP)
 
     def fault(self, record: RuledRecord) -> str | None:
-        """Return that a value does not match, without the value."""
+        """Return a text if a value does not match; the text does not contain the value."""
         left = INLINE_STEPS
         matched: bytes | None = None
         for name, value in record.headers:
@@ -108,7 +108,7 @@ class MatchedHeader(SimpleRule):
 
 @dataclass(frozen=True, slots=True)
 class HeaderBounds(SimpleRule):
-    """At most `most_headers`, and `most_bytes` of names and values together."""
+    """Limits the headers to `most_headers`, and to `most_bytes` of names and values together."""
 
     most_headers: int | None = None
     most_bytes: int | None = None
@@ -120,11 +120,11 @@ class HeaderBounds(SimpleRule):
 
     @property
     def header_names(self) -> frozenset[bytes]:
-        """None of them: their number and size are counted."""
+        """Return no names, because only the number and size of headers are needed."""
         return frozenset()
 
     def fault(self, record: RuledRecord) -> str | None:
-        """Return that there are too many headers, or that they are too large."""
+        """Return a text if there are too many headers, or if they are too large."""
         count = record.header_count
         if self.most_headers is not None and count > self.most_headers:
             return f"{count} headers, at most {self.most_headers} are allowed"

@@ -1,7 +1,8 @@
-"""The interface of rules: a rule receives one record and returns its fault, or None.
+"""Defines the interface of rules: a rule receives one record and returns its fault, or None.
 
-A rule uses no file, socket or clock. To look something up (a schema), it gets a callable that may raise Outage. Its
-texts are for the developer of the producer: they name the fault and the fix, and quote nothing from the record.
+A rule uses no file, socket or clock. If it must look something up (a schema), it receives a callable that may raise
+Outage. Its texts are for the developer of the producer: they name the fault and the fix, and quote nothing from the
+record.
 
 Compiled with the types in rule.pxd if a C compiler is installed.
 """
@@ -20,16 +21,16 @@ UNBOUNDED = 1 << 62
 
 
 class Mode(Enum):
-    """How to handle a batch that breaks a rule."""
+    """How a batch that violates a rule is handled."""
 
-    REJECT = "reject"  # the batch is rejected as a broker would
+    REJECT = "reject"  # the batch is rejected, as a broker would do
     OBSERVE = "observe"  # the batch is forwarded unchanged, and the violation is reported
     FIX = "fix"  # the batch is forwarded with other times, and both times are reported
-    QUARANTINE = "quarantine"  # like reject, and the bad records are written to another topic
+    QUARANTINE = "quarantine"  # like reject, but the bad records are written to another topic
     MARK = "mark"  # the batch is forwarded, and headers of its bad records name the violation
-    COPY = "copy"  # like observe, and copies of the bad records are written to another topic
+    COPY = "copy"  # like observe, but copies of the bad records are written to another topic
 
-    __hash__ = object.__hash__  # members are singletons; Enum's own hash is a Python call
+    __hash__ = object.__hash__  # members are singletons, and Enum's own hash is a Python call
 
 
 class Part(Flag):
@@ -42,7 +43,7 @@ class Part(Flag):
 
 
 class OnOutage(Enum):
-    """How to handle a batch while a dependency of a rule does not respond."""
+    """How a batch is handled while a dependency of a rule does not respond."""
 
     RETRIABLE = "retriable"  # rejected with an error that makes producers retry
     FORWARD = "forward"
@@ -50,7 +51,7 @@ class OnOutage(Enum):
 
 
 class OnSchemaError(Enum):
-    """How to handle a record whose schema exists, but cannot be compiled or applied by the proxy."""
+    """How a record is handled if its schema exists, but the proxy cannot compile or apply it."""
 
     REJECT = "reject"
     RETRIABLE = "retriable"  # rejected with an error that makes producers retry
@@ -58,17 +59,20 @@ class OnSchemaError(Enum):
 
 
 class RuleUnusable(Exception):
-    """The operator's rule is invalid, or a package that it needs is not installed; the text gives the reason."""
+    """Raised if the operator's rule is invalid, or needs a package that is not installed. The text gives the reason."""
 
 
 class Outage(Exception):
-    """A dependency of a rule does not respond; the text names it and the failed request. Never the client's fault."""
+    """Raised if a dependency of a rule does not respond. This is never the client's fault.
+
+    The text names the dependency and the failed request.
+    """
 
 
 class SchemaError(Exception):
-    """A schema exists, but the proxy cannot compile or apply it; the text gives the schema and the reason.
+    """Raised if a schema exists, but the proxy cannot compile or apply it. The text gives the schema and the reason.
 
-    `on_schema_error` decides how the record is handled.
+    `on_schema_error` determines how the record is handled.
     """
 
 
@@ -77,28 +81,28 @@ LIBRARY_FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, 
 
 
 class TooManySteps(Exception):
-    """A rule needs more steps for a record than it may take here."""
+    """Raised if a rule needs more steps for a record than are allowed where it runs."""
 
 
 class StepBudget:
-    """What a rule spends on one record, before it does the work; this budget only counts.
+    """The budget of a rule for one record. The rule spends steps before it does the work; this class only counts them.
 
-    Every rule may compare a few numbers without spending anything.
+    Every rule may compare a few numbers without spending steps.
     """
 
     def __init__(self) -> None:
         self.spent = 0
 
     def spend(self, steps: int) -> None:
-        """Count an upper bound of the steps that follow; UNBOUNDED if no bound is known.
+        """Count an upper bound of the following steps; UNBOUNDED if no bound is known.
 
-        A budget with a limit raises TooManySteps, or OutOfTime where the work would block other work.
+        A budget with a limit raises TooManySteps, or OutOfTime if the work would block other work.
         """
         self.spent += steps
 
 
 class LimitedSteps(StepBudget):
-    """At most `most` steps, which another budget counts too."""
+    """Allows at most `most` steps, which another budget also counts."""
 
     def __init__(self, within: StepBudget, most: int = INLINE_STEPS) -> None:
         super().__init__()
@@ -115,7 +119,7 @@ class LimitedSteps(StepBudget):
 class Client:
     """The client that sent a record. Fields that it has not sent are None.
 
-    `is_unverified`: a broker has accepted its login, but the proxy does not know for which principal.
+    `is_unverified` means that a broker has accepted its login, but the proxy does not know for which principal.
     """
 
     __slots__ = ("address", "client_id", "is_unverified", "principal", "software_name", "software_version")
@@ -138,12 +142,17 @@ class Client:
 
 
 class RuledRecord:
-    """A record as rules see it; key, value and headers are only set if a rule of the topic reads them.
+    """A record as rules read it. Key, value and headers are set only if a rule of the topic reads them.
 
-    A plain class that is filled again for each record of a batch, so no rule may keep it. `index`: position in the
-    batch; `timestamp`: int64 ms; `key_size` and `value_size`: bytes, -1 for null, always set; `producer_id`: -1 if the
-    producer is not idempotent. `headers` may lack headers whose names no rule reads; `header_count` and `header_bytes`
-    (-1: unknown) are those of all headers. `budget`: what a rule spends before costly work on the record.
+    The same object is filled again for each record of a batch, so no rule may keep it.
+
+    - `index`: the position in the batch.
+    - `timestamp`: int64 ms.
+    - `key_size` and `value_size`: bytes, or -1 for null; always set.
+    - `producer_id`: -1 if the producer is not idempotent.
+    - `headers`: may lack headers whose names no rule reads.
+    - `header_count` and `header_bytes`: those of all headers; -1 if unknown.
+    - `budget`: the budget that a rule spends before costly work on the record.
     """
 
     def __init__(
@@ -175,7 +184,7 @@ class RuledRecord:
 
     @property
     def content_bytes(self) -> int:
-        """The bytes of key and value together."""
+        """Return the bytes of key and value together."""
         return max(0, self.key_size) + max(0, self.value_size)
 
     def fill(
@@ -188,7 +197,7 @@ class RuledRecord:
         key_size: int,
         value_size: int,
     ) -> None:
-        """Fill with the next record; parts that no rule needs are None, or empty."""
+        """Fill in the next record. Parts that no rule needs are None, or empty."""
         self.index = index
         self.timestamp = timestamp
         self.key = key
@@ -201,14 +210,14 @@ class RuledRecord:
 
 
 class Side(Enum):
-    """The side of a record that a rule is about, named as in messages."""
+    """The side of a record that a rule is about, with its name in messages."""
 
     KEY = "key"
     VALUE = "value"
 
     @property
     def part(self) -> Part:
-        """The part that a rule about this side reads."""
+        """Return the part that a rule about this side reads."""
         return Part.KEY if self is Side.KEY else Part.VALUE
 
     def size_of(self, record: RuledRecord) -> int:
@@ -225,24 +234,28 @@ class RecordRule(Protocol):
 
     @property
     def parts(self) -> Part:
-        """The parts that it reads."""
+        """Return the parts that the rule reads."""
 
     @property
     def is_slow(self) -> bool:
-        """Whether a record may take more than about ten microseconds; such a rule never runs on the event loop."""
+        """Return whether a record may take more than about ten microseconds. Such a rule never runs on the
+        event loop.
+        """
 
     def fault(self, record: RuledRecord) -> str | None:
-        """Return the fault of a record, for the producer's developer; None if there is none.
+        """Return the fault of a record, for the producer's developer; None if there is no fault.
 
-        Before costly work, spends an upper bound of its steps from `record.budget`, computed without doing the work.
-        Raises Outage, SchemaError, and what the budget raises. Without details: these come from `description`.
+        Before costly work, the rule spends an upper bound of its steps from `record.budget`, computed without doing the
+        work. The text has no details, because `description` returns these. Raises Outage, SchemaError, and the errors
+        of the budget.
         """
 
     def description(self, record: RuledRecord) -> str | None:
-        """Return a longer text that replaces the one of `fault` for this record: the first error in detail.
+        """Return a longer text that replaces the text of `fault` for this record, with the first error in detail.
 
-        Called at most once per batch, for the first bad record. Takes at most a few milliseconds, spends as `fault`
-        does, and raises only what the budget raises. None: there are no more details, or finding them takes longer.
+        Returns None if there are no more details, or if finding them takes longer than a few milliseconds. Called at
+        most once per batch, for the first bad record. Spends steps as `fault` does, and raises only the errors of the
+        budget.
         """
 
 
@@ -252,11 +265,11 @@ class NamesHeaders(Protocol):
 
     @property
     def header_names(self) -> frozenset[bytes] | None:
-        """The names of the headers that it reads; None: all."""
+        """Return the names of the headers that the rule reads; None means all."""
 
 
 def header_names_of(rule: object) -> frozenset[bytes] | None:
-    """Return the names of the headers that a rule reads; None: all."""
+    """Return the names of the headers that a rule reads; None means all."""
     return rule.header_names if isinstance(rule, NamesHeaders) else None
 
 
@@ -265,13 +278,13 @@ Subject_contra = TypeVar("Subject_contra", contravariant=True)
 
 @runtime_checkable
 class SupportsLookAhead(Protocol[Subject_contra]):
-    """A rule (of records), or a schema (of data), that evaluates several together in less time than one by one."""
+    """A rule (for records) or a schema (for data) that evaluates several together faster than one by one."""
 
     def look_ahead(self, subjects: Sequence[Subject_contra], budget: StepBudget) -> None:
-        """Prepare for these records or data of one request, which it is asked about next. Changes no verdict.
+        """Prepare for these records or data of one request, which will be evaluated next. Changes no verdict.
 
-        Called after a record took more than INLINE_STEPS. Raises what the budget raises, and what evaluating raises
-        where it may not wait.
+        Called after a record took more than INLINE_STEPS. Raises the errors of the budget, and those of the evaluation
+        if it may not wait here.
         """
 
 

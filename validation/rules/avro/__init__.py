@@ -1,1 +1,1 @@
-"""Avro rules, and bounds of their cost."""
+"""Applies Avro rules, and bounds their cost."""

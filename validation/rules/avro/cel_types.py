@@ -1,4 +1,4 @@
-"""Describes an Avro schema to CEL's type checker, as Protobuf messages that no value ever has.
+"""Describes an Avro schema to CEL's type checker, as Protobuf messages that never have values.
 
 A nullable scalar becomes a wrapper message, which CEL treats as the scalar or null. Unions of several types, nullable
 arrays and maps, and arrays within arrays have any type (`dyn`).
@@ -37,8 +37,9 @@ _Type = tuple[int, str]
 
 
 def described(plan: DatumPlan) -> tuple[Any, str] | None:
-    """Return a descriptor pool and the name of the message that stands for the schema; None: it cannot be described,
-    or is no record.
+    """Return a descriptor pool and the name of the message that represents the schema.
+
+    Returns None if the schema cannot be described, or is no record.
     """
     if plan.numbers[plan.root] != avro_datum.RECORD:
         return None
@@ -49,7 +50,7 @@ def described(plan: DatumPlan) -> tuple[Any, str] | None:
         writer = _Writer(plan)
         pool.Add(writer.file)
         return pool, pool.FindMessageTypeByName(f"{PACKAGE}.{writer.names[plan.root]}").full_name
-    except (TypeError, KeyError):  # names that Protobuf does not take
+    except (TypeError, KeyError):  # Protobuf does not accept the names
         return None
 
 
@@ -96,7 +97,7 @@ class _Writer:
             field.type_name = of[1]
 
     def _type(self, at: int) -> _Type:
-        """Return the type of a value that is no array and no map, or any type."""
+        """Return the type of a value that is no array and no map; for other values any type."""
         numbers = self._plan.numbers
         kind = numbers[at]
         if kind == avro_datum.UNION:

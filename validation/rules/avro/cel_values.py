@@ -1,5 +1,6 @@
-"""Reads Avro values for CEL expressions: only the fields of the outer record that the expression uses; and visits the
-fields of Avro values for conditions on fields.
+"""Reads Avro values for CEL expressions, and visits the fields of Avro values for conditions on fields.
+
+Of the outer record only the fields that the expression uses are read.
 """
 
 from collections.abc import Callable
@@ -25,7 +26,7 @@ from sluicegate.validation.rules.cel.tree import Name, Select, variables_of
 from sluicegate.validation.rules.cel.variables import NotOfSchema, ValueUnreadable, whole
 from sluicegate.validation.rules.schemas.field_tags import inline_tags
 
-# In ns: reading a value and converting it for the runtime.
+# The time of reading a value and converting it for the runtime, in ns for a value and for a byte.
 _VALUE, _BYTE = (1_000, 3) if is_compiled() else (10_000, 300)
 
 
@@ -39,7 +40,7 @@ class AvroValues:
         self._plan = plan
         self._cost = plan.cost
         self._details: dict[int, Any] = {}
-        # An array of items without bytes has many items for a byte.
+        # If an array has items without bytes, one byte may state many items.
         has_empty_items = any(plan.numbers[at] == avro_datum.ARRAY and not plan.numbers[at + 2] for at in plan.names)
         self._times: Final = avro_datum.MOST_EMPTY_BUILT if has_empty_items else 1
 
@@ -98,8 +99,8 @@ _PRIMITIVE: Final = {
 class AvroFields:
     """Visits the fields of one schema's values (`FieldValues`).
 
-    A null of a union is visited. A record within itself is not followed: Confluent's client visits it as a value of
-    type NULL in an array or a map, and not at all in a union.
+    A null of a union is visited. A record that contains itself is not followed: Confluent's client visits the inner
+    record as a value of type NULL in an array or a map, and not at all in a union.
     """
 
     def __init__(self, plan: DatumPlan) -> None:
@@ -126,7 +127,7 @@ class AvroFields:
         message: Callable[[], Any],
         within: tuple[int, ...],
     ) -> object:
-        """Visit a value of `field` in `message`; return what the condition gives, or another value than false."""
+        """Visit a value of `field` in `message`; return the result of the condition, or a value other than False."""
         kind = self._numbers[at]
         if kind == avro_datum.UNION:
             branch = self._numbers[at + 2 + value.branch]
@@ -165,13 +166,13 @@ class AvroFields:
 
 
 def details_with_branches(plan: DatumPlan) -> avro_datum.Details:
-    """Return what values are built with so that unions keep the number of their branch."""
+    """Return the details with which values are built so that unions keep the number of their branch."""
     details = _details(plan, None)
     return details | {at: _OfBranch for at in plan.names if plan.numbers[at] == avro_datum.UNION}
 
 
 def _nothing() -> None:
-    """Return the object around the outermost value."""
+    """Return None, because no object contains the outermost value."""
 
 
 def plain(value: Any) -> Any:
@@ -197,7 +198,7 @@ class NoFields:
 
 
 def _used(found: CompiledExpression) -> frozenset[str] | None:
-    """Return the fields of `value` that an expression uses; None: it uses the value itself."""
+    """Return the fields of `value` that an expression uses; None if it uses the value itself."""
     fields = set()
     for used in variables_of(found.tree):
         if isinstance(used, Name) and used.name == "value":
@@ -208,7 +209,10 @@ def _used(found: CompiledExpression) -> frozenset[str] | None:
 
 
 def _details(plan: DatumPlan, used: frozenset[str] | None) -> dict[int, Any]:
-    """Return what values are built with; `used`: the wanted fields of the outer record, None: all."""
+    """Return the details with which values are built.
+
+    `used` has the fields of the outer record to read; None means all.
+    """
     details: dict[int, Any] = {}
     is_projected = used is not None and not _contains_itself(plan)
     for at, schema in plan.declared.items():

@@ -1,8 +1,8 @@
 """Walks over an Avro datum and checks that bytes are exactly one value of a schema.
 
-The walk allocates nothing. plan.py compiles a schema to a plan, a few numbers for each type, which refer to each other
-by position; AvroCost there bounds the cost of the walk beforehand. Compiled with the types in datum.pxd if a C compiler
-is installed.
+The walk allocates nothing. plan.py compiles a schema to a plan: a few numbers for each type, which refer to other types
+by position. AvroCost in plan.py bounds the cost of the walk beforehand. Compiled with the types in datum.pxd if a C
+compiler is installed.
 """
 
 from array import array
@@ -14,7 +14,7 @@ from sluicegate.validation.rules.strict_utf8 import is_text
 
 
 class DatumFault(IntEnum):
-    """Why bytes are not a datum of a schema."""
+    """The reason why bytes are not a datum of a schema."""
 
     ENDS_EARLY = 1
     LEFT_OVER = 2
@@ -30,12 +30,12 @@ class DatumFault(IntEnum):
     BLOCK_SIZE = 12
 
 
-# The types, and the numbers that follow each in a plan.
+# The types. The comments list the numbers that follow each type in a plan.
 NULL, BOOLEAN, INT, LONG = 0, 1, 2, 3
 BYTES, STRING = 4, 5
 SIZED = 6  # size in bytes: fixed, float and double
 ENUM = 7  # number of symbols
-ARRAY = 8  # type of the items, and whether they take any bytes
+ARRAY = 8  # type of the items, and whether the items take any bytes
 MAP = 9  # type of the values
 UNION = 10  # number of branches, and each branch
 RECORD = 11  # number of fields, and each field
@@ -64,7 +64,9 @@ converted (from an int, or from bytes), and one for a union whose branch matters
 
 
 class Datum:
-    """A walk over one datum. `why`: a Fault, or 0; `type_at`: the position of the type that could not be read."""
+    """A walk over one datum. `why` is a DatumFault, or 0. `type_at` is the position of the type that could not
+    be read.
+    """
 
     why: int
     type_at: int
@@ -89,7 +91,7 @@ class Datum:
         return True
 
     def value(self, at: int, depth: int) -> bool:
-        """Return whether a value of the type at `at` is next, and move after it."""
+        """Return whether a value of the type at `at` follows, and move past it."""
         kind = self.plan[at]
         if kind == _NULL:
             return True
@@ -148,7 +150,7 @@ class Datum:
             if count == 0:
                 return True
             block_end = -1
-            if count < 0:  # followed by the size of the block
+            if count < 0:  # the size of the block follows
                 count = -count
                 size = self.varint(at)
                 if self.why != 0:
@@ -161,7 +163,7 @@ class Datum:
                     return self.fail(at, _BAD_COUNT)
                 empties += count
             else:
-                if count > self.end - self.position:  # each takes at least a byte
+                if count > self.end - self.position:  # each item takes at least a byte
                     return self.fail(at, _BAD_COUNT)
                 while count > 0:
                     if is_map and not self.text(at, True):
@@ -173,7 +175,7 @@ class Datum:
                 return self.fail(at, _BLOCK_SIZE)
 
     def built(self, at: int, depth: int, details: "Details") -> object:
-        """Return the value of the type at `at`, and move after it; sets `why` if it cannot be read."""
+        """Return the value of the type at `at`, and move past it. Sets `why` if the value cannot be read."""
         kind = self.plan[at]
         if kind >= _ARRAY and depth == _DEEPEST:
             self.fail(at, _TOO_DEEP)
@@ -275,7 +277,7 @@ class Datum:
         return True
 
     def varint(self, at: int) -> int:
-        """Read a zig-zag number of at most 64 bits; sets `why` if it is malformed."""
+        """Read a zig-zag number of at most 64 bits. Sets `why` if it is malformed."""
         value = 0
         shift = 0
         while self.position < self.end:
@@ -299,13 +301,13 @@ class Datum:
 
 
 def value_in(plan: "array[int]", root: int, data: bytes, details: "Details") -> tuple[object, int]:
-    """Return the value of the type at `root`, and a Fault, or 0."""
+    """Return the value of the type at `root`, and a DatumFault, or 0."""
     datum = Datum(plan, data, 0)
     found = datum.built(root, 0, details)
     return found, datum.why
 
 
 def read_whole(plan: "array[int]", root: int, data: bytes) -> Datum | None:
-    """Return None if the data is one value of the type at `root`; else the walk with its fault."""
+    """Return None if the data is one value of the type at `root`, otherwise the walk with its fault."""
     datum = Datum(plan, data, 0)
     return None if datum.is_whole(root) else datum

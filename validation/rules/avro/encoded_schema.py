@@ -1,4 +1,4 @@
-"""Checks Avro in JSON encoding: expressions and other conditions see it as they see binary data."""
+"""Checks Avro data in JSON encoding. Expressions and other conditions see the data as if they were binary."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -26,7 +26,7 @@ class BinaryContent(Content, HasExpressions, HasInlineRules, HasJsonForm, ReadAs
 
 
 class JsonEncodedContent:
-    """Bytes are one datum of a schema, in JSON encoding."""
+    """The check that bytes are one datum of a schema, in JSON encoding."""
 
     is_slow = True
 
@@ -44,7 +44,7 @@ class JsonEncodedContent:
             return str(error)
 
     def description(self, _data: bytes, _budget: StepBudget) -> str | None:
-        """Return None: there are no more details."""
+        """Return None, because there are no more details."""
         return None
 
     def expression(self, text: str) -> ExpressionOfSchema:
@@ -69,7 +69,7 @@ class JsonEncodedContent:
         return _OverBinary(self._content.follows_as_json(json_schema), self._encoding)
 
     def json_form(self) -> "_JsonOfEncoded":
-        """Return the JSON form of data, which differs from their encoding."""
+        """Return the form of data as plain JSON, which differs from their JSON encoding."""
         return _JsonOfEncoded(self._content.json_form(), self._encoding)
 
 
@@ -81,7 +81,7 @@ class _OverBinary:
         self._encoding = encoding
 
     def fault(self, record: RuledRecord) -> str | None:
-        """Return the fault of a record, or None. Raises what the expression raises."""
+        """Return the fault of a record, or None. Raises the errors of the expression."""
         bare = self._bare(record)
         return None if bare is None else self._expression.fault(bare)
 

@@ -44,7 +44,10 @@ def _holds_records(numbers: Sequence[int], at: int) -> bool:
 
 
 class AvroRuledValues:
-    """The values of one schema (`RuledValues`). A record within itself is not followed, as by Confluent's client."""
+    """The values of one schema (`RuledValues`).
+
+    Like Confluent's client, it does not follow a record within itself.
+    """
 
     pool = None
 

@@ -1,6 +1,6 @@
-"""Reads Avro's JSON encoding, as Java's JsonDecoder does: data become binary and are then validated as such.
+"""Reads Avro's JSON encoding as Java's JsonDecoder does. The data are converted to binary and then validated as such.
 
-A union's value is null, or an object with the name of its branch; bytes are a text of characters up to 255.
+A union's value is null, or an object with the name of its branch. Bytes are a text of characters up to 255.
 """
 
 import struct
@@ -12,7 +12,7 @@ from sluicegate.validation.rules.avro import datum as avro_datum
 from sluicegate.validation.rules.avro.plan import DatumPlan
 from sluicegate.validation.rules.rule import StepBudget
 
-_STEPS_OF_BYTE: Final = 20  # the densest values take 2 µs a byte
+_STEPS_OF_BYTE: Final = 20  # the densest values take 2 µs for each byte
 _SHOWN = 100
 _LONG: Final = (-(2**63), 2**63 - 1)
 _INT: Final = (-(2**31), 2**31 - 1)
@@ -35,7 +35,7 @@ _WANTED: Final = {
 
 
 class NotInJsonEncoding(Exception):
-    """Data do not follow the schema in JSON encoding; the text is a phrase after "the value "."""
+    """Raised if data do not follow the schema in JSON encoding. The text is a phrase after "the value "."""
 
 
 class JsonEncoding:
@@ -134,7 +134,7 @@ class JsonEncoding:
         return list(self._numbers[at + 2 : at + 2 + self._numbers[at + 1]])
 
     def _label(self, at: int) -> str:
-        """Return the name of a branch: the full name of a named type, or the name of another one."""
+        """Return the name of a branch: the full name of a named type, or the name of any other type."""
         named = self._plan.full_names.get(at)
         if named is not None:
             return named
@@ -186,7 +186,7 @@ def _boolean(value: Any, out: bytearray) -> bool:
 
 def _whole_within(least: int, most: int) -> Callable[[Any, bytearray], bool]:
     def write(value: Any, out: bytearray) -> bool:
-        """Write a number; Java truncates a fraction."""
+        """Write a number. Like Java, truncate a fraction."""
         if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
             return False
         _put(int(value), out)

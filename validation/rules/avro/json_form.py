@@ -14,7 +14,8 @@ from sluicegate.validation.rules.rule import StepBudget
 from sluicegate.validation.rules.schemas import json_form
 from sluicegate.validation.rules.schemas.json_form import NoJsonForm
 
-# In ns: reading a value and writing it; for a value also each byte of the longest name, which is written and read.
+# The time in ns of reading a value and writing it, for a value, for a byte, and for each byte of the longest name,
+# which is written and read with each value.
 _VALUE, _BYTE, _NAME_BYTE = (1_500, 10, 5) if is_compiled() else (15_000, 300, 5)
 _STEP: Final = 100
 _BILLION: Final = 1_000_000_000
@@ -33,7 +34,7 @@ class AvroJson:
         self._details = {at: _detail(plan.numbers[at], schema) for at, schema in plan.declared.items()}
         names = (name for at in self._details if plan.numbers[at] == avro_datum.RECORD for name in self._details[at])
         self._ns_of_value = _VALUE + _NAME_BYTE * max(map(len, names), default=0)
-        # An array of items without bytes has many items for a byte.
+        # If an array has items without bytes, one byte may state many items.
         has_empty_items = any(plan.numbers[at] == avro_datum.ARRAY and not plan.numbers[at + 2] for at in plan.names)
         self._times: Final = avro_datum.MOST_EMPTY_BUILT if has_empty_items else 1
 
@@ -58,7 +59,7 @@ class BytesJson:
 
 
 def _detail(kind: int, schema: Any) -> Any:
-    """Return what values of a type are built with (`Details`)."""
+    """Return the detail with which values of a type are built (`Details`)."""
     if kind == avro_datum.RECORD:
         return tuple(field["name"] for field in schema["fields"])
     if kind == avro_datum.ENUM:

@@ -1,11 +1,11 @@
-"""Converts Avro's values to those of CEL, including logical types; a type that Java would ignore is ignored.
+"""Converts Avro's values, including logical types, to CEL's values. A logical type that Java ignores is ignored.
 
 | logical type | CEL |
 |---|---|
 | decimal | double, the nearest one |
 | timestamp-millis, timestamp-micros, timestamp-nanos, local-timestamp-* | timestamp; a local one as if it were UTC |
 | date, time-millis, time-micros | int, as it is encoded: days, ms or µs |
-| uuid | string; of a fixed, bytes |
+| uuid | string; for a fixed type, bytes |
 """
 
 import math
@@ -37,7 +37,7 @@ class _TimestampType:
 
 
 class Timestamp:
-    """A time that the CEL runtime reads by the names of its class, its descriptor and its fields."""
+    """A time with the class name, descriptor and fields by which the CEL runtime recognises timestamps."""
 
     __slots__ = ("nanos", "seconds")
     DESCRIPTOR = _TimestampType
@@ -48,7 +48,7 @@ class Timestamp:
 
 
 def logical_type(schema: Any) -> Logical | None:
-    """Return the logical type of a schema, if it is valid there and changes a value."""
+    """Return the logical type of a schema if it is valid there and changes a value; otherwise None."""
     if not isinstance(schema, Mapping):
         return None
     name, kind = schema.get("logicalType"), schema["type"]
@@ -67,7 +67,7 @@ def _is_decimal(schema: Mapping[str, Any], kind: str) -> bool:
 
 
 def converter(schema: Any) -> Converter | None:
-    """Return what converts the value of a type: an int or the bytes; None: nothing has to."""
+    """Return the function that converts the value of a type, an int or bytes; None if no conversion is necessary."""
     kind = schema["type"] if isinstance(schema, Mapping) else schema
     logical = logical_type(schema)
     if logical is Logical.TIMESTAMP:

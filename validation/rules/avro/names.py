@@ -1,7 +1,8 @@
 """Reads the text of an Avro schema and finds its named types, as Java's parser does.
 
 Java reads comments, does not check defaults for schemas that exist, ignores aliases, documentation, order and logical
-types that it cannot apply, and resolves names that are defined later (Avro 1.12). Characters of names are not checked.
+types that it cannot apply, and resolves names that are defined later (Avro 1.12). The characters of names are not
+checked.
 """
 
 import json
@@ -19,7 +20,7 @@ _COMMENT: Final = re.compile(r'("(?:[^"\\]|\\.)*")|/\*.*?\*/|//[^\r\n]*', re.DOT
 
 @dataclass(frozen=True, slots=True)
 class NamedType:
-    """A record, enum or fixed. `namespace`: of the names in it, empty for none."""
+    """A record, enum or fixed type. `namespace` is that of the names inside it, or empty."""
 
     name: str
     namespace: str
@@ -48,7 +49,9 @@ def named_type(schema: Mapping[str, Any], namespace: str) -> NamedType:
 
 
 def find_named_types(schema: Any, namespace: str, found: dict[str, NamedType], depth: int = 0) -> None:
-    """Add all named types of a schema to `found`; a name stands for its first type. Raises SchemaUnusable."""
+    """Add all named types of a schema to `found`. If a name is defined twice, the first type counts. Raises
+    SchemaUnusable.
+    """
     if depth > DEEPEST:
         raise SchemaUnusable("it is too large, or nested too deep")
     if isinstance(schema, list):

@@ -41,7 +41,7 @@ _WHY_OFTEN = "was it written with this schema?"
 
 
 def words_for(fault: int, name: str, position: int, size: int) -> str:
-    """Return the text for a fault at `position` in `size` bytes; `name`: the name of the type in the schema."""
+    """Return the text for a fault at `position` in `size` bytes. `name` is the name of the type in the schema."""
     if fault == DatumFault.LEFT_OVER:
         return f"is not Avro of its schema: {size - position} bytes follow {name}; {_WHY_OFTEN}"
     return (
@@ -49,12 +49,12 @@ def words_for(fault: int, name: str, position: int, size: int) -> str:
     )
 
 
-# Limits for the native check: the event loop reads at most 64 KiB of a record, which then takes about a millisecond.
+# Limits for the native check. The event loop reads at most 64 KiB of a record, which then takes about a millisecond.
 _MOST_FIXED_VALUES, _MOST_VALUES_OF_BYTE = 10_000, 3
 
 
 class AvroContent:
-    """Bytes are exactly one datum of a schema, in binary encoding. Logical types are not checked."""
+    """The check that bytes are exactly one datum of a schema, in binary encoding. Logical types are not checked."""
 
     is_slow = False
 
@@ -77,7 +77,7 @@ class AvroContent:
         return self._name
 
     def ordinary(self, behind: int) -> BytesQuestion | None:
-        """Return the whole check, unless few bytes may be many values."""
+        """Return the whole check, unless a few bytes may be many values."""
         if self._cost.fixed_values > _MOST_FIXED_VALUES or self._cost.values_of_byte > _MOST_VALUES_OF_BYTE:
             return None
         return BytesQuestion(schemas=(AvroQuestion(self._numbers, self._root, behind),))
@@ -124,13 +124,14 @@ class AvroContent:
         return AvroJson(self.plan)
 
     def description(self, _data: bytes, _budget: StepBudget) -> str | None:
-        """Return None: there are no more details."""
+        """Return None, because there are no more details."""
         return None
 
 
 class AnyBytes:
-    """The schema "bytes" after an id: Confluent's serializers write the bytes without a length, and its deserializers
-    return all bytes after the id.
+    """The check for the schema "bytes" after an id, which accepts all bytes.
+
+    Confluent's serializers write the bytes without a length, and its deserializers return all bytes after the id.
     """
 
     is_slow = False
@@ -139,7 +140,7 @@ class AnyBytes:
         return "bytes"
 
     def fault(self, _data: bytes, _budget: StepBudget) -> str | None:
-        """Return None: all bytes are a value."""
+        """Return None, because all bytes are a value."""
         return None
 
     def expression(self, text: str) -> IsTrue:
@@ -163,14 +164,14 @@ class AnyBytes:
         return BytesJson()
 
     def description(self, _data: bytes, _budget: StepBudget) -> str | None:
-        """Return None: there is no fault."""
+        """Return None, because there is no fault."""
         return None
 
 
 def avro_content(text: str, references: Sequence[str] = ()) -> AvroContent:
-    """Compile a schema. `references`: schemas of the types that it refers to, each after its own references.
+    """Compile a schema.
 
-    Raises SchemaUnusable.
+    `references` are schemas of the types that it refers to, each after its own references. Raises SchemaUnusable.
     """
     try:
         schema = read_schema(text)

@@ -1,1 +1,1 @@
-"""CEL expressions as rules, and bounds of their cost."""
+"""Evaluates CEL expressions as rules, and bounds their cost."""

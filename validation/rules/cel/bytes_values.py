@@ -11,7 +11,7 @@ _BYTE = 3 if is_compiled() else 300  # ns
 
 
 class BytesValues:
-    """The bytes after an id with the schema "bytes" (`ValueReader`)."""
+    """The values of the schema "bytes": the bytes after an id (`ValueReader`)."""
 
     def __init__(self, dialect: Dialect = Dialect.EXPRESSION) -> None:
         self._dialect = dialect

@@ -1,8 +1,8 @@
-"""An upper bound of the time of a CEL expression, computed from its tree and the sizes of its inputs.
+"""Computes an upper bound of the time of a CEL expression, from its tree and the sizes of its inputs.
 
 The cost of each part depends on how often it runs and how much data it reads each time. In a loop, the items are
 counted once for all rounds together, because they are no larger than the list. Times are in ns, about twice the longest
-times that were measured.
+measured times.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,28 +15,29 @@ MOST_ITERATIONS: Final = 10_000
 """The runtime ends an evaluation after this many items of all loops together; the limit has no setting."""
 
 _NODE, _ITERATION = 100, 200
-_COPY = 120  # an item of the list that `map` or `filter` builds: each round copies the list
+_COPY = 120  # for each item of the list that `map` or `filter` builds, because each round copies the list
 _ENTRY = 300  # for each entry of a list or map literal
-# For each byte, or item.
+# The costs for each byte, or for each item.
 _COMPARE, _JOIN, _READ_TEXT, _CONVERT = 150, 40, 5, 40
 _CONVERSION = 800
 _TIME_OF_DAY = 800
-_PATTERN, _PATTERN_INSTRUCTION = 6000, 2000  # compiled again for each text
-# For each byte, and for each of the instructions of the pattern: RE2 may build a state for each byte.
+_PATTERN, _PATTERN_INSTRUCTION = 6000, 2000  # the pattern is compiled again for each text
+# The costs for each byte, and for each byte and instruction of the pattern: RE2 may build a state for each byte.
 _MATCH, _MATCH_INSTRUCTION = 10, 20
-_NEEDLE = 16  # bytes of the searched text that are compared in a ns
+_NEEDLE = 16  # bytes of the searched text that are compared in one ns
 _TEXT_OF_NUMBER = 40
 
 
 class CostUnknown(Exception):
-    """An expression uses something without a known bound."""
+    """Raised if an expression uses something without a known bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """The largest size of a value. `items`: its items, or those of an inner value; `size`: bytes and items in all.
+    """The maximum size of a value.
 
-    `total`: the sizes of all values of one part of the expression in all its rounds together.
+    `items` counts its items, or those of an inner value. `size` counts all bytes and items. `total` is the sum over all
+    values of one part of the expression in all its rounds.
     """
 
     items: int
@@ -44,7 +45,9 @@ class Extent:
     total: int
 
     def within(self, rounds: int, rounds_each: int) -> "Extent":
-        """Return the extent within a loop of `rounds` rounds, `rounds_each` each time that it starts."""
+        """Return the extent within a loop of `rounds` rounds in total, and `rounds_each` rounds for each start of the
+        loop.
+        """
         return Extent(self.items, self.size, min(self.size * rounds, self.total * rounds_each))
 
 
@@ -52,9 +55,10 @@ _Charge = Callable[["_CostEstimate", tuple[Node, ...], list[Extent], int], Exten
 
 
 def nanoseconds(tree: Node, variables: Mapping[str, tuple[int, int]], programs: Mapping[str, int]) -> int:
-    """Return the longest time of an evaluation. Raises CostUnknown.
+    """Return the longest time of an evaluation (ns). Raises CostUnknown.
 
-    `variables`: items and size of each; `programs`: the number of instructions of each literal pattern.
+    `variables` has the items and the size of each variable. `programs` has the number of instructions of each literal
+    pattern.
     """
     estimate = _CostEstimate(programs)
     estimate.extent(tree, 1, {name: Extent(items, size, size) for name, (items, size) in variables.items()})
@@ -94,45 +98,45 @@ class _CostEstimate:
         return charge(self, args, given, times)
 
     def scalar_extent(self, _args: tuple[Node, ...], _given: list[Extent], times: int) -> Extent:
-        """Numbers, true and false."""
+        """Return the extent of numbers, true and false."""
         return _scalar(times)
 
     def conditional(self, _args: tuple[Node, ...], given: list[Extent], _times: int) -> Extent:
-        """A condition and its two alternatives."""
+        """Return the extent of a condition with its two alternatives."""
         _, one, other = given
         return Extent(max(one.items, other.items), max(one.size, other.size), one.total + other.total)
 
     def argument_extent(self, _args: tuple[Node, ...], given: list[Extent], _times: int) -> Extent:
-        """A function that returns its argument."""
+        """Return the extent of a function that returns its argument."""
         return given[0]
 
     def comparison(self, _args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
-        """A comparison, which reads the smaller value."""
+        """Return the extent of a comparison, which reads the smaller value."""
         self.nanoseconds += _COMPARE * min(given[0].total, given[1].total)
         return _scalar(times)
 
     def conversion(self, _args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
-        """A conversion to another type."""
+        """Return the extent of a conversion to another type."""
         self.nanoseconds += _CONVERSION * times + _CONVERT * given[0].total
         return Extent(0, given[0].size + _TEXT_OF_NUMBER, given[0].total + _TEXT_OF_NUMBER * times)
 
     def part_of_time(self, _args: tuple[Node, ...], _given: list[Extent], times: int) -> Extent:
-        """A year, an hour, and so on, in a time zone."""
+        """Return the extent of a part of a time (a year, an hour, and so on) in a time zone."""
         self.nanoseconds += _TIME_OF_DAY * times
         return _scalar(times)
 
     def item(self, _args: tuple[Node, ...], given: list[Extent], _times: int) -> Extent:
-        """An item of a list, or the value of a key."""
+        """Return the extent of an item of a list, or of the value of a key."""
         self.nanoseconds += _READ_TEXT * given[1].total
         return given[0]
 
     def membership(self, _args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
-        """A test whether a list has an item, or a map a key."""
+        """Return the extent of a test whether a list contains an item, or a map a key."""
         self.nanoseconds += _READ_TEXT * given[0].total + _COMPARE * given[1].total
         return _scalar(times)
 
     def concatenation_extent(self, args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
-        """The concatenation or sum of two values."""
+        """Return the extent of the concatenation or sum of two values."""
         if any(isinstance(arg, Constant) and arg.is_number for arg in args):
             return _scalar(times)
         self.nanoseconds += _JOIN * sum(extent.total for extent in given)
@@ -140,22 +144,22 @@ class _CostEstimate:
         return Extent(sum(extent.items for extent in given), both.size, both.total)
 
     def size(self, _args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
-        """A size; for a text, all code points are counted."""
+        """Return the extent of a size. For a text, all code points are counted."""
         self.nanoseconds += _READ_TEXT * given[0].total
         return _scalar(times)
 
     def beginning(self, _args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
-        """A test whether a text starts or ends with another."""
+        """Return the extent of a test whether a text starts or ends with another."""
         self.nanoseconds += _READ_TEXT * min(given[0].total, given[1].total)
         return _scalar(times)
 
     def contained(self, _args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
-        """A test whether a text contains another, which is compared at each position."""
+        """Return the extent of a test whether a text contains another, which is compared at each position."""
         self.nanoseconds += given[0].total * (_READ_TEXT + given[1].size // _NEEDLE)
         return _scalar(times)
 
     def match(self, args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
-        """A test whether a text matches a pattern. A pattern from a record has no known bound."""
+        """Return the extent of a match with a pattern. A pattern from a record has no known bound."""
         pattern = args[1]
         if not isinstance(pattern, Constant) or pattern.text is None:
             raise CostUnknown

@@ -1,4 +1,4 @@
-"""The text for an error of the CEL runtime. The runtime quotes values of the record, and the text never does."""
+"""Rewrites errors of the CEL runtime, because the runtime quotes values of the record."""
 
 import re
 from typing import Final

@@ -1,9 +1,11 @@
-"""The rule that a registry's condition of type CEL_FIELD holds for the fields of a value.
+"""Checks that a registry's condition of type CEL_FIELD is true for the fields of a value.
 
-Confluent's serializers evaluate it for each value of a primitive type within a field (`CelFieldExecutor`). Languages
-differ in what they visit, so each has its own walk (`FieldValues`). All have in common:
+Confluent's serializers evaluate it for each value of a primitive type within a field (`CelFieldExecutor`). The
+serializers visit different fields in each schema language, so each has its own walk (`FieldValues`). Two things are
+common to all:
 
-- The items of arrays and the values of maps are visited, but only an error in one rejects the record, not `false`.
+- The items of arrays and the values of maps are visited, but only an error in one of them rejects the record, not
+  `false`.
 - A field is rejected if it is `false` itself and the condition does not apply to it.
 """
 
@@ -21,13 +23,13 @@ from sluicegate.validation.rules.schemas.conditions import SchemaCondition
 from sluicegate.validation.rules.schemas.field_tags import FieldChange, FieldTags
 from sluicegate.validation.rules.simple_rule import SimpleRule
 
-_MOST_VISITED: Final = 100_000  # fields and items; about 0.2 s without the expression
+_MOST_VISITED: Final = 100_000  # fields and items; visiting takes about 0.2 s without the expression
 _MOST_PLACES: Final = 10_000
 _VISIT: Final = 5_000  # ns
 
 
 class SchemaField(NamedTuple):
-    """A field of a schema. `tags`: its own, and those of the schema's metadata."""
+    """A field of a schema. `tags` has its own tags, and those of the schema's metadata."""
 
     full_name: str
     name: str
@@ -35,11 +37,11 @@ class SchemaField(NamedTuple):
 
 
 class ConditionNotMet(Exception):
-    """The condition is not met; the text gives the reason."""
+    """Raised if the condition is not met. The text gives the reason."""
 
 
 class TooManyFields(Exception):
-    """A value has too many fields, or its schema leads in a circle."""
+    """Raised if a value has too many fields, or if its schema refers to itself in a circle."""
 
 
 Evaluate = Callable[[SchemaField, str, Any, Callable[[], Any]], object]
@@ -47,8 +49,10 @@ Evaluate = Callable[[SchemaField, str, Any, Callable[[], Any]], object]
 
 
 class FieldVisit:
-    """The visit of one value. `wanted`: the tags of the fields that the condition is about; empty: all fields.
-    `changes`: rules that have changed fields, about which the condition is not.
+    """The visit of one value.
+
+    `wanted` has the tags of the fields that the condition is about; if it is empty, all fields are. `changes` has rules
+    that have changed fields, which the condition is not about.
     """
 
     def __init__(
@@ -68,7 +72,7 @@ class FieldVisit:
         self.evaluations = 0
 
     def step(self) -> None:
-        """Count a value that is looked at. Raises TooManyFields."""
+        """Count a visited value. Raises TooManyFields."""
         self.visited += 1
         if self.visited > _MOST_VISITED:
             raise TooManyFields
@@ -78,7 +82,7 @@ class FieldVisit:
         self.step()
         found = self._places.get(full_name)
         if found is None:
-            if len(self._places) >= _MOST_PLACES:  # the names of recursive JSON Schemas have no end
+            if len(self._places) >= _MOST_PLACES:  # the names of recursive JSON Schemas are unlimited
                 self._places.clear()
             tags = inline_tags() | self._tags.tags_of(full_name)
             found = self._places[full_name] = SchemaField(full_name, name, tags)
@@ -89,7 +93,7 @@ class FieldVisit:
         return not self._wanted or not self._wanted.isdisjoint(field.tags)
 
     def value(self, field: SchemaField | None, type_name: str, value: Any, message: Callable[[], Any]) -> object:
-        """Return what the expression gives of a value of a primitive type, or the value if it does not apply."""
+        """Return the result of the expression for a value of a primitive type, or the value if it does not apply."""
         self.step()
         if field is None or not self.applies_to(field) or self._is_changed(field):
             return value
@@ -97,7 +101,7 @@ class FieldVisit:
         return self._evaluate(field, type_name, value, message)
 
     def check(self, field: SchemaField, found: object) -> None:
-        """Raise NotMet if a field, or what the expression gives of it, is false."""
+        """Raise ConditionNotMet if a field, or the result of the expression for the field, is false."""
         if found is not False or self._is_changed(field):
             return
         if self.applies_to(field):
@@ -113,20 +117,20 @@ class FieldVisit:
 
 
 class FieldValues(Protocol):
-    """How the fields of one schema's values are visited."""
+    """Visits the fields of one schema's values."""
 
     def compiled(self, expression: str) -> CompiledExpression:
         """Compile an expression over a field. Raises ExpressionUnusable."""
 
     def extent(self, data: bytes) -> tuple[int, int, int]:
-        """Return what ValueReader.extent returns; a time of UNBOUNDED ns: visiting has no known bound."""
+        """Return the result of ValueReader.extent. A time of UNBOUNDED ns means that visiting has no known bound."""
 
     def visit(self, data: bytes, visit: FieldVisit) -> None:
-        """Visit all fields. Raises NotOfSchema, ValueUnreadable, and what the visit raises."""
+        """Visit all fields. Raises NotOfSchema, ValueUnreadable, and the errors of the visit."""
 
 
 class TrueOfFields(SimpleRule):
-    """A condition holds for all fields of a value (`ExpressionOfSchema`)."""
+    """Requires that a condition is true for all fields of a value (`ExpressionOfSchema`)."""
 
     def __init__(self, condition: SchemaCondition, values: FieldValues) -> None:
         """Compile the expression. Raises ExpressionUnusable."""
@@ -141,7 +145,7 @@ class TrueOfFields(SimpleRule):
         self._shown = shown_of(condition.text)
 
     def _cost(self, data: bytes) -> int:
-        """Return an upper bound of the steps; the fields are counted if reading the value is cheap."""
+        """Return an upper bound of the steps. The fields are counted only if reading the value is cheap."""
         items, size, reading = self._values.extent(data)
         if reading >= INLINE_STEPS * STEP:
             return UNBOUNDED
@@ -163,7 +167,7 @@ class TrueOfFields(SimpleRule):
         return min(UNBOUNDED, (2 * reading + visit.visited * _VISIT + visit.evaluations * each) // STEP + 1)
 
     def fault(self, record: RuledRecord) -> str | None:
-        """Return the first field of which the condition is not true. Raises Outage if memory is too low."""
+        """Return the first field for which the condition is not true. Raises Outage if memory is too low."""
         if record.value is None:
             return None
         record.budget.spend(self._cost(record.value))
@@ -177,7 +181,7 @@ class TrueOfFields(SimpleRule):
             return f"the value is {unreadable}, which no expression can look at: {self._shown}"
         except (TooManyFields, RecursionError):
             return f"too costly to validate: more than {_MOST_VISITED:,} fields and items: {self._shown}"
-        except MemoryError as error:  # the rules process takes the cause for a record that is too costly
+        except MemoryError as error:  # the rules process treats this cause as a record that is too costly
             raise Outage("there is no memory left to evaluate an expression") from error
         return None
 
@@ -185,7 +189,7 @@ class TrueOfFields(SimpleRule):
         return FieldVisit(self._wanted, self._tags, self._places, evaluate, self._changes)
 
     def _evaluated(self, field: SchemaField, type_name: str, value: Any, message: Callable[[], Any]) -> object:
-        """Return what the expression gives of a value. Raises NotMet if that is an error."""
+        """Return the result of the expression for a value. Raises ConditionNotMet if the evaluation fails."""
         seen: dict[str, Any] = {}
         for name in self._names:
             if name == "value":

@@ -1,6 +1,6 @@
-"""The rule that a value meets the rules inside its schema (schemas/inline_rules.py).
+"""Checks that a value follows the rules inside its schema (schemas/inline_rules.py).
 
-Languages differ in what they visit, so each has its own walk (`RuledValues`), as Confluent's clients do.
+Confluent's clients visit different fields in each schema language, so each has its own walk (`RuledValues`).
 """
 
 from collections.abc import Callable, Iterable
@@ -26,7 +26,7 @@ from sluicegate.validation.rules.schemas.inline_rules import Clock, InlineRule
 from sluicegate.validation.rules.simple_rule import SimpleRule
 
 _MOST_RULES: Final = 100  # each compiled expression takes up to 200 kB
-_MOST_VISITED: Final = 100_000  # objects and fields; about 0.2 s without the expressions
+_MOST_VISITED: Final = 100_000  # objects and fields; visiting takes about 0.2 s without the expressions
 _VISIT: Final = 5_000  # ns
 _NS_OF_SECOND: Final = 1_000_000_000
 
@@ -42,7 +42,9 @@ class InlineVisit:
         self.visited = 0
 
     def apply(self, rules: Iterable[InlineRule], path: str, this: Callable[[], Any]) -> None:
-        """Apply the rules of an object or a field to its value; count it. Raises TooManyFields and ConditionNotMet."""
+        """Apply the rules of an object or a field to its value, and count it. Raises TooManyFields and
+        ConditionNotMet.
+        """
         self.visited += 1
         if self.visited > _MOST_VISITED:
             raise TooManyFields
@@ -51,17 +53,19 @@ class InlineVisit:
 
 
 class RuledValues(Protocol):
-    """How the objects and fields of one schema's values are visited."""
+    """Visits the objects and fields of one schema's values."""
 
     @property
     def pool(self) -> Any:
-        """The pool of Protobuf's messages; None: other values."""
+        """Return the pool of Protobuf's messages; None for other values."""
 
     def extent(self, data: bytes) -> tuple[int, int, int]:
-        """Return what ValueReader.extent returns; a time of UNBOUNDED ns: visiting has no known bound."""
+        """Return the result of ValueReader.extent. A time of UNBOUNDED ns means that visiting has no known bound."""
 
     def visit(self, data: bytes, visit: InlineVisit) -> None:
-        """Visit what has rules. Raises NotOfSchema, ValueUnreadable, SchemaError, and what the visit raises."""
+        """Visit every part that has rules. Raises NotOfSchema, ValueUnreadable, SchemaError, and the errors of the
+        visit.
+        """
 
 
 class InlinePrograms:
@@ -103,7 +107,7 @@ class InlinePrograms:
 
 
 class MeetsInlineRules(SimpleRule):
-    """A value meets the rules inside its schema (`ExpressionOfSchema`)."""
+    """Requires that a value follows the rules inside its schema (`ExpressionOfSchema`)."""
 
     def __init__(self, programs: InlinePrograms, values: RuledValues, now: Clock) -> None:
         self._programs = programs
@@ -113,7 +117,7 @@ class MeetsInlineRules(SimpleRule):
         self._timestamp = import_module("google.protobuf.timestamp_pb2").Timestamp
 
     def _cost(self, data: bytes) -> int:
-        """Return an upper bound of the steps; what has rules is counted if reading the value is cheap."""
+        """Return an upper bound of the steps. Parts with rules are counted only if reading the value is cheap."""
         items, size, reading = self._values.extent(data)
         if reading >= INLINE_STEPS * STEP:
             return UNBOUNDED
@@ -168,7 +172,7 @@ class MeetsInlineRules(SimpleRule):
             return f"the value is {unreadable}, which no rule inside its schema can look at"
         except (TooManyFields, RecursionError):
             return f"too costly to validate: more than {_MOST_VISITED:,} objects and fields with rules in their schema"
-        except MemoryError as error:  # the rules process takes the cause for a record that is too costly
+        except MemoryError as error:  # the rules process treats this cause as a record that is too costly
             raise Outage("there is no memory left to evaluate an expression") from error
         if unusable:
             raise SchemaError(unusable[0])

@@ -1,11 +1,11 @@
-"""The rule that a CEL expression (Common Expression Language) is true for a record.
+"""Checks that a CEL expression (Common Expression Language) is true for a record.
 
 Its variables are `key` (text, or bytes if it is not UTF-8), `value` (its JSON, also after a schema id; bytes if it is
 not JSON), `headers` (the last value of each name, as text or bytes), `timestamp` (int64 ms), `topic`, `partition` and
 `client` (`id`, `software`, `version`, `principal`, `address`).
 
 An expression is checked when the configuration is read: syntax, names, functions and types. Errors during an evaluation
-are faults of the record: if data is missing or has an unusable type, the expression is not true.
+are faults of the record: if data are missing or have an unusable type, the expression is not true.
 """
 
 from functools import partial
@@ -31,12 +31,15 @@ _NEEDS: Final = {"key": Part.KEY, "value": Part.VALUE, "message": Part.VALUE, "h
 
 
 class IsTrue(SimpleRule):
-    """`expression` is true; it is not true if data is missing or has an unusable type."""
+    """Requires that `expression` is true. It is not true if data are missing or have an unusable type."""
 
     is_slow = True
 
     def __init__(self, expression: str, values: ValueReader | None = None) -> None:
-        """Compile the expression. `values`: how to read the value; None: as JSON. Raises ExpressionUnusable."""
+        """Compile the expression.
+
+        `values` reads the value; None means as JSON. Raises ExpressionUnusable.
+        """
         found = compiled(expression) if values is None else values.compiled(expression)
         self._evaluate = found.program.eval
         self._is_always_bool = found.is_always_bool
@@ -53,7 +56,7 @@ class IsTrue(SimpleRule):
             self.parts |= _NEEDS.get(name, Part.NONE)
 
     def _plan(self) -> None:
-        """Evaluate once, because the runtime plans in its first evaluation. Raises ExpressionUnusable."""
+        """Evaluate once, because the runtime plans during its first evaluation. Raises ExpressionUnusable."""
         nothing = RuledRecord("", 0, 0, 0, None, None, (), Client(""))
         if self._steps.steps_for(nothing) > INLINE_STEPS:
             return

@@ -1,4 +1,4 @@
-"""The CEL runtime, Google's cel-expr-python: compiles and checks expressions, and explains errors."""
+"""Wraps the CEL runtime, Google's cel-expr-python: compiles and checks expressions, and explains errors."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -28,18 +28,18 @@ _OF_INLINE_RULES = ("this", "now")
 _TRUE_OR_FALSE: Final = frozenset({"bool", "dyn"})
 TEXT_OR_TRUTH: Final = _TRUE_OR_FALSE | {"string"}
 """The types that an inline rule of a schema gives."""
-_MAX_LEVELS = 32  # the runtime's limit
+_MAX_LEVELS = 32  # the limit of the runtime
 _MOST_WORDS = 300
 _WHERE = re.compile(r"ERROR: <input>:(\d+):(\d+): ([^\n]*)")
 _UNDECLARED = re.compile(r"undeclared reference to '(.*?)'")
 
 
 class ExpressionUnusable(RuleUnusable):
-    """An expression is invalid, or a package is not installed; the text gives the reason."""
+    """Raised if an expression is invalid, or a package is not installed. The text gives the reason."""
 
 
 class CompiledExpression(NamedTuple):
-    """A compiled expression. `programs`: the number of instructions of each of its regular expressions."""
+    """A compiled expression. `programs` has the number of instructions of each of its regular expressions."""
 
     program: Any
     is_always_bool: bool
@@ -49,20 +49,22 @@ class CompiledExpression(NamedTuple):
 
 
 class Dialect(Enum):
-    """What an expression over a schema may use."""
+    """The variables and types that an expression over a schema may use."""
 
     EXPRESSION = "expression"  # `value` with the types of the schema, and the other variables of rules
-    CONDITION = "condition"  # `message` of any type, as registries' conditions
+    CONDITION = "condition"  # `message` of any type, as in registries' conditions
 
 
 class ValueReader(Protocol):
-    """How expressions read the values of one schema."""
+    """Reads the values of one schema for expressions."""
 
     def compiled(self, expression: str) -> CompiledExpression:
         """Compile an expression, checked against the schema. Raises ExpressionUnusable."""
 
     def extent(self, data: bytes) -> tuple[int, int, int]:
-        """Return the most items, the size in bytes and items, and the ns that reading takes, without reading it."""
+        """Return the maximum number of items, the size in bytes and items, and the ns of reading, without reading the
+        value.
+        """
 
     def read(self, data: bytes) -> Any:
         """Return the value for the runtime. Raises NotOfSchema and ValueUnreadable."""
@@ -140,9 +142,10 @@ def _variables(types: Any, of_value: Any) -> dict[str, Any]:
 
 
 def compiled(expression: str, typed: Any = None, gives: frozenset[str] = _TRUE_OR_FALSE) -> CompiledExpression:
-    """Compile and check an expression: syntax, names, functions and types. Raises ExpressionUnusable.
+    """Compile and check an expression: syntax, names, functions and types.
 
-    `typed`: the environment; None: that of `runtime`, in which `value` has any type. `gives`: the types of its result.
+    `typed` is the environment; None means that of `runtime`, in which `value` has any type. `gives` has the types that
+    the result may have. Raises ExpressionUnusable.
     """
     if len(expression) > MAX_CHARACTERS:
         raise ExpressionUnusable(f"longer than {MAX_CHARACTERS} characters")
@@ -188,7 +191,7 @@ def _calls_in(node: Node) -> Iterator[Call]:
 
 
 def _check_time_zones(tree: Node) -> None:
-    """Raise ExpressionUnusable if a record could name a time zone: the runtime opens a file with that name."""
+    """Raise ExpressionUnusable if a record could name a time zone, because the runtime opens a file with that name."""
     for call in _calls_in(tree):
         if call.function.startswith("get") and any(not isinstance(arg, Constant) for arg in call.args[1:]):
             raise ExpressionUnusable(f"{call.function} takes only a literal time zone")

@@ -1,4 +1,4 @@
-"""Computes the steps of an expression for one record from the sizes of its variables, before any is read."""
+"""Computes the steps of an expression for one record from the sizes of its variables, without reading them."""
 
 from typing import Final
 
@@ -12,24 +12,25 @@ from sluicegate.validation.rules.schemas.wire_format import data_after_id, has_s
 
 STEP: Final = 100  # ns
 EVALUATION: Final = 60_000  # the overhead of the runtime and Python
-_TEXT: Final = 3_000  # a key, or the name or the value of a header
+_TEXT: Final = 3_000  # for a key, or for the name or the value of a header
 _TEXT_BYTES: Final = 4  # the extra bytes that a text counts
-# JSON, which is parsed and converted to values of the runtime. Empty lists cost the most per byte.
+# The cost of a byte of JSON, which is parsed and converted to values of the runtime. Empty lists cost the most per
+# byte.
 _BYTE: Final = 8 if HAS_NATIVE else 400
 _CONTAINER, _KEY, _ITEM = 1500, 1300, 400
 _DENSEST = _CONTAINER // 2
 DENSEST_BYTE: Final = _DENSEST + _BYTE
 """The ns that a byte of JSON takes at most."""
 _MOST_EXTENTS = 1000
-_ZERO = 12_000  # a text with a zero byte
+_ZERO = 12_000  # for a text with a zero byte
 _ZERO_ESCAPED = rb"\u0000"
 
 
 class ExpressionSteps:
-    """Computes the steps of one expression. A record is not read if any content of its size is cheap."""
+    """Computes the steps of one expression. A record is read only if contents of its size may be costly."""
 
     def __init__(self, compiled: CompiledExpression, values: ValueReader | None = None) -> None:
-        """`values`: how the value is read; None: as JSON."""
+        """`values` reads the value; None means as JSON."""
         self._values = values
         self._tree = compiled.tree
         self._names = compiled.names
@@ -65,7 +66,9 @@ class ExpressionSteps:
         return self._reckon(size, max(widths), reading, others, texts)
 
     def _of_schema(self, extent: tuple[int, int, int], others: int, texts: int) -> int:
-        """Return the steps for a value of a schema; nothing is computed if any record of about these sizes is cheap."""
+        """Return the steps for a value of a schema. Nothing is computed if every record of about these sizes is
+        cheap.
+        """
         bits = tuple(map(int.bit_length, (*extent, others, texts)))
         most = self._by_extent.get(bits)
         if most is None:
@@ -79,7 +82,7 @@ class ExpressionSteps:
         return self._reckon(size, items, reading, others, texts)
 
     def _for_any(self, size: int, others: int) -> int:
-        """Return the most steps of any record with a value of at most `size` bytes, and `others` other bytes."""
+        """Return the maximum steps of any record with a value of at most `size` bytes, and `others` other bytes."""
         return self._reckon(size, size // 2 + 1, size * DENSEST_BYTE, others, others)
 
     def _reckon(self, value_size: int, value_items: int, reading: int, others: int, texts: int) -> int:
@@ -101,8 +104,8 @@ class ExpressionSteps:
     def _beside_value(self, record: RuledRecord) -> tuple[int, int]:
         """Return the bytes of the expression's variables other than the value, and the number of texts.
 
-        A header counts four extra bytes, and a text with a zero byte counts as three texts: never more texts than
-        bytes.
+        A header counts four extra bytes. A text with a zero byte counts as three texts, but there are never more texts
+        than bytes.
         """
         size = texts = 0
         if "key" in self._names and record.key is not None:

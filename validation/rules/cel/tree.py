@@ -1,7 +1,7 @@
-"""The tree of a compiled CEL expression, parsed from the bytes to which the runtime serializes it.
+"""Parses the tree of a compiled CEL expression from the bytes to which the runtime serializes it.
 
-These are a google.protobuf.Any with a cel.expr.CheckedExpr; field numbers are those of cel-spec's checked.proto
-and syntax.proto. Macros (`all`, `map` ...) are expanded: each is a Loop.
+The bytes are a google.protobuf.Any with a cel.expr.CheckedExpr. Field numbers are those of cel-spec's checked.proto and
+syntax.proto. Macros (`all`, `map` ...) are expanded to Loops.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _VARINT, _FIXED64, _BYTES = 0, 1, 2
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A literal. `text`: of a string; `size`: bytes of a string or of bytes, 1 of anything else."""
+    """A literal. `text` is that of a string. `size` is the bytes of a string or of bytes, and 1 for other literals."""
 
     size: int
     text: str | None = None
@@ -31,7 +31,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """A field or key of `operand`, or a test for it (`has`)."""
+    """A field or key of `operand`, or a test whether it exists (`has`)."""
 
     operand: "Node"
     field: str
@@ -39,7 +39,7 @@ class Select:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function or operator; a receiver is the first of `args`."""
+    """A function or operator. A receiver is the first of `args`."""
 
     function: str
     args: tuple["Node", ...]
@@ -54,7 +54,7 @@ class ListOf:
 
 @dataclass(frozen=True, slots=True)
 class MapOf:
-    """A map literal, or a message of the type `message`; `parts`: its keys and values."""
+    """A map literal, or a message of the type `message`. `parts` are its keys and values."""
 
     message: str
     parts: tuple["Node", ...]
@@ -62,7 +62,9 @@ class MapOf:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """An expanded macro: `step` for each item of `over`, while `condition` is true, accumulated in `gathered`."""
+    """An expanded macro. It runs `step` for each item of `over` while `condition` is true, and accumulates in
+    `gathered`.
+    """
 
     names: tuple[str, ...]
     over: "Node"
@@ -82,7 +84,7 @@ def tree_of(serialized: bytes) -> Node:
 
 
 def variables_of(node: Node, bound: frozenset[str] = frozenset()) -> Iterator[Name | Select]:
-    """Yield the free variables, each with the Select of its field, if there is one."""
+    """Yield the free variables, each with the Select of its field, if it has one."""
     match node:
         case Name(name):
             if name not in bound:
@@ -124,7 +126,7 @@ def keys_of(node: Node, variable: str) -> frozenset[str] | None:
 
 
 def parts_of(node: Node) -> tuple[Node, ...]:
-    """Return the nodes directly below one."""
+    """Return the nodes directly below a node."""
     match node:
         case Select(operand):
             return (operand,)
@@ -168,7 +170,7 @@ def _constant(data: bytes) -> Constant:
             return Constant(len(content) + 1, content.decode())
         if number == _BYTES_VALUE and isinstance(content, bytes):
             return Constant(len(content) + 1)
-    return Constant(1, is_number=True)  # a number, true, false or null: none can be concatenated
+    return Constant(1, is_number=True)  # a number, true, false or null, which cannot be concatenated
 
 
 def _loop(data: bytes) -> Loop:

@@ -27,11 +27,11 @@ CLIENT_FIELDS = {
 
 
 class ValueUnreadable(Exception):
-    """A value cannot be converted completely; the text gives the reason, without quoting the value."""
+    """Raised if a value cannot be converted completely. The text gives the reason, without quoting the value."""
 
 
 class NotOfSchema(Exception):
-    """Bytes do not follow the schema; the rule about the schema reports that."""
+    """Raised if bytes do not follow the schema, which the rule about the schema reports."""
 
 
 class _StringValue:
@@ -85,7 +85,8 @@ def client_of(client: Client) -> dict[str, str | None]:
 def value_of(value: bytes | None, loads: Callable[[bytes], Any]) -> Any:
     """Return a value's JSON, also after a schema id; bytes if it is not JSON. Raises ValueUnreadable.
 
-    `loads`: orjson's. A whole number is an int; beyond 64 bits, or with a fraction or exponent, it is a double.
+    `loads` is orjson's function. A whole number becomes an int; beyond 64 bits, or with a fraction or exponent, it
+    becomes a double.
     """
     if value is None:
         return None
@@ -114,7 +115,7 @@ def whole(text: str) -> str:
 
 
 def all_whole(said: Any) -> Any:
-    """Return a value of JSON with texts that the runtime reads completely."""
+    """Return a JSON value whose texts the runtime reads completely."""
     if isinstance(said, str):
         return whole(said)
     if isinstance(said, list):

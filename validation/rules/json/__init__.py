@@ -1,1 +1,1 @@
-"""JSON and JSON Schema rules, and bounds of their cost."""
+"""Applies JSON and JSON Schema rules, and bounds their cost."""

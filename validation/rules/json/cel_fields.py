@@ -1,8 +1,8 @@
 """Visits the properties of JSON for a registry's conditions on fields (cel/fields.py), as Confluent's client does.
 
 It follows `properties`, `items`, `$ref`, `allOf`, the first matching schema of `oneOf` and every matching one of
-`anyOf`, and of several types the first that the value has. It visits neither null nor properties that the schema does
-not name.
+`anyOf`. If a schema has several types, it follows the first that the value has. It visits neither null nor properties
+that the schema does not name.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -35,9 +35,10 @@ class JsonFields:
     """Visits the properties of one schema's values (`FieldValues`)."""
 
     def __init__(self, schema: Any, references: Mapping[str, Any], validator_for: Callable[[Any], Validator]) -> None:
-        """`references`: by their names in the schema; `validator_for`: compiles a schema that refers to them.
+        """Take the schema, and the referenced schemas by their names in it.
 
-        Raises ExpressionUnusable if it is not clear what the schema refers to.
+        `validator_for` compiles a schema that refers to them. Raises ExpressionUnusable if a reference of the schema is
+        unclear.
         """
         self._schema = schema
         try:
@@ -67,7 +68,7 @@ class JsonFields:
 
 
 class _Walk:
-    """A walk over one value. Its methods return what the condition gives of a value, or the value itself."""
+    """A walk over one value. Its methods return the result of the condition for a value, or the value itself."""
 
     def __init__(self, documents: Documents, alternatives: "Alternatives", visit: FieldVisit) -> None:
         self._documents = documents
@@ -84,7 +85,9 @@ class _Walk:
         message: Any,
         kind: Any = None,
     ) -> Any:
-        """Visit a value of `field` in `message`; `kind`: the type of several that the value has."""
+        """Visit a value of `field` in `message`. If the schema has several types, `kind` is the one that the
+        value has.
+        """
         if value is None or not isinstance(schema, dict):
             return value
         self._visit.step()
@@ -144,7 +147,7 @@ class _Walk:
 
 
 class Alternatives:
-    """Finds which of several schemas or types a value has. `are_validated`: whether that may take long."""
+    """Finds which of several schemas or types a value has. `are_validated` is whether this may take long."""
 
     def __init__(self, schema: Any, references: Mapping[str, Any], validator_for: Callable[[Any], Validator]) -> None:
         self._documents = {ROOT: schema, **{f"json-schema:///{name}": each for name, each in references.items()}}
@@ -166,7 +169,7 @@ class Alternatives:
         return None
 
     def accepts(self, schema: Any, value: Any) -> bool:
-        """Return whether a value follows a part of the schema; true and false are no schemas here."""
+        """Return whether a value follows a part of the schema. Here true and false are not schemas."""
         return isinstance(schema, dict) and self._is_valid(schema, "", value)
 
     def _is_valid(self, schema: dict[str, Any], kind: str, value: Any) -> bool:
@@ -222,7 +225,7 @@ def _escaped(key: object) -> str:
 
 
 def _bare(value: Any) -> Any:
-    """Return a value with plain texts, the only ones that jsonschema-rs takes."""
+    """Return a value with plain texts, because jsonschema-rs accepts no others."""
     if isinstance(value, TextWithZero):
         return str.__str__(value)
     if isinstance(value, dict):

@@ -1,9 +1,9 @@
-"""An upper bound of the cost of jsonschema-rs for a JSON Schema and a value, computed from both.
+"""Computes an upper bound of the cost of jsonschema-rs from a JSON Schema and a value.
 
 For each schema and each level below the value, the cost of one value at that level is the sum over all paths to it.
 Paths are counted, not places: in a chain of thirty schemas, each of which applies the next one twice, there are a
-billion. Of alternative properties only the most expensive counts, so the bound of a large object is not the sum over
-all properties.
+billion paths. Among alternative properties only the most expensive one counts, so the bound of a large object is not
+the sum over all properties.
 """
 
 from array import array
@@ -28,20 +28,20 @@ from sluicegate.validation.rules.json.levels import (
 )
 from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED
 
-# The cost of parsing a text into objects and freeing them (orjson).
+# The costs of parsing a text into objects and freeing them (orjson).
 _READ_ITEM, _READ_CONTAINER, _READ_KEY, _READ_UNIT, _READ_BYTE = 1.0, 6.0, 4.0, 0.3, 0.04
-# The highest cost to read a byte of text, and how many items and number units it can be: 1e-5 is 75 units.
+# The maximum cost of reading a byte of text, and the maximum items and number units in a byte: 1e-5 is 75 units.
 _READ_ANY_BYTE, _ITEMS_OF_BYTE, _UNITS_OF_BYTE = 3.0, 0.5, 16.0
-# Values with at most this many steps, by their size, are not counted: counting takes 2 us per KiB.
+# Values whose size allows at most this many steps are not counted, because counting takes 2 us per KiB.
 _FEW = 1_000
 _FIXED = 10
-# The root, and the item that is counted for each list and object, even an empty one.
+# The bytes of the root, and of the item that is counted for each list and object, even an empty one.
 _PHANTOM_BYTES = 8
-# jsonschema-rs searches its enclosing references: the cost for each of them at each level.
+# jsonschema-rs searches its enclosing references. This is the cost for each of them at each level.
 _WITHIN = 0.01
 # The limit of visited edges and places: about 0.1 s.
 _MOST_WORK = 10_000_000 if is_compiled() else 200_000
-# An explanation: the error itself, with copies of the value and of the keyword's value.
+# The cost of an explanation: the error itself, with copies of the value and of the keyword's value.
 _FIRST_ERROR = 500.0
 _COPIES = 8
 _MOST_EXPLAINED_BYTES = 1 << 20
@@ -51,7 +51,7 @@ _REPEATED: Final = ("unevaluatedProperties", "unevaluatedItems")
 
 
 class JsonSchemaCost:
-    """The cost of one schema. `is_known`: whether there is a bound."""
+    """The cost of one schema. `is_known` is whether there is a bound."""
 
     def __init__(self, schema: Any, references: Mapping[str, Any]) -> None:
         self.is_known = True
@@ -73,7 +73,7 @@ class JsonSchemaCost:
         self._of_byte = self._of_any_byte()
 
     def steps(self, text: bytes) -> int:
-        """Return an upper bound of the steps to read a text and validate it: from its size alone if that is enough."""
+        """Return an upper bound of the steps to read a text and validate it, from its size alone if that is enough."""
         if not self.is_known:
             return UNBOUNDED
         size = len(text) + _PHANTOM_BYTES
@@ -120,7 +120,7 @@ class JsonSchemaCost:
                     return
                 seen[whole_state] = depth
                 seen[state] = depth
-        # Deeper levels may cost more and more; the deepest counted level stands for all beyond it.
+        # Deeper levels may cost more and more. The deepest counted level represents all levels below it.
         self._verdict[DEEPEST:] = [_NO_BOUND]
         self._explanation[DEEPEST:] = [_NO_BOUND]
 
@@ -167,7 +167,7 @@ _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 def _children_first(places: tuple[SchemaNode, ...]) -> list[int]:
     """Return the places, each after those that apply to the same value. Raises Unclear for a cycle."""
     order: list[int] = []
-    state = [0] * len(places)  # 1: begun, 2: done
+    state = [0] * len(places)  # 1: started, 2: done
     for root in range(len(places)):
         waiting = [root]
         while waiting:
@@ -198,7 +198,7 @@ def _longest_chain(places: tuple[SchemaNode, ...], order: list[int]) -> int:
 
 
 def _explained(places: tuple[SchemaNode, ...]) -> set[int]:
-    """Return the places whose errors are all collected: those below an anyOf or oneOf."""
+    """Return the places whose errors are all collected, which are those below an anyOf or oneOf."""
     found: set[int] = set()
     waiting = [at for at, place in enumerate(places) if place.is_alternative]
     while waiting:
@@ -212,7 +212,7 @@ def _explained(places: tuple[SchemaNode, ...]) -> set[int]:
 
 
 def _weights(costs: list[Cost], period: int) -> "array[float]":
-    """Return the weights for each depth. `period`: the period of the levels after those with known costs."""
+    """Return the weights for each depth. `period` is the period of the levels after those with known costs."""
     known = len(costs)
     if period > 1:
         repeated = known - period
@@ -222,7 +222,7 @@ def _weights(costs: list[Cost], period: int) -> "array[float]":
 
 
 def _both(one: "array[float]", other: "array[float]") -> "array[float]":
-    """Return the sums; the last three of the shorter array stand for all deeper levels."""
+    """Return the sums. The last three numbers of the shorter array apply to all deeper levels."""
     longest = max(len(one), len(other))
     return array("d", map(sum, zip(_lengthened(one, longest), _lengthened(other, longest), strict=True)))
 

@@ -1,7 +1,7 @@
-"""Counts items, and weighs items, bytes of strings and digits of a JSON text by depth, on which the cost of its readers
-depends.
+"""Counts items, and weighs items, bytes of strings and digits of a JSON text by depth, because readers' costs depend on
+it.
 
-One pass over the text, without allocations. Compiled with the types in count.pxd if a C compiler is installed.
+It makes one pass over the text, without allocations. Compiled with the types in count.pxd if a C compiler is installed.
 """
 
 from array import array
@@ -13,14 +13,15 @@ _DEEPEST = DEEPEST  # typed in the .pxd, which hides a name from other modules
 _LEVELS = 256
 _THREE = 3
 _RUN = 32
-# In quarters of a unit: exact readers (jsonschema-rs) take as long for 1e-300 as for 300 digits.
+# In quarters of a unit. Exact readers (jsonschema-rs) take as long for 1e-300 as for 300 digits.
 _OF_NUMBER, _OF_POINT, _OF_EXPONENT, _OF_NEGATIVE_EXPONENT = 4, 16, 32, 256
 
 
 class JsonCount:
-    """The items of one text; for a malformed text, at least those of its well-formed beginning.
+    """The items of one text. For a malformed text they are at least those of its well-formed beginning.
 
-    `levels`: the number of depths in use. `containers`: lists and objects. `keys`: of objects.
+    `levels` is the number of depths in use, `containers` counts lists and objects, and `keys` counts the keys of
+    objects.
     """
 
     def __init__(self, text: bytes) -> None:
@@ -33,7 +34,7 @@ class JsonCount:
         self._count(text, len(text))
 
     def items(self, depth: int) -> int:
-        """Return the number of values at a depth; the text's own value is at 0."""
+        """Return the number of values at a depth. The text's own value is at depth 0."""
         return self._counts[depth]
 
     def _count(self, data: bytes, end: int) -> None:
@@ -68,9 +69,9 @@ class JsonCount:
 def weighted_sum(text: bytes, weights: "array[float]", of_container: float, of_key: float) -> float:
     """Return the weighted sum of a text's containers and keys and, by depth, of its items, strings' bytes and numbers.
 
-    `weights`: three for each depth: for an item, a byte of a string, a unit of a number. The last three also apply to
-    all deeper levels. A key has the depth of its value. A number has 1 unit, and 1 for four digits, 4 for a point, 8
-    for an exponent, 64 for a negative exponent.
+    `weights` has three numbers for each depth: for an item, for a byte of a string, and for a unit of a number. The
+    last three also apply to all deeper levels. A key has the depth of its value. A number has 1 unit, and 1 for four
+    digits, 4 for a point, 8 for an exponent, and 64 for a negative exponent.
     """
     return _weighed(text, len(text), weights, len(weights) - _THREE, of_container, of_key)
 

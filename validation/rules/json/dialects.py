@@ -1,6 +1,8 @@
-"""Translates JSON Schemas that registries accept and jsonschema-rs does not, to what Java's libraries read in them.
+"""Translates JSON Schemas that registries accept and jsonschema-rs rejects to the meaning that Java's libraries give
+them.
 
-These are draft 3, keywords in the form of another draft, unknown values of `$schema`, and patterns in Java's dialect.
+These schemas use draft 3, keywords in the form of another draft, unknown values of `$schema`, or patterns in Java's
+dialect.
 """
 
 import re
@@ -34,8 +36,10 @@ _OLD_FORMATS: Final = {"ip-address": "ipv4", "host-name": "hostname"}
 
 
 class SeparatePatterns:
-    """Patterns in a document of their own. Up to draft 7 jsonschema-rs also requires that a pattern is valid in
-    ECMA-262, which those of Java's dialect are not; later drafts do not require it.
+    """Keeps patterns in a document of their own.
+
+    Up to draft 7 jsonschema-rs also requires that a pattern is valid in ECMA-262, which patterns in Java's dialect are
+    not. Later drafts do not require it.
     """
 
     name: Final = "urn:sluicegate:patterns"
@@ -50,15 +54,15 @@ class SeparatePatterns:
         return {"$ref": f"{self.name}#/$defs/{key}"}
 
     def documents(self) -> dict[str, Any]:
-        """Return the document of all patterns so far, by its name; nothing without patterns."""
+        """Return the document of all patterns so far, by its name; an empty dict without patterns."""
         document = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": self._patterns}
         return {self.name: document} if self._patterns else {}
 
 
 def translated(schema: Any, formats: Formats = Formats.ASSERT, patterns: SeparatePatterns | None = None) -> Any:
-    """Return a schema that jsonschema-rs may read; the input stays as it is. Patterns are moved to `patterns`.
+    """Return a schema that jsonschema-rs can probably read. The input is not changed.
 
-    Raises RecursionError.
+    Patterns are moved to `patterns`, if it is given. Raises RecursionError.
     """
     if not isinstance(schema, dict):
         return schema
@@ -72,12 +76,12 @@ def translated(schema: Any, formats: Formats = Formats.ASSERT, patterns: Separat
         return {"$schema": _DRAFT_4, **made}
     if _KNOWN.fullmatch(text):
         return {"$schema": text, **made}
-    # Without a draft the newest applies, in which items are one schema. Confluent's libraries read draft 7 then.
+    # Without a draft the newest applies, in which `items` is a single schema. Confluent's libraries then read draft 7.
     return {"$schema": _DRAFT_7, **made} if text or dialect.has_listed_items else made
 
 
 class _Dialect:
-    """The draft of one schema. `has_old_limits`: exclusive limits are true or false, as in drafts 3 and 4."""
+    """The draft of one schema. If `has_old_limits`, exclusive limits are true or false, as in drafts 3 and 4."""
 
     def __init__(
         self, is_draft_3: bool, has_old_limits: bool, formats: Formats, patterns: SeparatePatterns | None
@@ -89,7 +93,7 @@ class _Dialect:
         self._has_old_limits = has_old_limits
 
     def part(self, schema: Any) -> Any:
-        """Translate a schema and all schemas in it; other values stay."""
+        """Translate a schema and all schemas in it. Other values are unchanged."""
         if isinstance(schema, list):
             return [self.part(one) for one in schema]
         if not isinstance(schema, dict):
@@ -105,7 +109,7 @@ class _Dialect:
             _with_numeric_limits(made)
         if self.is_draft_3:
             self._draft_3(made, schema)
-        if made.get("items") == []:  # then all items are additional
+        if made.get("items") == []:  # in this case all items are additional
             rest = made.pop("additionalItems", True)
             made["items"] = {"not": {}} if rest is False else rest if isinstance(rest, dict) else {}
         _with_plain_types(made)
@@ -177,7 +181,7 @@ def _with_plain_types(made: dict[str, Any]) -> None:
 
 
 def _with_names(made: dict[str, Any]) -> None:
-    """Remove `required: true`, which means nothing beside a property's own schema after draft 3, and doubled names."""
+    """Remove doubled names, and `required: true`, which has no meaning in a property's own schema after draft 3."""
     required = made.get("required")
     if isinstance(required, bool) or required == []:
         del made["required"]
@@ -187,22 +191,23 @@ def _with_names(made: dict[str, Any]) -> None:
 
 _TERMINATOR: Final = "(?:\\r?\\n|[\\r\u0085\u2028\u2029])?\\z"
 # Two halves of a character; a reference to a named group; an escape, with a hyphen that may follow it in a set; the
-# begin or the end of a set.
+# beginning or the end of a set.
 _TOKEN: Final = re.compile(
     r"\\u(?P<high>[dD][89abAB][0-9a-fA-F]{2})\\u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2})|\\k<(?P<group>[^<>]+)>"
     r"|\\(?P<escaped>.)(?P<hyphen>-(?!\]))?|(?P<bracket>[\[\]])",
     re.DOTALL,
 )
 _GROUP: Final = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|\((?!\?)|\(\?P?<(?P<name>[^=!<>][^<>]*)>", re.DOTALL)
-# Of two sets in Java. The library reads the inner bracket as a character, so such a pattern stays unusable.
+# The intersection of two sets in Java. The library reads the inner bracket as a character, so such a pattern stays
+# unusable.
 _INTERSECTION: Final = "&&["
 _AT_END: Final = re.compile(r"\)*\Z")
 _CONTROLS: Final = {"0": r"\x00", "b": r"\x08"}
 
 
 def rust_pattern(pattern: str) -> str:
-    r"""Return a pattern of ECMA-262 or Java as Rust writes it: `\Z` (before a last line terminator), `[\w-.]`, `[\b]`,
-    `\0`, `\k<name>` and characters as two halves.
+    r"""Return a pattern of ECMA-262 or Java as Rust writes it. Translates `\Z` (before a last line terminator),
+    `[\w-.]`, `[\b]`, `\0`, `\k<name>` and characters as two halves.
     """
     depth = 0
     made: list[str] = []
@@ -231,7 +236,7 @@ def rust_pattern(pattern: str) -> str:
 
 
 def _whole(high: str, low: str) -> int:
-    """Return the code point of two halves."""
+    """Return the code point of two surrogate halves."""
     return 0x10000 + ((int(high, 16) - 0xD800) << 10) + int(low, 16) - 0xDC00
 
 

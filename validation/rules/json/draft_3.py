@@ -1,4 +1,4 @@
-"""The metaschema of draft 3, which schemas of that draft may refer to; jsonschema-rs has those of later drafts.
+"""The metaschema of draft 3, which schemas of that draft may refer to. jsonschema-rs has those of later drafts.
 
 Keywords of the specification without an effect on validation (`default`, `title`) are left out.
 """

@@ -1,6 +1,7 @@
-"""Describes what a JSON Schema wanted where a value does not follow it.
+"""Describes where and how a value violates a JSON Schema.
 
-Texts have paths, keywords and names of the schema, and types that were found; never what the client wrote.
+The texts have paths, keywords and names of the schema, and the types that were found, but nothing that the client
+wrote.
 """
 
 import json
@@ -29,14 +30,14 @@ _TELLS_APART = frozenset({"const", "enum"})
 
 
 class ErrorTexts:
-    """The texts for errors of one schema. `properties`: all names in it and in what it refers to."""
+    """The texts for errors of one schema. `properties` has all names in it and in the schemas that it refers to."""
 
     def __init__(self, schema: Any, properties: frozenset[str]) -> None:
         self._schema = schema
         self._properties = properties
 
     def text(self, error: Any) -> str:
-        """Return the path, the keyword and what it wants."""
+        """Return the path, the keyword and its requirement."""
         return self._text(error, 0)
 
     def _text(self, error: Any, depth: int) -> str:
@@ -87,8 +88,10 @@ class ErrorTexts:
 
 
 def _distance(errors: Sequence[Any], depth: int) -> tuple[bool, int, int]:
-    """Return how far a value, at `depth`, is from a branch: another kind of value (its type, or a constant property,
-    tells branches apart), then the count of errors, then how little of it fits.
+    """Return the distance of a value at `depth` from a branch.
+
+    First compares whether it is another kind of value (its type, or a constant property that distinguishes branches),
+    then the number of errors, then how little of the value fits.
     """
     is_other_kind = any(
         error.kind.name == "type" if len(error.instance_path) == depth else error.kind.name in _TELLS_APART

@@ -1,5 +1,6 @@
-"""Reads JSON texts that fast readers reject or round: numbers beyond 64 bits, and half of a surrogate pair (RFC 8259, 7
-and 8.2).
+"""Reads JSON texts that fast readers reject or round (RFC 8259, 7 and 8.2).
+
+These contain numbers beyond 64 bits, or half of a surrogate pair.
 """
 
 import json
@@ -19,7 +20,7 @@ _HALVES, _PRIVATE = 0xD800, 0x10F800
 
 
 def exact_value(text: bytes) -> Any:
-    """Return the value of a well-formed text, with a Decimal for each number that 64 bits do not hold.
+    """Return the value of a well-formed text, with a Decimal for each number that does not fit 64 bits.
 
     Raises RecursionError for about a thousand levels.
     """
@@ -27,7 +28,7 @@ def exact_value(text: bytes) -> Any:
 
 
 def without_surrogate_halves(text: bytes) -> bytes:
-    """Replace each half of a surrogate pair by a private character of its own, because no UTF-8 has halves."""
+    """Replace each half of a surrogate pair by its own private character, because UTF-8 cannot encode halves."""
     return _ESCAPE.sub(_replaced, text)
 
 
@@ -39,7 +40,7 @@ def _replaced(found: re.Match[bytes]) -> bytes:
 
 
 def exact_number(text: str) -> int | float | Decimal:
-    """Return a number of JSON exactly, if it is beyond 64 bits; else as fast readers do."""
+    """Return a JSON number, exactly if it is beyond 64 bits, otherwise as fast readers do."""
     mantissa, _, exponent = text.lower().partition("e")
     whole, point, fraction = mantissa.partition(".")
     if len(whole) < _FEW_DIGITS and len(exponent.lstrip("+-")) < 3:

@@ -1,4 +1,4 @@
-"""A JSON Schema as a graph: for each schema, the schemas that apply to the same value and to the values below it.
+"""Represents a JSON Schema as a graph: for each schema, the schemas that apply to the same value and to inner values.
 
 Keywords of all drafts are read together, so a place may have more edges than in its draft, but never fewer.
 """
@@ -10,7 +10,7 @@ from urllib.parse import unquote, urljoin
 
 Schema = dict[str, Any]
 
-# In-place applicators (2020-12 core, 10.2), and those of older drafts: they apply to the same value.
+# In-place applicators (2020-12 core, 10.2), and those of older drafts, which apply to the same value.
 _LISTS_IN_PLACE: Final = ("allOf", "anyOf", "oneOf")
 _ONE_IN_PLACE: Final = ("not", "if", "then", "else")
 _NAMED_IN_PLACE: Final = ("dependentSchemas", "dependencies")
@@ -26,16 +26,19 @@ _MOST_DEEP = 2_000
 
 
 class Unclear(Exception):
-    """A reference leads to a schema that cannot be found, or is ambiguous."""
+    """Raised if a reference leads to a schema that cannot be found, or is ambiguous."""
 
 
 @dataclass(slots=True)
 class SchemaNode:
-    """A schema and its edges. `in_place`: groups; one schema of each group applies to the same value.
+    """A schema and its edges.
 
-    `named`: one of these applies to a property that the schema names; `everywhere`: all of these to any property.
-    `listed`: one of these to an item; `items`: all of these to any item. `is_alternative`: it belongs to an anyOf or
-    oneOf.
+    - `in_place`: groups of schemas; one schema of each group applies to the same value.
+    - `named`: one of these applies to a property that the schema names.
+    - `everywhere`: all of these apply to any property.
+    - `listed`: one of these applies to an item.
+    - `items`: all of these apply to any item.
+    - `is_alternative`: whether the schema belongs to an anyOf or oneOf.
     """
 
     schema: Schema
@@ -49,18 +52,18 @@ class SchemaNode:
 
 @dataclass(frozen=True, slots=True)
 class SchemaGraph:
-    """The graph; the first of `places` is the root."""
+    """The graph. The first of `places` is the root."""
 
     places: tuple[SchemaNode, ...]
 
 
 def schema_graph(root: Any, references: Mapping[str, Any]) -> SchemaGraph:
-    """Return the graph. `references`: other schemas, by the root's names for them. Raises Unclear."""
+    """Return the graph. `references` has other schemas, by the root's names for them. Raises Unclear."""
     return SchemaGraph(tuple(_Reader(root, references).read()))
 
 
 class _Reader:
-    """Reads each schema once, on however many paths."""
+    """Reads each schema once, even if several paths lead to it."""
 
     def __init__(self, root: Any, references: Mapping[str, Any]) -> None:
         self._documents = Documents(root, references)
@@ -114,7 +117,7 @@ class _Reader:
 
 
 class Documents:
-    """Resolves references as jsonschema-rs does; raises Unclear if that is not certain."""
+    """Resolves references as jsonschema-rs does. Raises Unclear if the result is not certain."""
 
     def __init__(self, root: Any, references: Mapping[str, Any]) -> None:
         self._documents: dict[str, Any] = {"": root, **references}

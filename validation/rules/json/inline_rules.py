@@ -1,6 +1,6 @@
 """Visits the objects and properties of JSON for the rules inside their schema, as Confluent's client does.
 
-It follows what conditions on fields follow (cel_fields.py).
+It follows the same keywords as conditions on fields (cel_fields.py).
 """
 
 from collections.abc import Callable, Mapping
@@ -111,4 +111,4 @@ def _itself(value: Any) -> Any:
 
 
 def _nothing() -> None:
-    """Return the value of no rule."""
+    """Return None, because no rule applies."""

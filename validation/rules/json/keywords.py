@@ -1,9 +1,9 @@
-"""The cost of one schema's keywords in jsonschema-rs for one value, without the schemas that they apply.
+"""Computes the cost of one schema's keywords in jsonschema-rs for one value, without the schemas that they apply.
 
-Measured with versions 0.50 and 0.60, in steps of 100 ns, rounded up by a factor of two or more. For a regular
-expression the cost is an upper bound of its time per byte, from its text, for an engine without backtracking. If the
+Costs were measured with versions 0.50 and 0.60, in steps of 100 ns, rounded up by a factor of two or more. The cost of
+a regular expression is an upper bound of its time per byte, from its text, for an engine without backtracking. If the
 regex crate cannot keep a table of states, it simulates an automaton whose states are the pattern's characters, with
-expanded repetitions (https://docs.rs/regex/latest/regex/#untrusted-input): O(states) for each byte.
+expanded repetitions (https://docs.rs/regex/latest/regex/#untrusted-input). This takes O(states) for each byte.
 """
 
 import json
@@ -13,9 +13,9 @@ from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 _MOST_STATES = 1_000_000
-_OF_CLASS = 4  # \w, \p{L} or a set: characters of several bytes have states of their own
+_OF_CLASS = 4  # for \w, \p{L} or a set, because characters of several bytes have their own states
 _CLASSES = frozenset("wWdDsSpPbB")
-# Measured: at most 8 ns for each state and byte, 20 ns for a character class.
+# Measured: at most 8 ns for each state and byte, or 20 ns for a character class.
 _STEPS_OF_STATE = 0.1
 _LEAST_STEPS = 0.1
 
@@ -27,7 +27,7 @@ def steps_of_byte(pattern: str) -> float:
 
 def states_of(pattern: str) -> int:
     """Return an estimate of a pattern's states that is too low by at most a constant factor."""
-    outer: list[tuple[int, int]] = []  # of each open group: the states before it, and those of its last part
+    outer: list[tuple[int, int]] = []  # for each open group: the states before it, and those of its last part
     states = last = 0
     at, end = 0, len(pattern)
     while at < end:
@@ -65,7 +65,7 @@ def states_of(pattern: str) -> int:
 
 
 def _most_times(counted: str) -> int:
-    """Return the repetitions of {3}, {3,} or {3,5}; anything else is one character."""
+    """Return the repetitions of {3}, {3,} or {3,5}; 1 for any other character."""
     least, _, most = counted.partition(",")
     numbers = [int(one) for one in (least, most) if one.isdecimal() and len(one) < 8]
     return max([1, *numbers]) + 1
@@ -78,7 +78,9 @@ def _behind_set(pattern: str, at: int) -> int:
 
 
 class Cost(NamedTuple):
-    """Steps for an item, for each byte of its strings (keys count with their values), and for each unit of numbers."""
+    """The steps for an item, for each byte of its strings (keys count with their values), and for each unit of its
+    numbers.
+    """
 
     items: float = 0.0
     bytes: float = 0.0
@@ -100,9 +102,10 @@ NONE: Final = Cost()
 
 @dataclass(frozen=True, slots=True)
 class KeywordCosts:
-    """`own`: for the value itself. `members`: for each of its properties or items. `inside`: for all inner values.
+    """The costs of one schema's keywords.
 
-    `error`, `error_inside`: the same for the copies in the errors of all keywords.
+    `own` is for the value itself, `members` for each of its properties or items, and `inside` for all inner values.
+    `error` and `error_inside` are those for the copies in the errors of all keywords.
     """
 
     own: Cost
@@ -112,9 +115,10 @@ class KeywordCosts:
     error_inside: Cost
 
 
-# Numbers are compared exactly: the cost of each unit of the value (count.py) for each unit of the schema's number.
+# Numbers are compared exactly. These are the costs of each unit of the value (count.py) for each unit of the schema's
+# number.
 _COMPARED, _DIVIDED = 4.0, 6.0
-_NESTED_NUMBER = 300.0  # a number of any size, compared within an enum's lists or objects
+_NESTED_NUMBER = 300.0  # for a number of any size that is compared within an enum's lists or objects
 _MOST_DIGITS = 400
 _COMPARISONS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 _COUNTED: Final = ("minLength", "maxLength")
@@ -123,9 +127,9 @@ _OF_NAME = 0.7
 _FORMATS: Final = {"idn-hostname": Cost(15, 0.3), "idn-email": Cost(15, 0.3), "regex": Cost(30, 1.0)}
 _OF_FORMAT: Final = Cost(10, 0.2)
 _OF_CONTENT: Final = Cost(5, 0.5)
-# Up to 15 items are compared pairwise, more by a hash.
+# Up to 15 items are compared pairwise, more items by a hash.
 _UNIQUE: Final = Cost(8, 0.3, 56)
-# An error has copies of the value, of its path and of the keyword's value.
+# An error contains copies of the value, of its path and of the keyword's value.
 _OF_ERROR, _COPIED = 60.0, Cost(3, 0.05, 1)
 
 
@@ -170,7 +174,7 @@ _OF_MEMBERS: Final = frozenset(
     {"additionalProperties", "propertyNames", "unevaluatedProperties", "unevaluatedItems", "items", "prefixItems"}
     | {"contains", "additionalItems"}
 )
-# A schema without these keywords costs according to its number of keywords.
+# The cost of a schema without these keywords depends only on its number of keywords.
 _OF_THEIR_OWN: Final = frozenset(
     {*_OF_MEMBERS, *_COMPARISONS, *_COUNTED, "multipleOf", "pattern", "format", "contentEncoding", "contentMediaType"}
     | {"enum", "const", "properties", "patternProperties", "uniqueItems", "required", "dependentRequired"}
@@ -194,7 +198,9 @@ def _against(given: Any, steps: float) -> Cost:
 
 
 def _of_patterns(patterns: Any) -> Cost:
-    """Each pattern is matched with every key: for its own schema, and for additional properties."""
+    """Return the cost of patterns. Each is matched with every key: for its own schema, and for additional
+    properties.
+    """
     cost = NONE
     for pattern in patterns if isinstance(patterns, dict) else ():
         cost = cost.plus(Cost(3, 2 * steps_of_byte(pattern)))
@@ -221,7 +227,7 @@ def _of_words(words: list[Any]) -> Cost:
 
 
 def _size(word: Any) -> float:
-    """Return the steps to compare a value with a word of the schema, or to copy the word."""
+    """Return the steps to compare a value with a constant of the schema, or to copy the constant."""
     size = 0.0
     waiting = [word]
     while waiting:

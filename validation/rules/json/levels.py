@@ -18,11 +18,12 @@ _PARTS = PARTS
 
 
 class LevelCosts:
-    """Costs by place, three numbers each. `own`, `members`, `inside`: for the value itself, one level below, any level.
+    """Costs by place, with three numbers each.
 
-    `error` and `error_inside`: the same for explanations. `edges`: the groups of each place, from `begins` on: how they
-    apply, their number, and their places. `order`: the places with edges, each after those that apply to the same
-    value. `repeats`: places that validate their schemas again; `collects`: places that collect all errors.
+    `own`, `members` and `inside` are for the value itself, one level below, and any level. `error` and `error_inside`
+    are the same for explanations. `edges` has the groups of each place, from `begins` on: how they apply, their number,
+    and their places. `order` has the places with edges, each after those that apply to the same value. `repeats` has
+    places that validate their schemas again, `collects` those that collect all errors.
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class LevelCosts:
         self._depth = 0
 
     def next(self) -> tuple[int, int]:
-        """Go one level down; return a hash of the verdicts' state, and a hash that includes the explanations."""
+        """Descend one level; return a hash of the verdicts' state, and a hash that includes the explanations."""
         self._validated, self._before = self._before, self._validated
         self._errors, self._errors_before = self._errors_before, self._errors
         self._is_odd = not self._is_odd

@@ -1,7 +1,7 @@
-"""Compiles a JSON Schema to a plan for native.pyx, if native code can check all of its keywords; and calls native.pyx.
+"""Compiles a JSON Schema to a plan for native.pyx, if native code can check all of its keywords, and calls native.pyx.
 
-These are types, properties, items, bounds, lengths and enums: most schemas of records need no more. A schema with any
-other keyword has no plan, and only jsonschema-rs checks it. Without compiled code, all checks fall back.
+These keywords are types, properties, items, bounds, lengths and enums; most schemas of records need no more. A schema
+with any other keyword has no plan, and only jsonschema-rs checks it. Without compiled code, all checks fall back.
 """
 
 import math
@@ -41,7 +41,7 @@ _CHECKED: Final = frozenset(
     | {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "enum", "const"}
 )
 _MOST_PARTS = 10_000
-_MOST_REQUIRED = 64  # each name has a bit
+_MOST_REQUIRED = 64  # each name uses a bit
 _LARGEST = (1 << 62) - 1
 _DEEPEST = 100
 
@@ -51,10 +51,11 @@ WHATEVER, NOTHING = 0, -1
 
 @dataclass(slots=True)
 class SchemaPart:
-    """The checks of a value. `least`, `most`: whole bounds of a number. `items`, `additional`: positions of parts.
+    """The checks of a value.
 
-    `names`: each property with its position and its bit in `required`, 0 if it is optional. `words`: the allowed
-    strings; None: any.
+    `least` and `most` are whole bounds of a number. `items` and `additional` are positions of parts. `names` has each
+    property with its position and its bit in `required`, which is 0 if the property is optional. `words` has the
+    allowed strings; None means any.
     """
 
     types: int = ANYTHING
@@ -73,14 +74,14 @@ class SchemaPart:
 
 @dataclass(frozen=True, slots=True)
 class JsonSchemaPlan:
-    """The parts of a schema, which refer to each other by position; `root`: the part of the whole schema."""
+    """The parts of a schema, which refer to each other by position. `root` is the part of the whole schema."""
 
     parts: tuple[SchemaPart, ...]
     root: int
 
 
 class _Unplanned(Exception):
-    """The schema has a keyword that native code does not check."""
+    """Raised if the schema has a keyword that native code does not check."""
 
 
 def json_schema_plan(schema: Any) -> JsonSchemaPlan | None:
@@ -145,7 +146,7 @@ class _Planner:
         if words is not None:
             if not isinstance(words, list) or ("enum" in schema and "const" in schema):
                 raise _Unplanned
-            # Other words may also be allowed, and fall back.
+            # Other words may also be allowed. Values with them fall back.
             part.words = [word.encode() for word in words if isinstance(word, str) and _is_plain(word)]
 
     def _fill_names(self, part: SchemaPart, schema: Mapping[str, Any], depth: int) -> None:
@@ -173,7 +174,7 @@ def _types(given: Any) -> int:
 
 
 def _fill_number(part: SchemaPart, schema: Mapping[str, Any]) -> None:
-    """Round fractional bounds to the narrower whole bound; numbers beyond it fall back."""
+    """Round fractional bounds to the narrower whole bound. Numbers beyond it fall back."""
     for name, step in (("minimum", 0), ("exclusiveMinimum", 1)):
         if name in schema:
             bound = _bound(schema[name])
@@ -212,17 +213,19 @@ with suppress(ImportError):
 
 
 def is_ordinary_json(text: bytes, max_depth: int) -> bool:
-    """Return whether it is JSON with at most `max_depth` nested arrays and objects; False: fall back."""
+    """Return whether it is JSON with at most `max_depth` nested arrays and objects; False means fall back."""
     return HAS_NATIVE and native_json.is_ordinary(text, max_depth)
 
 
 def check_of_plan(plan: JsonSchemaPlan | None) -> Callable[[bytes], bool]:
-    """Return a check whether bytes plainly follow the plan; its result False: fall back."""
+    """Return a function that checks whether bytes plainly follow the plan; its result False means fall back."""
     return native_json.OrdinaryJsonSchema(plan).takes if HAS_NATIVE and plan is not None else _fall_back
 
 
 def has_short_hash_runs(plan: JsonSchemaPlan) -> bool:
-    """Return whether the hash tables of a plan have no long runs: a hostile schema may make all names collide."""
+    """Return whether the hash tables of a plan have no long runs, because a hostile schema may make all names
+    collide.
+    """
     return not HAS_NATIVE or native_json.OrdinaryJsonSchema(plan).longest_run <= _LONGEST_RUN
 
 

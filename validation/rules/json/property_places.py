@@ -1,4 +1,6 @@
-"""The properties of a JSON Schema with their full names, and a schema that accepts any text in encrypted ones."""
+"""Finds the properties of a JSON Schema with their full names, and relaxes a schema so that encrypted ones may be any
+text.
+"""
 
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
@@ -11,7 +13,7 @@ _LISTS: Final = ("allOf", "anyOf", "oneOf", "prefixItems")
 _ONE: Final = ("items", "not", "if", "then", "else", "contains", "additionalProperties", "additionalItems")
 _BY_NAME: Final = ("$defs", "definitions", "dependentSchemas", "patternProperties")
 _ROOT: Final = "$"
-# What an encrypted text keeps no more than its type.
+# Keywords that an encrypted text no longer follows.
 _ABOUT_TEXT: Final = ("format", "pattern", "minLength", "maxLength", "enum", "const", "contentEncoding")
 _MORE_OF_TEXT: Final = ("contentMediaType", "contentSchema", "not", "if", "then", "else")
 _MOST_VISITED = 100_000
@@ -61,7 +63,7 @@ def _properties(schema: Any) -> Iterator[_Property]:
 
 
 def accepting_encrypted(schema: Any, changes: Sequence[FieldChange]) -> Any:
-    """Return a schema that asks of encrypted properties nothing but their type."""
+    """Return a schema that requires nothing of encrypted properties except their type."""
     found = deepcopy(schema)
     appliers = [each.applies_to() for each in changes]
     for full_name, name, inner in list(_properties(found)):
@@ -71,14 +73,14 @@ def accepting_encrypted(schema: Any, changes: Sequence[FieldChange]) -> Any:
 
 
 def _relax(part: Any, document: Any) -> None:
-    """Remove what a schema asks of a text, also of a text in an array; properties within it are fields of their own."""
+    """Remove the requirements on a text, also on a text in an array. Properties within it are separate fields."""
     if not isinstance(part, dict):
         return
     for keyword in (*_ABOUT_TEXT, *_MORE_OF_TEXT):
         part.pop(keyword, None)
     if isinstance(part.get("$ref"), str) and not _is_object(part["$ref"], document):
         del part["$ref"]
-    if "oneOf" in part:  # without their texts' formats, several branches may apply
+    if "oneOf" in part:  # without the formats of texts, several branches may apply
         branches = _list(part.pop("oneOf"))
         part["allOf"] = [*_list(part.get("allOf")), {"anyOf": branches}]
     for each in (*_list(part.get("anyOf")), *_list(part.get("allOf")), *_list(part.get("prefixItems"))):

@@ -1,4 +1,4 @@
-"""Checks content against a JSON Schema: drafts 4 to 2020-12, with formats. References are never fetched."""
+"""Checks content against a JSON Schema (drafts 4 to 2020-12) with formats. References are never fetched."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ MAX_DEPTH = 255
 
 # The nesting limit of orjson.
 _READABLE_DEPTH = 1024
-# Well within the limit of Python's reader, which reads unusual texts.
+# Well below the limit of Python's reader, which reads unusual texts.
 _EXACT_DEPTH = 500
 _DOES_NOT_FOLLOW = "does not follow its JSON Schema"
 # About 5 ms.
@@ -51,14 +51,16 @@ _SLOW_KEYWORDS: Final = frozenset(
     | {"$ref", "$dynamicRef", "$recursiveRef", "unevaluatedProperties", "unevaluatedItems", "dependentSchemas"}
 )
 _REGEX_BYTES = 10 << 20
-_MOST_PATH = 200  # characters of a place in a schema that a message names
-# Only time bounds a pattern with look-around or back-references, because beyond a count of steps its verdict would be
-# false, which `not` turns into true.
+_MOST_PATH = 200  # characters of a path in a schema that a message names
+# Only time bounds a pattern with look-around or back-references. With a limit of steps its verdict would be false,
+# which `not` turns into true.
 _MOST_BACKTRACKS = 1 << 40
 
 
 class JsonSchemaContent:
-    """Bytes are strict JSON that follows a schema. The explanation is the first error's path and keyword."""
+    """The check that bytes are strict JSON that follows a schema. The explanation is the first error's path and
+    keyword.
+    """
 
     def __init__(self, schema: Any, references: Mapping[str, Any], formats: Formats = Formats.ASSERT) -> None:
         jsonschema_rs, orjson = _libraries()
@@ -91,7 +93,7 @@ class JsonSchemaContent:
         return self._annotating
 
     def ordinary(self, behind: int) -> BytesQuestion | None:
-        """Return the whole check, if the schema has a plan."""
+        """Return the whole check if the schema has a plan, otherwise None."""
         return None if self._plan is None else BytesQuestion(schemas=(JsonSchemaQuestion(self._plan, behind),))
 
     def fault(self, data: bytes, budget: StepBudget) -> str | None:
@@ -107,7 +109,7 @@ class JsonSchemaContent:
             return f"is {words_for(fault_in(data, _EXACT_DEPTH if is_exact else _READABLE_DEPTH))}"
         try:
             return None if self._is_valid(value) else _DOES_NOT_FOLLOW
-        except ValueError:  # the only limit of jsonschema-rs
+        except ValueError:  # jsonschema-rs has no other limit
             return f"is JSON nested more than {MAX_DEPTH} levels deep"
 
     def _spend(self, data: bytes, is_exact: bool, budget: StepBudget) -> None:
@@ -174,7 +176,7 @@ class JsonSchemaContent:
             self._validator.validate(self._read(data, is_exact))
         except self._invalid as error:
             return f"{_DOES_NOT_FOLLOW}: {self._texts.text(error)}"
-        except ValueError:  # it cannot be read, or is nested too deep
+        except ValueError:  # the text cannot be read, or is nested too deeply
             return None
         return None
 
@@ -191,8 +193,9 @@ _LIBRARY_TOO_DEEP: Final = "Recursion limit reached"
 def json_schema_content(
     text: str, references: Mapping[str, str] | None = None, encrypted: Sequence[FieldChange] = ()
 ) -> JsonSchemaContent:
-    """Compile a schema. `references`: referenced schemas by their name in the schema; `encrypted`: rules that encrypt
-    fields. Raises SchemaUnusable.
+    """Compile a schema. Raises SchemaUnusable.
+
+    `references` are the referenced schemas by their names in the schema. `encrypted` are rules that encrypt fields.
     """
     schema, others = _read(text), {name: _read(other) for name, other in (references or {}).items()}
     if encrypted:
@@ -204,9 +207,9 @@ def json_schema_content(
 def _compiled(
     jsonschema_rs: Any, schema: Any, references: Mapping[str, Any], formats: Formats
 ) -> tuple[Any, Mapping[str, Any], Any, bool]:
-    """Return the schemas that were compiled, their validator, and whether its patterns backtrack.
+    """Return the compiled schemas, their validator, and whether its patterns backtrack.
 
-    A schema is translated only if it cannot be compiled as it is. Raises SchemaUnusable.
+    A schema is translated only if it cannot be compiled unchanged. Raises SchemaUnusable.
     """
     linear = jsonschema_rs.RegexOptions(size_limit=_REGEX_BYTES)
     backtracking = jsonschema_rs.FancyRegexOptions(size_limit=_REGEX_BYTES, backtrack_limit=_MOST_BACKTRACKS)
@@ -230,7 +233,7 @@ def _compiled(
                     pattern_options=options,
                 )
             except Exception as error:  # ValidationError, ReferencingError, RecursionError, ValueError for references
-                reason = error.with_traceback(None)  # it refers to this frame
+                reason = error.with_traceback(None)  # the traceback refers to this frame
             else:
                 return one, others, validator, options is backtracking
     place = _place_in(schema, reason) if isinstance(reason, jsonschema_rs.ValidationError) else ""
@@ -238,7 +241,7 @@ def _compiled(
 
 
 def _place_in(schema: Any, error: Any) -> str:
-    """Return the path of the error, if the schema has it as it was written: a translation moves parts."""
+    """Return the path of the error if it exists in the original schema, because a translation moves parts."""
     here = schema
     for step in error.instance_path:
         if isinstance(here, dict) and isinstance(step, str):
@@ -274,7 +277,7 @@ def _libraries() -> tuple[Any, Any]:
 
 
 def _from(references: Mapping[str, Any]) -> Any:
-    """Return a function that finds references among those given; relative names were resolved before."""
+    """Return a function that finds references in `references`. Relative names were resolved before."""
 
     def retrieve(uri: str) -> Any:
         for name, schema in references.items():

@@ -12,11 +12,11 @@ from sluicegate.validation.rules.rule import INLINE_STEPS, RuledRecord, Side
 from sluicegate.validation.rules.simple_rule import SimpleRule
 
 DEFAULT_MAX_DEPTH = 128
-MOST_DEPTH = 500  # well within the limit of Python's reader, which finds duplicate keys
+MOST_DEPTH = 500  # well below the limit of Python's reader, which finds duplicate keys
 # Native reading takes at most 5 ns per byte. A text of empty objects is the most work for Python's reader.
 _BYTES_OF_STEP = 20
 _STEPS_OF_ANY_BYTE = 4
-# A text of at most this many steps, by its size, is not counted.
+# A text whose size allows at most this many steps is not counted.
 _FEW = 1_000
 _OF_ITEM, _OF_CONTAINER, _OF_KEY = array("d", (4, 0, 0)), 15.0, 5.0
 
@@ -26,10 +26,10 @@ DuplicateKeys = Literal["allow", "reject"]
 
 
 class JsonSyntax(SimpleRule):
-    """Strict JSON in UTF-8 without trailing bytes, nested at most `max_depth` deep (1 to MOST_DEPTH).
+    """Requires strict JSON in UTF-8 without trailing bytes, nested at most `max_depth` levels (1 to MOST_DEPTH).
 
-    A null key or value passes. Reading takes less than a nanosecond per byte; ten if duplicate keys are rejected, which
-    builds objects.
+    A null key or value passes. Reading takes less than a nanosecond per byte, or ten if duplicate keys are rejected,
+    because this builds objects.
     """
 
     def __init__(
@@ -74,11 +74,11 @@ def _steps_to_make(text: bytes) -> int:
 
 
 class _Twice(Exception):
-    """An object has a key twice."""
+    """Raised if an object has a key twice."""
 
 
 def has_duplicate_keys(text: bytes) -> bool:
-    """Return whether any object of a JSON text has a key twice, whatever its escapes."""
+    """Return whether any object of a JSON text has a key twice, even if its escapes differ."""
     try:
         # Numbers stay text, because Python rejects very long ones.
         json.loads(text.decode(), object_pairs_hook=_each_once, parse_int=str, parse_float=str)

@@ -1,7 +1,7 @@
-"""The checks of rules that native code can make on a record's bytes in place: whether the record is plainly good.
+"""Defines the checks of rules that native code makes on a record's bytes in place: whether the record is plainly good.
 
-A rule with such a check implements `HasNativeCheck`; topics whose rules all have one stay on the fast path. Records
-that are not plainly good are left to the rules themselves, which decide and provide the texts.
+A rule with such a check implements `HasNativeCheck`. Topics whose rules all have one stay on the fast path. For records
+that are not plainly good, the rules themselves decide and provide the texts.
 """
 
 from array import array
@@ -18,7 +18,9 @@ _UNBOUNDED = (1 << 62) - 1
 
 @dataclass(frozen=True, slots=True)
 class AvroQuestion:
-    """Bytes are one datum of the type at `root` of a plan (avro/plan.py), after `behind` bytes of a schema id."""
+    """Asks whether bytes are one datum of the type at `root` of a plan (avro/plan.py), after `behind` bytes of a schema
+    id.
+    """
 
     numbers: "array[int]"
     root: int
@@ -27,7 +29,7 @@ class AvroQuestion:
 
 @dataclass(frozen=True, slots=True)
 class JsonSchemaQuestion:
-    """Bytes are JSON that follows a plan (json/plan.py), after `behind` bytes of a schema id."""
+    """Asks whether bytes are JSON that follows a plan (json/plan.py), after `behind` bytes of a schema id."""
 
     plan: JsonSchemaPlan
     behind: int
@@ -35,10 +37,10 @@ class JsonSchemaQuestion:
 
 @dataclass(frozen=True, slots=True)
 class BytesQuestion:
-    """The checks of a key or a value: `required` rejects null; the others apply to non-null bytes.
+    """The checks of a key or a value. `required` rejects null; the other checks apply to non-null bytes.
 
-    `least`, `most`: bytes, inclusive. `is_text`: UTF-8. `json_depth`: the nesting limit of JSON; 0: need not be JSON.
-    `schemas`: the bytes follow all of these.
+    `least` and `most` are bytes, inclusive. `is_text` requires UTF-8. `json_depth` is the nesting limit of JSON; 0
+    means that the bytes need not be JSON. `schemas` are all schemas that the bytes must follow.
     """
 
     required: bool = False
@@ -66,7 +68,7 @@ NOTHING = BytesQuestion()
 
 @dataclass(frozen=True, slots=True)
 class OrdinaryQuestions:
-    """The checks of a batch and its records. `most_records`: per batch."""
+    """The checks of a batch and its records. `most_records` is the limit per batch."""
 
     key: BytesQuestion = NOTHING
     value: BytesQuestion = NOTHING
@@ -84,7 +86,7 @@ class HasNativeCheck(Protocol):
     """A rule with a native check."""
 
     def ordinary(self) -> OrdinaryQuestions | None:
-        """Return a check whose good records are good for the rule; None: the rule has to run."""
+        """Return a check whose good records are good for the rule; None if the rule itself must run."""
 
 
 def about(side: Side, question: BytesQuestion) -> OrdinaryQuestions:
@@ -93,7 +95,7 @@ def about(side: Side, question: BytesQuestion) -> OrdinaryQuestions:
 
 
 def ordinary_questions(rules: Iterable[object]) -> OrdinaryQuestions | None:
-    """Return a check for all rules; None if one of them has to run."""
+    """Return a check for all rules; None if one of them must run itself."""
     questions = [rule.ordinary() if isinstance(rule, HasNativeCheck) else None for rule in rules]
     known = [question for question in questions if question is not None]
     return reduce(OrdinaryQuestions.both, known, OrdinaryQuestions()) if len(known) == len(questions) else None

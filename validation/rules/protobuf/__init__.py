@@ -1,1 +1,1 @@
-"""Protobuf rules, and bounds of their cost."""
+"""Applies Protobuf rules, and bounds their cost."""

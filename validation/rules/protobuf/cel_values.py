@@ -1,5 +1,6 @@
-"""Reads Protobuf messages for CEL expressions: the runtime gets the bytes, and parses them with the schema itself; and
-visits the fields of messages for conditions on fields.
+"""Reads Protobuf messages for CEL expressions, and visits the fields of messages for conditions on fields.
+
+The runtime receives the bytes, and parses them with the schema itself.
 """
 
 from collections.abc import Callable
@@ -19,13 +20,13 @@ from sluicegate.validation.rules.cel.runtime import (
 from sluicegate.validation.rules.cel.variables import NotOfSchema, whole
 from sluicegate.validation.rules.schemas.field_tags import protobuf_tags
 
-# The library's parsing, and the runtime's, in steps of the library's.
+# The parsing of the library and of the runtime, in steps of the library's parsing.
 _PARSINGS = 4
 _STEP = 100  # ns
 
 
 class _Message:
-    """Bytes that the runtime takes for a message, by its type and wire format."""
+    """Bytes that the runtime reads as a message, by its type and wire format."""
 
     def __init__(self, kind: Any, data: bytes) -> None:
         self.DESCRIPTOR = kind
@@ -44,7 +45,7 @@ class _Kind:
 
 
 class ProtobufValues:
-    """The values of one message type (`ValueReader`). `steps`: the bound of its check by the schema, `fault`."""
+    """The values of one message type (`ValueReader`). `steps` bounds the cost of `fault`, the check by the schema."""
 
     def __init__(
         self,
@@ -92,8 +93,9 @@ _LEAVES: Final = {"google.protobuf.Timestamp": "LONG", "confluent.type.Decimal":
 
 
 class ProtobufFields:
-    """Visits the fields of one message type's values (`FieldValues`). Unset fields that have no presence are visited
-    with their defaults. Of maps only messages are visited.
+    """Visits the fields of one message type's values (`FieldValues`).
+
+    Unset fields without presence are visited with their defaults. In maps, only messages are visited.
     """
 
     def __init__(self, message_class: Any, steps: Callable[[bytes], int], fault: Callable[[bytes], str | None]) -> None:
@@ -123,7 +125,7 @@ class ProtobufFields:
             visit.check(field, self._value(descriptor, field, value, message, visit))
 
     def _value(self, descriptor: Any, field: SchemaField, value: Any, message: Any, visit: FieldVisit) -> object:
-        """Visit the value of a field in `message`; return what the condition gives, or another value than false."""
+        """Visit the value of a field in `message`; return the result of the condition, or a value other than False."""
         inner = descriptor.message_type
         if inner is not None and inner.GetOptions().map_entry:
             of_values = inner.fields_by_name["value"].message_type
@@ -150,7 +152,9 @@ class ProtobufFields:
 
 
 def cel_converters() -> dict[int, Callable[[Any], Any]]:
-    """Return how values of fields become those of the runtime, by the type of the field; others stay as they are."""
+    """Return functions that convert field values for the runtime, by the type of the field. Other values are
+    unchanged.
+    """
     types = import_module("google.protobuf.descriptor").FieldDescriptor
     unsigned = import_module("google.protobuf.wrappers_pb2").UInt64Value
 

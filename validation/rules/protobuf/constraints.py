@@ -1,6 +1,6 @@
 """Checks messages against the `buf.validate` constraints of their schema, with protovalidate's own library.
 
-The library has no bound of its own, and its `now` is the clock of the machine, so it belongs into the rules process.
+The library has no bound of its own, and its `now` is the machine's clock, so it runs in the rules process.
 """
 
 from collections.abc import Iterable, Iterator
@@ -29,7 +29,7 @@ class Constraints:
     """The compiled constraints of message types of one schema, and of all types that their fields lead to."""
 
     def __init__(self, classes: Iterable[Any]) -> None:
-        """Compile them for these classes of google.protobuf. Raises SchemaUnusable."""
+        """Compile the constraints for these classes of google.protobuf. Raises SchemaUnusable."""
         check_installed()
         library = import_module("protovalidate")
         self._unusable = library.CompilationError
@@ -41,12 +41,15 @@ class Constraints:
             self._texts.update(_texts_of_message(descriptor))
 
     def fault(self, message_class: Any, data: bytes) -> str | None:
-        """Return the first violation of a message, as a phrase after "the value ". Raises SchemaError."""
+        """Return the first violation of a message, as a phrase after "the value "; None without one. Raises
+        SchemaError.
+        """
         message = message_class()
         try:
             message.ParseFromString(data)
         except self._unreadable:
-            # The rule about the schema reports data that is not a message; here memory may be too low to read it.
+            # The rule about the schema reports data that are not a message. Here memory may be too low to read the
+            # message.
             return f"cannot be read as {message.DESCRIPTOR.full_name}"
         prefix = f"does not meet the constraints of {message.DESCRIPTOR.full_name[:_MOST_OF_A_PART]}"
         try:
@@ -68,10 +71,10 @@ class Constraints:
             name = message_class.DESCRIPTOR.full_name
             raise SchemaUnusable(f"the constraints of {name} cannot be compiled: {_words_of(error)}") from error
         except RuntimeError:
-            return  # compiled, and not made for an empty message
+            return  # the constraints compiled, but are not meant for an empty message
 
     def _words(self, violation: Any) -> str:
-        """Return the path, the text and the rule's id. A text that an expression made may quote the message."""
+        """Return the path, the text and the rule's id, without texts of expressions, which may quote the message."""
         path = "" if violation.field is None else ".".join(_shown(each) for each in violation.field.elements)
         rule = violation.rule.elements[-1].field_name if violation.rule is not None else ""
         is_standard = bool(rule) and not rule.startswith(("[", "cel"))
@@ -81,7 +84,7 @@ class Constraints:
 
 
 class MeetsMessageConstraints(SimpleRule):
-    """The constraints of one message type, as `ExpressionOfSchema`."""
+    """Requires the constraints of one message type, as `ExpressionOfSchema`."""
 
     def __init__(self, constraints: Constraints, message_class: Any) -> None:
         self._constraints = constraints
@@ -98,7 +101,7 @@ def _words_of(error: Exception) -> str:
 
 
 def _shown(element: Any) -> str:
-    """Return a part of a path; the key of a map belongs to the record."""
+    """Return a part of a path without the key of a map, which belongs to the record."""
     subscript = element.subscript
     if subscript is None:
         return str(element.field_name)
@@ -106,7 +109,7 @@ def _shown(element: Any) -> str:
 
 
 def reachable(descriptors: Iterable[Any]) -> Iterator[Any]:
-    """Yield the message types, and the types of their fields and of the fields of those; no entries of maps."""
+    """Yield the message types, and the types of their fields at every depth, without entries of maps."""
     waiting = list(descriptors)
     seen = {each.full_name for each in waiting}
     while waiting:
@@ -131,7 +134,9 @@ def _texts_of_message(descriptor: Any) -> Iterator[str]:
 
 
 def _texts_of(pool: Any, extension: str, described: Any) -> Iterator[str]:
-    """Yield the texts in the options of a descriptor, which only its pool reads with their extensions."""
+    """Yield the texts in the options of a descriptor. Only the descriptor's pool can read them with their
+    extensions.
+    """
     options = described.GetOptions()
     if not options.ByteSize():
         return

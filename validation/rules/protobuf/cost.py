@@ -1,8 +1,8 @@
-"""An upper bound of the cost of Protobuf's reader, and of the check for required fields, for one schema.
+"""Computes an upper bound of the cost of Protobuf's reader, and of the check for required fields, for one schema.
 
-The reader allocates each message with room for all fields of its schema: two bytes may be a message with thousands of
-fields. So the bound follows the bytes through the schema. Compiled with the types in cost.pxd if a C compiler is
-installed.
+The reader allocates each message with room for all fields of its schema, so two bytes may be a message with thousands
+of fields. The bound therefore follows the bytes through the schema. Compiled with the types in cost.pxd if a C compiler
+is installed.
 """
 
 from collections.abc import Iterator
@@ -11,28 +11,29 @@ from typing import Any
 
 from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED
 
-# In ns, measured with upb and rounded up by a factor of two or more; for a message also for each possible field.
+# In ns, measured with upb and rounded up by a factor of two or more. The cost of a message has a part for each possible
+# field.
 _OF_MESSAGE, _OF_ENTRY, _OF_POSSIBLE_FIELD = 100, 800, 35
 _OF_FIELD, _OF_GROUP, _OF_VARINT, _OF_BYTE = 80, 80, 25, 2
 _STEP = 100
-# If a message costs more than may run inline, its rest is not read.
+# The rest of a message is not read after its cost exceeds the inline limit.
 _MOST_COUNTED = INLINE_STEPS * _STEP
 _FIXED = 20
-# A message of at most this many steps, by its size, is not read.
+# A message whose size allows at most this many steps is not read.
 _FEW = 4_000
 # The interpreted reader takes some microseconds per field.
 _INTERPRETED = 200
-# The most fields that are described for one message, at a microsecond each.
+# The maximum number of fields that are described for one message, at a microsecond each.
 _MOST_DESCRIBED = 3_000
 # Wire types (https://protobuf.dev/programming-guides/encoding/#structure).
 _EIGHT_BYTES, _LENGTH, _GROUP, _END_GROUP, _FOUR_BYTES = 1, 2, 3, 4, 5
-_MOST_DEPTH = 100  # as the reader itself
+_MOST_DEPTH = 100  # the same as the limit of the reader
 _LAST_SHIFT = 63
 _CONTINUES = 0x80
 
 
 class FieldContent:
-    """The content of a field: a message (its descriptor), packed varints, or bytes. `cost`: in ns."""
+    """The content of a field: a message (its descriptor), packed varints, or bytes. `cost` is in ns."""
 
     def __init__(self, message: Any, cost: int, is_packed: bool) -> None:
         self.message = message
@@ -47,13 +48,13 @@ _NO_FIELDS: dict[int, FieldContent] = {}
 
 
 class TooManyDescriptions(Exception):
-    """A message needs the description of too many fields."""
+    """Raised if a message needs the descriptions of too many fields."""
 
 
 class ProtobufCost:
     """The cost of messages of one descriptor.
 
-    `may_lack_fields`: whether it or an inner message has a required field.
+    `may_lack_fields` is whether it or an inner message has a required field.
     """
 
     def __init__(self, descriptor: Any) -> None:
@@ -67,13 +68,13 @@ class ProtobufCost:
         except TooManyDescriptions:
             return
         most = _OF_FIELD + max(cost_of_message(message) for message in reachable)
-        # A message takes at least two bytes, except groups in which the data ends.
+        # A message takes at least two bytes, except a group that the end of the data cuts off.
         self._fixed = cost_of_message(descriptor) + most * _MOST_DEPTH // 2
         self._of_byte = _OF_BYTE + max(_OF_FIELD + _OF_GROUP, most // 2 + 1)
         self.may_lack_fields = any(is_required(field) for message in reachable for field in _fields_of(message))
 
     def steps(self, data: bytes) -> int:
-        """Return an upper bound of the steps: from the size alone if that is enough."""
+        """Return an upper bound of the steps, from the size alone if that is enough."""
         ns = (self._fixed + len(data) * self._of_byte) * self._factor
         if 0 < ns <= _FEW * _STEP:
             return _FIXED + ns // _STEP
@@ -118,7 +119,7 @@ class _Walk:
         self._at = 0
 
     def cost(self, kinds: dict[int, FieldContent], cost: int) -> int:
-        """Return the cost in ns, until it exceeds the inline limit; of malformed data, up to the fault."""
+        """Return the cost in ns, up to the inline limit. For malformed data, return the cost up to the fault."""
         end = len(self._data)
         cost += end * _OF_BYTE
         outer: list[tuple[int, dict[int, FieldContent], bool]] = []
@@ -134,7 +135,7 @@ class _Walk:
             if wire_type == _LENGTH:
                 size = self._varint(end)
                 if size < 0 or size > end - self._at:
-                    return cost  # the data is cut, so the reader ends here too
+                    return cost  # the data are cut, so the reader ends here too
                 kind = kinds.get(tag >> 3, _BYTES)
                 cost += kind.cost
                 if kind.is_packed:
@@ -182,7 +183,7 @@ class _Walk:
         return kind.fields
 
     def _varint(self, end: int) -> int:
-        """Return the number; of a cut number, the available bits."""
+        """Return the number. If it is cut, return its available bits."""
         value = shift = 0
         while self._at < end:
             byte = self._data[self._at]

@@ -1,4 +1,6 @@
-"""The fields of Protobuf messages with their tags, and a file without the constraints of those that are encrypted."""
+"""Finds the fields of Protobuf messages with their tags, and removes the constraints of encrypted fields from a
+file.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
@@ -27,7 +29,7 @@ def fields_of(messages: Iterable[Any]) -> Iterator[Field]:
 def remove_constraints(files: Any, changes: Sequence[FieldChange]) -> None:
     """Remove the constraints of the fields that `changes` encrypt, and those of messages that name such a field.
 
-    `files`: a FileDescriptorSet, which is changed.
+    `files` is a FileDescriptorSet, which is changed in place.
     """
     appliers = [each.applies_to() for each in changes]
     for file in files.file if appliers else ():

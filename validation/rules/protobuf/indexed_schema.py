@@ -27,19 +27,19 @@ _NO_INDEXES = (
     "; it can be read as the first message without indexes, as kafkajs's serializer writes it: if producers are to "
     "write that, the entry of registries needs message_indexes: optional"
 )
-_MOST_EXPRESSIONS = 20  # compiled, for a schema; each takes up to 200 kB
+_MOST_EXPRESSIONS = 20  # the maximum of compiled expressions for a schema; each takes up to 200 kB
 
 
 class IndexedProtobufContent:
-    """Bytes name a message type of a file, as a registry's serializers write it, and are that message.
+    """The check that bytes name a message type of a file, as a registry's serializers write it, and are that message.
 
-    If they may name several types, data of each are accepted.
+    If the bytes may name several types, data of each type are accepted.
     """
 
     is_slow = False
 
     def __init__(self, messages: NamedMessages) -> None:
-        """Classes of messages are created on first use."""
+        """Take the messages. Their classes are created on first use."""
         self._messages = messages
         self._contents: dict[Key, tuple[ProtobufContent, ...]] = {}
 
@@ -81,9 +81,10 @@ class IndexedProtobufContent:
         return _IndexedExpression(lambda content: content.expression(text), self._find)
 
     def condition(self, condition: SchemaCondition) -> ExpressionOfSchema:
-        """Return a registry's condition on the message that the data names. Raises ExpressionUnusable.
+        """Return a registry's condition on the message that the data name. Raises ExpressionUnusable.
 
-        It is compiled for one message here. No condition depends on types, so it compiles for all or for none.
+        It is compiled for one message here. No condition depends on types, so it compiles either for all messages or
+        for none.
         """
         for key in self._messages.by_key:
             self._contents_of(key)[0].condition(condition)
@@ -91,8 +92,9 @@ class IndexedProtobufContent:
         return _IndexedExpression(lambda content: content.condition(condition), self._find)
 
     def constraints(self) -> ExpressionOfSchema:
-        """Return the `buf.validate` constraints of the message that the data names. Raises SchemaUnusable if those of
-        any message of the file cannot be compiled.
+        """Return the `buf.validate` constraints of the message that the data name.
+
+        Raises SchemaUnusable if the constraints of any message of the file cannot be compiled.
         """
         all_of_file = Constraints(map(class_of, self.descriptors))
         return _IndexedExpression(
@@ -112,7 +114,7 @@ class IndexedProtobufContent:
         return placed_rules_of(self.descriptors, changes)
 
     def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
-        """Return the condition that the message that the data names, as JSON, follows a JSON Schema."""
+        """Return the condition that the JSON form of the named message follows a JSON Schema."""
         return _IndexedExpression(lambda content: content.follows_as_json(json_schema), self._find)
 
     def json_form(self) -> "_IndexedJson":
@@ -125,11 +127,13 @@ class IndexedProtobufContent:
         return None if found is None else found[0][0].description(data[found[1] :], budget)
 
     def named(self, data: bytes) -> tuple[tuple[ProtobufContent, ...], int]:
-        """Return the message types that the data may name, and where the message begins; none if they lead nowhere."""
+        """Return the message types that the data may name, and the start of the message; no types if the name is
+        unknown.
+        """
         return self._find(data) or ((), 0)
 
     def _find(self, data: bytes) -> tuple[tuple[ProtobufContent, ...], int] | None:
-        """Return the contents of the named messages, and where the message begins."""
+        """Return the contents of the named messages, and the start of the message; None if the name is unknown."""
         named = self._messages.read(data)
         contents = () if named is None else self._contents_of(named[0])
         if named is not None and contents:
@@ -153,7 +157,7 @@ class IndexedProtobufContent:
 class _IndexedExpression:
     """An expression over the messages of a file. It is compiled for each message type on first use.
 
-    If the data may name several types, the first one that they follow counts.
+    If the data may name several types, the first type that they follow is used.
     """
 
     def __init__(
@@ -196,7 +200,7 @@ class _IndexedExpression:
                 rule = self._compile_for(content)
             except RuleUnusable as error:
                 rule = error
-            if len(self._by_message) >= _MOST_EXPRESSIONS:  # the data names the message
+            if len(self._by_message) >= _MOST_EXPRESSIONS:  # data of clients name the message
                 self._by_message.clear()
             self._by_message[content] = rule
         return rule
@@ -217,7 +221,7 @@ class _IndexedInlineRules(_IndexedExpression):
 
 
 class _IndexedJson:
-    """The messages of a file (`JsonForm`). Of several types that data may name, the first that they follow counts."""
+    """The messages of a file (`JsonForm`). If data may name several types, the first type that they follow is used."""
 
     def __init__(self, find: Callable[[bytes], tuple[tuple[ProtobufContent, ...], int] | None]) -> None:
         self._find = find
@@ -235,7 +239,7 @@ class _IndexedJson:
     def _form_of(self, content: ProtobufContent) -> ProtobufJson:
         form = self._forms.get(content)
         if form is None:
-            if len(self._forms) >= _MOST_EXPRESSIONS:  # the data name the message
+            if len(self._forms) >= _MOST_EXPRESSIONS:  # data of clients name the message
                 self._forms.clear()
             form = self._forms[content] = content.json_form()
         return form
@@ -244,9 +248,9 @@ class _IndexedJson:
 def indexed_protobuf_content(
     descriptor_set: bytes, naming: MessageNaming = MessageNaming.CONFLUENT, encrypted: Sequence[FieldChange] = ()
 ) -> Content:
-    """Return the content for all messages of the last file of the set; the earlier files are its imports.
+    """Return the content for all messages of the last file of the set. The earlier files are its imports.
 
-    `encrypted`: rules that encrypt fields. Raises SchemaUnusable.
+    `encrypted` are rules that encrypt fields. Raises SchemaUnusable.
     """
     pool, files = pool_of(descriptor_set, encrypted)
     if not files:

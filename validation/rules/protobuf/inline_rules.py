@@ -29,7 +29,7 @@ def placed_rules_of(descriptors: Iterable[Any], changes: Sequence[FieldChange]) 
 
 
 class ProtobufRuledValues:
-    """The values of one message type (`RuledValues`). Fields that have a presence are visited if they are set."""
+    """The values of one message type (`RuledValues`). Fields with presence are visited only if they are set."""
 
     def __init__(
         self,

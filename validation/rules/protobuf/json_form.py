@@ -1,8 +1,8 @@
 """Writes Protobuf messages as JSON (see schemas/json_form.py).
 
-Unlike Protobuf's own JSON mapping, which the well-known types have here too, fields have the names of the schema and
-64-bit integers are numbers. A field without presence is always there, if need be with its default; so are lists and
-maps, which may be empty.
+Unlike in Protobuf's own JSON mapping, which is used here for the well-known types, fields have the names of the schema,
+and 64-bit integers are numbers. A field without presence is always written, if necessary with its default. Lists and
+maps are also always written, even if they are empty.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,14 +12,14 @@ from sluicegate.validation.rules.cel.variables import NotOfSchema
 from sluicegate.validation.rules.rule import StepBudget
 from sluicegate.validation.rules.schemas import json_form
 
-# The library's parsing, and for each possible field Python's own work, in steps of the library's.
+# The library's parsing, and Python's own work for each possible field, in steps of the library's parsing.
 _TIMES: Final = 20
 _MOST_KNOWN: Final = 1_000
 _Write = Callable[[Any], object]
 
 
 class _Field(NamedTuple):
-    """A field of a message. `write`: of one value, item or map value."""
+    """A field of a message. `write` converts one value, item or map value."""
 
     name: str
     has_presence: bool
@@ -29,7 +29,7 @@ class _Field(NamedTuple):
 
 
 class ProtobufJson:
-    """The messages of one type (`JsonForm`). `steps`: the bound of its check by the schema, `fault`."""
+    """The messages of one type (`JsonForm`). `steps` bounds the cost of `fault`, the check by the schema."""
 
     def __init__(
         self, new: Callable[[], Any], steps: Callable[[bytes], int], fault: Callable[[bytes], str | None]

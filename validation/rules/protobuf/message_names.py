@@ -1,4 +1,4 @@
-"""How serializers of each registry name the message of a Protobuf file: by bytes between the id and the data."""
+"""Reads how serializers of each registry name the message of a Protobuf file: by bytes between the id and the data."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,9 +16,10 @@ FIRST_MESSAGE: Key = (0,)
 
 
 class MessageNaming(Enum):
-    """The serializers whose bytes name a message; the value is the fault of data that name none.
+    """The serializers whose bytes name a message. The value is the fault of data that name none.
 
-    OPTIONAL_INDEXES: those of Confluent, or of kafkajs, which write the first message without its indexes.
+    OPTIONAL_INDEXES stands for Confluent's serializers, and for kafkajs's, which write the first message without its
+    indexes.
     """
 
     CONFLUENT = "the message indexes before it lead to no message of it"
@@ -29,7 +30,10 @@ class MessageNaming(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FoundMessage:
-    """A message of a file. `counting`: its path if map entries count as nested messages; `skipping`: if they do not."""
+    """A message of a file.
+
+    `counting` is its path if map entries count as nested messages, `skipping` is its path if they do not.
+    """
 
     descriptor: Any
     counting: tuple[int, ...]
@@ -37,13 +41,13 @@ class FoundMessage:
 
     @property
     def is_map_entry(self) -> bool:
-        """Whether the message is an entry of a map field, which no serializer names."""
+        """Return whether the message is an entry of a map field, which no serializer names."""
         return bool(self.descriptor.GetOptions().map_entry)
 
 
 @dataclass(frozen=True, slots=True)
 class NamedMessages:
-    """Descriptors by key. `read` returns the key in the data and where the message begins; None if there is none."""
+    """Descriptors by key. `read` returns the key in the data and the start of the message; None without a key."""
 
     naming: MessageNaming
     by_key: Mapping[Key, Sequence[Any]]
@@ -57,9 +61,9 @@ def named_messages(naming: MessageNaming, found: Iterable[FoundMessage]) -> Name
 
 
 def _by_path(found: Sequence[FoundMessage]) -> dict[Key, list[Any]]:
-    """Return the messages by their path, first the one of the serializers that count no map entries.
+    """Return the messages by their path. If a path is ambiguous, the message without counted map entries comes first.
 
-    Confluent's serializer for Python counts the entries of map fields as nested messages, that for Java does not.
+    Confluent's serializer for Python counts the entries of map fields as nested messages; that for Java does not.
     """
     messages = [each for each in found if not each.is_map_entry]
     by_key: dict[Key, list[Any]] = {}
@@ -78,7 +82,7 @@ def _by_position(found: Sequence[FoundMessage]) -> dict[Key, list[Any]]:
 
 
 def _by_name(found: Sequence[FoundMessage]) -> dict[Key, list[Any]]:
-    """Return the messages by their short name, which is what Apicurio's serializer writes; outer messages first."""
+    """Return the messages by their short name, which Apicurio's serializer writes. Outer messages come first."""
     by_key: dict[Key, list[Any]] = {}
     for each in sorted(found, key=lambda each: len(each.counting)):
         if not each.is_map_entry:
@@ -120,7 +124,7 @@ def _read_name(data: bytes) -> tuple[Key, int] | None:
 
 
 def encoded_name(name: bytes) -> bytes:
-    """Return a name as Apicurio's serializer writes it before the data; it is in a header otherwise."""
+    """Return a name as Apicurio's serializer writes it before the data, if it does not write it to a header."""
     name = name[:_MOST_NAME_BYTES]
     field = bytes([_NAME_TAG]) + _as_varint(len(name)) + name
     return _as_varint(len(field)) + field
@@ -140,7 +144,7 @@ def _zig_zag(data: bytes, at: int) -> tuple[int, int] | None:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int] | None:
-    """Return a number and where it ends; None if there is none."""
+    """Return a number and its end; None if there is none."""
     value = shift = 0
     while at < len(data) and shift <= _MAX_SHIFT:
         byte = data[at]

@@ -1,6 +1,7 @@
-"""Protobuf schemas as registries hold them: .proto text, perhaps with explicit map entries, or an encoded descriptor.
+"""Reads Protobuf schemas in the forms of registries: .proto text, perhaps with explicit map entries, or an encoded
+descriptor.
 
-Confluent's serializers register a FileDescriptorProto in base64; a registry may return it as it came. The text that
+Confluent's serializers register a FileDescriptorProto in base64, which a registry may return unchanged. The text that
 registries made of descriptors before 2024 has `option map_entry = true`, which protoc rejects.
 """
 
@@ -11,10 +12,10 @@ from importlib import import_module
 from typing import Any, Final
 
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/\s]+={0,2}\s*")
-# Stands for the option in the text that protoc compiles, because protoc keeps reserved names in the descriptor.
+# Replaces the option in the text that protoc compiles. protoc keeps reserved names in the descriptor.
 _MARK: Final = "sluicegate_map_entry"
 _OPTION: Final = "option"
-# Comments and strings are matched so that the option is not found within them.
+# Comments and strings are matched so that the option is not found inside them.
 _TOKENS: Final = (
     r"""//[^\n]*|/\*(?s:.*?)\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|\boption\s+map_entry\s*=\s*true\s*;"""
 )
@@ -26,12 +27,14 @@ _KEY_FIELD, _VALUE_FIELD = 1, 2
 
 
 def with_edition_advice(words: str) -> str:
-    """Return an error of the compiler or the library; of a newer edition with what can be done."""
+    """Return an error of the compiler or the library. For a newer edition, append advice."""
     return f"{words}; {_NEWER_ADVICE}" if _NEWER_EDITION.search(words) else words
 
 
 def encoded_file(name: str, text: str) -> bytes | None:
-    """Return the serialized FileDescriptorProto that `text` holds in base64, renamed to `name`; None: it holds none."""
+    """Return the serialized FileDescriptorProto in the base64 of `text`, renamed to `name`; None if `text` is not
+    base64 of one.
+    """
     if not _BASE64.fullmatch(text):
         return None
     file = import_module("google.protobuf.descriptor_pb2").FileDescriptorProto()
@@ -61,7 +64,7 @@ def _marked(found: Any) -> str:
 def with_map_entries(descriptor_set: bytes) -> bytes:
     """Return a FileDescriptorSet in which marked messages are map entries.
 
-    A marked message that cannot be an entry stays an ordinary message: its bytes are the same.
+    A marked message that cannot be an entry stays an ordinary message, because its bytes are the same.
     """
     if _MARK.encode() not in descriptor_set:
         return descriptor_set
@@ -77,7 +80,7 @@ def with_map_entries(descriptor_set: bytes) -> bytes:
 
 
 def all_messages(file: Any) -> Iterator[tuple[Any, str, Any]]:
-    """Yield each message of a FileDescriptorProto with the message around it, or None, and its full name."""
+    """Yield each message of a FileDescriptorProto with its outer message, or None, and its full name."""
     prefix = f".{file.package}" if file.package else ""
     waiting = [(None, f"{prefix}.{message.name}", message) for message in file.message_type]
     while waiting:

@@ -32,9 +32,9 @@ _MOST_LEVELS = 10  # each level is searched again
 
 
 def first_missing(message: Any) -> str | None:
-    """Return the path of the first missing required field, such as `lines[3].sku`;
+    """Return the path of the first missing required field, such as `lines[3].sku`.
 
-    None if it is too deep or too far.
+    Returns None if the field is nested too deeply, or if finding it takes too long.
     """
     looks = 0
     waiting: list[tuple[Any, str]] = [(message, "")]
@@ -74,7 +74,7 @@ _EXPLANATION_STEPS = 30_000
 
 
 class ProtobufContent:
-    """Bytes are one message. Unknown fields are accepted, as by Protobuf's own readers."""
+    """The check that bytes are one message. Unknown fields are accepted, as by Protobuf's own readers."""
 
     is_slow = False
 
@@ -84,14 +84,14 @@ class ProtobufContent:
         self._full_name = str(message_class.DESCRIPTOR.full_name)
         self._cost = ProtobufCost(message_class.DESCRIPTOR)
         self._may_lack_fields = self._cost.may_lack_fields
-        # The interpreted library also raises Python's own errors, for a text that is not UTF-8 or a cut number.
+        # The interpreted library also raises Python's own errors, for a text that is not UTF-8 or for a cut number.
         self._unreadable = (import_module("google.protobuf.message").DecodeError, *_OF_INTERPRETED)
 
     def record_name(self, _data: bytes) -> str | None:
         return self._full_name
 
     def named(self, _data: bytes) -> "tuple[tuple[ProtobufContent, ...], int]":
-        """Return the only message type, and that its message begins with the data."""
+        """Return the only message type, and 0, because its message begins with the data."""
         return (self,), 0
 
     def fault(self, data: bytes, budget: StepBudget) -> str | None:
@@ -152,7 +152,7 @@ class ProtobufContent:
         return ProtobufJson(self._new, self._cost.steps, self._fault)
 
     def description(self, data: bytes, budget: StepBudget) -> str | None:
-        """Return the first missing required field; None if there is none, or if it is nested too deep."""
+        """Return the first missing required field; None if there is none, or if it is nested too deeply."""
         steps = self._cost.steps(data) if self._may_lack_fields else UNBOUNDED
         if steps > _EXPLANATION_STEPS:
             return None
@@ -169,7 +169,7 @@ class ProtobufContent:
 
 
 def protobuf_content(descriptor_set: bytes, message: str) -> ProtobufContent:
-    """Return the content for a message by its full name. Raises SchemaUnusable."""
+    """Return the content for the message with this full name. Raises SchemaUnusable."""
     pool, files = pool_of(descriptor_set)
     try:
         return ProtobufContent(class_of(pool.FindMessageTypeByName(message)))
@@ -203,8 +203,10 @@ def pool_of(descriptor_set: bytes, encrypted: Sequence[FieldChange] = ()) -> tup
 
 
 def _add(pool: Any, file: Any) -> None:
-    """Add a file to a pool. The library rejects equal JSON names that protoc and Java accept, unless an option allows
-    them; only Protobuf's own JSON mapping uses these names.
+    """Add a file to a pool.
+
+    The library rejects equal JSON names, which protoc and Java accept, unless an option allows them. Only Protobuf's
+    own JSON mapping uses these names.
     """
     try:
         pool.Add(file)
