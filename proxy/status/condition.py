@@ -97,13 +97,13 @@ TYPES = {
         "The proxy was asked to stop: it accepts no connections and completes the requests in flight.",
         "with SIGTERM or SIGINT",
         "with the process",
-        "None: clients reconnect to another replica, or to this one after its restart.",
+        "Nothing to do: clients reconnect to another replica, or to this one after its restart.",
     ),
     Condition.EVENT_LOOP_STUCK: _not_serving(
-        "The event loop, or the event loop of every worker, has not moved for 10 s; `/livez` fails too.",
+        "The event loop has not run for 10 s; with several workers, that of every worker. `/livez` fails too.",
         "after 10 s",
-        "when it moves again",
-        "Restart the process, and report the log as a bug: nothing may block the loop.",
+        "when the event loop runs again",
+        "Restart the process, and report a bug with the log: nothing may block the event loop.",
     ),
     Condition.UPSTREAM_UNREACHABLE: _not_serving(
         "No address of `upstream.bootstrap` responds as a broker.",
@@ -113,20 +113,20 @@ TYPES = {
         f"which. {_IF_SILENT}",
     ),
     Condition.UPSTREAM_NOT_A_BROKER: _not_serving(
-        "An address of `upstream.bootstrap` responds, but not as a Kafka broker (a KRaft controller, an HTTP server), "
-        "and no other address responds as one.",
+        "An address of `upstream.bootstrap` responds, but it is no Kafka broker (for example a KRaft controller "
+        "or an HTTP server), and no other address is one.",
         _AT_A_LOOK,
         "within 2 s after a broker responds",
-        "Name the brokers' client listeners in `upstream.bootstrap`; `sluicegate doctor` says what responds at each "
-        "address.",
+        "Name the brokers' client listeners in `upstream.bootstrap`; `sluicegate doctor` finds out what responds "
+        "at each address.",
     ),
     Condition.NO_BROKER_LISTED: _not_serving(
-        "A broker responds, but its Metadata lists no broker (all are fenced, as without a quorum of controllers), so "
-        "clients find no leader. Not seen, and never active, if the cluster requires a login and `upstream.sasl` is "
-        "not set.",
+        "A broker responds, but its Metadata lists no broker, so clients find no leader. All brokers are fenced, "
+        "for example because the controllers have no quorum. The proxy cannot see this if the cluster requires a "
+        "login and `upstream.sasl` is not set.",
         _AT_A_LOOK,
         "within 2 s after a broker is listed",
-        "Look at the controllers: `kafka-metadata-quorum.sh --bootstrap-controller HOST:PORT describe --status`.",
+        "Check the controllers: `kafka-metadata-quorum.sh --bootstrap-controller HOST:PORT describe --status`.",
     ),
     Condition.ROUTING_LOOP: _not_serving(
         "A broker's address leads back to a listener of this proxy.",
@@ -135,7 +135,7 @@ TYPES = {
         "Correct `upstream.bootstrap`, `upstream.brokers` or the broker's `advertised.listeners`.",
     ),
     Condition.LISTENER_CLOSED: _not_serving(
-        "No broker of the cluster has a port for clients: none can be opened.",
+        "The proxy cannot open a port for any broker of the cluster.",
         _AT_A_LOOK,
         _AT_A_LOOK,
         "Free the ports, or change `listen`.",
@@ -143,57 +143,57 @@ TYPES = {
     Condition.CERTIFICATE_EXPIRED: _not_serving(
         "The certificate that clients see has expired, so they do not connect.",
         _AT_A_LOOK,
-        "at the next look after a valid one is in the file; no restart",
+        "at the next look after the file has a valid certificate; no restart is needed",
         "Renew `listen.tls.certificate_file`.",
     ),
     Condition.BROKER_UNREACHABLE: _needs_attention(
-        "A broker of the cluster does not respond at its address, or the cluster no longer lists it. Clients of its "
-        "partitions wait for new leaders.",
-        "within 10 s (of clusters with more than 20 brokers, 20 are probed every 5 s)",
-        "within 5 s after the broker responds; 24 h after its last response if the cluster does not list it",
-        f"Start the broker, or correct its `advertised.listeners` or `upstream.brokers`. {_IF_SILENT} If it was "
-        "removed for good, the condition ends after 24 h, or with a restart.",
+        "A broker of the cluster does not respond at its address, or the cluster no longer lists it. Clients of "
+        "its partitions wait for new leaders.",
+        "within 10 s; in clusters with more than 20 brokers later, because the proxy probes 20 brokers every 5 s",
+        "within 5 s after the broker responds, or 24 h after its last response if the cluster does not list the broker",
+        f"Start the broker, or correct its `advertised.listeners` or `upstream.brokers`. {_IF_SILENT} If the "
+        "broker was removed for good, the condition ends after 24 h, or with a restart of the proxy.",
     ),
     Condition.BROKER_PORT_CLOSED: _needs_attention(
-        "A broker of the cluster has no port for clients: it cannot be opened, or `listen` has none for its id. "
-        "Responses omit the broker, so clients cannot write to the partitions that it leads.",
+        "A broker of the cluster has no port for clients: the port cannot be opened, or `listen` has no port "
+        "for the broker's id. Responses omit the broker, so clients cannot write to the partitions that it leads.",
         _AT_A_LOOK,
         "at the next look after the port is free, or the cluster no longer lists the broker",
         "Free the port, or change `listen.broker_port_base` or `listen.broker_port_map`.",
     ),
     Condition.QUARANTINE_FAILING: _needs_attention(
-        "Bad records cannot be written to a dead-letter topic, so their producers are told to retry and make no "
-        "progress. The detail names the clients that wait, and their topics.",
-        "within 8 s after the first write without a result",
+        "Bad records cannot be written to a dead-letter topic, so their producers retry and make no progress. "
+        "The detail names the waiting clients and their topics.",
+        "within 8 s after the first write that gets no result",
         "within 10 s after a write of any worker succeeds, or 60 s after the last failure if nothing is written",
-        "Create the topic, permit `upstream.sasl` to write to it, or start its brokers; or remove `quarantine` from "
-        "the policy, so that the batches are rejected.",
+        "Create the topic, permit `upstream.sasl` to write to the topic, or start its brokers. If you remove "
+        "`quarantine` from the policy, the batches are rejected instead.",
     ),
     Condition.REGISTRY_UNREACHABLE: _needs_attention(
-        "A schema registry does not respond, or not with what the proxy needs: schemas by id and their references, the "
-        "subjects of a schema, or the newest schemas of subjects. What is cached stays in use. Records that need more "
-        "have the outcome of `on_outage`: by default their producers are told to retry and make no progress. The "
-        "detail names the clients that wait, and their topics.",
-        "within 10 s after the first look-up that fails",
-        "within 15 s after the registry responds again; the proxy repeats the look-up that failed",
+        "A schema registry does not respond, or its responses are not usable. Cached schemas stay in use. For "
+        "records with other schemas `on_outage` decides: by default their producers retry and make no progress. "
+        "The detail names the failed look-up (a schema by id or one of its references, the subjects of a schema, "
+        "or the newest schema of a subject), the waiting clients, and their topics.",
+        "within 10 s after the first failed look-up",
+        "within 15 s after the registry responds again: the proxy repeats the failed look-up",
         "Start the registry, or correct its `url`, login or permissions; `sluicegate doctor` says which.",
     ),
     Condition.CLOCK_OFFSET: _needs_attention(
-        "The clock of the proxy's machine and that of the cluster's active controller differ by 10 s or more, so "
-        "records with correct timestamps may be rejected. Not measured, and never active, if `upstream.sasl` may not "
-        "describe the cluster.",
+        "The clocks of the proxy's machine and of the cluster's active controller differ by 10 s or more, so "
+        "records with correct timestamps may be rejected. The proxy cannot measure this if `upstream.sasl` may "
+        "not describe the cluster.",
         "within 10 s",
         "within 10 s after the clocks agree",
         "Synchronise both machines by NTP. `sluicegate_clock_offset_seconds` has the offset.",
     ),
     Condition.CERTIFICATE_EXPIRES_SOON: _needs_attention(
         "A certificate that the proxy shows to clients, brokers, registries or the collector of `otel` expires soon. "
-        "When the one for clients has expired, the proxy does not serve (`certificate_expired`); brokers and other "
-        "servers reject an expired one for them.",
-        "14 days before it expires; with a life of less than 70 days, after four fifths of it",
-        "at the next look after a renewed one is in the file; no restart",
-        "Renew the file that the detail names. `sluicegate_certificate_expires_timestamp_seconds` has all times, also "
-        "those of CAs.",
+        "After the certificate for clients has expired, the proxy does not serve (`certificate_expired`). "
+        "Brokers and other servers reject expired certificates too.",
+        "14 days before the certificate expires; if it is valid for less than 70 days, after four fifths of that time",
+        "at the next look after the file has a renewed certificate; no restart is needed",
+        "Renew the file that the detail names. `sluicegate_certificate_expires_timestamp_seconds` has the times "
+        "of all certificates, also of CAs.",
     ),
     Condition.EVENTS_LOST: _needs_attention(
         "Violation events, telemetry, entries of the history of changes or announcements to other proxies could not be "
@@ -217,7 +217,8 @@ TYPES = {
         "The cluster requires a login and `upstream.sasl` is not set: topic settings are not read, so only the "
         "limits of the file apply.",
         _AT_A_LOOK,
-        "within `upstream.refresh_seconds`, or with the restart that sets `upstream.sasl`",
+        "within `upstream.refresh_seconds` if the cluster no longer requires a login, or with the restart that "
+        "sets `upstream.sasl`",
         "Set `upstream.sasl` to a principal that may describe configurations, or repeat the limits in the file.",
     ),
     Condition.CONFIGURATION_REJECTED: _needs_attention(
@@ -227,29 +228,30 @@ TYPES = {
         "Correct the file: `sluicegate check FILE` names key and line.",
     ),
     Condition.CONFIGURATION_MISSING: _needs_attention(
-        "The configuration file is gone; the policies in force stay, and a restart would fail.",
+        "The configuration file is missing. The policies stay in force, and a restart would fail.",
         "within 10 s",
         "within 10 s after it is back",
-        "Restore the file, or the mount that it lies in.",
+        "Restore the file, or mount its volume again.",
     ),
     Condition.POLICY_FILE_MISSING: _needs_attention(
-        "A file of `topic_files` or `contracts` is gone, or a file with a schema or a key that a policy names is "
-        "missing or unreadable (deleted, renamed without its topics, or its volume is not mounted). Its last policies, "
-        "the schema or the key stay in force, because its topics would be without them; a restart reads the files as "
-        "they are then.",
+        "A file of `topic_files` or `contracts` is missing, or a file with a schema or a key that a policy names "
+        "is missing or unreadable: it was deleted, or renamed without its topics, or its volume is not mounted. "
+        "The last policies, schema or key of the file stay in force, because its topics would have none. A "
+        "restart reads the files as they are then.",
         "within 10 s",
-        "within 10 s after the file, or another file with its topics, is there, or no policy names the schema or the "
-        "key; a policy file: also with `sluicegate reload --accept-removed`; or a restart",
-        "Restore the file or the mount, or accept the removal: `sluicegate reload --accept-removed`. A file with "
-        "`topics: []` removes its policies at once. If a schema or a key is to end, remove the policy that names its "
-        "file: a restart without the file is rejected.",
+        "within 10 s after the file, or another file with its topics, exists, or after no policy names the "
+        "schema or the key any more; with a restart; for a policy file also with `sluicegate reload "
+        "--accept-removed`",
+        "Restore the file or the mount, or accept the removal with `sluicegate reload --accept-removed`. A file "
+        "with `topics: []` removes its policies at once. To remove a schema or a key, first remove the policy "
+        "that names its file: otherwise the next start is rejected.",
     ),
     Condition.FILE_UNUSABLE: _needs_attention(
         "A file with a certificate, a key, a password, a token or HTTP headers, or a registry's folder, is missing, "
-        "unreadable, or cannot be used. What was last read from it stays in use, also in workers that are restarted "
-        "while a file is missing; a restart of the proxy is rejected.",
+        "unreadable, or cannot be used. Its last content stays in use, also in workers that are restarted "
+        "meanwhile. The next start of the proxy is rejected.",
         "within 10 s",
-        "within 10 s after the file can be used; no restart",
+        "within 10 s after the file can be used; no restart is needed",
         "Restore or correct the file that the detail names; `sluicegate check FILE` lists all such files.",
     ),
     Condition.SCHEMA_UNUSABLE: _needs_attention(
@@ -262,63 +264,66 @@ TYPES = {
     ),
     Condition.PRINCIPAL_UNVERIFIED: _needs_attention(
         "Policies name principals, and clients are connected whose principals the proxy cannot verify: their logins "
-        "are not declared in `listen`, or name no principal. No exemption and no policy for a principal matches them.",
+        "are not declared in `listen`, or name no principal. No exemption and no policy for a principal matches "
+        "them.",
         "within 2 s after the login of such a client",
-        "5 min after the last of them has disconnected",
+        "5 min after the last such client has disconnected",
         "The detail says why. Declare how the brokers derive principals ([TLS and SASL](how-to/tls-and-sasl.md)), or "
         "name client ids in the policies.",
         300.0,
     ),
     Condition.STATE_UNKNOWN: _not_serving(
-        "`state.topic` could not be read since the start, and there is no usable `state.snapshot_file`: suspensions "
-        "that apply to all proxies are not known.",
+        "`state.topic` could not be read since the start, and no usable `state.snapshot_file` exists, so the "
+        "proxy does not know the suspensions that apply to all proxies.",
         "at the start",
-        "when the topic is read to its end, within 5 s after it can be read",
-        "The detail says why. Create the topic ([shared state](shared-state.md#the-topic)), let the proxy's login read "
-        "it, or start the brokers.",
+        "when the proxy has read the topic to its end, within 5 s after the topic can be read",
+        "The detail says why. Create the topic ([shared state](shared-state.md#the-topic)), permit the proxy's "
+        "login to read it, or start the brokers.",
     ),
     Condition.STATE_UNREADABLE: _needs_attention(
-        "`state.topic` cannot be read: the last known state stays in force, and changes for all proxies are refused. "
-        "The detail has the time at which it was read last.",
+        "`state.topic` cannot be read. The last known state stays in force, and changes for all proxies are "
+        "rejected. The detail has the time of the last successful read.",
         "within 10 s",
-        "within 5 s after it can be read",
-        "The detail says why. To suspend enforcement meanwhile: `sluicegate suspend --this-proxy` at each proxy.",
+        "within 5 s after the topic can be read",
+        "The detail says why. To suspend enforcement meanwhile, run `sluicegate suspend --this-proxy` for each proxy.",
     ),
     Condition.STATE_RECORD_INVALID: _needs_attention(
-        "A record of `state.topic` is no change that this version understands; it has no effect.",
+        "`state.topic` has a record that this version does not understand. The record has no effect.",
         "at once",
         "an hour after the last such record",
-        "If the detail names a newer version, upgrade this proxy. Else somebody else writes to the topic: only the "
-        "proxies' login may ([shared state](shared-state.md#who-may-write)).",
+        "If the detail names a newer version, upgrade this proxy. Otherwise another program writes to the topic, "
+        "and only the proxies' login may ([shared state](shared-state.md#who-may-write)).",
         3600.0,
     ),
     Condition.STATE_SNAPSHOT_FAILING: _needs_attention(
-        "`state.snapshot_file` cannot be written: a start while `state.topic` cannot be read would use an older state, "
-        "or none.",
+        "`state.snapshot_file` cannot be written. If the proxy starts while `state.topic` cannot be read, it "
+        "would use an older state, or none.",
         "at once",
         "with the next write that succeeds, within 65 s",
         "Make its folder writable, or its volume larger.",
     ),
     Condition.ENFORCEMENT_SUSPENDED: _needs_attention(
-        "An operator suspended enforcement (`sluicegate suspend`): violations are reported, and every batch is "
-        "forwarded.",
+        "An operator has suspended enforcement (`sluicegate suspend`): violations are reported, and every batch "
+        "is forwarded.",
         "at once",
-        "at its end time, or with `sluicegate resume`; a suspension of one proxy also with its restart",
-        "`sluicegate resume` ends it early; `mode: observe` in the file makes it permanent.",
+        "at the end time of the suspension, or with `sluicegate resume`; a suspension of one proxy also with its "
+        "restart",
+        "`sluicegate resume` ends the suspension early. To observe permanently, set `mode: observe` in the file.",
     ),
     Condition.WORKER_RESTARTED: _needs_attention(
         "A worker process has ended and was started again.",
         "at once",
         "60 s after the last restart",
-        "The log has its exit code: -9 is usually the system's out-of-memory kill.",
+        "The log has the exit code of the worker. -9 usually means that the system has killed it for lack of memory.",
         60.0,
     ),
     Condition.WORKER_UNRESPONSIVE: _needs_attention(
-        "A worker does not report: its event loop does not move, or the process is stopped. Its clients may wait, and "
-        "its figures, and conditions that only it sees, are missing. The other workers serve.",
+        "A worker does not report, because its event loop does not run or the process is stopped. Its clients "
+        "may wait. Its figures are missing, and so are conditions that only this worker sees. The other workers "
+        "serve.",
         "after 5 s without a report (in the web UI and `top` after 2 s)",
-        "with its next report",
-        "Take a stack trace of the process that the detail names (`py-spy dump`), for a bug report, and end that "
-        "process: it is started again.",
+        "with the next report of the worker",
+        "Take a stack trace of the process that the detail names (`py-spy dump`) for a bug report, then end that "
+        "process. The proxy starts it again.",
     ),
 }
