@@ -197,7 +197,7 @@ def _time(kind: str, element: Mapping[str, Any], at: Path, note: Note) -> dict[s
     letters = {found.group(2) for found in _PATTERN.finditer(pattern)}
     if zoned is not None and zoned != bool(letters & _ZONES):
         note((*at, "timezone"), f"timezone of {name}", f"format {pattern} decides")
-    return {"pattern": expression}
+    return {"pattern": expression, "description": f"the format {pattern}"}
 
 
 def _time_in_iso_8601(kind: str, zoned: bool | None, has_default_zone: bool) -> dict[str, Any]:

@@ -91,7 +91,10 @@ def test_a_registered_schema_is_applied(stage: Stage) -> None:
     assert response(stage, "body", (SHAPE, b'{"id": 1}')) == (OK, "")
     code, message = response(stage, "body", (SHAPE, b"{}"))
     assert code == INVALID_RECORD
-    assert 'does not follow its JSON Schema: the root: required ("id") (schema 1 of registry main)' in message
+    assert (
+        'does not follow its JSON Schema: the root: required (the property "id" is missing) (schema 1 of registry main)'
+        in message
+    )
 
 
 def test_a_value_that_is_too_costly_is_rejected_permanently_and_the_next_is_validated(stage: Stage) -> None:

@@ -96,7 +96,7 @@ def test_a_registered_json_schema_accepts_and_rejects_values(apicurio: Apicurio)
     assert rule.fault(record(written_with(schema_id, b'{"amount": 1}'), topic="json")) is None
     negative = record(written_with(schema_id, b'{"amount": -1}'), topic="json")
     assert "does not follow its JSON Schema" in str(rule.fault(negative))
-    assert "does not follow its JSON Schema: /amount: minimum (0)" in str(rule.description(negative))
+    assert "does not follow its JSON Schema: /amount: minimum (must be at least 0)" in str(rule.description(negative))
 
 
 def test_protobuf_with_imports_and_message_indexes(apicurio: Apicurio) -> None:

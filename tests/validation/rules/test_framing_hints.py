@@ -1,11 +1,20 @@
 """The text about a value with an id at a rule without ids, and the reverse, names the key to write."""
 
 import pytest
+from google.protobuf.descriptor_pb2 import (
+    DescriptorProto,
+    FieldDescriptorProto,
+    FileDescriptorProto,
+    FileDescriptorSet,
+)
 
 from sluicegate.config.content_keys import Schema
 from sluicegate.proxy.registry.schema_rules import SchemaRules
+from sluicegate.validation.rules.avro.schema import avro_content
 from sluicegate.validation.rules.json.schema import json_schema_content
-from sluicegate.validation.rules.rule import Side
+from sluicegate.validation.rules.protobuf.schema import protobuf_content
+from sluicegate.validation.rules.rule import Side, StepBudget
+from sluicegate.validation.rules.schemas.content import Content
 from tests.registry.test_formats import OneSchema
 from tests.validation.rules.records import record
 
@@ -31,3 +40,26 @@ def test_json_without_an_id_at_a_rule_of_a_registry_is_named(value: bytes, is_js
     said = str(rule.fault(record(value)))
     assert said.startswith("the value names no schema: ")
     assert said.endswith("the rule needs schema.file") == is_json
+
+
+STRING_FIELD = FieldDescriptorProto(
+    name="a", number=1, type=FieldDescriptorProto.TYPE_STRING, label=FieldDescriptorProto.LABEL_OPTIONAL
+)
+PROTO = FileDescriptorSet(
+    file=[
+        FileDescriptorProto(
+            name="m.proto", syntax="proto3", message_type=[DescriptorProto(name="M", field=[STRING_FIELD])]
+        )
+    ]
+).SerializeToString()
+
+
+@pytest.mark.parametrize(
+    ("content", "encoding", "wrong"),
+    [(avro_content(AVRO), "Avro", b"\2"), (protobuf_content(PROTO, "M"), "Protobuf", b"\x0a\x7f")],
+)
+def test_json_at_a_rule_of_a_binary_encoding_is_named(content: Content, encoding: str, wrong: bytes) -> None:
+    hint = f"? It looks like JSON, and the topic takes {encoding}: use the serializer for {encoding}"
+
+    assert str(content.fault(b'{"a": "b"}\n', StepBudget())).endswith(hint)
+    assert "JSON" not in str(content.fault(wrong, StepBudget()))

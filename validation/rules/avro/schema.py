@@ -23,6 +23,7 @@ from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSch
 from sluicegate.validation.rules.schemas.field_tags import FieldChange
 from sluicegate.validation.rules.schemas.follows_as_json import FollowsAsJson
 from sluicegate.validation.rules.schemas.inline_rules import Clock, PlacedRules
+from sluicegate.validation.rules.schemas.mistaken_json import json_hint
 
 _WHAT: Final = {
     DatumFault.ENDS_EARLY: "the data ends within it",
@@ -87,7 +88,7 @@ class AvroContent:
         read = read_whole(self._numbers, self._root, data)
         if read is None:
             return None
-        return words_for(read.why, self._names[read.type_at], read.position, len(data))
+        return f"{words_for(read.why, self._names[read.type_at], read.position, len(data))}{json_hint(data, 'Avro')}"
 
     def expression(self, text: str) -> IsTrue:
         """Return an expression over the datum. Raises ExpressionUnusable."""

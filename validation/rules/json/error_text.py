@@ -4,15 +4,11 @@ The texts have paths, keywords and names of the schema, and the types that were 
 wrote.
 """
 
-import json
 from collections.abc import Sequence
 from typing import Any, Final
 
-# Keywords whose value in the schema helps to fix the error.
-_WITH_VALUE: Final = frozenset(
-    {"required", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength"}
-    | {"maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "format", "pattern", "enum", "const"}
-)
+from sluicegate.validation.rules.json.wanted import allowed_names, shown, wanted
+
 _TYPES: Final = (
     (bool, "boolean"),
     (str, "string"),
@@ -49,8 +45,9 @@ class ErrorTexts:
 
     def _keyword(self, error: Any, depth: int) -> str:
         kind, name = error.kind, str(error.kind.name)
-        if name in _WITH_VALUE:
-            return f"{name} ({_shown(kind.value)})"
+        phrase = wanted(name, getattr(kind, "value", None))
+        if phrase is not None:
+            return f"{name} ({phrase}{self._described(error) if name == 'pattern' else ''})"
         if name == "type":
             return f"type (expected {' or '.join(sorted(kind.types))}, found {_type_of(error.instance)})"
         if name in ("additionalProperties", "unevaluatedProperties"):
@@ -58,20 +55,33 @@ class ErrorTexts:
         if name in ("oneOf", "anyOf"):
             return f"{name} ({self._branches(kind.context, len(error.instance_path), depth)})"
         if name == "not":
-            return f"not (follows {_shown(kind.schema)})"
+            return f"not (must not follow {shown(kind.schema)})"
         if name == "propertyNames":
             return f"propertyNames ({self._keyword(kind.error, depth + 1)})" if depth < _DEEPEST else name
         return name
 
-    def _allowed(self, error: Any) -> str:
+    def _described(self, error: Any) -> str:
+        """Return the description of the schema that has the pattern, as its author wrote it."""
+        schema = self._schema_of(error)
+        text = schema.get("description") if schema is not None else None
+        return f", {shown(text)}" if isinstance(text, str) and text else ""
+
+    def _schema_of(self, error: Any) -> dict[str, Any] | None:
+        """Return the schema with the keyword; None if a reference leads to it."""
         schema = self._schema
         for step in [*error.schema_path][:-1]:
             try:
                 schema = schema[step]
             except (LookupError, TypeError):
-                return _NOT_ALLOWED
-        named = schema.get("properties") if isinstance(schema, dict) else None
-        names = [*named] if isinstance(named, dict) else []
+                return None
+        return schema if isinstance(schema, dict) else None
+
+    def _allowed(self, error: Any) -> str:
+        schema = self._schema_of(error)
+        if schema is None:
+            return _NOT_ALLOWED
+        looks_in_place = error.kind.name == "unevaluatedProperties"
+        names = list(dict.fromkeys(allowed_names(schema, self._schema, looks_in_place)))
         more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
         allowed = ", ".join(names[:_MOST_NAMES])[: 2 * _MOST_SHOWN] if names else "none by name"
         return f"{_NOT_ALLOWED}; allowed: {allowed}{more}"
@@ -99,10 +109,6 @@ def _distance(errors: Sequence[Any], depth: int) -> tuple[bool, int, int]:
         if len(error.instance_path) <= depth + 1
     )
     return is_other_kind, len(errors), -max(len(error.instance_path) for error in errors)
-
-
-def _shown(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)[:_MOST_SHOWN]
 
 
 def _type_of(value: Any) -> str:

@@ -25,6 +25,7 @@ from sluicegate.validation.rules.schemas.content import ExpressionOfSchema, Sche
 from sluicegate.validation.rules.schemas.field_tags import FieldChange
 from sluicegate.validation.rules.schemas.follows_as_json import FollowsAsJson
 from sluicegate.validation.rules.schemas.inline_rules import Clock, PlacedRules
+from sluicegate.validation.rules.schemas.mistaken_json import json_hint
 
 _MOST_ERROR = 200
 _MOST_LOOKS = 2_000  # about 2 ms
@@ -103,7 +104,10 @@ class ProtobufContent:
         try:
             message.ParseFromString(data)
         except self._unreadable:
-            return f"is not Protobuf of its schema: it cannot be read as {self._full_name}; was it written with it?"
+            return (
+                f"is not Protobuf of its schema: it cannot be read as {self._full_name}; "
+                f"was it written with this schema?{json_hint(data, 'Protobuf')}"
+            )
         if self._may_lack_fields and not message.IsInitialized():
             return f"is not Protobuf of its schema: {self._full_name} lacks required fields"
         return None

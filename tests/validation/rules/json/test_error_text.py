@@ -32,7 +32,7 @@ def said(schema: Any, value: Any) -> str:
         (
             {"allOf": [{"properties": {"c": {}}}], "unevaluatedProperties": False},
             {"secret": 1},
-            "the root: unevaluatedProperties (a property is not allowed; allowed: none by name)",
+            "the root: unevaluatedProperties (a property is not allowed; allowed: c)",
         ),
         (
             {"oneOf": [CAR, BOAT]},
@@ -43,7 +43,7 @@ def said(schema: Any, value: Any) -> str:
         (
             {"anyOf": [{"type": "string"}, {"type": "integer", "minimum": 5}]},
             3,
-            "the root: anyOf (none of 2 schemas fits; nearest is number 2: the root: minimum (5))",
+            "the root: anyOf (none of 2 schemas fits; nearest is number 2: the root: minimum (must be at least 5))",
         ),
         (
             {"properties": {"v": {"oneOf": [{"type": "integer"}, {"type": "number"}]}}},
@@ -53,9 +53,37 @@ def said(schema: Any, value: Any) -> str:
         (
             {"not": {"required": ["password"]}},
             {"password": "secret"},
-            'the root: not (follows {"required": ["password"]})',
+            'the root: not (must not follow {"required": ["password"]})',
         ),
-        ({"propertyNames": {"pattern": "^[a-z]+$"}}, {"secret1": 1}, 'the root: propertyNames (pattern ("^[a-z]+$"))'),
+        (
+            {"propertyNames": {"pattern": "^[a-z]+$"}},
+            {"secret1": 1},
+            'the root: propertyNames (pattern (must match "^[a-z]+$"))',
+        ),
+        (
+            {"properties": {"a": {}}, "patternProperties": {"^x-": {}}, "additionalProperties": False},
+            {"secret": 1},
+            'the root: additionalProperties (a property is not allowed; allowed: a, names that match "^x-")',
+        ),
+        (
+            {"$ref": "#/$defs/base", "$defs": {"base": {"properties": {"a": {}}}}, "unevaluatedProperties": False},
+            {"secret": 1},
+            "the root: unevaluatedProperties (a property is not allowed; allowed: a)",
+        ),
+        (
+            {"properties": {"at": {"pattern": "^[0-9]+$", "description": "seconds since 1970"}}},
+            {"at": "secret"},
+            '/at: pattern (must match "^[0-9]+$", "seconds since 1970")',
+        ),
+        ({"required": ["a"]}, {}, 'the root: required (the property "a" is missing)'),
+        ({"minLength": 3}, "se", "the root: minLength (must have at least 3 characters)"),
+        ({"maxItems": 1}, [1, 2], "the root: maxItems (must have at most 1 item)"),
+        ({"minProperties": 2}, {}, "the root: minProperties (must have at least 2 properties)"),
+        ({"exclusiveMaximum": 5}, 5, "the root: exclusiveMaximum (must be less than 5)"),
+        ({"multipleOf": 5}, 7, "the root: multipleOf (must be a multiple of 5)"),
+        ({"enum": ["a", 1]}, "secret", 'the root: enum (must be one of ["a", 1])'),
+        ({"const": "a"}, "secret", 'the root: const (must be equal to "a")'),
+        ({"format": "uuid"}, "secret", 'the root: format (must have the format "uuid")'),
     ],
 )
 def test_an_error_says_what_was_wanted(schema: Any, value: Any, text: str) -> None:

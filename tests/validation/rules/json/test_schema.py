@@ -43,16 +43,22 @@ def test_a_valid_value_passes() -> None:
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        (b'{"amount": -7}', "does not follow its JSON Schema: /amount: minimum (0)"),
+        (b'{"amount": -7}', "does not follow its JSON Schema: /amount: minimum (must be at least 0)"),
         (b'{"amount": "secret"}', "does not follow its JSON Schema: /amount: type (expected number, found string)"),
-        (b"{}", 'does not follow its JSON Schema: the root: required ("amount")'),
-        (b'{"amount": 1, "lines": [{"sku": 1}, {}]}', 'does not follow its JSON Schema: /lines/1: required ("sku")'),
+        (b"{}", 'does not follow its JSON Schema: the root: required (the property "amount" is missing)'),
+        (
+            b'{"amount": 1, "lines": [{"sku": 1}, {}]}',
+            'does not follow its JSON Schema: /lines/1: required (the property "sku" is missing)',
+        ),
         (
             b'{"amount": 1, "secret": 1}',
             "does not follow its JSON Schema: the root: additionalProperties (a property is not allowed; "
             "allowed: id, amount, lines)",
         ),
-        (b'{"amount": 1, "id": "secret"}', 'does not follow its JSON Schema: /id: format ("uuid")'),
+        (
+            b'{"amount": 1, "id": "secret"}',
+            'does not follow its JSON Schema: /id: format (must have the format "uuid")',
+        ),
         (
             b"{} {}",
             "is not JSON: bytes follow the JSON; write one value to a record, and nothing else (at byte 3)",
