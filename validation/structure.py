@@ -21,7 +21,7 @@ from sluicegate.validation.verdict import FaultStage, Finding, Reason
 _LAST_CODEC = Codec.ZSTD.value
 _BASE_OFFSET_BYTES = 8
 _NO_BASE_OFFSET = bytes(_BASE_OFFSET_BYTES)
-# Violations of the request's rules; allocated once, because a request may have thousands of such partitions.
+# Violations of the request's rules. They are allocated once, because a request may have thousands of such partitions.
 _NO_BATCH = Finding(ErrorCode.INVALID_RECORD, Reason.NO_BATCH, stage=FaultStage.PARTITION)
 _OLD_MAGIC = Finding(ErrorCode.INVALID_RECORD, Reason.UNSUPPORTED_MAGIC, stage=FaultStage.PARTITION)
 _NO_CODEC = Finding(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.UNSUPPORTED_CODEC, stage=FaultStage.PARTITION)
@@ -49,9 +49,9 @@ def check_request_rules(records: memoryview, first_end: int | None, version: int
 
 
 def check_stored_form(records: memoryview, start: int, end: int, policy: TopicPolicy) -> Finding | RecordBatch:
-    """Check a magic 2 batch as a broker's log does, before its records: base offset, size, CRC, codec.
+    """Check a magic 2 batch as a broker's log does before its records: base offset, size, CRC, codec.
 
-    A batch that ends before its producer id already fails where a broker reads producer ids, before the log.
+    A batch that ends before its producer id fails earlier, because a broker reads producer ids before the log.
     """
     if end - start < UP_TO_PRODUCER_ID_BYTES:
         return Finding(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.CRC_MISMATCH)

@@ -1,4 +1,4 @@
-"""Time bounds as a broker computes them (KIP-937), in int64 ms that wrap like Java's long; also rehearsed bounds."""
+"""Computes time bounds as a broker does (KIP-937), in int64 ms that wrap like Java's long, and rehearsed bounds."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -29,12 +29,12 @@ class TimeWindow:
 
     @property
     def earliest(self) -> int:
-        """The earliest accepted time (ms), wrapped."""
+        """Return the earliest accepted time (ms), wrapped."""
         return wrapped_int64(self.now_ms - self.before_max_ms)
 
     @property
     def latest(self) -> int:
-        """The latest accepted time (ms), wrapped."""
+        """Return the latest accepted time (ms), wrapped."""
         return wrapped_int64(self.now_ms + self.after_max_ms)
 
     def as_scanned(self, base_timestamp: int) -> tuple[int, int, int, int]:
@@ -47,7 +47,7 @@ class TimeWindow:
         )
 
     def breach(self, timestamp: int) -> Reason | None:
-        """Return which bound a time breaks; None for a good time, and for -1, which means no time."""
+        """Return the reason if a time violates a bound; None for a good time, and for -1, which means no time."""
         if timestamp == NO_TIMESTAMP:
             return None
         behind = wrapped_int64(self.now_ms - timestamp)
@@ -73,7 +73,7 @@ class RehearsedBound(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The bound in metrics."""
+        """Return the bound's label in metrics."""
         return f"{self.key}={self.max_ms}"
 
 

@@ -8,16 +8,16 @@ from sluicegate.config.values.topic_pattern import compiled, exact_name_of, opti
 if TYPE_CHECKING:
     import re2
 
-# Memory for compiled patterns and RE2's cache.
+# The memory for compiled patterns and RE2's cache.
 _MAX_BYTES = 16 << 20
 _ANYTHING = "(?s).*"
 
 
 class TopicPatterns:
-    """Built once. Matches in time linear in the name's length, for all patterns. Thread-safe.
+    """Matches many patterns in time linear in the name's length. Thread-safe.
 
     RE2 returns no match if it lacks the memory for all patterns at once. A last pattern that matches everything
-    distinguishes that case. Then, or if there are too many patterns for one set, they are matched one by one.
+    distinguishes this case. Then, or if there are too many patterns for one set, they are matched one by one.
     """
 
     def __init__(self, matches: Sequence[str]) -> None:

@@ -1,8 +1,8 @@
 """Diagnoses timestamps: the unit in which a number was probably written, and its distance from now.
 
 `unit_of` names another unit if the number is within ten years of now in that unit, and not in milliseconds.
-`likely_unit` guesses more: it tries formats that are found in practice. `distance_step` counts distances in steps that
-grow with the distance.
+`likely_unit` guesses more, from formats that are found in practice. `distance_step` counts distances in steps that grow
+with the distance.
 """
 
 from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ _LOOKS_LIKE = {unit: f"looks like {unit}: as milliseconds it is " for unit in Ti
 
 @dataclass(frozen=True, slots=True)
 class UnitRange:
-    """The numbers from `low` to `high` (inclusive) are times in `unit`."""
+    """A range of numbers, from `low` to `high` (inclusive), that are times in `unit`."""
 
     unit: TimeUnit
     low: int
@@ -37,7 +37,7 @@ class UnitRange:
 
 
 def plausible_range(now_ms: int, epoch_ms: int | None = None) -> tuple[int, int]:
-    """Return the first and last time (ms) within ten years of now; `epoch_ms`: another first time."""
+    """Return the first and last time (ms) within ten years of now. `epoch_ms`, if given, replaces the first time."""
     return now_ms - PLAUSIBLE_MS if epoch_ms is None else epoch_ms, now_ms + PLAUSIBLE_MS
 
 
@@ -49,11 +49,12 @@ def unit_ranges(now_ms: int, epoch_ms: int | None = None) -> tuple[UnitRange, ..
 
 
 def unit_of(timestamp: int, now_ms: int) -> TimeUnit | None:
-    """Return the unit of `timestamp` if it is not plausible in milliseconds; None: no unit fits."""
+    """Return the unit of `timestamp` if it is not plausible in milliseconds; None if no unit fits."""
     low, high = plausible_range(now_ms)
     if timestamp <= 0 or low <= timestamp <= high:
         return None
-    # The ranges of `unit_ranges`, without allocating them: this runs for up to a thousand records of a request.
+    # These are the ranges of `unit_ranges`, without allocating them, because this runs for up to a thousand records of
+    # a request.
     if -(-low // _MS_PER_SECOND) <= timestamp <= high // _MS_PER_SECOND:
         return TimeUnit.SECONDS
     if low <= timestamp // _PER_MS[TimeUnit.MICROSECONDS] <= high:
@@ -67,7 +68,7 @@ def in_milliseconds(timestamp: int, unit: TimeUnit) -> int:
 
 
 def diagnose(timestamp: int, now_ms: int) -> str:
-    """Return a sentence fragment about `timestamp` (allegedly ms) at `now_ms`."""
+    """Return a sentence fragment about `timestamp`, which should be in ms, at `now_ms`."""
     if timestamp == 0:
         return "is 0, probably never set"
     if timestamp < 0:
@@ -88,7 +89,7 @@ def distance(timestamp: int, now_ms: int) -> str:
 
 
 _DAY_MS = 86_400_000
-_EARLIEST_MS = 788_918_400_000  # 1995: earlier times are not likely
+_EARLIEST_MS = 788_918_400_000  # 1995; earlier times are not likely
 _YEARS_AHEAD_MS = 10 * 365 * _DAY_MS
 _1601_MS, _YEAR_1_MS, _1900_MS = -11_644_473_600_000, -62_135_596_800_000, -2_209_161_600_000
 _YEAR_BY_DIGITS = {8: "%Y%m%d", 14: "%Y%m%d%H%M%S"}
@@ -96,8 +97,10 @@ _YEAR_BY_DIGITS = {8: "%Y%m%d", 14: "%Y%m%d%H%M%S"}
 
 @dataclass(frozen=True, slots=True)
 class OddUnit:
-    """A format of times. `time_of`: from a number to its time (ms), or None. `digits`: the length of a
-    written-out date; 0 if larger numbers are later times.
+    """A format of times.
+
+    `time_of` converts a number to its time (ms), or returns None. `digits` is the length of a written-out date; 0 means
+    that larger numbers are later times.
     """
 
     name: str
@@ -106,12 +109,12 @@ class OddUnit:
 
     @property
     def is_written_out(self) -> bool:
-        """Whether it is a date in digits."""
+        """Return whether the format is a date in digits."""
         return self.digits > 0
 
 
 def _written_out(number: int) -> int | None:
-    """Return the time (ms) of 20261121 or 20261121093000; None: it is no date."""
+    """Return the time (ms) of 20261121 or 20261121093000; None if the number is no date."""
     form = _YEAR_BY_DIGITS.get(len(str(number)))
     if form is None:
         return None
@@ -143,7 +146,8 @@ def likely_range(now_ms: int) -> tuple[int, int]:
 def likely_unit(number: int, now_ms: int) -> str | None:
     """Return the first unit in which `number` is a time from 1995 to ten years from now.
 
-    None if there is none, or if it is such a time in milliseconds. A guess for diagnoses; no time is converted with it.
+    Returns None if there is no such unit, or if the number is such a time in milliseconds. The result is a guess for
+    diagnoses; it never converts a time.
     """
     earliest, latest = likely_range(now_ms)
     if number <= 0 or earliest <= number <= latest:

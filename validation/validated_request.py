@@ -1,4 +1,6 @@
-"""The verdicts on a Produce request, by partition, with what each was based on and what replaces its batch."""
+"""Collects the verdicts on a Produce request by partition, with their bases and the batches that replace the
+client's.
+"""
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
@@ -18,9 +20,9 @@ _NONE: Any = MappingProxyType({})
 
 
 class ValidationBasis(NamedTuple):
-    """The basis of a verdict: the topic's policy at that time, and the time that its bounds count from (ms).
+    """The basis of a verdict: the topic's policy at that time, and the time from which its bounds count (ms).
 
-    If a topic id could not be resolved, the default policy.
+    If a topic id could not be resolved, the policy is the default policy.
     """
 
     policy: TopicPolicy
@@ -29,9 +31,9 @@ class ValidationBasis(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FixedBatch:
-    """A fixed batch: `records` replaces the original.
+    """A fixed batch. `records` replaces the original.
 
-    `finding`: what would have been the reason to reject it, with the new times of its records.
+    `finding` is the finding that would have rejected the batch, with the new times of its records.
     """
 
     records: bytes
@@ -40,8 +42,9 @@ class FixedBatch:
 
 @dataclass(frozen=True, slots=True)
 class MarkedBatch:
-    """A batch with marks: `records` replaces the original. `findings`: about its bad records; none if only headers of
-    the producer were renamed.
+    """A batch with marks. `records` replaces the original.
+
+    `findings` are about its bad records. It is empty if only headers of the producer were renamed.
     """
 
     records: bytes
@@ -50,11 +53,10 @@ class MarkedBatch:
 
 @dataclass(frozen=True, slots=True)
 class MaskedBatch:
-    """A batch without sensitive values: `records` replaces the original, of which `count` records were changed.
+    """A batch without sensitive values. `records` replaces the original, in which `count` records were changed.
 
-    `count` is 0 if the batch was only compressed again.
-
-    `rules`: the policies by name, and how many records each of them changed.
+    `count` is 0 if the batch was only compressed again. `rules` has the policies by name, and the number of records
+    that each of them changed.
     """
 
     records: bytes
@@ -68,10 +70,10 @@ class ValidatedRequest:
     Verdicts:
 
     - `accepted`: partitions whose batch is good.
-    - `rejected`: partitions whose batch the client gets back with an error.
-    - `observed`: findings that only get reported; their batches are forwarded. The first ones are those for which
-      mode `reject` would reject the batch. A partition that is rejected for another reason may be here too.
-    - `unreadable`: the parts of forwarded batches that some clients cannot read (`framing: safe`); they get reported.
+    - `rejected`: partitions whose batch is rejected with an error.
+    - `observed`: findings that are only reported; their batches are forwarded. The first ones are those for which mode
+      `reject` would reject the batch. A partition that is rejected for another reason may be here too.
+    - `unreadable`: the parts of forwarded batches that some clients cannot read (`framing: safe`), which are reported.
 
     Batches that replace those of the client:
 
@@ -84,15 +86,15 @@ class ValidatedRequest:
 
     - `to_quarantine`: findings that name bad records, by batch, if the topic has a dead-letter topic. The batch is in
       `rejected`, or in `observed` if only copies of its bad records are written.
-    - `quarantined`, `to_retry`: the outcome, which is added later. The client retries a batch in `to_retry`: its bad
-      records could not be written, for the reason there.
+    - `quarantined`, `to_retry`: the outcome, which is added later. The client retries a batch in `to_retry`, because
+      its bad records could not be written, for the reason in the value.
 
     More about partitions:
 
     - `times`: for topics with `fix: previous`, the partition and the latest time of each good batch. The time takes
       effect after a broker has stored the batch.
     - `rehearsed`: how many records each rehearsed bound would reject, in the policy's order.
-    - `basis`: the policy and the time that all of these were made with.
+    - `basis`: the policy and the time on which all of these are based.
     - `waived`: why partitions were not validated.
     """
 
@@ -116,7 +118,7 @@ class ValidatedRequest:
         self.waived: dict[Place, Waiver] = _NONE
 
     def add(self, place: Place, verdict: Verdict | None, policy: TopicPolicy, now_ms: int) -> None:
-        """Add the verdict on a partition; None: it was added before."""
+        """Add the verdict on a partition; None means that it was added before."""
         if isinstance(verdict, Finding):
             self.reject(place, verdict, ValidationBasis(policy, now_ms))
         elif verdict is not None:

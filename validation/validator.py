@@ -1,10 +1,10 @@
 """Validates one partition's records as a broker with this topic's settings does before it stores them.
 
-The order of checks is the broker's: those of the request, the log and the validator (docs/checks.md).
+The checks have a broker's order: first those of the request, then of the log, then of the validator (docs/checks.md).
 `validate_partition` is pure: the time is an argument, and the same bytes at the same time get the same verdict.
 
-One check is left to the broker: inner offsets of a compressed batch that are not 0, 1, 2, ... A broker renumbers such
-records if the topic's compression.type differs from the batch's codec, and fails otherwise.
+One check is left to the broker, namely inner offsets of a compressed batch that are not 0, 1, 2, ... A broker renumbers
+such records if the topic's compression.type differs from the batch's codec, and fails otherwise.
 """
 
 from sluicegate.protocol.errors import ErrorCode
@@ -50,12 +50,12 @@ from sluicegate.validation.verdict import Accepted, FaultStage, Finding, Reason,
 _PLAIN = Codec.NONE.value
 _CODECS = tuple(Codec)
 _NOTHING = memoryview(b"")
-# The cost of checking the header of one more batch, in bytes of work.
+# The cost of checking the header of each further batch, in bytes of work.
 _BATCH_WORK = 512
 
 
 class Submission:
-    """One partition's records in a Produce request of `version`; `records` is None for null."""
+    """One partition's records in a Produce request of `version`. `records` is None if they are null."""
 
     def __init__(self, topic: str, partition: int, records: memoryview | None, version: int) -> None:
         self.topic = topic
@@ -110,7 +110,7 @@ def validate_partition(
 def _check_further_batches(
     records: memoryview, start: int, policy: TopicPolicy, budget: DecompressionBudget
 ) -> Finding | None:
-    """Check further batches of old requests: the log checks each batch before it rejects their number."""
+    """Check further batches of old requests, because the log checks each batch before it rejects their number."""
     several = False
     message = Message()
     try:
@@ -224,7 +224,7 @@ def _scan(
 
 
 def _broken(outcome: int, is_damaged: bool) -> tuple[ErrorCode, Reason] | None:
-    """Return code and reason for the outcome of a scan; damage only counts if a broker reads that far."""
+    """Return the code and the reason for the outcome of a scan. Damage counts only if a broker reads that far."""
     if is_damaged and outcome in (RAN_OUT, WHOLE):
         return ErrorCode.UNKNOWN_SERVER_ERROR, Reason.DAMAGED_PAYLOAD
     if outcome == BAD_LENGTH:

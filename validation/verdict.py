@@ -8,8 +8,9 @@ from sluicegate.protocol.errors import ErrorCode
 
 
 class Reason(StrEnum):
-    """The reason for a finding: the code that events, metrics, logs and tables have, with its `text` for people
-    (docs/reasons.md).
+    """The reason for a finding.
+
+    Its value is the code in events, metrics, logs and tables, and `text` is for people (docs/reasons.md).
     """
 
     text: str
@@ -61,11 +62,11 @@ FRAMED = frozenset({Reason.AMBIGUOUS_FRAMING, Reason.UNREADABLE_FRAMING})
 
 
 class FaultStage(Enum):
-    """Where a broker finds the fault, in its order; the faults that it finds earlier take precedence."""
+    """The stage at which a broker finds the fault, in a broker's order. Faults of earlier stages take precedence."""
 
-    REQUEST = auto()  # before any partition
+    REQUEST = auto()  # before any partition is checked
     PARTITION = auto()  # after permissions and unknown partitions, before leadership, replicas and transactions
-    LOG = auto()  # in the partition's log, last of all
+    LOG = auto()  # in the partition's log, after all other checks
 
 
 class Beginning(NamedTuple):
@@ -76,20 +77,22 @@ class Beginning(NamedTuple):
 
 
 class RecordSample(NamedTuple):
-    """The sample of a record; None: null."""
+    """The sample of a record. None means null."""
 
     key: Beginning | None
     value: Beginning | None
 
 
-# These two are immutable by convention, not frozen: a frozen dataclass takes four times as long to create, and one
-# request may create hundreds.
+# These two are immutable by convention but not frozen, because creating a frozen dataclass takes four times as long and
+# a request may create hundreds.
 @dataclass(slots=True)
 class BadRecord:
-    """One rejected record: its position in the batch, its time (int64 ms), the reason, and the text for the client.
+    """One rejected record, with its position in the batch, its time (int64 ms), the reason, and the text for the
+    client.
 
-    `fixed`: its new time (ms), with which it is accepted. `rules`: the rules that it breaks, if that is the reason, in
-    the order of the configuration. `contents`: a sample, only if the operator enables `samples`; only for events.
+    `fixed` is the new time (ms) with which it is accepted; None without a fix. `rules` are the rules that it violates,
+    if that is the reason, in the order of the configuration. `contents` is a sample for events, only if the operator
+    enables `samples`.
     """
 
     index: int
@@ -102,10 +105,11 @@ class BadRecord:
 
 
 class Accepted:
-    """The records are good. `ahead_ms`: how far the latest is after the broker's time (negative: before).
+    """The verdict that the records are good. `ahead_ms` is how far the latest is after the broker's time (negative:
+    before).
 
-    `has_time`: the time of at least one record was checked. `unreadable`: parts of the batch that some clients cannot
-    read; the batch is forwarded and reported (`framing: safe`).
+    `has_time` is whether the time of at least one record was checked. `unreadable` has parts of the batch that some
+    clients cannot read; the batch is forwarded and reported (`framing: safe`).
     """
 
     def __init__(
@@ -119,15 +123,18 @@ class Accepted:
 
 @dataclass(slots=True)
 class Finding:
-    """What validation found about a partition's records, whether they are rejected, changed or only reported.
+    """The result of validating a partition's records, whether they are rejected, changed or only reported.
 
     Code, message and record errors are those of a broker's response.
 
-    `bad_records`: ascending, only the first ones if there are too many; `bad_count`: their true number. `records`: the
-    batch's own count, 0 if unknown; `stage`: where a broker would have found the fault. `rules`: if rules are the
-    reason, their names and how many records break each (0: the whole batch). `broken`: the rules that each bad record
-    breaks, if the topic has a dead-letter topic. `limit`: the key of the exceeded limit, if that is the
-    reason. `waits_for`: the registry that does not respond, if that is the reason and the client is told to retry.
+    - `bad_records`: bad records in ascending order; only the first ones if there are too many.
+    - `bad_count`: the true number of bad records.
+    - `records`: the batch's own count; 0 if unknown.
+    - `stage`: the stage at which a broker would have found the fault.
+    - `rules`: if rules are the reason, their names and how many records violate each; 0 means the whole batch.
+    - `broken`: the rules that each bad record violates, if the topic has a dead-letter topic.
+    - `limit`: the key of the exceeded limit, if that is the reason.
+    - `waits_for`: the registry that does not respond, if that is the reason and the client should retry.
     """
 
     code: ErrorCode

@@ -1,4 +1,6 @@
-"""The texts of a broker's responses, word for word (the same in Kafka 3.9 and 4.x), and the proxy's own texts."""
+"""Builds the texts of a broker's responses, word for word (the same in Kafka 3.9 and 4.x), and the proxy's own
+texts.
+"""
 
 from collections.abc import Sequence
 
@@ -10,7 +12,7 @@ FIRST_SHOWN = 3
 
 
 def timestamp_out_of_range(timestamp: int, offset: int, earliest: int, latest: int) -> str:
-    """Return the text for a time outside the bounds. Times in ms; the offset is the client's."""
+    """Return the text for a time outside the bounds. Times are in ms, and the offset is the client's."""
     return (
         f"Timestamp {timestamp} of message with offset {offset} is out of range. "
         f"The timestamp should be within [{earliest}, {latest}]"
@@ -23,7 +25,7 @@ def diagnosed(text: str, timestamp: int, now_ms: int) -> str:
 
 
 def log_append_time_claimed(record: str) -> str:
-    """Return the text for a record that claims LogAppendTime; `record`: the broker's rendering of it."""
+    """Return the text for a record that claims LogAppendTime. `record` is the broker's rendering of it."""
     return f"Invalid timestamp type in message {record}. Producer should not set timestamp type to LogAppendTime."
 
 
@@ -33,7 +35,9 @@ def key_missing(topic: str, partition: int) -> str:
 
 
 def invalid_records(errors: Sequence[tuple[int, str]], total: int) -> str:
-    """Return the batch's message for `total` record errors other than times; `errors`: (batch index, text)."""
+    """Return the batch's message for `total` record errors other than times. `errors` are pairs of batch index and
+    text.
+    """
     shown = ", ".join(f"RecordError(batchIndex={index}, message='{text}')" for index, text in errors[:FIRST_SHOWN])
     return (
         f"One or more records have been rejected due to {total} record errors in total, "
@@ -57,12 +61,12 @@ def partial_record(offset: int, timestamp: int, key_size: int, value_size: int) 
 
 
 def legacy_batch(offset: int, record: str) -> str:
-    """Return a message of magic 0 or 1 with its offset; `record`: the broker's rendering of its content."""
+    """Return a message of magic 0 or 1 with its offset. `record` is the broker's rendering of its content."""
     return f"LegacyRecordBatch(offset={offset}, {record})"
 
 
 def inner_magic(batch: str, outer_magic: int, topic: str, partition: int) -> str:
-    """Return the text for a message within a wrapper of another magic; `batch`: the broker's rendering of it."""
+    """Return the text for a message within a wrapper of another magic. `batch` is the broker's rendering of it."""
     return f"Record {batch}'s magic does not match outer magic {outer_magic} in topic partition {topic}-{partition}"
 
 

@@ -1,6 +1,6 @@
-"""A test for authors of rules: `check_rule` evaluates a rule on hostile and generated records.
+"""Provides a test for authors of rules: `check_rule` evaluates a rule on hostile and generated records.
 
-For tests; the proxy does not use it. CONTRIBUTING.md and docs/policies.md show how it is called.
+The proxy does not use it. CONTRIBUTING.md and docs/policies.md show how to call it.
 """
 
 import json
@@ -30,13 +30,13 @@ HOSTILE: Sequence[bytes | None] = (
     *(b"\xc0\xaf", b"\xe0\x80\xaf", b"\xf0\x80\x80\xaf", b"\xed\xa0\x80", b"\xed\xbf\xbf", b"\xf4\x90\x80\x80"),
     *(b"\xc3", b"\xe2\x82", b"\xf0\x9f\x98", b"\xef\xbb\xbf{}", b"\xff\xfe{\x00}\x00", b"text\xff", b'"\xc3\x28"'),
     "naïve 漢字 😀 \u2028".encode(),
-    # JSON and what only resembles it (RFC 8259).
+    # JSON, and texts that only resemble it (RFC 8259).
     *(b"{}", b"[]", b"null", b"true", b"0", b"-0", b"1e400", b"01", b"+1", b".5", b"1.", b"NaN", b"Infinity", b"-"),
     *(b"{} {}", b"{}\x00", b" {} ", b"[1,]", b'{"a":1,}', b'{"a":1,"a":2}', b"{'a':1}", b"{a:1}", b"[1 2]", b"tru"),
     *(b'"\\ud800"', b'"\\u12"', b'"\\x"', b'"a\nb"', b'"\x00"', b'"', b"[", b"{", b'{"a"', b"/*c*/{}", b"\v{}"),
     *(b"[" * depth + b"]" * depth for depth in _DEPTHS),
     *(b'{"a":' * depth + b"1" + b"}" * depth for depth in _DEPTHS),
-    # A schema id before data, and lengths that point past the end, as in Avro and Protobuf.
+    # A schema id before data, and lengths beyond the end, as in Avro and Protobuf.
     *(b"\x00\x00\x00\x00\x01", b"\x00\x00\x00\x00\x01{}", b"\x01\x00\x00\x00\x01{}", b"\x00\x00\x00\x01"),
     b"\x0a\xff\x01",
     *(b"\x80" * 9 + b"\x01", b"\xff" * 10, b"\xff" * 11, b"\x02" * 40, b"\x7f" + b"a" * 10, b"\x01\x02\x00\x03"),
@@ -46,15 +46,15 @@ _HEADERS: Sequence[tuple[Header, ...]] = ((), ((b"tenant", b"acme"),), ((b"", No
 
 
 class CheckedRule(Protocol):
-    """A rule of one's own, or of a kind of sluicegate."""
+    """A custom rule, or one of sluicegate's rules."""
 
     @property
     def parts(self) -> Part:
-        """The parts that it reads."""
+        """Return the parts that the rule reads."""
 
     @property
     def is_slow(self) -> bool:
-        """Whether a record may take more than about ten microseconds."""
+        """Return whether a record may take more than about ten microseconds."""
 
     def fault(self, record: RuledRecord) -> str | None:
         """Return the fault of a record, or None."""
@@ -107,7 +107,7 @@ class AcceptsBatch(Protocol):
 
 
 def _fault(rule: CheckedRule, record: NewRecord, at: int) -> str | None:
-    """Return the rule's complaint about a record with the parts that it needs, as the proxy asks for it."""
+    """Return the fault of a record with only the parts that the rule reads, as the proxy does."""
     parts = rule.parts
     seen = RuledRecord(
         "topic", 0, at, record.timestamp, record.key, record.value,
@@ -146,7 +146,7 @@ def _batches(examples: Sequence[bytes | None], chance: Random) -> Iterator[list[
 
 
 def _mutated(value: bytes, others: Sequence[bytes], chance: Random) -> bytes:
-    """Return bytes that differ a little, so that some are just within what a rule accepts, and some just outside."""
+    """Return slightly different bytes, some just within the limits of a rule and some just outside."""
     data = bytearray(value)
     for _ in range(chance.choice((1, 1, 1, 2, 5))):
         at = chance.randrange(len(data) + 1)

@@ -12,10 +12,13 @@ _FAST: bool = is_compiled()
 
 
 class RuleSet:
-    """The rules of a topic's policy. `parts`: the parts that any rule reads; `is_slow`: whether any rule may be slow.
+    """The rules of a topic's policy.
 
-    `ordinary`: the checks that the fast path may make instead; None: the rules have to run. `looking_ahead`: the rules
-    that evaluate several records together. `header_names`: of the headers that any rule reads; None: all.
+    - `parts`: the parts that any rule reads.
+    - `is_slow`: whether any rule may be slow.
+    - `ordinary`: the checks that the fast path may make instead; None if the rules must run.
+    - `looking_ahead`: the rules that evaluate several records together.
+    - `header_names`: the names of the headers that any rule reads; None means all.
     """
 
     def __init__(self, rules: Iterable[NamedRule]) -> None:
@@ -24,13 +27,14 @@ class RuleSet:
         names = [header_names_of(named.rule) for named in self.rules if Part.HEADERS in named.rule.parts]
         known = [each for each in names if each is not None]
         self.header_names = frozenset().union(*known) if len(known) == len(names) else None
-        # Without compiled code, reading a byte takes a hundred times as long, and a record is read without giving way.
+        # Without compiled code, reading a byte takes a hundred times as long, and other work cannot run while a record
+        # is read.
         self.is_slow = any(named.rule.is_slow for named in self.rules) or (self.parts is not Part.NONE and not _FAST)
         self.looking_ahead = tuple((each, each.rule) for each in self.rules if isinstance(each.rule, SupportsLookAhead))
         self.ordinary = ordinary_questions(named.rule for named in self.rules)
 
     def without(self, others: "RuleSet | None") -> "RuleSet | None":
-        """Return the rules that are not among the others; None if there are none."""
+        """Return the rules that are not among `others`; None if none remain."""
         left = self.rules if others is None else tuple(rule for rule in self.rules if rule not in others.rules)
         return RuleSet(left) if left else None
 

@@ -1,11 +1,12 @@
-"""What most rules have in common."""
+"""Provides the defaults that most rules share."""
 
 from sluicegate.validation.rules.rule import RuledRecord
 
 
 class SimpleRule:
-    """A rule that asks nothing outside the process and whose `fault` has all details; see `RecordRule`. A rule adds
-    `parts` and `fault`, and overrides what is different.
+    """A rule that looks nothing up outside the process and whose `fault` has all details; see `RecordRule`.
+
+    A subclass adds `parts` and `fault`, and overrides other defaults if necessary.
     """
 
     __slots__ = ()
@@ -13,5 +14,5 @@ class SimpleRule:
     is_slow = False
 
     def description(self, _record: RuledRecord) -> str | None:
-        """Return None: there are no more details."""
+        """Return None, because there are no more details."""
         return None

@@ -1,11 +1,11 @@
-"""Strict UTF-8 (RFC 3629): characters in their shortest form, no surrogates, nothing beyond U+10FFFF.
+"""Checks strict UTF-8 (RFC 3629): characters in their shortest form, no surrogates, nothing beyond U+10FFFF.
 
 Compiled with the types in strict_utf8.pxd if a C compiler is installed.
 """
 
 
 def behind_character(data: bytes, at: int, end: int) -> int:
-    """Return where the multi-byte character at `at` ends; -1 if it is malformed, or runs over `end`."""
+    """Return the end of the multi-byte character at `at`; -1 if it is malformed, or extends beyond `end`."""
     first = data[at]
     least = 0x80
     most = 0xBF

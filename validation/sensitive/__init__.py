@@ -1,1 +1,1 @@
-"""Sensitive fields: values that are masked, hashed or rejected before a batch is stored."""
+"""Masks, hashes or rejects sensitive fields before a batch is stored."""

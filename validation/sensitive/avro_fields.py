@@ -1,7 +1,8 @@
-"""Replaces sensitive strings in an Avro datum, found by its writer schema; all other bytes stay.
+"""Replaces sensitive strings in an Avro datum, found by its writer schema. All other bytes stay unchanged.
 
-A path has the names of fields, and a map's keys; arrays and unions are passed through. The length of a string follows
-from the change, and the size of a block of an array or map that states it (a negative count).
+A path has the names of fields and a map's keys. Arrays and unions have no part in a path. A replacement changes the
+length of the string, and the size of each surrounding block of an array or map that states its size (with a negative
+count).
 """
 
 from array import array
@@ -25,7 +26,7 @@ _COUNTED_WORK: Final = 64 * 1024
 def mask_avro(
     data: bytes, records: AvroRecords, root: Nodes, writer: ValueWriter, worked: Callable[[int], None]
 ) -> None:
-    """Write the replacements in a datum. Raises Unmaskable, and what `writer` and `worked` raise."""
+    """Write the replacements in a datum. Raises Unmaskable, and the errors of `writer` and `worked`."""
     walk = _Walk(data, records, writer, worked)
     walk.value(records.root, root, 0)
     if walk.at != len(data):
@@ -46,7 +47,7 @@ class _Walk:
         self.at = 0
 
     def value(self, at: int, nodes: Nodes, depth: int) -> None:
-        """Move after a value of the type at `at` of the plan, which is at the place of `nodes`."""
+        """Move past a value of the type at `at` of the plan, which is at the place of `nodes`."""
         self._work += _VALUE_WORK
         if self._work >= _COUNTED_WORK:
             self._count(0)
@@ -118,7 +119,7 @@ class _Walk:
             if self._work >= _COUNTED_WORK:
                 self._count(0)
             if count > 0:
-                if not is_empty:  # items without bytes have no strings
+                if not is_empty:  # items without bytes contain no strings
                     self._items(count, items, nodes, is_map, depth)
                 continue
             size_at = self.at
@@ -134,7 +135,7 @@ class _Walk:
             self._writer.end_part(around, size_at, start, self.at, signed_varint)
 
     def _items(self, count: int, items: int, nodes: Nodes, is_map: bool, depth: int) -> None:
-        if count > self._end - self.at:  # each takes at least a byte
+        if count > self._end - self.at:  # each item takes at least a byte
             raise self.not_of_schema()
         for _ in range(count):
             inner = nodes
@@ -154,7 +155,7 @@ class _Walk:
         )
 
     def _after_length(self) -> int:
-        """Move after bytes with a length before them; return where they begin."""
+        """Move past bytes after their length; return their start."""
         size = self._number()
         start = self.at
         if not 0 <= size <= self._end - start:
@@ -191,7 +192,7 @@ class _Walk:
         raise self.not_of_schema()
 
     def not_of_schema(self) -> Unmaskable:
-        """Return that the bytes are no datum of the schema."""
+        """Return the error that the bytes are no datum of the schema."""
         return Unmaskable(f"the value is not Avro of its schema at byte {self.at}, so its fields cannot be found")
 
 

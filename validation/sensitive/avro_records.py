@@ -1,4 +1,4 @@
-"""The fields of an Avro schema's records at places of sensitive fields, found on first use."""
+"""Finds the fields of an Avro schema's records at places of sensitive fields, on first use."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -31,7 +31,9 @@ def check_kind(kind: int, nodes: Nodes) -> None:
 
 
 class AvroRecords:
-    """The records of one schema, which are counted in `kept`. Thread-safe. `numbers` and `root`: its plan."""
+    """The records of one schema, which are counted in `kept`. Thread-safe. `numbers` and `root` are the
+    schema's plan.
+    """
 
     def __init__(self, plan: DatumPlan, policies: Sequence[FieldPolicy], kept: KeptParts) -> None:
         self.numbers = plan.numbers
@@ -44,7 +46,8 @@ class AvroRecords:
         self._kept = kept
 
     def fields(self, at: int, nodes: Nodes, worked: Callable[[int], None]) -> tuple[tuple[int, Nodes], ...]:
-        """Return the type and the places of each field with bytes of the record at `at` of the plan.
+        """Return the type and the places of each field of the record at `at` of the plan, without fields that have no
+        bytes.
 
         Raises Unmaskable if a field without bytes is sensitive and not null.
         """

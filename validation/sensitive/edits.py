@@ -1,4 +1,4 @@
-"""The places of one value's fields, and what is checked at each."""
+"""Checks the values at places of fields."""
 
 from collections.abc import Callable
 
@@ -8,8 +8,10 @@ Nodes = tuple[FieldPlace, ...]
 
 
 class Unmaskable(Exception):
-    """A value cannot be masked, or has a field that is not allowed; the text quotes nothing from it. `fields`: the
-    policy that it violates; None: the value cannot be parsed, so all of them.
+    """Raised if a value cannot be masked, or has a field that is not allowed. The text quotes nothing from the value.
+
+    `fields` is the policy that the value violates; None if the value cannot be parsed, so that it violates all
+    policies.
     """
 
     def __init__(self, text: str, fields: FieldPolicy | None = None) -> None:
@@ -39,7 +41,7 @@ def check_string(nodes: Nodes, fields: FieldPolicy) -> None:
 
 
 def check_not_sensitive(nodes: Nodes, kind: str) -> None:
-    """Raise Unmaskable if a value that is no string is sensitive. `kind`: with its article."""
+    """Raise Unmaskable if a value that is no string is sensitive. `kind` is the value's kind with its article."""
     fields = fields_of(nodes)
     if fields is not None:
         check_string(nodes, fields)

@@ -15,7 +15,10 @@ _LEAST_KEY_BYTES = 16
 
 
 class SensitiveUnusable(RuleUnusable):
-    """An item of `sensitive` is invalid, or names an unusable file. `path`: the key at fault, from the list on."""
+    """Raised if an item of `sensitive` is invalid, or names an unusable file.
+
+    `path` is the key at fault, relative to the list.
+    """
 
     def __init__(self, words: str, path: Path) -> None:
         super().__init__(words)
@@ -23,7 +26,9 @@ class SensitiveUnusable(RuleUnusable):
 
 
 class Sensitive:
-    """The sensitive fields of one topic. `values`: masks its values. `rule`: names a violation of all; its rule finds
+    """The sensitive fields of one topic.
+
+    `values` masks the topic's values. `rule` has the name under which violations of all fields are reported, and finds
     the schema of a record.
     """
 
@@ -68,13 +73,13 @@ def sensitive_of(keys: Sequence[Keys] | None, maker: RuleMaker) -> Sensitive | N
     except RuleUnusable as error:
         first = with_schema[0]
         raise SensitiveUnusable(f"sensitive fields {keys[first].name}: {error}", (first, "schema")) from error
-    if not isinstance(rule, SchemaOfRecord):  # it only has a name, and validates nothing
+    if not isinstance(rule, SchemaOfRecord):  # the rule has only a name, and validates nothing
         return Sensitive(policies, JsonValues(root))
     return Sensitive(policies, SchemaValues(policies, root, rule), NamedRule(policies[0].name, rule))
 
 
 def _compiled(keys: Keys, place: int, maker: RuleMaker) -> FieldPolicy:
-    """Return one item; `place`: its position in the list. Raises SensitiveUnusable."""
+    """Compile one item at the position `place` of the list. Raises SensitiveUnusable."""
     key = b""
     where = (place, "key_file")
     if keys.action == "hash":

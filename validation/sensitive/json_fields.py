@@ -1,10 +1,11 @@
-"""Replaces sensitive strings in a JSON text; all other bytes of the text stay.
+"""Replaces sensitive strings in a JSON text. All other bytes of the text stay unchanged.
 
-The text must be strict JSON (RFC 8259) in UTF-8. Arrays are passed through: a path means the field in an object, and in
-each object of an array. All of several fields with one name are replaced, because parsers disagree about which counts.
+The text must be strict JSON (RFC 8259) in UTF-8. Arrays have no part in a path: a path means the field in an object,
+and in each object of an array. If several fields have the same name, all are replaced, because parsers disagree about
+which one counts.
 
-Regular expressions match windows of the text, which may cut a long token: `_long_string`, `_long_number` and
-`_text_pieces` put these together.
+Regular expressions match windows of the text, which may cut a long token. `_long_string`, `_long_number` and
+`_text_pieces` handle such tokens.
 """
 
 import json
@@ -45,7 +46,9 @@ _WITHIN_CHARACTER = range(0x80, 0xC0)
 
 
 def mask_json(value: bytes, begin: int, root: Nodes, writer: ValueWriter, worked: Callable[[int], None]) -> None:
-    """Write the replacements in the text from `begin` on. Raises Unmaskable, and what `writer` and `worked` raise."""
+    """Write the replacements in the text from `begin` on. Raises Unmaskable, and the errors of `writer` and
+    `worked`.
+    """
     wrong = first_not_utf8(value, begin, len(value), worked)
     if wrong is not None:
         raise Unmaskable(f"the value is not UTF-8 from byte {wrong - begin} on")
@@ -57,7 +60,7 @@ def mask_json(value: bytes, begin: int, root: Nodes, writer: ValueWriter, worked
 
 
 class _Walk:
-    """One pass over a text. `IndexError` is raised where the text ends too early."""
+    """One pass over a text. Raises IndexError if the text ends too early."""
 
     def __init__(self, text: bytes, begin: int, writer: ValueWriter, worked: Callable[[int], None]) -> None:
         self._text = text
@@ -68,7 +71,7 @@ class _Walk:
         self._work = 0
 
     def values(self, root: Nodes) -> None:
-        open_values: list[tuple[bool, Nodes]] = []  # whether it is an object, and the nodes of its place
+        open_values: list[tuple[bool, Nodes]] = []  # whether the value is an object, and the nodes of its place
         nodes = root
         while True:
             first = self._next()
@@ -120,7 +123,7 @@ class _Walk:
         self._at = self._after_all(_SPACE, self._at)
 
     def _after_all(self, pattern: re.Pattern[bytes], at: int) -> int:
-        """Return the position after all that matches a pattern, in windows of the text.
+        """Return the position after all bytes that match a pattern, in windows of the text.
 
         The pattern must also match the beginning of such a text, if no escape is cut.
         """
@@ -165,7 +168,7 @@ class _Walk:
             check_not_sensitive(nodes, _KINDS.get(first, "a number"))
 
     def _string(self) -> None:
-        """Move after a string."""
+        """Move past a string."""
         found = _STRING.match(self._text, self._at, self._at + PIECE_BYTES)
         if found is None:
             self._at = self._long_string(self._at)
@@ -207,7 +210,7 @@ class _Walk:
         return end
 
     def _name(self, start: int, end: int, nodes: Nodes) -> str:
-        """Return the name of a token; of a long one only the beginning, if no place has so long a name."""
+        """Return the name of a token. If it is longer than the names of all places, return only its beginning."""
         if end - start <= PIECE_BYTES:
             return _text_of(self._text[start:end])
         enough, name = distinguishing_bytes(nodes), bytearray()
@@ -218,7 +221,7 @@ class _Walk:
         return name.decode("utf-8", "surrogatepass")
 
     def _replacement(self, start: int, end: int, fields: FieldPolicy) -> bytes | None:
-        """Return the text that replaces a string; None if it is the same."""
+        """Return the text that replaces a string; None if the text does not change."""
         if end - start <= PIECE_BYTES:
             text = _text_of(self._text[start:end]).encode("utf-8", "surrogatepass")
             self._count(_ESCAPE_WORK * len(text))
@@ -229,7 +232,7 @@ class _Walk:
         return None if end - start <= most and b"".join(self._text_pieces(start, end)) == new else new
 
     def _text_pieces(self, start: int, end: int) -> Iterator[bytes]:
-        """Yield the text of a long string, with its escapes read, as UTF-8; lone surrogates are encoded as they are."""
+        """Yield the text of a long string as UTF-8, with its escapes decoded. Lone surrogates are encoded unchanged."""
         text, at, last, before = self._text, start + 1, end - 1, ""
         while at < last:
             found = _CONTENT.match(text, at, min(at + PIECE_BYTES, last))
@@ -238,7 +241,7 @@ class _Walk:
             while text[stop] in _WITHIN_CHARACTER:
                 stop -= 1
             piece = _text_of(b'"' + text[at:stop] + b'"')
-            if before:  # a pair of surrogates may be cut
+            if before:  # the window may cut a pair of surrogates
                 piece = (before + piece).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
             before = piece[-1] if "\ud800" <= piece[-1] <= "\udbff" else ""
             yield piece[: len(piece) - len(before)].encode("utf-8", "surrogatepass")

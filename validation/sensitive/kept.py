@@ -1,8 +1,8 @@
-"""Counts the kept parts of all schemas that records name, so that their memory can be bounded."""
+"""Counts the cached parts of all schemas that records name, so that their memory can be bounded."""
 
 
 class KeptParts:
-    """The kept parts. `size`: the number of fields, properties and parts, which have up to 200 bytes each."""
+    """The cached parts. `size` is the number of fields, properties and parts, which have up to 200 bytes each."""
 
     __slots__ = ("size",)
 

@@ -1,4 +1,4 @@
-"""Paths of sensitive fields, and the actions on them."""
+"""Defines paths of sensitive fields, and the actions on them."""
 
 import hmac
 from collections.abc import Callable, Iterable, Sequence
@@ -21,8 +21,13 @@ class Action(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FieldPolicy:
-    """The operator's policy for some fields. `name`: as in messages and metrics. `paths`: the fields, each as the names
-    from the outermost object on; `tags`: those of fields in a schema. `replacement`: for MASK; `key`: for HASH.
+    """The operator's policy for some fields.
+
+    - `name`: the name in messages and metrics.
+    - `paths`: the fields, each as the names from the outermost object on.
+    - `tags`: tags of fields in a schema.
+    - `replacement`: the text for MASK.
+    - `key`: the key for HASH.
     """
 
     name: str
@@ -38,7 +43,7 @@ class FieldPolicy:
         return f"{self.name} ({self.action.value}: {', '.join(filter(None, (paths, tags)))})"
 
     def replaced(self, pieces: Iterable[bytes]) -> bytes:
-        """Return the UTF-8 text that is stored instead of that in pieces. Lone surrogates are hashed as they are."""
+        """Return the UTF-8 text that replaces the text in `pieces`. Lone surrogates are hashed unchanged."""
         if self.action is Action.HASH:
             found = hmac.new(self.key, digestmod=sha256)
             for piece in pieces:
@@ -48,10 +53,12 @@ class FieldPolicy:
 
 
 class FieldPlace(Protocol):
-    """A place in a value. `fields`: the policy if the place is sensitive; `path`: its name in messages.
+    """A place in a value.
 
-    `passes_maps`: the policy applies to each value of a map here. `has_nested_places`: there may be places below it.
-    `longest_name`: the length (characters) of the longest name that it knows; all longer ones lead to the same places.
+    `fields` is the policy if the place is sensitive, otherwise None. `path` is the place's name in messages.
+    `passes_maps` is whether the policy applies to each value of a map here. `has_nested_places` is whether there may be
+    places below. `longest_name` is the length (characters) of the longest known name; all longer names lead to the same
+    places.
     """
 
     @property
@@ -69,7 +76,7 @@ class FieldPlace(Protocol):
 
 
 class Node:
-    """A place that paths of the configuration lead to, or lead through (`FieldPlace`)."""
+    """A place on or at the end of a path in the configuration (`FieldPlace`)."""
 
     __slots__ = ("any_name", "by_name", "fields", "path")
 
@@ -83,12 +90,12 @@ class Node:
 
     @property
     def has_nested_places(self) -> bool:
-        """Whether a path has more names after this one."""
+        """Return whether a path has more names after this one."""
         return bool(self.by_name) or self.any_name is not None
 
     @property
     def longest_name(self) -> int:
-        """The length of the longest name (characters)."""
+        """Return the length of the longest name (characters)."""
         return max(map(len, self.by_name), default=0)
 
     def named(self, name: str, _worked: Callable[[int], None]) -> tuple[FieldPlace, ...]:
@@ -97,7 +104,7 @@ class Node:
         return tuple(node for node in found if node is not None)
 
     def below(self, name: str) -> "Node":
-        """Return the node of a name, and create it if it is missing."""
+        """Return the node of a name. Create it if it is missing."""
         if name == ANY:
             self.any_name = self.any_name or Node((*self.path, name))
             return self.any_name
@@ -105,7 +112,7 @@ class Node:
 
 
 def tree_of(policies: Sequence[FieldPolicy]) -> Node:
-    """Return the root of all paths; of two policies for one path the first applies."""
+    """Return the root of all paths. If two policies have the same path, the first applies."""
     root = Node()
     for fields in policies:
         for path in fields.paths:

@@ -1,7 +1,7 @@
-"""Replaces sensitive strings in a Protobuf message, found by its descriptor; all other bytes stay, unknown fields too.
+"""Replaces sensitive strings in a Protobuf message, found by its descriptor. All other bytes stay, also unknown fields.
 
-A path has the names of fields, and a map's keys; repeated fields are passed through. The length of a string follows
-from the change, and that of each message around it. Wire format: https://protobuf.dev/programming-guides/encoding.
+A path has the names of fields and a map's keys. Repeated fields have no part in a path. A replacement changes the
+length of the string, and of each message around it. Wire format: https://protobuf.dev/programming-guides/encoding.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from sluicegate.validation.sensitive.protobuf_messages import Map, MessageFields
 from sluicegate.validation.sensitive.texts import PIECE_BYTES, distinguishing_bytes, name_in, replacement
 from sluicegate.validation.sensitive.writing import ValueWriter
 
-_MOST_DEPTH: Final = 100  # as the readers of Protobuf
+_MOST_DEPTH: Final = 100  # the same as in the readers of Protobuf
 _CONTINUES: Final = 0x80
 _LAST_SHIFT: Final = 63
 _FIELD_WORK: Final = 1024
@@ -39,7 +39,9 @@ class NotOfMessage(Unmaskable):
 def mask_protobuf(
     data: bytes, begin: int, fields: MessageFields, writer: ValueWriter, worked: Callable[[int], None]
 ) -> None:
-    """Write the replacements in a message from `begin` on. Raises Unmaskable, and what `writer` and `worked` raise."""
+    """Write the replacements in a message from `begin` on. Raises Unmaskable, and the errors of `writer` and
+    `worked`.
+    """
     _Walk(data, begin, writer, worked).message(fields, len(data), 0)
 
 
@@ -52,7 +54,7 @@ class _Walk:
         self._at = begin
 
     def message(self, fields: MessageFields, end: int, depth: int, group: int = 0) -> None:
-        """Move after the fields of a message that ends at `end`, or with the end of the group with this number."""
+        """Move past the fields of a message that ends at `end`, or at the end of the group with the number `group`."""
         _check_depth(depth)
         data = self._data
         while self._at < end:
@@ -106,7 +108,7 @@ class _Walk:
             raise self._no_message()
 
     def _part(self, fields: MessageFields, length_at: int, start: int, end: int, depth: int) -> None:
-        """Move after a message within another one."""
+        """Move past a message within another one."""
         writer = self._writer
         around = writer.begin_part(start)
         self.message(fields, end, depth + 1)
@@ -117,7 +119,7 @@ class _Walk:
         self._worked(counted)
 
     def _key(self, of: Map, end: int) -> str:
-        """Return the last key of an entry, as JSON writes it; do not move. It may follow its value."""
+        """Return the last key of an entry, as JSON writes it, without moving. The key may follow its value."""
         key: MapKey = of.key
         start = self._at
         found: tuple[int, int] | None = None
@@ -149,7 +151,7 @@ class _Walk:
         self._work += stop - begin
         try:
             return name_in(self._data, begin, stop, of.nodes, self._worked)
-        except UnicodeError:  # in proto2 it is a key all the same, which no name equals
+        except UnicodeError:  # in proto2 this is a valid key, which no name equals
             enough = max(PIECE_BYTES, distinguishing_bytes(of.nodes))
             return self._data[begin : min(stop, begin + enough)].decode(errors="replace")
 
@@ -161,13 +163,13 @@ class _Walk:
         self._work += _BYTE_WORK * size
         try:
             new = replacement(self._data, start, self._at, fields, self._worked)
-        except UnicodeError:  # in proto2 it is a message all the same
+        except UnicodeError:  # in proto2 this is a valid message
             raise Unmaskable(str(self._no_message())) from None
         if new is not None:
             self._writer.replace(length_at, self._at, unsigned_varint(len(new)) + new, fields)
 
     def _length(self, end: int) -> int:
-        """Return the length at the current position, and move after it."""
+        """Return the length at the current position, and move past it."""
         at = self._at
         if at < end and self._data[at] < _CONTINUES:
             size = self._data[at]

@@ -1,4 +1,4 @@
-"""Reads the keys of Protobuf's maps, of each type that they may have, as JSON writes them."""
+"""Reads the keys of Protobuf's maps as JSON writes them, for each type that keys may have."""
 
 from typing import Any, Final
 
@@ -8,7 +8,9 @@ _VARINT, _EIGHT_BYTES, _LENGTH, _FOUR_BYTES = 0, 1, 2, 5
 
 
 class MapKey:
-    """The key of a map. `tag`: before each key; others with its number are unknown fields. `default`: that of an entry
+    """The key of a map.
+
+    `tag` comes before each key; other fields with its number are unknown fields. `default` is the key of an entry
     without a key.
     """
 

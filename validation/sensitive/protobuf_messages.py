@@ -1,4 +1,4 @@
-"""The steps of a walk over Protobuf for each field of a message at places of sensitive fields, found on first use."""
+"""Finds the steps of a walk over Protobuf for each field of a message at places of sensitive fields, on first use."""
 
 from collections.abc import Callable, Sequence
 from enum import Enum, IntEnum, auto
@@ -23,7 +23,7 @@ STRING_VALUE: Final = "google.protobuf.StringValue"
 _ANY: Final = "google.protobuf.Any"
 _MOST_FIELD: Final = (1 << 29) - 1
 _UNKNOWN_WORK: Final = 1024
-_FIELD_WORK: Final = 16 * 1024  # with the field's options
+_FIELD_WORK: Final = 16 * 1024  # including the field's options
 
 
 class WireType(IntEnum):
@@ -38,7 +38,7 @@ class WireType(IntEnum):
 
 
 class WalkStep(Enum):
-    """A step of a walk after a tag; its subject is in parentheses."""
+    """A step of a walk after a tag. The comments give its subject in parentheses."""
 
     SKIP_VARINT = auto()
     SKIP = auto()  # (the number of bytes)
@@ -63,9 +63,9 @@ _SCALARS: Final[dict[int, Step]] = {
 
 
 class MessageFields(dict[int, Step]):
-    """The steps for a message type at some places, by tag. `kind`: None for a group that the schema does not have.
+    """The steps for a message type at some places, by tag. `kind` is None for a group that the schema does not have.
 
-    Only tags of the schema's fields are kept. For an entry of a map, `entry_nodes` are the places of its value.
+    Only tags of the schema's fields are cached. For an entry of a map, `entry_nodes` are the places of its value.
     """
 
     def __init__(self, schema: "ProtobufMessages", kind: Any, nodes: Nodes, is_entry: bool = False) -> None:
@@ -109,7 +109,7 @@ class MessageFields(dict[int, Step]):
 
 
 class Map:
-    """A map at some places. `key`: how its keys are read; `skipped`: the steps that skip an entry's fields."""
+    """A map at some places. `key` reads its keys. `skipped` has the steps that skip an entry's fields."""
 
     def __init__(self, schema: "ProtobufMessages", kind: Any, nodes: Nodes) -> None:
         self.nodes = nodes

@@ -49,8 +49,9 @@ class SchemaValues:
         self._by_content: WeakKeyDictionary[Content, _Places] = WeakKeyDictionary()
 
     def masked(self, record: RuledRecord, worked: _Worked, most_bytes: int) -> MaskedValue | None:
-        """Return the masked value; None if nothing changes. Raises Unmaskable, Outage, SchemaError, OverLimit and what
-        `worked` raises.
+        """Return the masked value; None if nothing changes.
+
+        Raises Unmaskable, Outage, SchemaError, OverLimit and the errors of `worked`.
         """
         value = record.value
         if value is None:
@@ -69,7 +70,7 @@ class SchemaValues:
         worked(len(data))
         if value.endswith(data):
             masked = writer.written(before=value[:more])
-        elif data.endswith(value):  # a header names the message of Protobuf data, which then have the name before them
+        elif data.endswith(value):  # a header names the message of Protobuf data, which then begin with the name
             masked = writer.written(begin=-more)
         else:
             raise Unmaskable(
@@ -78,7 +79,7 @@ class SchemaValues:
         return None if masked is None else MaskedValue(masked, writer.names)
 
     def _written(self, content: Content, new: _NewWriter, data: bytes, worked: _Worked) -> ValueWriter | None:
-        """Return the output for data of a schema; None: it has no fields. Raises the errors of `masked`."""
+        """Return the output for data of a schema; None if it has no sensitive fields. Raises the errors of `masked`."""
         here = _here(content)
         if isinstance(here, AnyBytes):
             return None
@@ -99,7 +100,7 @@ class SchemaValues:
         return writer
 
     def _compiled(self, here: Content, worked: _Worked) -> _Places:
-        """Return the parts of a schema to keep. Raises SchemaError."""
+        """Return the parts of a schema to cache. Raises SchemaError."""
         if isinstance(here, AvroContent):
             return AvroRecords(here.plan, self._policies, self._kept)
         if isinstance(here, JsonSchemaContent):
@@ -125,10 +126,12 @@ class SchemaValues:
         data: bytes,
         worked: _Worked,
     ) -> ValueWriter:
-        """Return the output. Data of two possible message types must have one output by both, or are rejected."""
+        """Return the output. If data may have two message types, both must have the same output; otherwise they are
+        rejected.
+        """
         contents, begin = content.named(data)
         found: ValueWriter | None = None
-        # A text: an error that its own frame names is not freed, and what the frame holds neither.
+        # A text, not an error: an error that its own frame refers to is not freed, nor is the content of the frame.
         why = "the value is not Protobuf of its schema: its message indexes lead to no message of it"
         for each in contents:
             writer = new()

@@ -23,5 +23,5 @@ class TaggedPlace:
         self.fields: FieldPolicy | None = fields
 
     def named(self, _name: str, _worked: Callable[[int], None]) -> tuple[FieldPlace, ...]:
-        """Return nothing: a tag is about one field."""
+        """Return nothing, because a tag is about one field."""
         return ()

@@ -1,5 +1,6 @@
-"""Finds the fields that a schema tags: `confluent:tags` in Avro and JSON Schema, `(confluent.field_meta).tags` in
-Protobuf.
+"""Finds the fields that a schema tags.
+
+Tags are `confluent:tags` in Avro and JSON Schema, and `(confluent.field_meta).tags` in Protobuf.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,7 +29,10 @@ _UNMASKABLE: Final = frozenset({"number", "integer", "boolean", "null"})
 
 
 class FieldWithTags(NamedTuple):
-    """A field with tags in a schema. `name`: as in messages; `kind`: what its values are, if none can be masked."""
+    """A field with tags in a schema.
+
+    `name` is its name in messages. `kind` describes its values if none of them can be masked, otherwise it is None.
+    """
 
     name: str
     tags: frozenset[str]
@@ -66,7 +70,7 @@ def _kind_of_avro(plan: DatumPlan, place: int) -> str | None:
 
 
 def tagged_fields_of_protobuf(messages: Iterable[Any]) -> Iterator[FieldWithTags]:
-    """Yield the tagged fields of messages and of those within them, which their descriptors describe."""
+    """Yield the tagged fields of messages and of inner messages, by their descriptors."""
     known: set[str] = set()
     waiting = list(messages)
     while waiting and len(known) < _MOST_PARTS:
@@ -118,9 +122,9 @@ def tagged_json(
 ) -> Nodes:
     """Return the place of the outermost value, from which tagged properties are found; nothing without such policies.
 
-    A property is tagged if any part of its schema has the tag: it is not evaluated which part applies.
-    Places raise SchemaError where the schema cannot be followed, because a tag could be missed there, and what `worked`
-    raises, which is called with the cost (ns) of each part. They are counted in `kept`.
+    A property is tagged if any part of its schema has the tag, even a part that does not apply. Places raise
+    SchemaError if the schema cannot be followed, because a tag could be missed. `worked` is called with the cost (ns)
+    of each part, and its errors pass through. Places are counted in `kept`.
     """
     if not any(each.tags for each in policies):
         return ()
@@ -128,7 +132,7 @@ def tagged_json(
 
 
 def _ignore(_work: int) -> None:
-    """Count nothing: the command that lists tags has no bound."""
+    """Do nothing, because the command that lists tags has no limit."""
 
 
 Part = tuple[dict[str, Any], Any]
@@ -148,7 +152,7 @@ class _Schemas:
         return _JsonPlace(self, (), None, self._parts([(schema, schema)], worked))
 
     def place(self, name: str, of: Iterable[tuple[Any, Any]], worked: Callable[[int], None]) -> "_JsonPlace":
-        """Return the place of a property with these schemas; the same for each way that leads there."""
+        """Return the place of a property with these schemas. It is the same for each path to the property."""
         parts = self._parts(of, worked)
         key = name, frozenset(id(part) for part, _ in parts)
         found = self._places.get(key)
@@ -197,7 +201,7 @@ class _Schemas:
                 raise _not_followed(reference)
             document = documents[0]
         if pointer and not pointer.startswith("/"):
-            raise _not_followed(reference)  # the name of an anchor
+            raise _not_followed(reference)  # the reference names an anchor
         found = document
         for token in unquote(pointer).split("/")[1:]:
             key = token.replace("~1", "/").replace("~0", "~")
@@ -209,7 +213,7 @@ class _Schemas:
 
 
 def _check_followed(part: dict[str, Any], document: Any) -> None:
-    """Raise SchemaError if what a part refers to depends on more than its document."""
+    """Raise SchemaError if a reference of a part depends on more than its document."""
     for keyword in ("$dynamicRef", "$recursiveRef"):
         if keyword in part:
             raise SchemaError(f"its tags cannot be found, because it has {keyword}; use $ref")
@@ -226,7 +230,7 @@ def _not_followed(reference: str) -> SchemaError:
 
 
 class _JsonPlace:
-    """A value's place in a JSON Schema (`Place`)."""
+    """A value's place in a JSON Schema (`FieldPlace`)."""
 
     passes_maps = True
     has_nested_places = True
@@ -248,7 +252,7 @@ class _JsonPlace:
 
     @property
     def kind(self) -> str | None:
-        """What each value is that is not null, if none can be masked."""
+        """Return the kind of the values that are not null, if none of them can be masked; otherwise None."""
         types = {kind for part, _ in self._parts for kind in _types_of(part)}
         return "a number or a boolean" if types and types <= _UNMASKABLE else None
 
@@ -259,7 +263,7 @@ class _JsonPlace:
 
     @property
     def longest_name(self) -> int:
-        """The length of the longest name (characters)."""
+        """Return the length of the longest name (characters)."""
         return max(map(len, self._known), default=1)  # at least that of "*"
 
     def named(self, name: str, worked: Callable[[int], None]) -> "tuple[_JsonPlace, ...]":

@@ -1,4 +1,4 @@
-"""Reads texts of any length in pieces, so that no step over a long one is uninterruptible."""
+"""Reads texts of any length in pieces, so that a long text never blocks other work."""
 
 import codecs
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ def first_not_utf8(data: bytes, start: int, end: int, worked: Callable[[int], No
 
 
 def replacement(data: bytes, start: int, end: int, fields: FieldPolicy, worked: Callable[[int], None]) -> bytes | None:
-    """Return the text that replaces the UTF-8 text from `start` to `end`; None if it is the same.
+    """Return the text that replaces the UTF-8 text from `start` to `end`; None if the text does not change.
 
     Raises UnicodeError if it is not UTF-8.
     """
@@ -49,7 +49,7 @@ def _pieces(data: bytes, start: int, end: int, worked: Callable[[int], None]) ->
 
 
 def name_in(data: bytes, start: int, end: int, nodes: tuple[FieldPlace, ...], worked: Callable[[int], None]) -> str:
-    """Return the UTF-8 name from `start` to `end`; of a long one only the beginning, if no place has so long a name.
+    """Return the UTF-8 name from `start` to `end`. If it is longer than the names of all places, return its beginning.
 
     Raises UnicodeError if it is not UTF-8.
     """
@@ -61,5 +61,5 @@ def name_in(data: bytes, start: int, end: int, nodes: tuple[FieldPlace, ...], wo
 
 
 def distinguishing_bytes(nodes: tuple[FieldPlace, ...]) -> int:
-    """Return how many bytes of a long name differ from all names that the places have."""
+    """Return how many bytes distinguish a long name from all names that the places have."""
     return _MOST_BYTES_OF_CHARACTER * (1 + max((node.longest_name for node in nodes), default=0))

@@ -1,4 +1,4 @@
-"""How the values of a topic are masked (`Values`), and JSON values without a schema."""
+"""Defines how the values of a topic are masked (`Values`), and masks JSON values without a schema."""
 
 from collections.abc import Callable, Set
 from dataclasses import dataclass
@@ -14,24 +14,24 @@ _FRAMED_FROM = 5  # a zero byte and a schema's id (int32) before the JSON text
 
 @dataclass(frozen=True, slots=True)
 class MaskedValue:
-    """A value that replaces the original. `names`: the policies that changed it."""
+    """A value that replaces the original. `names` are the policies that changed it."""
 
     data: bytes
     names: Set[str]
 
 
 class Values(Protocol):
-    """Masks the values of a topic. Thread-safe. `is_slow`: it may wait for a registry."""
+    """Masks the values of a topic. Thread-safe. `is_slow` is whether it may wait for a registry."""
 
     @property
     def is_slow(self) -> bool:
-        """Whether it never runs on the event loop."""
+        """Return whether the work never runs on the event loop."""
 
     def masked(self, record: RuledRecord, worked: Callable[[int], None], most_bytes: int) -> MaskedValue | None:
         """Return the masked value; None if nothing changes. `worked` is called with the cost (ns) of each part.
 
-        `most_bytes`: of the masked value, if it is longer than the original. Raises Unmaskable, Outage, SchemaError,
-        OverLimit and what `worked` raises.
+        `most_bytes` limits a masked value that is longer than the original. Raises Unmaskable, Outage, SchemaError,
+        OverLimit and the errors of `worked`.
         """
 
 
@@ -44,7 +44,7 @@ class JsonValues:
         self._root = root
 
     def masked(self, record: RuledRecord, worked: Callable[[int], None], most_bytes: int) -> MaskedValue | None:
-        """Return the masked value; None if nothing changes. Raises Unmaskable, OverLimit and what `worked` raises."""
+        """Return the masked value; None if nothing changes. Raises Unmaskable, OverLimit and the errors of `worked`."""
         value = record.value
         if value is None:
             return None

@@ -1,4 +1,4 @@
-"""Writes a value again while it is read, with replaced strings and the lengths that follow from them."""
+"""Writes a value again while it is read, with replaced strings and with the lengths that change."""
 
 from collections.abc import Callable
 from typing import Final
@@ -14,12 +14,12 @@ Around = tuple[bytearray | None, int]
 
 
 class ValueWriter:
-    """The output for one value. `names`: the policies by which bytes change.
+    """The output for one value. `names` are the policies that change bytes.
 
-    Bytes that stay are only copied when something changes after them, so an unchanged value has no output. A part
-    (`begin_part`) has an output of its own, because its length is written before it. Replacements and ends of parts
-    come in the order of their places. `most_bytes`: of the output, with `beside` further bytes of the record's value; a
-    value that is longer may keep its size.
+    Unchanged bytes are copied only when a later byte changes, so an unchanged value has no output. A part
+    (`begin_part`) has its own output, because its length is written before it. Replacements and ends of parts must be
+    given in the order of their places. `most_bytes` limits the output, together with `beside` further bytes of the
+    record's value; a longer value may keep its size.
     """
 
     def __init__(self, value: bytes, most_bytes: int, worked: Callable[[int], None], beside: int = 0) -> None:
@@ -29,7 +29,7 @@ class ValueWriter:
         self._most_bytes = max(most_bytes - beside, len(value))
         self._worked = worked
         self._out: bytearray | None = None
-        self._copied = 0  # the output has the value up to here
+        self._copied = 0  # the output contains the value up to here
         self._growth = 0
         self._uncounted = 0
 
@@ -43,7 +43,7 @@ class ValueWriter:
         self._copied = end
 
     def begin_part(self, start: int) -> Around:
-        """Begin the output of a part that is at `start`; return that around it, for `end_part`."""
+        """Begin the output of a part that starts at `start`; return the surrounding output, for `end_part`."""
         around = self._out, self._copied
         self._out, self._copied = None, start
         return around
@@ -84,7 +84,7 @@ class ValueWriter:
         return self._out
 
     def _grow(self, size: int, end: int) -> None:
-        """Count the growth, before memory is used for it. `end`: where the value continues."""
+        """Count the growth before memory is used for it. `end` is the position at which the value continues."""
         self._growth += size
         if end + self._growth > self._most_bytes:
             raise OverLimit(PayloadLimit.WINDOW, self._limit)

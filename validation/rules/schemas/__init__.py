@@ -1,1 +1,1 @@
-"""Schemas from files and registries as rules."""
+"""Applies schemas from files and registries as rules."""

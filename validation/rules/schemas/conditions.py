@@ -1,7 +1,7 @@
-"""The conditions that a registry keeps with a schema: `ruleSet.domainRules` of kind CONDITION (rule_sets.py).
+"""Evaluates the conditions that a registry keeps with a schema: `ruleSet.domainRules` of kind CONDITION (rule_sets.py).
 
-Confluent's serializers evaluate them before they write, unless a client switches that off. A rule applies here if its
-mode is WRITE or WRITEREAD, and if it is neither disabled nor has `onFailure: NONE`.
+Confluent's serializers evaluate them before they write, unless a client disables this. A rule applies here if its mode
+is WRITE or WRITEREAD, and if it is neither disabled nor has `onFailure: NONE`.
 """
 
 import re
@@ -17,10 +17,10 @@ from sluicegate.validation.rules.simple_rule import SimpleRule
 
 
 class ConditionLanguage(Enum):
-    """The languages of conditions that are evaluated here."""
+    """The languages of conditions that the proxy evaluates."""
 
-    CEL = "CEL"  # once, over the whole value
-    CEL_FIELD = "CEL_FIELD"  # for each field
+    CEL = "CEL"  # evaluated once, over the whole value
+    CEL_FIELD = "CEL_FIELD"  # evaluated for each field
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,9 @@ class SchemaCondition:
 
     @property
     def expression(self) -> str:
-        """Return the condition as one expression; with a guard before a semicolon, it holds if the guard is false."""
+        """Return the condition as one expression. If it has a guard before a semicolon, it is true if the guard is
+        false.
+        """
         guard, semicolon, condition = self.text.partition(";")
         if not semicolon:
             return self.text
@@ -50,7 +52,7 @@ class SchemaCondition:
 
     @property
     def is_about_fields(self) -> bool:
-        """Whether it is evaluated for each field."""
+        """Return whether the condition is evaluated for each field."""
         return self.language == ConditionLanguage.CEL_FIELD.value
 
 
@@ -58,7 +60,7 @@ class NotEvaluated(SimpleRule):
     """A condition about fields that a later rule has changed (`ExpressionOfSchema`)."""
 
     def fault(self, _record: RuledRecord) -> str | None:
-        """Return None: the values that it was about are not stored."""
+        """Return None, because the values that the condition is about are not stored."""
         return None
 
 
@@ -67,8 +69,8 @@ _WORDS: Final = re.compile(r"\w+")
 
 
 def reads_changed(condition: SchemaCondition, fields: Iterable[Field]) -> bool:
-    """Return whether a condition may read `message` where a later rule changes it. True if that is not clear."""
+    """Return whether a condition may read a part of `message` that a later rule changes. True if this is not clear."""
     text = condition.text
     if condition.is_about_fields and _MESSAGE not in _WORDS.findall(text):
-        return False  # it skips the fields that are changed
+        return False  # the condition skips the fields that are changed
     return ChangedFields(condition.changes, fields).are_read(text, _MESSAGE)

@@ -1,4 +1,4 @@
-"""The interface of compiled schemas in any language (`SchemaLanguage`): they report faults in bytes."""
+"""Defines the interface of compiled schemas in all languages (`SchemaLanguage`). A schema reports faults in bytes."""
 
 from enum import Enum
 from typing import Protocol, runtime_checkable
@@ -30,7 +30,7 @@ class Content(Protocol):
 
     @property
     def is_slow(self) -> bool:
-        """Whether a kilobyte may take more than about ten microseconds."""
+        """Return whether a kilobyte may take more than about ten microseconds."""
 
     def record_name(self, data: bytes) -> str | None:
         """Return the full record name of the data, as registries use it; None if the schema has none."""
@@ -38,21 +38,23 @@ class Content(Protocol):
     def fault(self, data: bytes, budget: StepBudget) -> str | None:
         """Return the fault, as a phrase after "the value " or "the key ", without content; None if there is none.
 
-        Spends as RecordRule.fault does.
+        Spends steps as RecordRule.fault does.
         """
 
     def description(self, data: bytes, budget: StepBudget) -> str | None:
-        """Return a longer text instead of that of `fault`, like RecordRule.description: the first error in detail."""
+        """Return a longer text that replaces the text of `fault`, like RecordRule.description: the first error in
+        detail.
+        """
 
 
 @runtime_checkable
 class HasFormats(Protocol):
-    """A schema in a language with formats that may be annotations."""
+    """A schema in a language whose formats may be annotations."""
 
     def annotating_formats(self, budget: StepBudget) -> Content:
-        """Return the schema with formats as annotations; it is compiled once. Spends as RecordRule.fault does.
+        """Return the schema with formats as annotations, which is compiled only once.
 
-        Raises SchemaUnusable.
+        Spends steps as RecordRule.fault does. Raises SchemaUnusable.
         """
 
 
@@ -61,11 +63,13 @@ class HasJsonEncoding(Protocol):
     """An Avro schema, whose data may be in JSON encoding."""
 
     def json_encoded(self) -> Content:
-        """Return the schema for data in JSON encoding; it is made once."""
+        """Return the schema for data in JSON encoding, which is created only once."""
 
 
 def with_formats(content: Content, formats: Formats, budget: StepBudget) -> Content:
-    """Return the schema in which formats have this meaning; that of a language without formats as it is."""
+    """Return the schema in which formats have this meaning. A schema in a language without formats is returned
+    unchanged.
+    """
     if formats is Formats.ASSERT or not isinstance(content, HasFormats):
         return content
     return content.annotating_formats(budget)
@@ -76,7 +80,9 @@ class HasNativeContentCheck(Protocol):
     """A schema with a native check (native/questions.py)."""
 
     def ordinary(self, behind: int) -> BytesQuestion | None:
-        """Return a check whose good bytes follow the schema, after `behind` bytes of an id; None: there is none."""
+        """Return a check whose good bytes follow the schema, after `behind` bytes of an id; None if there is no such
+        check.
+        """
 
 
 @runtime_checkable
@@ -85,7 +91,7 @@ class CompiledHere(Protocol):
 
     @property
     def compiled_here(self) -> Content | None:
-        """The schema in this process; None if it is too costly to compile here."""
+        """Return the schema in this process; None if compiling it here is too costly."""
 
 
 class ExpressionOfSchema(Protocol):
@@ -95,18 +101,18 @@ class ExpressionOfSchema(Protocol):
         """Return the fault of a record, as RecordRule.fault does; None if the value does not follow the schema."""
 
     def description(self, record: RuledRecord) -> str | None:
-        """Return a longer text that replaces that of `fault`, as RecordRule.description does."""
+        """Return a longer text that replaces the text of `fault`, as RecordRule.description does."""
 
 
 @runtime_checkable
 class HasExpressions(Protocol):
-    """A schema that gives `value` of an expression its type."""
+    """A schema that determines the type of `value` in an expression."""
 
     def expression(self, text: str) -> ExpressionOfSchema:
         """Return an expression over values of this schema. Raises RuleUnusable and SchemaError."""
 
     def condition(self, condition: SchemaCondition) -> ExpressionOfSchema:
-        """Return a registry's condition in CEL or CEL_FIELD. No type is checked beforehand.
+        """Return a registry's condition in CEL or CEL_FIELD. Types are not checked in advance.
 
         Raises RuleUnusable and SchemaError.
         """
@@ -117,7 +123,7 @@ class HasConstraints(Protocol):
     """A schema that may have constraints on its values (`buf.validate`)."""
 
     def constraints(self) -> ExpressionOfSchema | None:
-        """Return the constraints; None: its language has none. Raises SchemaUnusable and Outage."""
+        """Return the constraints; None if the language has none. Raises SchemaUnusable and Outage."""
 
 
 @runtime_checkable
@@ -140,4 +146,4 @@ class HasJsonForm(Protocol):
 
 
 class SchemaUnusable(RuleUnusable):
-    """A schema cannot be compiled, or a package is not installed; the text gives the reason."""
+    """Raised if a schema cannot be compiled, or if a package is not installed. The text gives the reason."""

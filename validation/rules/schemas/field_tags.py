@@ -1,4 +1,4 @@
-"""The tags of a schema's fields: inline ones, and those of the metadata that a registry keeps with the schema.
+"""Finds the tags of a schema's fields: inline tags, and tags in the metadata that a registry keeps with the schema.
 
 Inline tags are `confluent:tags` in Avro and JSON Schema, and `(confluent.field_meta).tags` in Protobuf.
 """
@@ -31,7 +31,7 @@ def protobuf_tags(field: Any) -> frozenset[str]:
 
 
 def fields_with_number(message: bytes, wanted: int) -> Iterator[bytes]:
-    """Yield the length-delimited fields with a number of a well-formed message."""
+    """Yield the length-delimited fields of a well-formed message that have the number `wanted`."""
     if not message:
         return
     no_fields = import_module("google.protobuf.empty_pb2").Empty
@@ -41,9 +41,9 @@ def fields_with_number(message: bytes, wanted: int) -> Iterator[bytes]:
 
 
 class FieldTags:
-    """Finds the tags that fields have by a schema's metadata.
+    """Finds the tags that the metadata of a schema gives to fields.
 
-    In a pattern, `?` is a character and `*` are any characters, without dots; `**` are any characters.
+    In a pattern, `?` matches a character, `*` any characters except dots, and `**` any characters.
     """
 
     def __init__(self, by_pattern: TagsByPattern) -> None:
@@ -65,14 +65,18 @@ class FieldTags:
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """A rule that changes the fields with one of `tags` when a record is written; no tags: all fields."""
+    """A rule that changes fields when a record is written: those with one of `tags`, or all fields if `tags` is
+    empty.
+    """
 
     name: str
     tags: frozenset[str]
     tags_by_pattern: TagsByPattern = ()
 
     def applies_to(self) -> Callable[[str, frozenset[str]], bool]:
-        """Return a function of a field's full name and inline tags: whether the rule changes the field."""
+        """Return a function that takes a field's full name and inline tags and returns whether the rule changes the
+        field.
+        """
         by_pattern = FieldTags(self.tags_by_pattern)
 
         def applies(full_name: str, inline: frozenset[str]) -> bool:
@@ -82,7 +86,7 @@ class FieldChange:
 
 
 def _matcher(pattern: str) -> Any:
-    """Return a matcher in linear time. Confluent's client reads `**.*` as `**`."""
+    """Return a matcher that takes linear time. Confluent's client reads `**.*` as `**`."""
     import re2  # noqa: PLC0415  # only for tags in metadata
 
     parts = re.split(r"(\*\*|\*|\?)", pattern.replace("**.*", "**"))

@@ -1,6 +1,6 @@
-"""The check that a value of Avro or Protobuf, as JSON, follows a JSON Schema (`schema.json_schema`).
+"""Checks that a value of Avro or Protobuf, converted to JSON, follows a JSON Schema (`schema.json_schema`).
 
-The JSON is written and then validated as JSON data are, so the verdict is that on a record in JSON.
+The value is written as JSON and then validated like JSON data, so the verdict is the same as for a record in JSON.
 """
 
 from sluicegate.validation.rules.cel.variables import NotOfSchema
@@ -10,8 +10,9 @@ from sluicegate.validation.rules.schemas.json_form import JsonForm, NoJsonForm
 
 
 class FollowsAsJson:
-    """Values in a `form` follow a JSON Schema (`ExpressionOfSchema`). Values that do not follow their own schema pass:
-    the rule about that schema reports them.
+    """Requires that values in a `form` follow a JSON Schema (`ExpressionOfSchema`).
+
+    Values that do not follow their own schema pass, because the rule about that schema reports them.
     """
 
     def __init__(self, json_schema: Content, form: JsonForm) -> None:
@@ -38,8 +39,8 @@ class FollowsAsJson:
 
 
 class UnchangedJsonForm:
-    """JSON data are their own form (`JsonForm`)."""
+    """The form of JSON data, which changes nothing (`JsonForm`)."""
 
     def text(self, data: bytes, _budget: StepBudget) -> bytes:
-        """Return the data; nothing is written."""
+        """Return the data unchanged."""
         return data

@@ -1,4 +1,4 @@
-"""How the serializers of each kind of registry name a record's schema: before its data, or in a header."""
+"""Reads how the serializers of each kind of registry name a record's schema: before its data, or in a header."""
 
 import zlib
 from typing import Final, Protocol
@@ -23,42 +23,42 @@ _USE_ID, _IN_HEADERS = "apicurio.registry.use-id", "apicurio.registry.headers.en
 
 
 class SchemaFraming(Protocol):
-    """The framing of one kind of registry. `id_hint`: what to look at if the registry does not have an id."""
+    """The framing of one kind of registry. `id_hint` is advice for the case that the registry does not have an id."""
 
     id_hint: str
 
     def subject_key(self, side: Side) -> str:
-        """Return the key of the serializers that gives the subject its name."""
+        """Return the serializers' configuration key that names the subject."""
 
     def named_by(
         self, side: Side, headers: tuple[Header, ...], data: bytes, budget: StepBudget
     ) -> tuple[SchemaId, bytes] | str:
-        """Return the schema's id and the data without it; or a text if the id is wrong or missing.
+        """Return the schema's id and the data without it, or a text if the id is wrong or missing.
 
-        Spends as RecordRule.fault does.
+        Spends steps as RecordRule.fault does.
         """
 
 
 class ConfluentFraming:
-    """A zero byte and four bytes, or the header `__key_schema_id` or `__value_schema_id`."""
+    """Confluent's framing: a zero byte and four bytes, or the header `__key_schema_id` or `__value_schema_id`."""
 
     id_hint = _OTHER_REGISTRY
 
     def subject_key(self, side: Side) -> str:
-        """Return the key of the serializers that gives the subject its name."""
+        """Return the serializers' configuration key that names the subject."""
         return f"{side.value}.subject.name.strategy"
 
     def named_by(
         self, side: Side, headers: tuple[Header, ...], data: bytes, _budget: StepBudget
     ) -> tuple[SchemaId, bytes] | str:
-        """Return the schema's id and the data without it; or a text if the id is wrong or missing."""
+        """Return the schema's id and the data without it, or a text if the id is wrong or missing."""
         header = header_of(side)
         named = last_of(headers, header) if headers else None
         if named is not None:
             schema_id = id_in_header(named)
             if schema_id is None:
                 return f"the header {header.decode()} holds neither a schema's id nor a GUID"
-            return schema_id, data_after_id(named) + data  # Protobuf's message indexes come with the id
+            return schema_id, data_after_id(named) + data  # Protobuf's message indexes follow the id
         if has_schema_id(data):
             return id_in_prefix(data), data_after_id(data)
         return (
@@ -73,9 +73,10 @@ _PROTOBUF_TYPE = b"apicurio.protobuf.type"
 
 
 class ApicurioFraming:
-    """A zero byte and an id of eight bytes or of four, or the headers `apicurio.value.globalId` and `….contentId`.
+    """Apicurio's framing: a zero byte and an id of eight or four bytes, or headers.
 
-    `kind`: what the id before the data is. Ids begin with 1, so four zero bytes begin an id of eight.
+    The headers are `apicurio.value.globalId` and `….contentId`. `kind` is the kind of the id before the data. Ids begin
+    with 1, so four zero bytes begin an id of eight bytes.
     """
 
     def __init__(self, kind: IdKind) -> None:
@@ -83,20 +84,20 @@ class ApicurioFraming:
         self.id_hint = f"{_OTHER_REGISTRY} Does id: {kind.value} of the registry fit the serializer's {_USE_ID}?"
 
     def subject_key(self, _side: Side) -> str:
-        """Return the key of the serializers that gives the artifact its name."""
+        """Return the serializers' configuration key that names the artifact."""
         return "apicurio.registry.artifact-resolver-strategy"
 
     def named_by(
         self, side: Side, headers: tuple[Header, ...], data: bytes, _budget: StepBudget
     ) -> tuple[SchemaId, bytes] | str:
-        """Return the schema's id and the data without it; or a text if the id is wrong or missing."""
+        """Return the schema's id and the data without it, or a text if the id is wrong or missing."""
         for kind in IdKind:
             header = f"apicurio.{side.value}.{kind.value}"
             named = last_of(headers, header.encode()) if headers else None
             if named is not None:
                 if len(named) != _LONG_BYTES:
                     return f"the header {header} does not hold an id of eight bytes"
-                # A key and a value write the same header, the key first.
+                # A key and a value write the same header, first the key and then the value.
                 message = last_of(headers[::-1] if side is Side.KEY else headers, _PROTOBUF_TYPE)
                 before = b"" if message is None else encoded_name(message)
                 return ApicurioId(kind, int.from_bytes(named)), before + data
@@ -112,7 +113,7 @@ class ApicurioFraming:
 
 
 def is_json_encoded(framing: SchemaFraming, side: Side, headers: tuple[Header, ...]) -> bool:
-    """Return whether data of Avro are in JSON encoding, as a header of Apicurio's serializer says."""
+    """Return whether Avro data are in JSON encoding, by a header of Apicurio's serializer."""
     if not headers or not isinstance(framing, ApicurioFraming):
         return False
     return last_of(headers, f"apicurio.{side.value}.encoding".encode()) == b"JSON"
@@ -122,23 +123,26 @@ _GLUE_VERSION = 3
 _UNCOMPRESSED, _ZLIB = 0, 5
 _GLUE_BYTES = 18
 _MOST_PLAIN_BYTES = 16 << 20
-_MOST_RATIO = 1032  # of zlib (https://zlib.net/zlib_tech.html)
+_MOST_RATIO = 1032  # the maximum ratio of zlib (https://zlib.net/zlib_tech.html)
 _BYTES_OF_STEP = 40  # zlib writes at least 400 MB/s
 
 
 class GlueFraming:
-    """A byte 3, a byte for the compression (0: none, 5: zlib) and the 16 bytes of the UUID of a schema's version."""
+    """AWS Glue's framing: a byte 3, a byte for the compression, and the 16 bytes of the UUID of a schema's version.
+
+    The compression is 0 for none and 5 for zlib.
+    """
 
     id_hint = _OTHER_REGISTRY
 
     def subject_key(self, _side: Side) -> str:
-        """Return the key of the serializers that gives the schema its name."""
+        """Return the serializers' configuration key that names the schema."""
         return "schemaNameGenerationClass"
 
     def named_by(
         self, side: Side, _headers: tuple[Header, ...], data: bytes, budget: StepBudget
     ) -> tuple[SchemaId, bytes] | str:
-        """Return the schema's id and the data without it; or a text if the id is wrong or missing."""
+        """Return the schema's id and the data without it, or a text if the id is wrong or missing."""
         if len(data) < _GLUE_BYTES or data[0] != _GLUE_VERSION or data[1] not in (_UNCOMPRESSED, _ZLIB):
             return (
                 f"the {side.value} names no schema: write it with a serializer of AWS Glue Schema Registry, which puts "

@@ -25,23 +25,23 @@ _DIGITS: Final = (6, 7, 8)
 _FULL_DIGITS: Final = 9
 _BILLION: Final = 1_000_000_000
 _SECONDS_OF_DAY: Final = 86_400
-# A decimal of at most a thousand digits has no more bytes; Python takes long to write larger numbers.
+# A decimal of at most a thousand digits fits this many bytes. Python takes long to write larger numbers.
 _MOST_DECIMAL_BYTES: Final = 416
 
 
 class NoJsonForm(Exception):
-    """A value cannot be written as JSON; the text gives the reason, without quoting the value."""
+    """Raised if a value cannot be written as JSON. The text gives the reason, without quoting the value."""
 
 
 class JsonForm(Protocol):
     """Writes values of one schema as JSON. Thread-safe."""
 
     def text(self, data: bytes, budget: StepBudget) -> bytes:
-        """Return the value as JSON. Spends the steps before. Raises NotOfSchema and NoJsonForm."""
+        """Return the value as JSON. Spends the steps in advance. Raises NotOfSchema and NoJsonForm."""
 
 
 def dumped(value: Any) -> bytes:
-    """Return the JSON of a value with parts that `number` has made. Raises NoJsonForm."""
+    """Return the JSON of a value whose numbers may come from `number`. Raises NoJsonForm."""
     orjson = import_module("orjson")
     try:
         text: bytes = orjson.dumps(value)
@@ -56,19 +56,19 @@ def number(text: str) -> Any:
 
 
 def base64(data: bytes) -> str:
-    """Return bytes as text."""
+    """Return bytes as base64 text."""
     return b64encode(data).decode()
 
 
 def double(value: float) -> float | str:
-    """Return a double; NaN and infinities are texts, as in Protobuf's JSON."""
+    """Return a double. NaN and infinities become texts, as in Protobuf's JSON."""
     if math.isfinite(value):
         return value
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
 def shortest_float(value: float) -> Any:
-    """Return a float of four bytes as the shortest number that reads as it."""
+    """Return a float of four bytes as the shortest number that is read as the same float."""
     if not math.isfinite(value):
         return double(value)
     for digits in _DIGITS:
@@ -86,7 +86,7 @@ def _is_the_same(text: str, value: float) -> bool:
 
 
 def decimal(unscaled: bytes, scale: int) -> Any:
-    """Return a decimal of big-endian bytes; one of more than a thousand digits is base64."""
+    """Return a decimal of big-endian bytes. A decimal of more than a thousand digits becomes base64."""
     if len(unscaled) > _MOST_DECIMAL_BYTES or not 0 <= scale <= _MOST_DECIMAL_BYTES * 3:
         return base64(unscaled)
     whole = int.from_bytes(unscaled, signed=True)
@@ -96,14 +96,14 @@ def decimal(unscaled: bytes, scale: int) -> Any:
 
 
 def timestamp(seconds: int, nanos: int) -> str:
-    """Return the time in ISO 8601, in UTC; `seconds` since 1970."""
+    """Return a time in ISO 8601, in UTC. `seconds` counts from 1970."""
     more, nanos = divmod(nanos, _BILLION)
     days, second = divmod(seconds + more, _SECONDS_OF_DAY)
     return f"{date(days)}T{_clock(second)}{_fraction(nanos)}Z"
 
 
 def date(days: int) -> str:
-    """Return the date in ISO 8601; `days` since 1970.
+    """Return a date in ISO 8601. `days` counts from 1970.
 
     The algorithm is `civil_from_days` of https://howardhinnant.github.io/date_algorithms.html.
     """
@@ -118,7 +118,7 @@ def date(days: int) -> str:
 
 
 def time_of_day(count: int, per_second: int) -> str:
-    """Return a time of day in ISO 8601."""
+    """Return a time of day in ISO 8601. `per_second` is the number of units of `count` in a second."""
     second, rest = divmod(count, per_second)
     return f"{_clock(second)}{_fraction(rest * (_BILLION // per_second))}"
 

@@ -9,7 +9,7 @@ Subject = TypeVar("Subject")
 
 
 def look_ahead(known: Iterable[tuple[object, Subject] | None], budget: StepBudget) -> None:
-    """Let each schema, or each expression over one, look at its own data or records; None is left out."""
+    """Let each schema, or each expression over one, look ahead at its own data or records. None is skipped."""
     by_schema: dict[object, list[Subject]] = {}
     for one in known:
         if one is not None:

@@ -1,4 +1,4 @@
-"""The rule that a key or value was written with a registry's schema, under the right subject, and follows it."""
+"""Checks that a key or value was written with a registry's schema, under the right subject, and follows the schema."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -32,12 +32,12 @@ from sluicegate.validation.rules.schemas.looking_ahead import look_ahead
 from sluicegate.validation.rules.schemas.rule_sets import NO_RULES, WriteRules
 from sluicegate.validation.rules.schemas.wire_format import SchemaId, last_of
 
-# A serializer does not apply the rule that this header of a record from its dead-letter topic names.
+# This header of a record from a dead-letter topic names a rule that the serializer does not apply.
 _SKIPPED_RULE = b"__rule.name"
 
 
 class SubjectName(Enum):
-    """The subject of a schema: the naming strategies of Confluent's serializers."""
+    """How a schema's subject is named: the naming strategies of Confluent's serializers."""
 
     TOPIC = "topic"  # orders-value
     RECORD = "record"  # com.example.Order
@@ -53,7 +53,7 @@ class EncryptedPart(Enum):
 
 
 class RegistryOutage(Outage):
-    """The registry `registry` (its name in the configuration) does not respond."""
+    """Raised if the registry `registry` (its name in the configuration) does not respond."""
 
     def __init__(self, text: str, registry: str) -> None:
         super().__init__(text)
@@ -61,7 +61,7 @@ class RegistryOutage(Outage):
 
 
 class UnknownSchema(Exception):
-    """A registry has no such schema."""
+    """Raised if a registry does not have a schema."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,9 @@ class RegisteredSchema:
     rules: WriteRules = NO_RULES
 
     def is_encrypted(self, headers: tuple[Header, ...]) -> bool:
-        """Return whether the data of a record are not those of the schema, but what a rule has made of their bytes."""
+        """Return whether a rule has encrypted the serialized bytes of a record, so that its data do not follow the
+        schema.
+        """
         if not self.rules.payload:
             return False
         skipped = last_of(headers, _SKIPPED_RULE) if headers else None
@@ -85,11 +87,11 @@ class Schemas(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name in the configuration."""
+        """Return the registry's name in the configuration."""
 
     @property
     def framing(self) -> SchemaFraming:
-        """How its serializers name a record's schema."""
+        """Return how the registry's serializers name a record's schema."""
 
     def known(self, schema_id: SchemaId) -> RegisteredSchema | None:
         """Return a schema if it is available without waiting."""
@@ -98,10 +100,10 @@ class Schemas(Protocol):
         """Return a schema by its id. Raises SchemaError if it exists, but cannot be used."""
 
     def is_registered_under(self, schema_id: SchemaId, subject: str) -> bool:
-        """Return whether it is registered under a subject."""
+        """Return whether the schema is registered under a subject."""
 
     def passed_over(self, part: EncryptedPart) -> None:
-        """Count a record that is encrypted, and so not validated, in whole or in part."""
+        """Count a record that is encrypted in whole or in part, and therefore not validated."""
 
 
 _MOST_FRAMING_STEPS = 50_000  # 5 ms
@@ -121,7 +123,11 @@ def _explanation(content: Content, data: bytes, budget: StepBudget) -> str | Non
 
 
 class HasRegisteredSchema:
-    """A null key or value passes. `language`: the required schema language; None: any. `formats`: of JSON Schemas."""
+    """Requires a schema of a registry. A null key or value passes.
+
+    `language` is the required schema language; None means any. `formats` determines the meaning of formats in JSON
+    Schemas.
+    """
 
     is_slow = True  # it may wait for a registry
 
@@ -157,7 +163,7 @@ class HasRegisteredSchema:
             return None
 
     def known_content(self, record: RuledRecord) -> tuple[Content, bytes] | None:
-        """Return the schema of a record and its data, if that takes no wait and not long."""
+        """Return the schema of a record and its data, if this neither waits nor takes long; otherwise None."""
         found = self.known_schema(record)
         if found is None:
             return None
@@ -167,7 +173,7 @@ class HasRegisteredSchema:
             return None
 
     def known_schema(self, record: RuledRecord) -> tuple[RegisteredSchema, bytes] | None:
-        """Return the same with what the registry has beside the schema."""
+        """Return the same as `known_content`, but with the rules that the registry keeps with the schema."""
         try:
             found = self._named_by(record, LimitedSteps(record.budget, _MOST_FRAMING_STEPS))
         except TooManySteps:
@@ -180,14 +186,19 @@ class HasRegisteredSchema:
         return self._as_encoded(schema, record.headers), found[1]
 
     def content(self, record: RuledRecord) -> tuple[Content, bytes, str] | None:
-        """Return the schema of a record, its data, and the schema's name in messages; None if it names no schema that
-        the registry has, or if the data are encrypted. Raises Outage and SchemaError.
+        """Return the schema of a record, its data, and the schema's name in messages.
+
+        Returns None if the record names no schema that the registry has, or if the data are encrypted. Raises Outage
+        and SchemaError.
         """
         found = self.schema(record)
         return None if found is None else (found[0].content, *found[1:])
 
     def schema(self, record: RuledRecord) -> tuple[RegisteredSchema, bytes, str] | None:
-        """Return the same with what the registry has beside the schema. Raises Outage and SchemaError."""
+        """Return the same as `content`, but with the rules that the registry keeps with the schema.
+
+        Raises Outage and SchemaError.
+        """
         found = self._named_by(record, record.budget)
         if found is None or isinstance(found, str):
             return None
@@ -201,7 +212,7 @@ class HasRegisteredSchema:
         return schema, data, f"schema {schema_id} of registry {self._schemas.name}"
 
     def _words(self, record: RuledRecord, of: _Check) -> str | None:
-        """Return the fault of a record, or None; `of`: the check by its schema."""
+        """Return the fault of a record, or None. `of` is the check by its schema."""
         found = self._named_by(record, record.budget)
         if isinstance(found, str):
             is_json = (self._read(record) or b"").startswith(_BEGINS_OF_JSON)
@@ -222,7 +233,7 @@ class HasRegisteredSchema:
             )
 
     def _named_by(self, record: RuledRecord, budget: StepBudget) -> tuple[SchemaId, bytes] | str | None:
-        """Return the schema id of a record and its data; or a text if the id is wrong or missing; None for null."""
+        """Return the schema id of a record and its data, a text if the id is wrong or missing, or None for null."""
         data = self._read(record)
         return None if data is None else self._schemas.framing.named_by(self._side, record.headers, data, budget)
 
@@ -266,7 +277,7 @@ class HasRegisteredSchema:
         return None if fault is None else f"the {self._name} {fault} ({which})"
 
     def _subject_of(self, content: Content, data: bytes, topic: str) -> str | None:
-        """Return the required subject; None: any."""
+        """Return the required subject; None if any is accepted."""
         if self._subject is SubjectName.ANY:
             return None
         if self._subject is SubjectName.TOPIC:

@@ -1,6 +1,6 @@
-"""The rule that a value meets the conditions that its registry keeps with its schema (conditions.py).
+"""Checks that a value meets the conditions that its registry keeps with its schema (conditions.py).
 
-The rule about the schema itself reports values that do not follow it; here they pass, as a null value does.
+Null values pass. Values that do not follow the schema also pass, because the rule about the schema reports them.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from sluicegate.validation.rules.schemas.looking_ahead import look_ahead
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, RegisteredSchema
 from sluicegate.validation.rules.simple_rule import SimpleRule
 
-# Each compiled expression takes up to 200 kB; a schema that the registry's cache has dropped is not kept here either.
+# Each compiled expression takes up to 200 kB. A schema that the registry's cache has dropped is not kept here either.
 _MOST_KEPT = 100
 _LANGUAGES: Final = frozenset(each.value for each in ConditionLanguage)
 _Compiled = tuple[tuple[SchemaCondition, ExpressionOfSchema | str], ...]
@@ -30,7 +30,7 @@ _Compiled = tuple[tuple[SchemaCondition, ExpressionOfSchema | str], ...]
 
 
 class MeetsConditions(SimpleRule):
-    """A value meets all conditions of its schema in a registry."""
+    """Requires that a value meets all conditions of its schema in a registry."""
 
     is_slow = True
 
@@ -42,7 +42,7 @@ class MeetsConditions(SimpleRule):
         self._by_content: WeakKeyDictionary[Content, _Compiled] = WeakKeyDictionary()
 
     def fault(self, record: RuledRecord) -> str | None:
-        """Return the first condition that is not met. Raises Outage, and SchemaError if one cannot be evaluated."""
+        """Return the first violated condition. Raises Outage, and SchemaError if a condition cannot be evaluated."""
         found = None if self._read(record) is None else self._schemas.schema(record)
         if found is None or not found[0].rules.conditions:
             return None
@@ -77,7 +77,7 @@ class MeetsConditions(SimpleRule):
 
 
 def condition_on(content: Content, condition: SchemaCondition) -> ExpressionOfSchema | str:
-    """Return a condition on values of a schema; or why it cannot be used, as a phrase after its name."""
+    """Return a condition on values of a schema, or the reason why it cannot be used, as a phrase after its name."""
     if condition.language not in _LANGUAGES:
         return f"is written in {condition.language}, which is not evaluated here"
     if not isinstance(content, HasExpressions):

@@ -18,7 +18,7 @@ _ENCRYPT: Final = "ENCRYPT"
 _OF_FIELDS: Final = frozenset({_ENCRYPT, ConditionLanguage.CEL_FIELD.value})
 _PHASES: Final = ("domainRules", "encodingRules")
 _MOST_RULES = 100
-_MOST_CHARACTERS = 10_000  # more than an expression may have
+_MOST_CHARACTERS = 10_000  # more than an expression can have
 _MOST_TAGS = 1_000
 _MOST_NAME = 100
 
@@ -46,9 +46,9 @@ NO_RULES: Final = WriteRules()
 
 
 def write_rules_in(rule_set: object, metadata: object = None) -> WriteRules:
-    """Return the rules of a registry's `ruleSet`. `metadata`: what the registry has beside it.
+    """Return the rules of a registry's `ruleSet`. Raises ValueError if it cannot be read.
 
-    Raises ValueError if it cannot be read.
+    `metadata` is the metadata that the registry keeps beside it; None if there is none.
     """
     if rule_set is None:
         return NO_RULES

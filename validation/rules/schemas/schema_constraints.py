@@ -1,6 +1,6 @@
-"""The rule that a key or value meets the `buf.validate` constraints of its Protobuf schema.
+"""Checks that a key or value meets the `buf.validate` constraints of its Protobuf schema.
 
-The rule about the schema itself reports records that name no message of it; here they pass, as null does.
+Null passes. Records that name no message of the schema also pass, because the rule about the schema reports them.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ _Compiled = ExpressionOfSchema | str | None
 
 
 class MeetsConstraints(SimpleRule):
-    """Data of a schema of `schemas` meet the constraints of that schema."""
+    """Requires that data of a schema of `schemas` meet the constraints of that schema."""
 
     is_slow = True
 
@@ -40,16 +40,18 @@ class MeetsConstraints(SimpleRule):
         self._by_content: WeakKeyDictionary[Content, _Compiled] = WeakKeyDictionary()
 
     def compile_for(self, content: Content) -> None:
-        """Compile the constraints of a schema that is known beforehand. Raises SchemaUnusable and Outage."""
+        """Compile the constraints of a schema that is known in advance. Raises SchemaUnusable and Outage."""
         self._by_content[content] = content.constraints() if isinstance(content, HasConstraints) else None
 
     def fault(self, record: RuledRecord) -> str | None:
-        """Return the first violated constraint. Raises Outage, and SchemaError if they cannot be compiled."""
+        """Return the first violated constraint. Raises Outage, and SchemaError if the constraints cannot be
+        compiled.
+        """
         found = None if self._read(record) is None else self._schemas.content(record)
         if found is None:
             return None
         content, data, name = found
-        record.budget.spend(UNBOUNDED)  # the library gives no bound
+        record.budget.spend(UNBOUNDED)  # the library has no bound
         constraints = self._compiled(content)
         if constraints is None:
             return None

@@ -1,7 +1,7 @@
-"""Rules about data that a schema describes: a CEL expression over `value` with its type, or a JSON Schema for the
-JSON form of the data.
+"""Evaluates rules about data that a schema describes.
 
-The rule about the schema itself reports values that do not follow it; here they pass, as a null value does.
+A rule is a CEL expression over `value` with its type, or a JSON Schema for the JSON form of the data. Null values pass.
+Values that do not follow the schema also pass, because the rule about the schema reports them.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ from sluicegate.validation.rules.schemas.looking_ahead import look_ahead
 
 CompileFor = Callable[[Content, str], ExpressionOfSchema]
 
-# Each compiled expression takes up to 200 kB; a schema that the registry's cache has dropped is not kept here either.
+# Each compiled expression takes up to 200 kB. A schema that the registry's cache has dropped is not kept here either.
 _MOST_KEPT = 100
 
 
@@ -37,14 +37,16 @@ class SchemaOfRecord(Protocol):
 
     def content(self, record: RuledRecord) -> tuple[Content, bytes, str] | None:
         """Return the schema, the data without an id, and the schema's name in messages; None if the record names no
-        schema. May wait; raises Outage and SchemaError.
+        schema.
+
+        May wait. Raises Outage and SchemaError.
         """
 
 
 class TrueOfSchema:
-    """A condition is true of records with a value, or a key, of a schema of `schemas`.
+    """Requires that a condition is true for records with a value, or a key, of a schema of `schemas`.
 
-    `text`: a CEL expression, or what else `compile_for` compiles for a schema.
+    `text` is a CEL expression, or another text that `compile_for` compiles for a schema.
     """
 
     is_slow = True
@@ -60,7 +62,7 @@ class TrueOfSchema:
         self._by_content: WeakKeyDictionary[Content, ExpressionOfSchema | str] = WeakKeyDictionary()
 
     def compile_for(self, content: Content) -> None:
-        """Compile the expression for a schema that is known beforehand. Raises RuleUnusable."""
+        """Compile the expression for a schema that is known in advance. Raises RuleUnusable."""
         self._by_content[content] = self._compile_for(content, self._text)
 
     def fault(self, record: RuledRecord) -> str | None:
@@ -118,9 +120,9 @@ def json_schema_of(content: Content, text: str) -> ExpressionOfSchema:
 
 
 def check_syntax(expression: str) -> None:
-    """Check what can be checked without a schema. Raises ExpressionUnusable."""
+    """Check the parts of an expression that can be checked without a schema. Raises ExpressionUnusable."""
     try:
         IsTrue(expression)
     except ExpressionUnusable as error:
-        if "undeclared reference" not in str(error):  # a name of a Protobuf schema
+        if "undeclared reference" not in str(error):  # a name of a Protobuf schema is undeclared here
             raise

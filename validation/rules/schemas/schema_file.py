@@ -1,4 +1,4 @@
-"""The rule that a key or value follows a schema from a file."""
+"""Checks that a key or value follows a schema from a file."""
 
 from collections.abc import Sequence
 from enum import Enum
@@ -18,7 +18,7 @@ class Envelope(Enum):
 
 
 class FollowsSchema:
-    """The key or value follows `content`. Null passes (see the rule `required`)."""
+    """Requires that the key or value follows `content`. Null passes (see the rule `required`)."""
 
     def __init__(self, side: Side, content: Content, envelope: Envelope = Envelope.NONE) -> None:
         self.parts = side.part
@@ -65,14 +65,14 @@ class FollowsSchema:
         look_ahead(map(self.known_content, records), budget)
 
     def known_content(self, record: RuledRecord) -> tuple[Content, bytes] | None:
-        """Return the schema, and the data after the envelope; None for null, or without an envelope."""
+        """Return the schema and the data after the envelope; None for null, or if there is no envelope."""
         data = self._read(record)
         if data is None or (self._begins and not has_schema_id(data)):
             return None
         return self._content, data[self._begins :]
 
     def content(self, record: RuledRecord) -> tuple[Content, bytes, str] | None:
-        """Return the same, and the schema's name in messages."""
+        """Return the same as `known_content`, and the schema's name in messages."""
         found = self.known_content(record)
         return None if found is None else (*found, f"the schema of the {self._name}")
 

@@ -1,7 +1,7 @@
 """Reads the schema id of a record, before its data or in a header, as Confluent's serializers write it.
 
-Before the data: a zero byte and the id as four bytes, big-endian. In the header `__key_schema_id` or
-`__value_schema_id`: the same, or a byte 1 and the 16 bytes of a GUID.
+Before the data, the id is a zero byte and four bytes, big-endian. The header `__key_schema_id` or `__value_schema_id`
+has the same bytes, or a byte 1 and the 16 bytes of a GUID.
 """
 
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ def header_of(side: Side) -> bytes:
 
 
 def last_of(headers: tuple[Header, ...], name: bytes) -> bytes | None:
-    """Return the value of the last header with that name, which counts; None if there is none."""
+    """Return the value of the last header with that name; None if there is none. The last header counts."""
     found = None
     for header, value in headers:
         if header == name:
@@ -62,7 +62,7 @@ def last_of(headers: tuple[Header, ...], name: bytes) -> bytes | None:
 
 
 def id_in_header(value: bytes) -> SchemaId | None:
-    """Return the id or GUID of a header's value, or None. Further bytes are ignored, or Protobuf's message indexes."""
+    """Return the id or GUID in a header's value, or None. Further bytes are Protobuf's message indexes, or ignored."""
     if len(value) >= ID_BYTES and value[0] == _ID_MAGIC:
         return int.from_bytes(value[1:ID_BYTES])
     if len(value) >= _GUID_BYTES and value[0] == _GUID_MAGIC:
