@@ -1,8 +1,8 @@
-"""Spark jobs over Kafka topics: profile, audit, repair, replay and watch, by the rules that the proxy validates with.
+"""Spark jobs over Kafka topics: profile, audit, repair, replay and watch, by the rules with which the proxy validates.
 
-    from sluicegate.pipeline import audit, profile, with_event_time
+from sluicegate.pipeline import audit, profile, with_event_time
 
-A name is imported when it is first used, because most of them need Spark.
+A name is imported when it is first used, because most names need Spark.
 """
 
 from importlib import import_module

@@ -10,13 +10,13 @@ command prints.
 librdkafka's names and values for TLS and SASL. Executors need sluicegate, installed or as the zip that `make executors`
 builds.
 
-Words that the command takes are accepted too: a word of an enumeration, `append` or a date for `as_of_ms`, `10y` or a
-date for `epoch_ms`, `all` for `samples`.
+The functions also accept the words of the command: a word of an enumeration, `append` or a date for `as_of_ms`, `10y`
+or a date for `epoch_ms`, `all` for `samples`.
 
-Before any work begins, every function may raise BadParameter for an argument that it does not take, BadOption and
-BadSetting for invalid options, BadSelection if no topic matches, TopicTrouble, BrokerUnreachable, ClusterLoginRejected,
-NoSession for a session of Spark Connect, BadFolder for `out`, and FolderInUse if another run uses `out`. Spark's own
-exceptions pass through.
+Before any work begins, every function may raise BadParameter for an invalid argument, BadOption and BadSetting for
+invalid options, BadSelection if no topic matches, TopicTrouble, BrokerUnreachable, ClusterLoginRejected, NoSession for
+a session of Spark Connect, BadFolder for `out`, and FolderInUse if another run uses `out`. Spark's own exceptions pass
+through.
 """
 
 import os
@@ -77,11 +77,12 @@ def profile(
     tables: str | Path | None = None,
     tables_format: str = "parquet",
 ) -> Profile:
-    """Count what topics hold and classify their timestamps, by topic, partition, hour and producer.
+    """Count the records of topics and classify their timestamps, by topic, partition, hour and producer.
 
-    `after_max_ms`: a time further ahead of its append (ms) is future. `before_max_ms`: a time further behind is past;
-    None: no time is past. `epoch_ms`: earlier times are implausible; None: ten years before now. `tables`: where tables
-    are kept between runs, in `tables_format` (parquet, delta or iceberg). Raises BadTables for these two.
+    A time is future if it is more than `after_max_ms` (ms) after its append, and past if it is more than
+    `before_max_ms` before it; None means that no time is past. Times before `epoch_ms` are implausible; None means ten
+    years before now. `tables` is where tables are kept between runs, in `tables_format` (parquet, delta or iceberg);
+    None keeps none. Raises BadTables for these two.
     """
     selected = topics_or_patterns(bootstrap, topics, settings).selected()
     warnings = (*left_out_warnings(selected.left_out), *selected.open_transactions())
@@ -108,10 +109,11 @@ def audit(
 ) -> Audit:
     """Validate stored records by the proxy's configuration file `policies`.
 
-    `as_of_ms`: validate all times as of this moment (ms since 1970); None: as of the estimated append of each batch.
-    `events`: files of the proxy's violation events, which name clients. `samples`: bad records kept for each kind and
-    partition; None: all, as a replay needs. `tables` and `tables_format`: see `profile`. Raises ConfigError for the
-    file, RuleUnusable for a rule that cannot be built, and CannotBeValidated if a registry does not respond.
+    `as_of_ms` is the moment (ms since 1970) as of which all times are validated; None means the estimated append of
+    each batch. `events` are files of the proxy's violation events, which name clients. `samples` is the number of bad
+    records to keep for each kind and partition; None keeps all, as a replay needs. For `tables` and `tables_format` see
+    `profile`. Raises ConfigError for the file, RuleUnusable for a rule that cannot be built, and CannotBeValidated if a
+    registry does not respond.
     """
     loaded = load_file(Path(policies), os.environ)
     config, contracts = loaded.config, loaded.source.contracts
@@ -143,12 +145,15 @@ def plan_repair(
 ) -> Repair:
     """Propose corrections of invalid timestamps, as `sluicegate-spark repair` does without --apply. Writes no topic.
 
-    `to`: name of the clean topic; {topic} stands for the source. `keep`: kinds of invalid timestamps that stay.
-    `rewrite`: `future` or `implausible`, rewritten although such times may be valid. `assume_ms`: append time (ms since
-    1970) for partitions without any usable time. `skip_unreadable`: leave unreadable batches out of the clean topic;
-    the table `unreadable` keeps their bytes. `skip_unwritable`: leave out records with header names that client
-    libraries cannot write. `after_max_ms` and `epoch_ms`: see `profile`. Raises CannotWriteTopic for an invalid name of
-    a clean topic, and RepairBegun if a repair was begun in `out`.
+    - `to`: the name of the clean topic, in which {topic} is replaced by the source's name.
+    - `keep`: kinds of invalid timestamps that stay unchanged.
+    - `rewrite`: `future` or `implausible`, to rewrite them although such times may be valid.
+    - `assume_ms`: the append time (ms since 1970) for partitions without any usable time.
+    - `skip_unreadable`: leave unreadable batches out of the clean topic; the table `unreadable` keeps their bytes.
+    - `skip_unwritable`: leave out records with header names that client libraries cannot write.
+
+    For `after_max_ms` and `epoch_ms` see `profile`. Raises CannotWriteTopic for an invalid name of a clean topic, and
+    RepairBegun if a repair was begun in `out`.
     """
     rules = repair_rules(after_max_ms, keep, rewrite, epoch_ms, retention, assume_ms, skip_unreadable, skip_unwritable)
     return _repaired(propose_repair, spark, topics_without_patterns(bootstrap, topics, settings), out, to, rules)
@@ -175,7 +180,7 @@ def repair(
     """Write the clean topics exactly once, as `sluicegate-spark repair --apply` does.
 
     Uses the plan that `plan_repair` left in `out` for the same arguments, or makes a new one. A run that was killed
-    resumes after its last committed transaction. Arguments: see `plan_repair`. Raises the same errors, and
+    resumes after its last committed transaction. The arguments are those of `plan_repair`. Raises the same errors, and
     CannotWriteTopic, which names all obstacles, before anything is written.
     """
     rules = repair_rules(after_max_ms, keep, rewrite, epoch_ms, retention, assume_ms, skip_unreadable, skip_unwritable)
@@ -196,13 +201,14 @@ def plan_replay(
     headers: Headers = Headers.OWN,
     findings: str | Path | None = None,
 ) -> Replay:
-    """Decide what happens to dead letters, as `sluicegate-spark replay` does without --apply. Writes no topic.
+    """Decide whether each dead letter is written back, as `sluicegate-spark replay` does without --apply. Writes no
+    topic.
 
-    `topics` hold dead letters. With `findings`, the folder of an audit made with `samples=None`, they are the topics
-    that were audited. `fix`: now, clamp, previous or unit; overrides the file's `fix` for bad times. `by`: your
-    function as `module:function`, importable on executors. Raises ConfigError,
-    RuleUnusable and NoFunction for invalid arguments; NoFindings for `findings`; FunctionFails and CannotBeValidated if
-    a record cannot be decided.
+    `topics` contain dead letters. With `findings`, the folder of an audit made with `samples=None`, they are the topics
+    that were audited. `fix` (now, clamp, previous or unit) replaces the file's `fix` for bad times. `by` names a
+    function as `module:function`, which executors must be able to import. Raises ConfigError, RuleUnusable and
+    NoFunction for invalid arguments, NoFindings for `findings`, and FunctionFails and CannotBeValidated if a record
+    cannot be decided.
     """
     request = request_for_replay(policies, fix, by, headers, findings)
     return _replayed(propose_replay, spark, topics_without_patterns(bootstrap, topics, settings), out, request)
@@ -224,8 +230,8 @@ def replay(
 ) -> Replay:
     """Write back the records that `plan_replay` lists, exactly once, as `sluicegate-spark replay --apply` does.
 
-    A run that was killed resumes after its last committed transaction. Arguments: see `plan_replay`. Raises the same
-    errors, and CannotWriteTopic.
+    A run that was killed resumes after its last committed transaction. The arguments are those of `plan_replay`. Raises
+    the same errors, and CannotWriteTopic.
     """
     request = request_for_replay(policies, fix, by, headers, findings)
     return _replayed(write_replay, spark, topics_without_patterns(bootstrap, topics, settings), out, request)
@@ -245,9 +251,9 @@ def verify(
 ) -> Verification:
     """Compare two topics, ignoring the repairs that `target` declares.
 
-    `plan`: folder of the repair that wrote `target`; the comparison ends where its plan ends and applies its rules.
-    `skip_unreadable`: skip batches that cannot be read. Raises PlanMismatch
-    if `plan` is about other topics or missing.
+    `plan` is the folder of the repair that wrote `target`. The comparison then ends where its plan ends, and applies
+    the plan's rules. `skip_unreadable` skips batches that cannot be read. Raises PlanMismatch if `plan` is missing or
+    about other topics.
     """
     if source == target:
         raise BadParameter(f"target: expected another topic than source, found {target!r} for both")
@@ -277,14 +283,13 @@ def watch(
     tables: str | Path | None = None,
     tables_format: str = "parquet",
 ) -> Watched:
-    """Process the records that arrived since the last call with the same `out`, and return, as `sluicegate-spark watch
-    --once` does.
+    """Process the records since the last call with the same `out`, and return, as `sluicegate-spark watch --once` does.
 
-    `policies`: the proxy's configuration file, by which new records are validated. `quiet_hours`: a kind of invalid
-    timestamp has ended when its producer has written for so long without it. `webhook`: address that findings are
-    posted to. `tables`: where tables are kept; None: in `out`. Other arguments: see `profile`. Raises BadWebhook, the
-    errors of `audit` for `policies`, DifferentWatch if `out` belongs to another watch, and TopicChanged if a topic lost
-    records that were read.
+    `policies` is the proxy's configuration file, by which new records are validated; None validates nothing. A kind of
+    invalid timestamp has ended when its producer has written for `quiet_hours` without it. `webhook` is the address to
+    which findings are posted. `tables` is where tables are kept; None means in `out`. For other arguments see
+    `profile`. Raises BadWebhook, the errors of `audit` for `policies`, DifferentWatch if `out` belongs to another
+    watch, and TopicChanged if a topic lost records that were read.
     """
     config = load_file(Path(policies), os.environ).config if policies is not None else None
     address = webhook_at(webhook) if webhook is not None else None

@@ -1,4 +1,4 @@
-"""Turns the arguments of the functions into what the jobs take: topics, tables, rules and a folder for results."""
+"""Converts the arguments of the functions to those of the jobs: topics, tables, rules and a folder for results."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,7 +22,7 @@ from sluicegate.pipeline.source.topics import Topics, only_names
 
 
 def topics_or_patterns(bootstrap: str, names: str | Sequence[str], settings: Mapping[str, str] | None) -> Topics:
-    """Return the named topics; a name may be a pattern."""
+    """Return the named topics. A name may be a pattern."""
     given = (names,) if isinstance(names, str) else tuple(dict.fromkeys(names))
     return Topics(bootstrap, given, dict(settings or {}))
 
@@ -34,14 +34,14 @@ def topics_without_patterns(bootstrap: str, names: str | Sequence[str], settings
 
 
 def kept_tables(spark: SparkSession, where: str | Path | None, form: str) -> Tables | None:
-    """Return the tables that are kept at `where` between runs; None: none are."""
+    """Return the tables that are kept at `where` between runs; None if `where` is None."""
     return None if where is None else tables_in(spark, table_location(str(where), format_named(form)))
 
 
 def request_for_replay(
     policies: str | Path, fix: str | None, by: str | None, headers: Headers, findings: str | Path | None
 ) -> ReplayRequest:
-    """Return what a replay does, by the configuration file `policies`."""
+    """Return the request of a replay, by the configuration file `policies`."""
     fixing = None if fix is None else FixTimes(fix)
     return replay_request(Path(policies), fixing, by, headers, now_in_ms(), None if findings is None else str(findings))
 
@@ -55,7 +55,7 @@ def repair_rules(
     assume_ms: int | None,
     *skips: bool,
 ) -> Rules:
-    """Return the rules of a repair as of now; `skips`: `skip_unreadable` and `skip_unwritable`."""
+    """Return the rules of a repair as of now. `skips` are `skip_unreadable` and `skip_unwritable`."""
     by_kind = (frozenset(keep), assume_ms, frozenset(rewrite))
     return Rules(now_in_ms(), after_max_ms, *by_kind, epoch_ms, retention, *skips)
 

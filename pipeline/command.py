@@ -12,7 +12,7 @@ _EXTRA = frozenset(
 
 
 def main() -> None:
-    """Run the command, or name the package that is missing."""
+    """Run the command, or report the package that is missing."""
     raise_on_signals()
     if not sys.warnoptions:
         warnings.simplefilter("ignore")  # library warnings are for developers; python -W shows them

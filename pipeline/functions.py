@@ -1,12 +1,12 @@
 """Column functions for DataFrames and Spark SQL that classify timestamps as the proxy does.
 
-    from sluicegate.pipeline.functions import diagnose, in_bounds
+from sluicegate.pipeline.functions import diagnose, in_bounds
 
-    frame.where(~in_bounds("timestamp", "appended", DAY_MS, HOUR_MS)).select(diagnose("timestamp", "appended"))
+frame.where(~in_bounds("timestamp", "appended", DAY_MS, HOUR_MS)).select(diagnose("timestamp", "appended"))
 
 Times are int64 milliseconds since 1970 as on the wire (Spark's bigint, not its timestamp). `appended` is the moment
-that a time is compared with. If an argument is null, so is the result. Each function raises BadParameter for
-an argument that it does not take.
+with which a time is compared. If an argument is null, so is the result. Each function raises BadParameter for an
+invalid argument.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ from sluicegate.validation.units import PLAUSIBLE_MS, TimeUnit
 _LEAST = -(2**63)
 _MS_PER_SECOND = 1000
 _PER_MS = {TimeUnit.MICROSECONDS: 1_000, TimeUnit.NANOSECONDS: 1_000_000}
-_EXACT = "decimal(19,0)"  # holds products of int64 without overflow
+_EXACT = "decimal(19,0)"  # contains products of int64 without overflow
 
 
 def _times(value: Any) -> Column | str:
@@ -68,8 +68,9 @@ def in_bounds(
     """Return whether a broker with these `message.timestamp.before.max.ms` and `message.timestamp.after.max.ms` accepts
     a record that is appended at that moment.
 
-    A boolean column. -1 (no timestamp) is accepted, and differences wrap as in a broker. Bounds are ms, not negative,
-    or columns of such. It is a native Spark expression: executors need nothing of sluicegate.
+    The result is a boolean column. -1 (no timestamp) is accepted, and differences wrap as in a broker. Bounds are
+    non-negative numbers of ms, or columns of them. It is a native Spark expression: executors need nothing of
+    sluicegate.
     """
     time, moment = _column(timestamp), _column(appended)
     # If the difference leaves int64, the signs differ; flipping both highest bits wraps it by 2^64.
@@ -84,7 +85,7 @@ def in_bounds(
 def unit_of(timestamp: Column | str, appended: Column | str) -> Column:
     """Return the unit that a time was probably written in: `seconds`, `microseconds` or `nanoseconds`.
 
-    Null if the time is plausible in milliseconds, within ten years of `appended`, or plausible in no unit. It is a
+    The result is null if the time is plausible in milliseconds (within ten years of `appended`), or in no unit. It is a
     native Spark expression.
     """
     time, moment = _column(timestamp).cast(_EXACT), _column(appended).cast(_EXACT)

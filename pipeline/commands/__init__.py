@@ -1,1 +1,1 @@
-"""How a command runs a job: its options, its Spark session, and its errors as one line."""
+"""Runs a job as a command, with its options and its Spark session, and reports errors as one line."""

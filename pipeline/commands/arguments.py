@@ -74,7 +74,7 @@ AFTER_MAX_MS, EPOCH = 3_600_000, DEFAULT_EPOCH
 
 
 def epoch_ms_of(text: str, now_ms: int) -> int | None:
-    """Return --epoch in ms since 1970, None for the default; an invalid value ends the command."""
+    """Return --epoch in ms since 1970; None for the default. An invalid value ends the command."""
     try:
         return epoch_ms_from(text, now_ms)
     except BadEpoch as error:
@@ -95,7 +95,7 @@ Format = Annotated[
 
 
 def table_location_option(tables: str | None, form: str | None) -> TableLocation | None:
-    """Return where tables are kept; an invalid option ends the command."""
+    """Return where tables are kept; None if they are not. An invalid option ends the command."""
     try:
         return table_location_from(tables, form)
     except BadTables as error:
@@ -103,7 +103,7 @@ def table_location_option(tables: str | None, form: str | None) -> TableLocation
 
 
 def table_location_or_folder(out: str, tables: str | None, form: str | None) -> TableLocation:
-    """Return where tables are kept for a job that always keeps them; `out` is the default."""
+    """Return where tables are kept, for a job that always keeps them. The default is `out`."""
     try:
         return table_location(tables or out, format_named(form or TableFormat.PARQUET))
     except BadTables as error:

@@ -1,4 +1,4 @@
-"""The proxy's own configuration file, as an option of jobs: the owners of topics."""
+"""Reads the proxy's configuration file as an option of jobs, for the owners of topics."""
 
 import os
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ PolicyFile = Annotated[
 
 
 def configuration_in(file: Path | None) -> "Config | None":
-    """Return the configuration in a file, None without a file. An invalid file ends the command."""
+    """Return the configuration in a file; None without a file. An invalid file ends the command."""
     if file is None:
         return None
     from sluicegate.config.loading import ConfigError, load_file  # noqa: PLC0415  # only with a file of policies
@@ -33,7 +33,7 @@ def configuration_in(file: Path | None) -> "Config | None":
 
 
 def owners_of(config: "Config | None", topics: Sequence[str]) -> dict[str, str]:
-    """Return the owner of each of the topics that has one, for people."""
+    """Return the names of the owners, by topic, without topics that have no owner."""
     if config is None:
         return {}
     from sluicegate.validation.topic_patterns import TopicPatterns  # noqa: PLC0415  # only with a file of policies

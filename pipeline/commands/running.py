@@ -1,4 +1,4 @@
-"""How commands run a job: Spark session, folder of results, and errors as one line."""
+"""Runs commands with a Spark session and a folder of results, and reports errors as one line."""
 
 import json
 import logging
@@ -39,7 +39,7 @@ _RAISED = re.compile(r"\[USER_RAISED_EXCEPTION\] (.*?)(?: SQLSTATE: \w+)?$", re.
 
 @dataclass(frozen=True, slots=True)
 class SparkAt:
-    """Spark's master and the file for its log lines, as given on the command line; both may be None."""
+    """Spark's master and the file for its log lines, as given on the command line. Both may be None."""
 
     master: str | None
     log: Path | None
@@ -56,10 +56,11 @@ def session_for(
 ) -> Iterator[tuple[SparkSession, Results]]:
     """Open a Spark session and a locked folder of results for a job.
 
-    `kept`: where the job keeps tables, if it does. An error becomes one line and exit status 1; a signal becomes one
-    line that ends with `resume`, and 128 plus its number. An existing session is used and left open.
+    `kept` is where the job keeps tables; None if it keeps none. An error becomes one line and exit status 1. A signal
+    becomes one line that ends with `resume`, and exit status 128 plus its number. An existing session is used and stays
+    open.
     """
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it also raises what it logs
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # py4j also raises the errors that it logs
     try:
         was_there = SparkSession.getActiveSession() is not None
         if topics is not None:
@@ -88,7 +89,7 @@ def session_for(
 
 
 def _message_of(error: BaseException, out: str) -> str | None:
-    """Return what users read of an error; None for a bug."""
+    """Return the message for users; None for an error that is a bug."""
     if isinstance(error, PipelineError):
         return str(error)
     if isinstance(error, PySparkException):
@@ -101,7 +102,7 @@ def _message_of(error: BaseException, out: str) -> str | None:
 
 
 def _stop(spark: SparkSession) -> None:
-    with suppress(Py4JError, OSError):  # a signal to the process group ends Java too
+    with suppress(Py4JError, OSError):  # a signal to the process group also ends Java
         spark.stop()
 
 
@@ -112,7 +113,7 @@ def end(reason: str, status: int = 1) -> NoReturn:
 
 
 def reason(text: str) -> str:
-    """Return our own error message out of Spark's report of a failed task, or the whole report if it has none."""
+    """Return the project's own message from Spark's report of a failed task, or the whole report if there is none."""
     raised = _RAISED.search(text)
     if raised is not None:
         return raised[1]
@@ -131,8 +132,9 @@ def topics_of(bootstrap: str, names: list[str], config: Path | None) -> Topics:
 
 
 def selected_topics(bootstrap: str, patterns: list[str] | None, all_topics: bool, config: Path | None) -> Topics:
-    """Return the topics that names and patterns select. `all_topics` adds the pattern `*`. No match ends the
-    command.
+    """Return the topics that names and patterns select.
+
+    `all_topics` adds the pattern `*`. If no topic matches, the command ends.
     """
     wanted = (*(patterns or ()), *((ALL,) if all_topics else ()))
     try:
@@ -152,7 +154,7 @@ def show_json(summary: Mapping[str, Any]) -> None:
 
 
 def show(table: Any, out: str) -> None:
-    """Print a job's table, and where the results are."""
+    """Print a job's table, and the folder of the results."""
     console = Console()
     if not console.is_terminal:
         console = Console(width=_WIDE)  # piped output should not break words

@@ -1,4 +1,4 @@
-"""The Spark session of a job: local, or that of the cluster to which it was submitted."""
+"""Creates the Spark session of a job: a local one, or that of the cluster to which the job was submitted."""
 
 import os
 import re
@@ -36,7 +36,7 @@ _NO_DRIVER = (
 
 
 class NoSession(PipelineError):
-    """Spark does not start, or its session cannot run a job; the text gives the reason."""
+    """Raised if Spark does not start, or if its session cannot run a job. The text gives the reason."""
 
 
 def session(
@@ -44,9 +44,9 @@ def session(
 ) -> SparkSession:
     """Return a session for the job.
 
-    `master`: as Spark names them; None: spark-submit's, or all local cores. `settings`: further settings of the
-    session. `spark_log`: file that Spark's log lines are appended to; None drops them. A JVM started by spark-submit
-    logs as configured there. Raises NoSession.
+    `master` is a master URL of Spark; None means spark-submit's master, or all local cores. `settings` are further
+    settings of the session. `spark_log` is the file to which Spark's log lines are appended; None drops them. A JVM
+    started by spark-submit logs as configured there. Raises NoSession.
     """
     if master is not None and _MASTER.fullmatch(master) is None:
         raise NoSession(f"--master {master} is invalid: expected local, local[N], local[*], spark://…, yarn or k8s://…")
@@ -64,7 +64,7 @@ def session(
             builder = builder.config("spark.driver.memory", os.environ.get("SPARK_DRIVER_MEMORY", "2g"))
             builder = builder.config("spark.ui.enabled", "false")
             builder = builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}")
-            # Each shuffle partition is a task (with state, a Python process): as many as run at once.
+            # Each shuffle partition is a task (with state, a Python process), so there are as many as run at once.
             builder = builder.config("spark.sql.shuffle.partitions", str(os.cpu_count() or 1))
     with _log_file(spark_log) as log:
         found = _begun_with(builder, log, chosen, begins_java=not submitted)
@@ -74,11 +74,12 @@ def session(
 
 
 def _keep_connections_after_interruptions() -> None:
-    """Make py4j close one connection after a KeyboardInterrupt, that of the interrupted call.
+    """Make py4j close only the connection of the interrupted call after a KeyboardInterrupt.
 
-    py4j asks Java to close it, with both its ports. Java closes every connection that has one of them, and all have
-    Java's port (`GatewayServer.shutdownSocket` of py4j 0.10.9.9). It does so when the interrupted call has ended, so
-    calls that clean up after the interruption fail at any moment: "Answer from Java side is empty".
+    py4j asks Java to close it, with both its ports. Java closes every connection with one of these ports, and all
+    connections have Java's port (`GatewayServer.shutdownSocket` of py4j 0.10.9.9). It does so when the interrupted call
+    has ended, so calls that clean up after the interruption may fail at any moment with "Answer from Java side is
+    empty".
     """
     ClientServerConnection.shutdown_socket = _shut_down_own_socket
 
@@ -98,7 +99,7 @@ def _log_file(spark_log: Path | None) -> IO[bytes]:
 
 
 def _begun_with(builder: Any, log: IO[bytes], chosen: str | None, *, begins_java: bool) -> SparkSession:
-    """Start the session; output of Java and its Python workers goes to `log` instead of the terminal."""
+    """Start the session. Output of Java and its Python workers is written to `log` instead of the terminal."""
     try:
         if begins_java and SparkSession.getActiveSession() is None:
             conf = SparkConf().setAll(list(builder._options.items()))
@@ -111,7 +112,7 @@ def _begun_with(builder: Any, log: IO[bytes], chosen: str | None, *, begins_java
 
 
 def _last_words(log: IO[bytes]) -> str:
-    """Return Java's last line, if it did not start."""
+    """Return the last line that Java wrote, if it did not start."""
     if not log.readable():
         return f" ({log.name} has Spark's own lines)"
     log.seek(0)
@@ -120,7 +121,7 @@ def _last_words(log: IO[bytes]) -> str:
 
 
 def check_driver(spark: SparkSession) -> None:
-    """Raises NoSession for a session of Spark Connect."""
+    """Raise NoSession for a session of Spark Connect."""
     try:
         spark.sparkContext  # noqa: B018  # raises for Connect
     except PySparkAttributeError as error:

@@ -1,1 +1,1 @@
-"""The jobs of `sluicegate-spark`, a package each."""
+"""The jobs of `sluicegate-spark`, one package for each job."""

@@ -1,4 +1,4 @@
-"""Declares what each parameter of the jobs' functions takes (see `argument_checks`)."""
+"""Declares the values that each parameter of the jobs' functions accepts (see `argument_checks`)."""
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
@@ -33,15 +33,17 @@ _LEAST_MOMENT_MS, _MOST_MOMENT_MS = 10**11, 10**15 - 1
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """Check all arguments of a job's function by `CHECKS`. Raises TypeError, when it is defined, for a parameter that
-    is not declared.
+    """Check all arguments of a job's function by `CHECKS`.
+
+    For an undeclared parameter, raises TypeError when the function is defined.
     """
     return checked_by(CHECKS)(function)
 
 
 def checked_value(name: str, value: Any, *, is_optional: bool) -> Any:
-    """Return the value that a function gets for its parameter of that name. `is_optional`: whether None is valid.
-    Raises BadParameter.
+    """Return the value that a function receives for its parameter `name`.
+
+    `is_optional` is whether None is valid. Raises BadParameter.
     """
     return value_checked_by(CHECKS, name, value, is_optional=is_optional)
 

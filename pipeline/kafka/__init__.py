@@ -1,1 +1,1 @@
-"""Raw access to topics: record batches as stored by the broker, parsed by the project's own protocol code."""
+"""Reads and writes topics directly: record batches as brokers store them, parsed by the project's protocol code."""

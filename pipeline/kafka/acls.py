@@ -1,7 +1,7 @@
 """Finds the ACLs that a login lacks before anything is written.
 
 A broker checks ACLs before the rest of a request. So each ACL is tested by a request that the broker rejects for
-another reason if the ACL exists: none of them writes, creates or commits anything.
+another reason if the ACL exists. None of these requests writes, creates or commits anything.
 """
 
 from collections.abc import Callable, Iterable
@@ -22,7 +22,7 @@ _TOPIC_RESOURCE = 2
 _DENIED = frozenset({29, 30, 31, 53})
 """TOPIC, GROUP, CLUSTER and TRANSACTIONAL_ID_AUTHORIZATION_FAILED."""
 _INT16, _INT32 = Struct(">h"), Struct(">i")
-_NO_TIME_MS = -1  # rejected as a transaction timeout after the ACLs are checked
+_NO_TIME_MS = -1  # rejected as a transaction timeout, after the ACLs are checked
 
 
 class BrokerOperation(Enum):
@@ -44,8 +44,9 @@ class Resource(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RequiredAcl:
-    """An ACL for an operation on a resource. `prefix`: prefix of the name if the whole name is not known yet,
-    else "".
+    """An ACL for an operation on a resource.
+
+    `prefix` is the prefix of the name if the whole name is not known yet, otherwise "".
     """
 
     resource: Resource
@@ -54,7 +55,7 @@ class RequiredAcl:
     prefix: str = ""
 
     def in_words(self, principal: str) -> str:
-        """Return what is missing and the ACL that adds it."""
+        """Return a sentence about the missing ACL, with the command that adds it."""
         named, pattern = (self.prefix, " --resource-pattern-type prefixed") if self.prefix else (self.name, "")
         return (
             f"{self.operation.name} on {self.resource.value} {named}{'*' if self.prefix else ''} is missing: "

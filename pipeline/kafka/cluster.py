@@ -1,4 +1,4 @@
-"""A cluster as a client sees it: topics, leaders and offsets. Blocking; not thread-safe."""
+"""Represents a cluster as a client sees it: topics, leaders and offsets. Blocking and not thread-safe."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -21,7 +21,7 @@ T = TypeVar("T")
 _TIMEOUT_SECONDS = 30.0
 _PAUSE_SECONDS = 0.2
 _UNKNOWN_SECONDS = 2.0
-# Errors that new metadata or time may fix.
+# Errors that new metadata or a retry may fix.
 _RETRIABLE = frozenset({3, 5, 6, 7, 9, 13, 56, 74, 75, 76, 78, 100, 103})
 _METADATA_AT_MOST, _OFFSETS_AT_MOST = 12, 9
 _TOPIC_UNKNOWN = 3
@@ -30,11 +30,11 @@ _EARLIEST_LOCAL, _LOCAL_START_SINCE = -4, 8
 
 
 class TopicTrouble(PipelineError):
-    """A broker reports an error that retrying does not fix; the text names topic, partition and code."""
+    """Raised for an error of a broker that retrying does not fix. The text names topic, partition and code."""
 
 
 class TopicUnknown(TopicTrouble):
-    """The broker knows no such topic."""
+    """Raised if the broker does not know a topic."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -64,7 +64,7 @@ class OffsetRange:
 
 @dataclass(frozen=True, slots=True)
 class ClusterTopic:
-    """A topic that this login may see. `is_internal`: the broker marks it as internal."""
+    """A topic that this login may see. `is_internal` is whether the broker marks it as internal."""
 
     name: str
     is_internal: bool
@@ -102,8 +102,9 @@ class KafkaCluster:
         return sorted(seen, key=lambda topic: topic.name)
 
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
-        """Return the ids of existing topics, by name. A topic that is created again gets a new id; "" for brokers older
-        than Kafka 2.8. Raises BrokerUnreachable.
+        """Return the ids of existing topics, by name. Raises BrokerUnreachable.
+
+        A topic that is created again gets a new id. Brokers older than Kafka 2.8 have no ids, for which "" is returned.
         """
         found = self._with_retries(lambda: self._ask_any(sorted(set(topics))))["topics"]
         there = (topic for topic in found if topic["error_code"] != _TOPIC_UNKNOWN)
@@ -128,10 +129,10 @@ class KafkaCluster:
     def offsets(
         self, partitions: Iterable[TopicPartition], timestamp: int, committed: bool
     ) -> dict[TopicPartition, int]:
-        """Return for each partition the offset of the first record at or after `timestamp` (ms), or for EARLIEST or
-        LATEST of `sluicegate.protocol.messages.fetch`.
+        """Return for each partition the offset of the first record at or after `timestamp` (ms); -1 if there is none.
 
-        -1 if there is none. `committed`: LATEST is the start of the first open transaction.
+        `timestamp` may also be EARLIEST or LATEST of `sluicegate.protocol.messages.fetch`. If `committed`, LATEST is
+        the start of the first open transaction.
         """
         missing = set(partitions)
         found: dict[TopicPartition, int] = {}
@@ -146,7 +147,7 @@ class KafkaCluster:
         return self._with_retries(ask)
 
     def local_start(self, partition: TopicPartition) -> int:
-        """Return the first offset that the leader stores itself; earlier ones are in remote storage."""
+        """Return the first offset that the leader itself stores. Earlier offsets are in remote storage."""
 
         def ask(broker: BrokerConnection) -> int:
             known = broker.offers(ApiKey.LIST_OFFSETS) >= _LOCAL_START_SINCE  # older brokers have no remote storage
@@ -155,7 +156,7 @@ class KafkaCluster:
         return self.ask_leader(partition, ask)
 
     def ask_leader(self, partition: TopicPartition, ask: Callable[[BrokerConnection], T]) -> T:
-        """Call `ask` with the connection to a partition's leader; Retry and BrokerUnreachable are retried until a
+        """Call `ask` with the connection to a partition's leader. Retry and BrokerUnreachable are retried until a
         timeout.
 
         Raises TopicUnknown if the topic or the partition no longer exists.
@@ -201,7 +202,7 @@ class KafkaCluster:
         return found
 
     def _ask_any(self, topics: list[str] | None) -> Value:
-        """Return metadata from the first broker that responds; None asks for all topics."""
+        """Return metadata from the first broker that responds. If `topics` is None, it has all topics."""
         wanted = None if topics is None else [{"name": name} for name in topics]
         body = {"topics": wanted, "allow_auto_topic_creation": False}
         return self.ask_any(
@@ -251,18 +252,18 @@ class KafkaCluster:
 
 
 def named(code: int) -> str:
-    """Return an error code with its name: `TOPIC_AUTHORIZATION_FAILED (29)`."""
+    """Return an error code with its name, such as `TOPIC_AUTHORIZATION_FAILED (29)`."""
     from confluent_kafka import KafkaError  # noqa: PLC0415  # slow import, needed for errors only
 
     return f"{KafkaError(code).name()} ({code})"
 
 
 class Retry(Exception):
-    """A temporary state, such as a moving leader; the request is sent again."""
+    """Raised for a temporary state, such as a moving leader. The request is sent again."""
 
 
 def check_code(partition: TopicPartition, code: int) -> None:
-    """Raises Retry for a temporary error, TopicTrouble for a permanent one."""
+    """Raise Retry for a temporary error, and TopicTrouble for a permanent one."""
     if code in _RETRIABLE:
         raise Retry(f"{partition}: {named(code)}")
     if code:

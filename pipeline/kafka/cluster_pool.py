@@ -1,4 +1,4 @@
-"""A pool of clusters for the tasks of one process, which reuse connections and known leaders.
+"""Pools clusters for the tasks of one process, which reuse connections and known leaders.
 
 With a thousand small partitions, connecting would take most of the time.
 """
@@ -19,8 +19,10 @@ _changed = threading.Lock()
 
 @contextmanager
 def pooled_cluster(bootstrap: Iterable[Address], settings: ClientSettings) -> Iterator[KafkaCluster]:
-    """A cluster for one user at a time. It returns to the pool unless an error was raised; then it is closed, because
-    the state of its connections is unknown.
+    """Yield a cluster for one user at a time.
+
+    After an error the cluster is closed, because the state of its connections is unknown. Otherwise it returns to the
+    pool.
     """
     key = (tuple(bootstrap), settings)
     cluster = _taken(key) or KafkaCluster(*key)

@@ -27,22 +27,24 @@ _CLIENT_ID = "sluicegate-spark"
 _SIZE_BYTES = 4
 _FIRST_BUFFER_BYTES = 64 * 1024
 _MAX_RESPONSE_BYTES = 1 << 30
-_MAX_RESPONSE_BEFORE_LOGIN_BYTES = 1 << 20  # a TLS alert parsed as a size is 352 MB
+_MAX_RESPONSE_BEFORE_LOGIN_BYTES = 1 << 20  # a TLS alert that is parsed as a size is 352 MB
 _BEFORE_LOGIN = (ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE)
 
 Address = tuple[str, int]
 
 
 class BrokerUnreachable(PipelineError):
-    """A broker is unreachable, does not speak Kafka's protocol, or closed the connection; a retry may help."""
+    """Raised if a broker is unreachable, does not speak Kafka's protocol, or closed the connection. A retry may
+    help.
+    """
 
 
 class ClusterLoginRejected(PipelineError):
-    """The broker rejected the login; the text is the broker's."""
+    """Raised if the broker rejected the login. The text is the broker's."""
 
 
 class BrokerConnection:
-    """A connection, logged in if the settings say so. Every call may raise BrokerUnreachable."""
+    """A connection, which is logged in if the settings require it. Every call may raise BrokerUnreachable."""
 
     def __init__(self, address: Address, settings: ClientSettings) -> None:
         """Connect and log in. Also raises ClusterLoginRejected, and BadSetting if TLS files cannot be used."""
@@ -79,11 +81,13 @@ class BrokerConnection:
         return self._parsed(response, self._ask(key, version, request.build(body, version)), version)
 
     def send_raw(self, key: int, version: int, body: bytes) -> memoryview:
-        """Send a request body that is already encoded; return the response's body, valid until the next request."""
+        """Send a request body that is already encoded; return the response's body, which is valid until the next
+        request.
+        """
         return self._ask(key, version, body)
 
     def offers(self, key: ApiKey) -> int:
-        """Return the highest version of an API that the broker supports; -1 if none."""
+        """Return the highest version of an API that the broker supports; -1 if it supports none."""
         return self._offered.get(key, -1)
 
     def fetch(self, body: Value) -> tuple[int, FetchedPartition | None]:
@@ -105,7 +109,7 @@ class BrokerConnection:
 
     @property
     def _hint(self) -> str:
-        """Return a hint at security.protocol for a connection that ends before the login."""
+        """Return a hint about security.protocol for a connection that ends before the login."""
         if self._is_logged_in:
             return ""
         used = self._settings.security_protocol
@@ -142,7 +146,7 @@ class BrokerConnection:
         return response[response_body_at(response, api.response_header_version(version)) :]
 
     def _read(self, size: int) -> memoryview:
-        """Read into a reused buffer: allocating some MB for each response costs more than reading it."""
+        """Read into a reused buffer, because allocating some MB for each response costs more than reading it."""
         if size > len(self._buffer):
             self._buffer = bytearray(size)
         view, filled = memoryview(self._buffer)[:size], 0

@@ -34,12 +34,13 @@ _TIMEOUT_SECONDS = 60.0
 
 
 class RemoteRecordsMissing(TopicTrouble):
-    """Records in remote storage do not arrive; the text names them and a fix."""
+    """Raised if records in remote storage do not arrive. The text names them and a fix."""
 
 
 class DataLoss(Exception):
-    """Requested offsets are gone: deleted at the log's start or truncated at its end. `found` is the next existing
-    offset, or the end of the request.
+    """Raised if requested offsets no longer exist: deleted at the log's start or truncated at its end.
+
+    `found` is the next existing offset, or the end of the request.
     """
 
     def __init__(self, wanted: OffsetRange, offset: int, found: int) -> None:
@@ -48,7 +49,9 @@ class DataLoss(Exception):
 
 
 class EmptyResponses:
-    """Consecutive empty responses at one offset: call `is_range_complete` for each, and `end` after records arrive."""
+    """Counts consecutive empty responses at one offset. Call `is_range_complete` for each, and `end` after records
+    arrive.
+    """
 
     def __init__(self, cluster: KafkaCluster, wanted: OffsetRange, committed: bool) -> None:
         self._cluster = cluster
@@ -58,7 +61,7 @@ class EmptyResponses:
         self._held_here = False
 
     def end(self) -> None:
-        """Records arrived."""
+        """Note that records arrived."""
         self._since, self._held_here = None, False
 
     def is_range_complete(self, offset: int, high_watermark: int) -> bool:
@@ -71,7 +74,7 @@ class EmptyResponses:
         self._since = now if self._since is None else self._since
         is_readable = high_watermark >= self._wanted.end and self._readable_to() >= self._wanted.end
         if is_readable and self._held_here:
-            return True  # the leader stores this offset itself and sent nothing twice
+            return True  # the leader itself stores this offset, and sent nothing twice
         local = self._cluster.local_start(self._wanted.of)
         self._held_here = is_readable and local <= offset
         if begun or now - self._since < _TIMEOUT_SECONDS:
@@ -94,8 +97,8 @@ _ABORT = 0
 
 
 class AbortedTransactions:
-    """The aborted transactions of one response: `aborted` has producer id and first offset of each; control records
-    mark their ends.
+    """The aborted transactions of one response. `aborted` has the producer id and the first offset of each. Control
+    records mark their ends.
 
     A control batch without a record ends nothing. The log cleaner empties a marker only after all records of its
     transaction are gone, and brokers no longer report that transaction (CompletedFetch.containsAbortMarker,
@@ -107,7 +110,7 @@ class AbortedTransactions:
         self._open: set[int] = set()
 
     def leaves_out(self, batch: RecordBatch, data: memoryview) -> bool:
-        """Return whether the batch belongs to an aborted transaction; call it for each batch in order."""
+        """Return whether the batch belongs to an aborted transaction. Call this for each batch in order."""
         last_offset = batch.base_offset + batch.last_offset_delta
         while self._coming and self._coming[-1][0] <= last_offset:
             self._open.add(self._coming.pop()[1])
@@ -148,7 +151,7 @@ class StoredBatch:
 
     `first_offset` is the batch's base offset, `last_offset` that of its last record. A compressed message does not
     state the first offset of the messages in it; `first_offset` is then a lower bound. Some records may be outside the
-    requested range. `flaw`: why the batch cannot be read, if that is known before decoding.
+    requested range. `flaw` is the reason why the batch cannot be read, if it is known before decoding.
     """
 
     data: memoryview
@@ -161,8 +164,7 @@ class StoredBatch:
 
 
 def stored_batches(cluster: KafkaCluster, wanted: OffsetRange, committed: bool) -> Iterator[StoredBatch]:
-    """Yield every batch with records in [start, end), without control batches, and with `committed` without aborted
-    ones.
+    """Yield every batch with records in [start, end), without control batches; if `committed`, without aborted batches.
 
     Batches that the log cleaner emptied (kept for the producer's sequence or the end of the cleaned range) are skipped.
     Corrupt batches are included, because only decoding detects them. Offsets removed by compaction are skipped. Raises
@@ -195,7 +197,7 @@ def stored_batches(cluster: KafkaCluster, wanted: OffsetRange, committed: bool) 
             elif size == _LARGEST_FETCH_BYTES:
                 raise _endless(wanted.of, records, 0, offset)
             elif len(records) > 0:
-                # A batch exceeds the requested size, or a damaged one precedes the next.
+                # A batch exceeds the requested size, or a damaged batch precedes the next one.
                 size = min(size * 4, _LARGEST_FETCH_BYTES)
             elif empty.is_range_complete(offset, response.high_watermark):
                 return
@@ -204,7 +206,7 @@ def stored_batches(cluster: KafkaCluster, wanted: OffsetRange, committed: bool) 
 
 
 def _is_left_out(batch: StoredBatch, aborted: AbortedTransactions) -> bool:
-    """Return whether the batch is an intact marker, aborted or empty; headers of corrupt batches are not trusted."""
+    """Return whether the batch is an intact marker, aborted or empty. Headers of corrupt batches are not trusted."""
     header = batch.header
     if header is None or batch.flaw is not None:
         return False
@@ -239,8 +241,9 @@ def _fetch(cluster: KafkaCluster, of: TopicPartition, offset: int, size: int, co
 
 
 def _batches(of: TopicPartition, records: memoryview, from_offset: int, high_watermark: int) -> Iterator[StoredBatch]:
-    """Yield all complete batches; a broker truncates the last one at its size limit. `from_offset`: lower bound of the
-    first batch's offsets. Raises TopicTrouble if the end of a batch is unknown.
+    """Yield all complete batches. A broker truncates the last one at its size limit.
+
+    `from_offset` is a lower bound of the first batch's offsets. Raises TopicTrouble if the end of a batch is unknown.
     """
     start, least = 0, from_offset
     while (end := _end_of(of, records, start, least)) is not None:
@@ -255,7 +258,9 @@ def _batches(of: TopicPartition, records: memoryview, from_offset: int, high_wat
 
 
 def _end_of(of: TopicPartition, records: memoryview, start: int, offset: int) -> int | None:
-    """As `next_batch_end`, but also for unknown magics: the length is at the same place in all of them."""
+    """Return the end as `next_batch_end` does, but also for unknown magics, which all have the length at the same
+    place.
+    """
     if len(records) - start < HEADER_UP_TO_MAGIC_BYTES:
         return None
     (length,) = _INT32.unpack_from(records, start + _LENGTH_AT)
@@ -275,8 +280,9 @@ def _endless(of: TopicPartition, records: memoryview, start: int, offset: int) -
 
 
 def _with_header(records: memoryview, start: int, end: int, high_watermark: int) -> StoredBatch:
-    """Return a batch of magic 2 or later. If its CRC is wrong, the next batch's base offset, if known, bounds its last
-    offset.
+    """Return a batch of magic 2 or later.
+
+    If its CRC is wrong, its last offset is bounded by the next batch's base offset, if that is known.
     """
     (base,) = _INT64.unpack_from(records, start)
     (next_offset,) = _INT64.unpack_from(records, end) if len(records) - end >= _INT64.size else (None,)

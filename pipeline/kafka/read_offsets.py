@@ -1,8 +1,8 @@
 """Sends the number of offsets that a process has read to the driver while its tasks run; Spark reports only whole
 tasks.
 
-The driver's address is a local property of its Spark jobs. A lost datagram does no harm: the next one has the whole
-count.
+The driver's address is a local property of its Spark jobs. A lost datagram does no harm, because the next one has the
+whole count.
 """
 
 import json
@@ -19,7 +19,7 @@ _EVERY_SECONDS = 0.5
 
 
 class _Reader:
-    """The count of a process and the driver's address."""
+    """The count of a process, and the driver's address."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -46,7 +46,7 @@ class _Reader:
                 self._send()
 
     def end(self, offsets: int) -> None:
-        """Count the rest of a range that is finished."""
+        """Count the remaining offsets of a range that is finished."""
         with self._lock:
             self._count += max(offsets, 0)
             self._send()

@@ -1,8 +1,8 @@
 """Settings of a connection (plaintext, TLS or SASL), by librdkafka's names.
 
-References to secrets are resolved when settings are checked, so Spark's options contain no secrets. They have the names
-of Kafka's config providers (KIP-297, KIP-887): `${env:NAME}`, `${file:PATH:KEY}` (a file of `key=value` lines) and
-`${directory:PATH:FILE}` (a whole file).
+References to secrets are resolved when settings are checked, so Spark's options contain no secrets. References have the
+names of Kafka's config providers (KIP-297, KIP-887): `${env:NAME}`, `${file:PATH:KEY}` (a file of `key=value` lines)
+and `${directory:PATH:FILE}` (a whole file).
 """
 
 import os
@@ -25,7 +25,7 @@ _MOST_BYTES = 64 * 1024
 
 
 class NoSecret(Exception):
-    """A reference that cannot be resolved; the text names it and no secret."""
+    """Raised if a reference cannot be resolved. The text names the reference, but no secret."""
 
 
 def resolved(given: Mapping[str, str]) -> dict[str, str]:
@@ -91,7 +91,7 @@ _NAMES = (
 
 
 class BadSetting(PipelineError):
-    """A client setting is unknown, invalid or needs another; the text names it."""
+    """Raised if a client setting is unknown or invalid, or needs another setting. The text names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +174,9 @@ def read_settings(file: Path) -> dict[str, str]:
 
 
 def settings_for_librdkafka(given: Mapping[str, str]) -> dict[str, Any]:
-    """Return settings for librdkafka's clients. Tokens come from our code, because librdkafka cannot read them from a
-    file. Raises BadSetting.
+    """Return settings for librdkafka's clients. Raises BadSetting.
+
+    The project's own code provides tokens, because librdkafka cannot read them from a file.
     """
     login = client_settings(given).login
     found: dict[str, Any] = _followed(given)
@@ -228,7 +229,7 @@ def _bearer(given: Mapping[str, str]) -> Bearer:
 
 
 def _extensions(text: str) -> tuple[tuple[str, str], ...]:
-    """Parse `name=value,…` as librdkafka does; names are letters (RFC 7628, 3.1)."""
+    """Parse `name=value,…` as librdkafka does. Names consist of letters (RFC 7628, 3.1)."""
     found = []
     for part in (chunk.strip() for chunk in text.split(",") if chunk.strip()):
         name, equals, value = part.partition("=")

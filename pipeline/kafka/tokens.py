@@ -1,5 +1,7 @@
-"""Bearer tokens for SASL OAUTHBEARER, from a token endpoint or from a file that another process refreshes, as in Java's
-clients (`file:` as the endpoint, KIP-768).
+"""Gets bearer tokens for SASL OAUTHBEARER.
+
+They come from a token endpoint, or from a file that another process refreshes, as in Java's clients (`file:` as the
+endpoint, KIP-768).
 """
 
 from dataclasses import dataclass, field
@@ -8,7 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-if TYPE_CHECKING:  # few clusters need them, and each of Spark's workers would import them
+if TYPE_CHECKING:  # few clusters need tokens, and each of Spark's workers would import these modules
     from sluicegate.proxy.tokens.cache import TokenCache
     from sluicegate.proxy.tokens.own_token import Token
 
@@ -31,13 +33,13 @@ class Bearer:
 
     @property
     def file(self) -> str | None:
-        """Return the file with the token; None if an endpoint grants it."""
+        """Return the file with the token; None if an endpoint grants tokens."""
         parts = urlsplit(self.endpoint)
         return url2pathname(parts.path) if parts.scheme == "file" else None
 
 
 def token_of(bearer: Bearer) -> "Token":
-    """Return a valid token from the cache or the endpoint; a file is read each time. Raises TokenMissing."""
+    """Return a valid token from the cache or the endpoint. A file is read each time. Raises TokenMissing."""
     from sluicegate.config.values.password import Password  # noqa: PLC0415
     from sluicegate.proxy.tokens.own_token import cached_token, token_in_file  # noqa: PLC0415
 
@@ -47,13 +49,13 @@ def token_of(bearer: Bearer) -> "Token":
 
 
 def forget_token(bearer: Bearer, token: "Token") -> None:
-    """Do not use a token again that a broker has rejected."""
+    """Stop using a token that a broker has rejected."""
     if bearer.file is None:
         _granted(bearer).forget(token.value)
 
 
 def for_librdkafka(bearer: Bearer, _: str) -> tuple[str, float, str, dict[str, str]]:
-    """Return what `oauth_cb` needs: token, expiry, principal (brokers take the token's) and extensions."""
+    """Return the result that `oauth_cb` needs: token, expiry, principal (brokers take the token's) and extensions."""
     token = token_of(bearer)
     return token.value, token.until, bearer.client_id, dict(bearer.extensions)
 

@@ -1,7 +1,7 @@
-"""What the full enforcement of a configuration's bounds would have rejected, from a topic's profile.
+"""Estimates, from a topic's profile, how many records the full enforcement of a configuration would have rejected.
 
-A topic is enforced partly if its policy is enforced for some clients (`enforce`), or only observes. A profile counts
-the records beyond certain bounds, so the figure for any other bound lies between those of its neighbours.
+A topic is enforced partly if its policy is enforced only for some clients (`enforce`), or only observes. A profile
+counts the records beyond certain bounds, so the number for any other bound is between those of its neighbours.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,8 +25,10 @@ _HEADS = ("topic", "enforced for", "before.max", "after.max", "records", "would 
 
 @dataclass(frozen=True, slots=True)
 class FullEnforcement:
-    """`enforced_for`: the clients that the policy is enforced for now. `rejected_at_least`, `rejected_at_most`: the
-    records beyond its bounds (ms).
+    """The effect on one topic.
+
+    `enforced_for` describes the clients for which the policy is enforced now. `rejected_at_least` and
+    `rejected_at_most` are numbers of records beyond its bounds (ms).
     """
 
     topic: str
@@ -50,7 +52,7 @@ def effect_of(config: Config, topics: Topics, profile_results: Results) -> list[
 
 
 def full_enforcement(policies: Policies, bounds: Sequence[BoundCount]) -> Iterator[FullEnforcement]:
-    """Yield the effect on each topic that is enforced partly; `bounds`: as in a profile. Raises RuleUnusable."""
+    """Yield the effect on each topic that is enforced partly. `bounds` are those of a profile. Raises RuleUnusable."""
     rulebook = policies.rulebook()
     for topic in dict.fromkeys(each.topic for each in bounds):
         policy = rulebook.policy_of(topic)
@@ -79,7 +81,7 @@ def _of_topic(topic: str, policy: TopicPolicy, bounds: Sequence[BoundCount]) -> 
 
 
 def _between(bound_ms: int, bounds: Iterable[BoundCount], records: int) -> tuple[int, int]:
-    """Return the least and the highest number of records that can be beyond a bound."""
+    """Return the minimum and the maximum number of records that can be beyond a bound."""
     if bound_ms == LONG_MAX:
         return 0, 0
     steps = sorted(bounds, key=lambda each: each.bound_ms)
@@ -89,7 +91,7 @@ def _between(bound_ms: int, bounds: Iterable[BoundCount], records: int) -> tuple
 
 
 def enforcement_sentence(found: Sequence[FullEnforcement]) -> str:
-    """Return what full enforcement would do, in a sentence; nothing if all topics are enforced."""
+    """Return a sentence about the effect of full enforcement; an empty text if all topics are enforced."""
     if not found:
         return ""
     least, most = (sum(getattr(each, name) for each in found) for name in ("rejected_at_least", "rejected_at_most"))

@@ -1,4 +1,4 @@
-"""`sluicegate-spark advise`: recommends limits from topics' profile.
+"""Runs `sluicegate-spark advise`: recommends limits from topics' profiles.
 
 Computes from a profile's bounds how many records each limit would reject, and the tightest limits that reject hardly
 any valid record.
@@ -32,8 +32,10 @@ _KEYS = {BEHIND: "message.timestamp.before.max.ms", AHEAD: "message.timestamp.af
 
 @dataclass(frozen=True, slots=True)
 class BoundCount:
-    """The number of a topic's `records` that are certainly beyond a bound (ms) on one side, `at_most` how many may be,
-    and `valid_beyond` of its `valid` ones.
+    """The numbers of a topic's records beyond a bound (ms) on one side.
+
+    Of its `records`, some are certainly beyond the bound, and `at_most` may be. Of its `valid` records, `valid_beyond`
+    are.
     """
 
     topic: str
@@ -48,8 +50,9 @@ class BoundCount:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A limit and the number of records that it would have rejected, certainly and `rejected_at_most`; `bound_ms` is
-    LONG_MAX if no bound fits.
+    """A limit and the number of records that it would have rejected, certainly and at most (`rejected_at_most`).
+
+    `bound_ms` is LONG_MAX if no bound fits.
     """
 
     side: str
@@ -72,8 +75,10 @@ class Advice:
 
 
 def advise(bounds: Iterable[BoundCount], at_most: float, stamped: frozenset[str] = frozenset()) -> list[Advice]:
-    """Return advice for each topic with records. `at_most`: share of valid records that a limit may reject. `stamped`:
-    topics with LogAppendTime, where a limit would only reject records that the topic accepts.
+    """Return advice for each topic with records.
+
+    `at_most` is the share of valid records that a limit may reject. `stamped` are topics with LogAppendTime, for which
+    a limit would only reject records that the topic accepts.
     """
     of_topic: dict[str, list[BoundCount]] = {}
     for each in sorted(bounds, key=lambda b: b.bound_ms):
@@ -109,7 +114,7 @@ def _tightest(bounds: Sequence[BoundCount], at_most: float) -> Limit:
 
 def as_yaml(advice: Sequence[Advice], bootstrap: Sequence[str]) -> str:
     """Return a complete configuration for `sluicegate check`. It observes, so it rejects nothing."""
-    # A topic's name consists of letters, digits and . _ - only, which are literal in a glob.
+    # A topic's name consists only of letters, digits and . _ -, which are literal in a glob.
     topics = [
         {"match": each.topic} | {_KEYS[limit.side]: limit.bound_ms for limit in (each.behind, each.ahead)}
         for each in advice
@@ -128,7 +133,7 @@ _TIMESTAMP_TYPE, _LOG_APPEND_TIME = "message.timestamp.type", "LogAppendTime"
 
 
 class NoProfile(PipelineError):
-    """The folder has no profile of these topics; the text gives the reason."""
+    """Raised if the folder has no profile of these topics. The text gives the reason."""
 
 
 def profiled(spark: SparkSession, topics: Topics, folder: str) -> Results:

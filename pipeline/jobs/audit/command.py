@@ -73,7 +73,7 @@ def audit(
             kept_samples = samples_from(samples)
         except Unfit as error:
             end(f"--samples {samples}: expected {error}")
-        policies_of(configuration, {}).rulebook()  # fails before Spark starts if a rule cannot be built
+        policies_of(configuration, {}).rulebook()  # if a rule cannot be built, this fails before Spark starts
     except (BadMoment, ConfigError, RuleUnusable) as error:
         end(str(error))
     topics = selected_topics(bootstrap, topic, all_topics, config)

@@ -1,6 +1,6 @@
-"""Checks of data contracts that need all stored records of a topic: counts, shares, duplicates and freshness.
+"""Checks data contracts over all stored records of a topic: counts, shares, duplicates and freshness.
 
-A record with a null value is none of them. A field that is absent, or of a value that cannot be read, counts as null.
+A record with a null value does not count. A field that is absent, or whose value cannot be read, counts as null.
 """
 
 import json
@@ -33,16 +33,16 @@ _PASSES: Final[Mapping[str, Callable[..., bool]]] = {
 def check_contracts(
     spark: SparkSession, topics: Topics, contracts: Mapping[str, TopicContract], policies: Policies, now_ms: int
 ) -> dict[str, dict[str, Any]]:
-    """Return by topic what its contract's checks found, and what is not checked.
+    """Return by topic the results of its contract's checks, and the unchecked statements.
 
-    `policies` has the registries with the schemas of Avro and Protobuf. `now_ms`: the moment that the age of the
-    newest record is counted to. Raises Spark's own exceptions, and CannotBeValidated in a task.
+    `policies` has the registries with the schemas of Avro and Protobuf. `now_ms` is the moment to which the age of the
+    newest record counts. Raises Spark's own exceptions, and CannotBeValidated in a task.
     """
     found = {}
     for name in topics.names:
         contract = contracts.get(name)
         if contract is not None:
-            one = replace(topics, names=(name,), skip_unreadable=True)  # the audit reports unreadable batches
+            one = replace(topics, names=(name,), skip_unreadable=True)  # the audit reports unreadable batches itself
             registry = contract.registry if any(check.fields for check in contract.stored) else None
             columns = "value,timestamp" if registry is None else "value,timestamp,headers_binary"
             records = one.read(spark, "sluicegate", columns=columns).where("value is not null")
@@ -87,7 +87,7 @@ def _checked(records: DataFrame, checks: tuple[StoredCheck, ...], now_ms: int) -
 
 
 def _duplicates(records: DataFrame, check: StoredCheck) -> int:
-    """Return how many values, without null, exist more than once."""
+    """Return how many non-null values exist more than once."""
     values = records.select(*(f.col(_column(path)) for path in check.fields)).dropna()
     return values.groupBy(*values.columns).count().where("count > 1").count()
 
@@ -108,7 +108,7 @@ def _is_invalid(check: StoredCheck) -> Column:
     return field.isNotNull() & f.coalesce(bad, f.lit(False))
 
 
-_SCALES: Final = (1, 20, 38)  # of decimals with 38 digits: for large numbers, up to 1e18, and small ones
+_SCALES: Final = (1, 20, 38)  # scales of decimals with 38 digits: for large numbers, up to 1e18, and small ones
 _COUNTED: Final[Mapping[Metric, Callable[[StoredCheck], Column]]] = {
     Metric.NULLS: lambda check: f.col(_column(check.fields[0])).isNull(),
     Metric.MISSING: _is_missing,
@@ -117,7 +117,7 @@ _COUNTED: Final[Mapping[Metric, Callable[[StoredCheck], Column]]] = {
 
 
 def _column(path: tuple[str, ...]) -> str:
-    """Return the name of the column with the text of a field; no character of it has a meaning for Spark."""
+    """Return the name of the column with the text of a field. Its characters have no meaning in Spark."""
     return "f" + json.dumps(path).encode().hex()
 
 
@@ -130,15 +130,16 @@ def _field(path: tuple[str, ...]) -> Column:
 
 
 def _texts(values: tuple[Any, ...]) -> list[Column]:
-    """Return values of a contract as `_field` has them."""
+    """Return values of a contract as the text that `_field` returns for them."""
     dumped = (json.dumps(value, default=str) for value in values if value is not None)
     return [_text(f.try_parse_json(f.lit(value))) for value in dumped]
 
 
 def _text(value: Column) -> Column:
-    """Return the text of a variant, the same for all ways to write a number: 5, 5.0 and 5e0; 1e-7 and 0.0000001.
+    """Return the text of a variant, which is the same for all ways to write a number: 5, 5.0 and 5e0; 1e-7 and
+    0.0000001.
 
-    Numbers with an exponent are doubles; they get the text of a decimal if one has the same value.
+    Numbers with an exponent are doubles. They get the text of a decimal if one has the same value.
     """
     whole = f.try_variant_get(value, "$", "bigint")
     number = f.when(f.schema_of_variant(value) == "DOUBLE", f.try_variant_get(value, "$", "double"))
@@ -149,5 +150,5 @@ def _text(value: Column) -> Column:
 
 
 def _without_zeros(number: Column) -> Column:
-    """Return the text of a decimal without zeros at its end; it has decimal places."""
+    """Return the text of a decimal, which has decimal places, without zeros at its end."""
     return f.regexp_replace(number.cast("string"), r"\.?0+$", "")

@@ -1,5 +1,6 @@
-"""Aggregates the verdicts on a partition's batches into rows: verdicts, reasons, rejections by rehearsed bounds, and
-samples of bad records.
+"""Aggregates the verdicts on a partition's batches into rows.
+
+The rows are verdicts, reasons, rejections by rehearsed bounds, and samples of bad records.
 """
 
 from collections.abc import Iterator
@@ -38,7 +39,7 @@ _PACKED_ROWS = 10_000  # a dict takes ten times the memory of a row
 
 
 class RowKind(StrEnum):
-    """Kinds of rows; each becomes a table."""
+    """Kinds of rows. Each becomes a table."""
 
     BATCHES = "batches"
     FINDINGS = "findings"
@@ -59,7 +60,7 @@ _Producer = tuple[int, int, int, str]
 
 
 class AppendTimeRange(NamedTuple):
-    """When a batch was appended (ms): between two moments, and by its neighbours' times before `next_step_ms`."""
+    """The range (ms) in which a batch was appended. By its neighbours' times, it was appended before `next_step_ms`."""
 
     earliest_ms: int
     latest_ms: int
@@ -67,14 +68,16 @@ class AppendTimeRange(NamedTuple):
 
     @property
     def hours(self) -> tuple[int, int]:
-        """Return the first and the last hour (ms) by the neighbours' times; one hour if these are at most an hour."""
+        """Return the first and the last hour (ms) by the neighbours' times. If the range is at most an hour, both are
+        equal.
+        """
         first = self.earliest_ms // HOUR_MS * HOUR_MS
         is_dated = self.next_step_ms - self.earliest_ms <= HOUR_MS
         return first, first if is_dated else self.next_step_ms // HOUR_MS * HOUR_MS
 
 
 class UncertainRecords(NamedTuple):
-    """The number of records with a time that is out of bounds for a part of the range only."""
+    """The number of records with a time that is out of bounds only for a part of the range."""
 
     reason: Reason
     records: int
@@ -86,7 +89,7 @@ def bad_records(validated: ValidatedRequest) -> int:
 
 
 def timed_reason(validated: ValidatedRequest) -> Reason | None:
-    """Return why times of the batch are out of bounds; None if they are not."""
+    """Return the reason why times of the batch are out of bounds; None if they are not."""
     for _, finding in _findings_in(validated):
         reasons = [finding.reason, *(bad.reason for bad in finding.bad_records)]
         if Reason.TIMESTAMP_IN_FUTURE in reasons:
@@ -97,7 +100,9 @@ def timed_reason(validated: ValidatedRequest) -> Reason | None:
 
 
 class AuditFindings:
-    """The findings of one partition. `samples`: number of bad records kept for each reason and rule; None: all."""
+    """The findings of one partition. `samples` is the number of bad records kept for each reason and rule; None keeps
+    all.
+    """
 
     def __init__(self, of: TopicPartition, samples: int | None) -> None:
         self._of = of
@@ -156,7 +161,7 @@ class AuditFindings:
                     _add(self._rehearsed, (producer, bound.key, bound.max_ms), 1, records, count)
 
     def table(self, missing: MissingRanges) -> pa.Table:
-        """Return all rows, and one for each range of offsets that was `missing` before it could be read."""
+        """Return all rows, and one for each range of offsets that was deleted before it could be read (`missing`)."""
         rest = pa.Table.from_pylist([*self._rows(missing)], SCHEMA)
         return pa.concat_tables([pa.Table.from_batches(self._packed, SCHEMA), rest])
 
@@ -198,8 +203,9 @@ class AuditFindings:
         return self._most is None or self._sampled[kind] <= self._most
 
     def _first_offset(self, batch: StoredBatch) -> int:
-        """Return a batch's first offset. A compressed message does not state it; if it cannot be decoded, return the
-        last one.
+        """Return a batch's first offset.
+
+        A compressed message does not state it. If the message cannot be decoded, return the last offset.
         """
         return batch.first_offset if batch.header is not None else [*self._offsets(batch), batch.last_offset][0]
 
@@ -219,7 +225,7 @@ class AuditFindings:
 
 
 def _findings_in(validated: ValidatedRequest) -> Iterator[tuple[Mode, Finding]]:
-    """Yield the violations of the batch, with the mode that decides its fate first."""
+    """Yield the violations of the batch, first that of the mode that determines what happens to it."""
     if PLACE in validated.rejected:
         yield Mode.QUARANTINE if PLACE in validated.to_quarantine else Mode.REJECT, validated.rejected[PLACE]
     if PLACE in validated.fixed:
@@ -244,12 +250,12 @@ def _producer_of(batch: StoredBatch, appended: AppendTimeRange) -> _Producer:
 
 
 def diagnosis_of(bad: BadRecord, appended_ms: int) -> str:
-    """Describe what is wrong with a record as of a moment (ms), without its contents."""
+    """Describe the fault of a record as of a moment (ms), without its contents."""
     return (diagnose(bad.timestamp, appended_ms) if bad.reason in TIMED else bad.message)[:_DIAGNOSIS_CHARACTERS]
 
 
 def _add(sums: dict[Any, list[int]], key: Any, *counts: int, span: tuple[int, int] | None = None) -> None:
-    """Add counts to the sums; `span`: the first and the last offset."""
+    """Add counts to the sums. `span` is the first and the last offset; None if there are none."""
     known = sums.get(key)
     if known is None:
         sums[key] = [*counts, *(span or ())]

@@ -1,4 +1,4 @@
-"""`sluicegate-spark audit`: the proxy's policies applied to stored records.
+"""Runs `sluicegate-spark audit`: applies the proxy's policies to stored records.
 
 Executors aggregate what they validate. Only some rows for each hour pass through Spark, and for the clocks of large
 partitions a row for each minute and producer.
@@ -59,8 +59,8 @@ _MOST_SAMPLES = 200
 
 
 def cluster_settings(topics: Topics) -> tuple[dict[str, ClusterSettings], list[str]]:
-    """Return topics' settings on the brokers as the proxy reads them, and a warning for each topic with unreadable
-    settings.
+    """Return topics' settings on the brokers as the proxy reads them, and a warning for each topic whose settings are
+    unreadable.
     """
     admin = AdminClient(topics.for_librdkafka)
     found, warnings = {}, []
@@ -86,8 +86,8 @@ def audit(
 ) -> dict[str, Any]:
     """Write the tables and return the summary, which the caller completes and writes.
 
-    `as_of_ms`: validate everything as of this moment; None: each batch as of its append. `samples`: bad records kept
-    for each kind and partition; None: all, as a replay needs.
+    `as_of_ms` is the moment as of which everything is validated; None means the append of each batch. `samples` is the
+    number of bad records to keep for each kind and partition; None keeps all, as a replay needs.
     """
     results.forget_summary()
     options = source_options(topics.options)
@@ -151,7 +151,9 @@ def _joined(rows: DataFrame) -> DataFrame:
 
 
 def _summed_up(table: DataFrame, what: RowKind) -> list[dict[str, Any]]:
-    """Return the first samples or all deleted ranges; otherwise sums over partitions, with first and last hour."""
+    """Return the first samples, or all deleted ranges. For other rows return sums over partitions, with first and last
+    hour.
+    """
     if what is RowKind.SAMPLES:
         shown = table.orderBy("topic", "verdict", "reason", "rule", "partition", "offset").limit(_MOST_SAMPLES)
         return [row.asDict() for row in shown.collect()]
@@ -172,19 +174,19 @@ _KEYS = ("topic", "client_id", "mode", "outcome", "reason", "rule")
 
 
 def clients_of(spark: SparkSession, path: str, topics: tuple[str, ...]) -> dict[str, list[dict[str, Any]]]:
-    """Return by topic, from files of events (a file, a folder or a glob), batches and bad records by client, mode,
-    reason and rule, the largest first.
+    """Return the batches and bad records by topic, then by client, mode, reason and rule, the largest first.
 
-    Clients' names are not stored with records, so only the proxy's violation events have them. Events of accepted
-    batches describe stored records; events of rejected batches do not, and are marked; batches that were sent again
-    have another event. Raises Spark's own exceptions if the files cannot be read.
+    `path` has files of events (a file, a folder or a glob). Clients' names are not stored with records, so only the
+    proxy's violation events have them. Events of accepted batches describe stored records. Events of rejected batches
+    do not, and are marked. Batches that were sent again have another event. Raises Spark's own exceptions if the files
+    cannot be read.
     """
     events = (
         spark.read.text(path)
         .select(event_of_line("value").alias("event"))
         .where(is_of_this_version("event") & f.col("event.topic").isin(*topics))
         .where(f.col("event.mode") != "rehearse")
-        .where(f.col("event.outcome") != Outcome.RESEND.value)  # it comes again
+        .where(f.col("event.outcome") != Outcome.RESEND.value)  # the batch is sent again and has another event
     )
     by_rule = events.select("event.*", f.explode_outer("event.rules").alias("broken")).select(
         "topic",
@@ -208,9 +210,11 @@ def clients_of(spark: SparkSession, path: str, topics: tuple[str, ...]) -> dict[
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Audit(Shown):
-    """`summary`: contents of summary.json. `batches`, `findings` and `rehearsed`: counts by topic, partition, hour (ms)
-    and producer. `samples`: bad records. `missing`: offsets that retention deleted before they were read. `warnings`: a
-    sentence for each omission.
+    """The results of an audit.
+
+    `summary` is the content of summary.json. `batches`, `findings` and `rehearsed` have counts by topic, partition,
+    hour (ms) and producer. `samples` has bad records. `missing` has offsets that retention deleted before they were
+    read. `warnings` has a sentence for each omission.
     """
 
     summary: dict[str, Any]
@@ -222,11 +226,11 @@ class Audit(Shown):
     warnings: tuple[str, ...]
 
     def conclusion(self) -> Conclusion:
-        """See `Shown`."""
+        """Return the conclusion (see `Shown`)."""
         return report.conclusion(self.summary)
 
     def table(self) -> ConsoleTable:
-        """See `Shown`."""
+        """Return the table (see `Shown`)."""
         return report.console_table(self.summary)
 
 
@@ -244,8 +248,8 @@ def run_audit(
 ) -> Audit:
     """Audit by the file's policies and the cluster's settings, and write all results.
 
-    `contracts`: by topic, checked over all its records. `events`: files of the proxy's violation events, which add
-    clients' names. `tables`: where the tables are also kept.
+    `contracts`, by topic, are checked over all records. `events` are files of the proxy's violation events, which add
+    clients' names; None adds none. `tables` is where the tables are also kept, or None.
     """
     settings, warnings = cluster_settings(topics) if config.upstream.topic_settings else ({}, [])
     policies = policies_of(config, settings)
@@ -270,7 +274,7 @@ def run_audit(
 
 
 def keep_audit(tables: Tables, found: Mapping[str, DataFrame], topics: Sequence[str], read_at_ms: int) -> None:
-    """Keep the tables as `audit_batches` and so on. The day of deleted ranges is that of the audit."""
+    """Keep the tables as `audit_batches` and so on. The day of deleted ranges is the day of the audit."""
     days = {"samples": f.col("appended_ms"), "missing": f.lit(read_at_ms)}
     for name, its in found.items():
         rows = its.drop("hour_until")

@@ -1,8 +1,8 @@
 """Validates stored batches one by one, by the code that validates them on the wire.
 
-A broker changes what it stores: it assigns offsets and may set times. `as_sent` reverts this, so that the batch is
-validated as its producer sent it. The proxy's own marks (`mode: mark`) are removed too. Recompression
-(`compression.type`) and conversion cannot be reverted; sizes are then the broker's.
+A broker changes batches before it stores them: it assigns offsets and may set times. `as_sent` reverts this, so that
+the batch is validated as its producer sent it. The proxy's own marks (`mode: mark`) are also removed. Recompression
+(`compression.type`) and conversion cannot be reverted, so sizes are then the broker's.
 """
 
 import time
@@ -39,8 +39,9 @@ _MESSAGE_CRC_AT, _MESSAGE_MAGIC_AT, _MESSAGE_ATTRIBUTES_AT = 12, 16, 17
 
 
 def as_sent(batch: StoredBatch) -> bytearray:
-    """Return a copy with offsets from 0, without gaps left by compaction, and without LogAppendTime, which only brokers
-    set. A wrong CRC stays wrong.
+    """Return a copy with the offsets of a producer: from 0, and without gaps left by compaction.
+
+    LogAppendTime, which only brokers set, is removed. A wrong CRC stays wrong.
     """
     frame = bytearray(batch.data[batch.start : batch.end])
     if batch.header is None:
@@ -77,7 +78,7 @@ PLACE = (0, 0)
 """Key of the only batch in the request that is validated."""
 _ALL_REPLICAS = -1
 TIMEOUT_SECONDS = 30.0
-PAUSE_SECONDS = 1.0  # a registry that failed is not asked again before
+PAUSE_SECONDS = 1.0  # the wait before a failed registry is asked again
 
 
 def depends_on_earlier_batches(policy: TopicPolicy) -> bool:
@@ -87,14 +88,16 @@ def depends_on_earlier_batches(policy: TopicPolicy) -> bool:
 
 
 class CannotBeValidated(PipelineError):
-    """A dependency of a rule does not respond, so the records cannot be validated; the text gives a fix."""
+    """Raised if a dependency of a rule does not respond, so that the records cannot be validated. The text
+    gives a fix.
+    """
 
 
 class PartitionValidator:
-    """Validates the batches of one partition in order, because some policies depend on earlier batches
-    (`depends_on_earlier_batches`).
-    A batch may be validated several times, as of several moments, if the policy does not. `bounds_age`: whether records
-    may be too old.
+    """Validates the batches of one partition in order, because some policies depend on earlier batches.
+
+    If the policy does not (`depends_on_earlier_batches`), a batch may be validated several times, as of several
+    moments. `bounds_age` is whether a record can be too old.
     """
 
     def __init__(self, of: TopicPartition, rulebook: Rulebook, limits: ValidationLimits) -> None:
@@ -108,7 +111,7 @@ class PartitionValidator:
         self.bounds_age = self._policy.before_max_ms != LONG_MAX
 
     def validate(self, batch: StoredBatch, now_ms: int) -> ValidatedRequest:
-        """Return the verdict on a batch, at PLACE, as if it were a request of its own. Raises CannotBeValidated."""
+        """Return the verdict on a batch, at PLACE, as if it were a separate request. Raises CannotBeValidated."""
         frame = as_sent(batch)
         if self._policy.mode is Mode.MARK and batch.header is not None:
             frame = self._unmarked(frame)
@@ -128,7 +131,7 @@ class PartitionValidator:
                     f"{self._of}: {outage}; records from offset {batch.first_offset} on were not validated. "
                     "Fix it and start again"
                 )
-            time.sleep(PAUSE_SECONDS)  # a recovery is not announced
+            time.sleep(PAUSE_SECONDS)  # a registry does not announce its recovery
 
     def _unmarked(self, frame: bytearray) -> bytearray:
         """Return the batch without the headers that the proxy has added. A wrong CRC stays wrong."""
@@ -139,7 +142,7 @@ class PartitionValidator:
         return frame if found is None else bytearray(found)
 
     def _policy_of(self, batch: StoredBatch) -> TopicPolicy:
-        """Return the policy; offsets of a batch with gaps were changed by the log cleaner, so its framing is not
+        """Return the policy. The log cleaner has changed the offsets of a batch with gaps, so its framing is not
         checked.
         """
         return self._policy_of_compacted if has_gaps(batch) else self._policy
@@ -168,4 +171,4 @@ def _outage(validated: ValidatedRequest) -> str | None:
 
 
 def _no_check() -> None:
-    """Do nothing: no other client waits for this thread."""
+    """Do nothing, because no other client waits for this thread."""

@@ -1,7 +1,7 @@
-"""Validates partitions in several tasks each, each batch as of the range of its append or of one given moment.
+"""Validates partitions in several tasks each, every batch as of the range of its append or of one given moment.
 
-The ranges are estimated first (`append_times`), from a reading of all chunks of a partition, because later records help
-to date earlier ones. Then each chunk is validated by its part of them. If a policy depends on earlier batches, one task
+The ranges are estimated first (`append_times`), from all chunks of a partition, because later records help to date
+earlier ones. Then each chunk is validated with its part of the ranges. If a policy depends on earlier batches, one task
 validates the whole partition in order.
 """
 
@@ -38,12 +38,12 @@ _AFTER_ALL = 2**62
 
 
 def always(moment_ms: int) -> RangeOf:
-    """Return the same moment for all batches."""
+    """Return a function that returns the same moment for all batches."""
     return lambda _batch: AppendTimeRange(moment_ms, moment_ms, moment_ms)
 
 
 def append_time_lookup(times: AppendTimes) -> RangeOf:
-    """Return the broker's time (LogAppendTime), or the partition's range at the batch."""
+    """Return a function that returns the broker's time (LogAppendTime), or the partition's range at the batch."""
 
     def appended(batch: StoredBatch) -> AppendTimeRange:
         header = batch.header
@@ -71,7 +71,7 @@ def validated_rows(
 ) -> DataFrame:
     """Return the rows of `sluicegate.pipeline.jobs.audit.findings` for each chunk.
 
-    `as_of_ms` (ms): the moment as of which everything is validated; None: each batch as of its append.
+    `as_of_ms` is the moment (ms) as of which everything is validated; None means the append of each batch.
     """
     rulebook, partitions = policies.rulebook(), cut(ranges, tasks_at_most(spark))
 
@@ -127,11 +127,10 @@ def _auditor(options: SourceOptions, policies: Policies, samples: int | None) ->
 def add_validated(
     findings: AuditFindings, validator: PartitionValidator, batch: StoredBatch, appended: AppendTimeRange
 ) -> None:
-    """Validate a batch and add the result: violations by both ends of its range, and records that are bad by one
-    end only.
+    """Validate a batch at both ends of its range and add the result.
 
-    A future time is certain as of the latest append, a past one as of the earliest. A batch of both kinds is validated
-    as of the latest one.
+    Records that are bad only at one end are counted apart. A future time is certain as of the latest append, a past one
+    as of the earliest. A batch with both kinds is validated as of the latest append.
     """
     validated = validator.validate(batch, appended.earliest_ms)
     is_range = appended.earliest_ms < appended.latest_ms and not validator.depends_on_earlier_batches
@@ -152,7 +151,7 @@ def _times(found: pa.Table, now_ms: int) -> AppendTimes:
 
 
 def _parts(times: AppendTimes, whole: OffsetRange, chunks: Sequence[Chunk]) -> pa.RecordBatch:
-    """Return for each of the partition's chunks its part of the ranges."""
+    """Return the part of the ranges for each of the partition's chunks."""
     its = [(number, chunk) for number, chunk in enumerate(chunks) if chunk.whole == whole]
     rows = [{"number": number, "append_times": json.dumps(_part(times, chunk).as_json())} for number, chunk in its]
     return pa.RecordBatch.from_pylist(rows, _TIMES)

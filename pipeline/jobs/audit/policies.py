@@ -1,4 +1,6 @@
-"""The part of a proxy's configuration that applies to stored records, in a form that is sent to executors."""
+"""Selects the part of a proxy's configuration that applies to stored records, in a form that can be sent to
+executors.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -18,7 +20,7 @@ from sluicegate.validation.rulebook import Rulebook
 from sluicegate.validation.rules.rule import Side
 from sluicegate.validation.rules.schemas.schema_expression import SchemaOfRecord
 
-_ALL_OF_A_BATCH = 2**31 - 1  # the maximum of a batch
+_ALL_OF_A_BATCH = 2**31 - 1  # the maximum number of records in a batch
 _REQUESTS = "rules about requests (requests): client and acks of a batch are not stored"
 _ENFORCE = (
     "gradual enforcement (enforce): the client of a batch is not stored, so all batches are validated as under full "
@@ -29,7 +31,7 @@ _EXEMPT = "exemptions (exempt): the client of a batch is not stored, so all batc
 
 @dataclass(frozen=True, slots=True)
 class Policies:
-    """`settings`: topics' settings in the cluster. The only secrets are those of registries."""
+    """The policies, and topics' `settings` in the cluster. The only secrets are those of registries."""
 
     defaults: TopicKeys
     floor: tuple[Floor, ...]
@@ -39,13 +41,13 @@ class Policies:
     settings: Mapping[str, ClusterSettings]
 
     def rulebook(self) -> Rulebook:
-        """Return a new rulebook, because some rules have state for one reading. Raises RuleUnusable."""
+        """Return a new rulebook for each reading, because some rules have state. Raises RuleUnusable."""
         topics = [(topic.match, topic) for topic in self.topics]
         in_file = compile_policies(self.defaults, topics, maker=_schema_rules(self.registries), floor=self.floor)
         return Rulebook(in_file).with_settings(self.settings)
 
     def schema_of_records(self, registry: str) -> SchemaOfRecord:
-        """Return how values find their schema in a registry of the configuration."""
+        """Return the rule that finds the schemas of values in a registry of the configuration."""
         found = _schema_rules(self.registries).of_schema(Schema(registry=registry), Side.VALUE)
         assert isinstance(found, SchemaOfRecord)
         return found
@@ -74,7 +76,7 @@ def policies_of(config: Config, settings: Mapping[str, ClusterSettings]) -> Poli
 
 
 def left_out(config: Config) -> list[str]:
-    """Return a clause for each part of a configuration that cannot be checked on stored records."""
+    """Return a clause for each part of a configuration that stored records cannot violate or show."""
     gradual = any(keys.enforce is not None for keys in (config.defaults, *config.topics))
     parts = ((config.requests, _REQUESTS), (config.exempt, _EXEMPT), (gradual, _ENFORCE))
     return [words for asked, words in parts if asked]

@@ -40,7 +40,7 @@ def console_table(summary: Mapping[str, Any]) -> ConsoleTable:
 
 
 def write_report(results: Results, summary: Mapping[str, Any]) -> None:
-    """Write the report: the finding, the recommendation, then findings and samples of the worst topics."""
+    """Write the report: the finding, the recommendation, then the findings and samples of the worst topics."""
     topics = summary["topics"]
     worst = worst_first(topics)
     shown, rest = cut(worst, "summary.json")
@@ -159,7 +159,7 @@ def _contract(name: str, contract: Mapping[str, Any]) -> ReportSection:
 
 
 def _measured(check: Mapping[str, Any]) -> str:
-    """Return what a check of a contract found, for people."""
+    """Return the result of a contract's check, for people."""
     return "no records" if check["found"] is None else f"{check['found']:g}"
 
 

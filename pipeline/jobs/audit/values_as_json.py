@@ -25,7 +25,7 @@ _MOST_FORMS: Final = 100
 def as_json(records: DataFrame, topic: str, policies: Policies, registry: str) -> DataFrame:
     """Return the columns `value` as JSON, and `timestamp`. A value that cannot be read becomes empty.
 
-    `records` have `value`, which is not null, `timestamp` and `headers_binary`. `registry`: has their schemas. If it
+    `records` have `value`, which is not null, `timestamp` and `headers_binary`. `registry` has their schemas. If it
     does not respond for 30 s, a task raises CannotBeValidated.
     """
     return records.mapInArrow(partial(_written, topic, policies, registry), _DDL)
@@ -54,7 +54,7 @@ class _Values:
         self._forms: dict[Content, JsonForm | None] = {}
 
     def text(self, value: bytes, headers: list[dict[str, bytes]] | None) -> bytes:
-        """Return a value as JSON; nothing if it cannot be read, which the rule about its schema reports."""
+        """Return a value as JSON; empty if it cannot be read, which the rule about its schema reports."""
         of_record = tuple((each["key"], each["value"]) for each in headers or ())
         try:
             found = self._content(RuledRecord(self._topic, 0, 0, 0, None, value, of_record, self._client))
@@ -71,7 +71,7 @@ class _Values:
             except Outage as error:
                 if time.monotonic() > given_up:
                     raise CannotBeValidated(f"{self._topic}: {error}. Fix it and start again") from error
-                time.sleep(PAUSE_SECONDS)  # a recovery is not announced
+                time.sleep(PAUSE_SECONDS)  # a registry does not announce its recovery
 
     def _form_of(self, content: Content) -> JsonForm | None:
         if content not in self._forms:

@@ -1,4 +1,4 @@
-"""Event time by timestamp extractors, as in Kafka Streams (KIP-93)."""
+"""Computes event time with timestamp extractors, as in Kafka Streams (KIP-93)."""
 
 from sluicegate.pipeline.jobs.extract.event_time import extracted, with_event_time
 from sluicegate.pipeline.jobs.extract.extractors import (

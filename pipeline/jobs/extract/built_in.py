@@ -1,4 +1,4 @@
-"""The built-in extractors over whole columns, for the job `extract`.
+"""Applies the built-in extractors to whole columns, for the job `extract`.
 
 They match `sluicegate.pipeline.jobs.extract.extractors`, which works record by record; a test compares both.
 """
@@ -26,8 +26,9 @@ _NONE_BEFORE = "which is negative, and no earlier record of its partition has a 
 
 @dataclass(frozen=True, slots=True)
 class BuiltInExtractor:
-    """An extractor by its name on the command line, one of `NAMES`, and the treatment of times that are too late for
-    Spark.
+    """An extractor by its name on the command line, one of `NAMES`.
+
+    `too_late` determines the treatment of times that are too late for Spark.
     """
 
     name: str
@@ -39,10 +40,10 @@ class BuiltInExtractor:
         return self.name != "wallclock"
 
     def event_times(self, of: TopicPartition, offsets: Int64s, times: Int64s, highest: int, now_ms: int) -> Int64s:
-        """Return the event times (ms) of a partition's next records. Negative ones are skipped; times after LATEST_MS
-        remain only if `too_late` is NULL.
+        """Return the event times (ms) of a partition's next records.
 
-        `highest`: the highest time so far, NO_TIME before the first record. Raises InvalidTimestamp.
+        Records with negative ones are skipped. Times after LATEST_MS remain only if `too_late` is NULL. `highest` is
+        the highest time so far, NO_TIME before the first record. Raises InvalidTimestamp.
         """
         if not self.reads_times:
             return np.full(len(times), now_ms, np.int64)
@@ -67,6 +68,6 @@ class BuiltInExtractor:
 
 
 def _highest_before(times: Int64s, highest: int) -> Int64s:
-    """Return for each record the highest time before it; NO_TIME if there is none."""
+    """Return the highest time before each record; NO_TIME if there is none."""
     valid = np.where(times < 0, NO_TIME, times)
     return np.maximum.accumulate(np.concatenate(([highest], valid)))[:-1]

@@ -68,8 +68,9 @@ def extracted(
 
 
 def _with_times(frame: DataFrame, extractor: TimestampExtractor | None, too_late: TooLate) -> DataFrame:
-    """Add the event time in ms: negative for skipped records, null for records kept without a time. One row of each
-    partition in a micro-batch has the number of its skipped records.
+    """Add the event time in ms: negative for skipped records, null for records kept without a time.
+
+    In each micro-batch, one row of each partition has the number of its skipped records.
     """
     from sluicegate.pipeline.jobs.parameters import checked_value  # noqa: PLC0415  # executors need none of it
 
@@ -98,7 +99,7 @@ class _EventTimes(StatefulProcessor):
         self._columns = list(columns)
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Called by Spark in each task."""
+        """Keep the handle. Spark calls this in each task."""
         self._time = handle.getValueState("partition_time", StructType([StructField("ms", LongType())]))
 
     def handleInputRows(self, key: Any, rows: "Iterator[pd.DataFrame]", timerValues: Any) -> "Iterator[pd.DataFrame]":  # noqa: N802, N803  # Spark's names
@@ -129,7 +130,7 @@ class _EventTimes(StatefulProcessor):
         yield batch
 
     def close(self) -> None:
-        """Do nothing: there are no resources."""
+        """Do nothing, because there are no resources."""
 
 
 def _beyond(record: Any, found: int) -> str:

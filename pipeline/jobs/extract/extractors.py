@@ -1,8 +1,8 @@
-"""Timestamp extractors: functions of a record and its partition's previous time that return the event time in ms
-(KIP-93).
+"""Defines timestamp extractors: functions of a record and its partition's previous time that return the event time in
+ms.
 
-A negative result is invalid, and its record is skipped. The previous time is the partition time of Kafka Streams: the
-highest time extracted so far, -1 before the first.
+A negative result is invalid, and its record is skipped (KIP-93). The previous time is the partition time of Kafka
+Streams: the highest time extracted so far, or -1 before the first.
 """
 
 import logging
@@ -12,8 +12,10 @@ from typing import Any, Protocol
 
 
 class TooLate(StrEnum):
-    """What happens to a record whose event time is after Spark's latest timestamp (year 294,247). FAIL ends the query.
-    SKIP drops the record. NULL keeps it with a null `event_time`; its `timestamp` keeps the number.
+    """The treatment of a record whose event time is after Spark's latest timestamp (year 294,247).
+
+    FAIL ends the query. SKIP drops the record. NULL keeps it with a null `event_time`; its `timestamp` keeps the
+    number.
     """
 
     FAIL = "fail"
@@ -26,11 +28,11 @@ _log = logging.getLogger(__name__)
 
 
 class InvalidTimestamp(Exception):
-    """A record has no usable time; the text names topic, partition, offset and a fix."""
+    """Raised if a record has no usable time. The text names topic, partition, offset and a fix."""
 
 
 class TimestampedRecord(Protocol):
-    """A row: attributes are the columns of the frame, at least these."""
+    """A row, whose attributes are the columns of the frame; at least these exist."""
 
     topic: str
     partition: int
@@ -39,14 +41,14 @@ class TimestampedRecord(Protocol):
 
 
 class TimestampExtractor(Protocol):
-    """The interface of extractors. Your own must be picklable, because it is sent to executors."""
+    """The interface of extractors. A custom extractor must be picklable, because it is sent to executors."""
 
     def extract(self, record: Any, previous: int) -> int:
         """Return the event time in ms; negative to skip the record. `previous` is -1 if unknown."""
 
 
 class FailOnInvalidTimestamp:
-    """The default: the record's timestamp; a negative one fails the query."""
+    """Returns the record's timestamp; a negative one fails the query. This is the default."""
 
     def extract(self, record: TimestampedRecord, previous: int) -> int:
         """Return the timestamp. Raises InvalidTimestamp."""
@@ -61,7 +63,7 @@ class FailOnInvalidTimestamp:
 
 
 class LogAndSkipOnInvalidTimestamp:
-    """The record's timestamp; records with a negative one are logged, skipped and counted."""
+    """Returns the record's timestamp. Records with a negative one are logged, skipped and counted."""
 
     def extract(self, record: TimestampedRecord, previous: int) -> int:
         """Return the timestamp; negative to skip the record."""
@@ -71,7 +73,7 @@ class LogAndSkipOnInvalidTimestamp:
 
 
 class UsePreviousTimeOnInvalidTimestamp:
-    """The record's timestamp, or the partition's time if it is negative."""
+    """Returns the record's timestamp, or the partition's time if the timestamp is negative."""
 
     def extract(self, record: TimestampedRecord, previous: int) -> int:
         """Return the time. Raises InvalidTimestamp if the partition has no time yet."""
@@ -86,7 +88,7 @@ class UsePreviousTimeOnInvalidTimestamp:
 
 
 class WallclockTimestampExtractor:
-    """The time of processing."""
+    """Returns the time of processing."""
 
     def extract(self, record: TimestampedRecord, previous: int) -> int:
         """Return the current time."""

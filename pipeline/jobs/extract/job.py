@@ -1,4 +1,4 @@
-"""`sluicegate-spark extract`: writes records with event time as Parquet, and which were skipped."""
+"""Runs `sluicegate-spark extract`: writes records with event time as Parquet, and lists the skipped ones."""
 
 import json
 from functools import partial
@@ -31,17 +31,17 @@ _BEGUN = "extract.json"
 
 
 class DifferentExtraction(PipelineError):
-    """The folder has records of other topics or another extractor; the text names them."""
+    """Raised if the folder has records of other topics or of another extractor. The text names them."""
 
 
 class RecordsMissing(PipelineError):
-    """Records that follow the last run no longer exist; the text has topic, partition and both offsets."""
+    """Raised if records after those of the last run no longer exist. The text has topic, partition and both offsets."""
 
 
 def run(
     spark: SparkSession, topics: Topics, results: Results, extractor: BuiltInExtractor, offsets_a_batch: int
 ) -> None:
-    """Process all records that exist now; batches of earlier runs are not repeated.
+    """Process all records that exist now. Batches of earlier runs are not repeated.
 
     Raises DifferentExtraction, BadFolder, and RecordsMissing unless the topics' `skip_missing` is set.
     """
@@ -102,7 +102,7 @@ def _write(
     progress: ExtractProgress,
     wanted: list[OffsetRange],
 ) -> dict[TopicPartition, PartitionProgress]:
-    """Write a batch into its own folders, replacing what a killed run left there."""
+    """Write a batch into its own folders, and replace the files of a killed run."""
     batch = f"batch={progress.number + 1}"
     records, skipped = f"{RECORDS}/{batch}", f"{SKIPPED}/{batch}"
     for left_behind in (records, skipped):
@@ -120,7 +120,9 @@ def _write(
 
 
 def summary_of(topics: Topics, results: Results) -> dict[str, Any]:
-    """Return records, skipped ones and those too late for Spark, by topic and partition, over all runs."""
+    """Return the numbers of records, of skipped ones and of those too late for Spark, by topic and partition, over all
+    runs.
+    """
     found: dict[str, Any] = {
         name: {"records": 0, "skipped": 0, "too_late": 0, "partitions": {}} for name in topics.names
     }

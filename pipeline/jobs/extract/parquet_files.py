@@ -1,6 +1,6 @@
 """Writes one partition's records of a batch with event time as Parquet files, from the task itself.
 
-Rows that pass through Spark's own writer cost several times as much as reading them.
+Passing rows through Spark's own writer costs several times as much as reading them.
 """
 
 import time
@@ -28,12 +28,12 @@ _TIMEOUTS: dict[str, str | bool | float] = {"connect_timeout": 30.0, "request_ti
 
 
 class OutputFolderError(Exception):
-    """A file cannot be written; the text names it and the reason."""
+    """Raised if a file cannot be written. The text names it and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutputFolder:
-    """A folder. `s3`: Arrow's options if it is in S3 or a compatible store."""
+    """A folder. `s3` has Arrow's options if it is in S3 or a compatible store."""
 
     uri: str
     s3: dict[str, str | bool | float] = field(default_factory=dict, repr=False)
@@ -43,8 +43,9 @@ class OutputFolder:
         return OutputFolder(f"{self.uri.rstrip('/')}/{name}", self.s3)
 
     def file_system(self) -> tuple[fs.FileSystem, str]:
-        """Return Arrow's file system and the path in it. Raises ValueError, OSError and ImportError if Arrow
-        has none.
+        """Return Arrow's file system and the path in it.
+
+        Raises ValueError, OSError and ImportError if Arrow has none.
         """
         scheme, _, rest = self.uri.partition(":")
         if scheme == "file":
@@ -56,7 +57,7 @@ class OutputFolder:
 
 
 def output_folder(uri: str, setting: Callable[[str], str | None]) -> OutputFolder:
-    """Return the folder with the credentials that Spark uses; `setting` returns a Hadoop setting by name."""
+    """Return the folder with the credentials that Spark uses. `setting` returns a Hadoop setting by its name."""
     scheme, _, rest = uri.partition("://")
     if scheme != "s3a":
         return OutputFolder(uri)
@@ -100,7 +101,7 @@ _LONGEST_NAME = 180
 
 @dataclass(frozen=True, slots=True)
 class ExtractChunk:
-    """The range that one task extracts; `highest`: the partition's highest event time (ms) before it."""
+    """The range that one task extracts. `highest` is the partition's highest event time (ms) before it."""
 
     wanted: OffsetRange
     highest: int
@@ -115,7 +116,7 @@ def write_chunk(
 ) -> Iterator[pa.RecordBatch]:
     """Write the files and yield a row with their counts (`DDL`). `records` and `skipped` are folders.
 
-    Files of an earlier attempt are replaced. Raises InvalidTimestamp, OutputFolderError and what reading raises.
+    Files of an earlier attempt are replaced. Raises InvalidTimestamp, OutputFolderError and the errors of reading.
     """
     try:
         yield from _written(options, extractor, records, skipped, chunk)
@@ -154,8 +155,8 @@ def _written(
 
 
 def file_name(of: TopicPartition) -> str:
-    """Return the file's name; long topic names are shortened, because a topic's name may be as long as a
-    file's (249).
+    """Return the file's name. Long topic names are shortened, because they may be as long as a file name can be
+    (249).
     """
     topic = of.topic
     if len(topic) > _LONGEST_NAME:
@@ -218,8 +219,9 @@ class _File:
 
 
 def _codec_for(some: pa.Array) -> str:
-    """Return no codec for data that does not compress (random, encrypted or compressed): trying costs a third of the
-    write.
+    """Return no codec for data that do not compress (random, encrypted or compressed).
+
+    Trying would cost a third of the write.
     """
     data = some.buffers()[2]
     if data is None or data.size < _LEAST_SAMPLE_BYTES:

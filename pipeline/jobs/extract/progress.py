@@ -16,8 +16,10 @@ _FOLDER = "progress"
 
 @dataclass(frozen=True, slots=True)
 class PartitionProgress:
-    """The progress of one partition: the next offset to read, the highest event time (ms), the numbers of written and
-    skipped records, and how many of all have a time that is `too_late` for Spark.
+    """The progress of one partition.
+
+    It has the next offset to read, the highest event time (ms), the numbers of written and skipped records, and how
+    many of all records have a time that is `too_late` for Spark.
     """
 
     offset: int
@@ -29,8 +31,10 @@ class PartitionProgress:
 
 @dataclass(frozen=True, slots=True)
 class ExtractProgress:
-    """The progress after batch `number`; -1 before the first. `ids`: of the topics that offsets belong to, by name.
-    `missing`: a sentence for each partition that lost records before they were read.
+    """The progress after batch `number`, which is -1 before the first.
+
+    `ids` are the ids, by name, of the topics to which the offsets belong. `missing` has a sentence for each partition
+    that lost records before they were read.
     """
 
     number: int = -1
@@ -40,16 +44,16 @@ class ExtractProgress:
 
     @property
     def is_none(self) -> bool:
-        """Return whether no batch is complete."""
+        """Return whether no batch is complete yet."""
         return self.number < 0
 
     def of_partition(self, partition: TopicPartition, first: int) -> PartitionProgress:
-        """Return the partition's progress; `first`: the start of a new one."""
+        """Return the partition's progress. `first` is the offset at which a new one starts."""
         return self.of.get(partition) or PartitionProgress(first)
 
     def resumed(self, now: LogStates) -> tuple["ExtractProgress", list[str]]:
-        """Return the progress that continues with the records that exist now, and a sentence for each partition that
-        lost some since.
+        """Return the progress that continues with the existing records, and a sentence for each partition that lost
+        some.
         """
         known = Position({of: its.offset for of, its in self.of.items()}, self.ids)
         ends = Position({of: now.ends[of] for of in self.of if of in now.ends}, now.ids)
@@ -60,7 +64,7 @@ class ExtractProgress:
         return replace(self, of=reached, ids={**self.ids, **now.ids}, missing=(*self.missing, *lost)), lost
 
     def next_ranges(self, there: Iterable[OffsetRange], at_most: int) -> list[OffsetRange]:
-        """Return the next batch's ranges, shared by what each partition has left."""
+        """Return the next batch's ranges, divided in proportion to what remains of each partition."""
         left = [OffsetRange(r.of, self.of_partition(r.of, r.start).offset, r.end) for r in there]
         left = [r for r in left if r.size > 0]
         total = sum(r.size for r in left)
@@ -92,7 +96,7 @@ def progress_in(results: Results) -> ExtractProgress:
         return ExtractProgress()
     name = f"{_FOLDER}/{max(numbers)}.json"
     content: Any = json.loads(results.read_text(name))
-    if isinstance(content, list):  # of an earlier release, which kept no ids
+    if isinstance(content, list):  # written by an earlier release, which kept no ids
         content = {"partitions": content, "ids": {}, "missing": []}
     if "missing" not in content:
         raise EarlierBuild(results.path(name))

@@ -1,1 +1,1 @@
-"""Counts what a topic holds and classifies its timestamps while reading it."""
+"""Counts the records of a topic and classifies their timestamps while reading it."""

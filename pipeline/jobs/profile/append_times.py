@@ -1,4 +1,4 @@
-"""When were the records of a partition appended? The one estimate that profile, advise, audit, repair and watch share.
+"""Estimates when the records of a partition were appended, for profile, advise, audit, repair and watch.
 
 A broker stores this moment only with LogAppendTime. Otherwise records carry their producers' times, which may be late
 (replays, backfills, copies of other topics), ahead, constant or invented. So the estimate is a range for each batch,
@@ -16,9 +16,9 @@ explanation of which not more than three quarters need to be wrong. Late records
 below the append, whatever their order. If the fitted times run on through the moment of reading, without a gap of an
 hour, all of them are ahead, and `earliest` is moved back by as much as they exceed it.
 
-A record counts as future or past only if it is so for the whole range of its append time. If it is so for a part of
-the range, it is counted apart, as perhaps future or past (`TimestampDoubt`), and figures are ranges. The truth is
-within the range, except:
+A record counts as future or past only if it is so for the whole range of its append time. If it is so for a part of the
+range, it is counted apart, as perhaps future or past (`TimestampDoubt`), and figures are ranges. The truth is within
+the range, except:
 
 - if more than three quarters of the neighbouring records are ahead alike, and the partition ends before they reach the
   moment of reading, nothing shows it: they look valid;
@@ -28,8 +28,8 @@ within the range, except:
 
 **Hours.** A record is dated to the hour only if its range by the partition's own times is no longer than an hour: from
 `earliest` to the next step (`next_step`), also that of the opposite explanation, in which being ahead costs three
-times. Constant, repeated and contradictory times date nothing. Copied and backfilled topics show the hours
-of the records' own times, which reports call so.
+times. Constant, repeated and contradictory times date nothing. Copied and backfilled topics show the hours of the
+records' own times, which reports call so.
 """
 
 from dataclasses import dataclass, replace
@@ -53,7 +53,7 @@ _NOTHING = np.empty(0, np.int64)
 
 
 class TimestampDoubt(IntEnum):
-    """How a time relates to the range of its append. `MAYBE_...`: only a part of the range says so."""
+    """How a time relates to the range of its append. `MAYBE_...` applies if only a part of the range shows it."""
 
     NONE = 0
     FUTURE = 1
@@ -65,12 +65,16 @@ class TimestampDoubt(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class AppendTimes:
-    """The range (ms) in which each record was appended, by its offset; it is the same for all records of a batch.
+    """The range (ms) in which each record was appended, by its offset. It is the same for all records of a batch.
 
-    `offsets`, `times`: steps of the lower bound; each holds from its offset on, the base offset of a batch.
-    `known_offsets`, `known`: moments that the broker stored, at or after the append of all offsets up to theirs.
-    `likely_offsets`, `likely`: the steps of the opposite explanation, for hours. All ascend. `until_ms`: the moment of
-    reading. `step_ms`: the accuracy of the steps.
+    All arrays ascend.
+
+    - `offsets`, `times`: steps of the lower bound. Each applies from its offset on, which is the base offset of a
+      batch.
+    - `known_offsets`, `known`: moments that the broker stored, at or after the append of all offsets up to theirs.
+    - `likely_offsets`, `likely`: the steps of the opposite explanation, for hours.
+    - `until_ms`: the moment of reading.
+    - `step_ms`: the accuracy of the steps.
     """
 
     offsets: Int64s
@@ -89,16 +93,16 @@ class AppendTimes:
         return cls(*always, *(_NOTHING,) * 4, until_ms, _MINUTE_MS)
 
     def without_hours(self) -> "AppendTimes":
-        """Return the same without what only hours need."""
+        """Return the ranges without the fields that only hours need."""
         return replace(self, likely_offsets=_NOTHING, likely=_NOTHING)
 
     def earliest(self, places: Int64s) -> Int64s:
-        """Return the lower bound at these offsets."""
+        """Return the lower bound (ms) at these offsets."""
         steps = np.searchsorted(self.offsets, places, side="right") - 1
         return np.asarray(self.times[np.maximum(steps, 0)])
 
     def latest(self, places: Int64s) -> Int64s:
-        """Return the upper bound."""
+        """Return the upper bound (ms) at these offsets."""
         bounds = np.append(self.known, self.until_ms)
         return np.asarray(bounds[np.searchsorted(self.known_offsets, places, side="left")])
 
@@ -118,7 +122,7 @@ class AppendTimes:
         return replace(self, **clipped, until_ms=until_ms)
 
     def part(self, first: int, end: int) -> "AppendTimes":
-        """Return what the offsets [first, end) need."""
+        """Return the part of the ranges that the offsets [first, end) need."""
         steps, likely = (_around(offsets, first, end) for offsets in (self.offsets, self.likely_offsets))
         begin = int(np.searchsorted(self.known_offsets, first, side="left"))
         known = slice(begin, int(np.searchsorted(self.known_offsets, end - 1, side="left")) + 1)
@@ -133,7 +137,7 @@ class AppendTimes:
         )
 
     def doubts(self, times: Int64s, places: Int64s, after_max_ms: int, before_max_ms: int | None) -> NDArray[np.int8]:
-        """Return the `TimestampDoubt` of each time of a producer; `places`: an offset of its batch."""
+        """Return the `TimestampDoubt` of each time of a producer. `places` has an offset of each time's batch."""
         earliest, latest = self.earliest(places), self.latest(places)
         found = np.zeros(len(times), np.int8)
         found[times > saturating_add(earliest, max(after_max_ms, self.step_ms))] = TimestampDoubt.MAYBE_FUTURE
@@ -146,7 +150,7 @@ class AppendTimes:
         return found
 
     def as_json(self) -> dict[str, Any]:
-        """Return the form for `append_times_from`."""
+        """Return the JSON form for `append_times_from`."""
         arrays = {name: getattr(self, name).tolist() for name in _ARRAYS}
         return arrays | {"until_ms": self.until_ms, "step_ms": self.step_ms}
 
@@ -167,7 +171,10 @@ def append_times_from(value: dict[str, Any]) -> AppendTimes:
 
 
 def append_times(rows: pa.Table, until_ms: int) -> AppendTimes:
-    """Estimate the ranges of a partition from its timestamp counts, in any order. `until_ms`: the moment of reading."""
+    """Estimate the ranges of a partition from its timestamp counts, in any order.
+
+    `until_ms` is the moment of reading.
+    """
     known_offsets, known = _known(rows, until_ms)
     stamped = rows["timestamp_type"].to_numpy() == _BY_BROKER
     by_broker = (rows["last_place"].to_numpy()[stamped], rows["earliest"].to_numpy()[stamped])
@@ -191,7 +198,9 @@ def _steps(offsets: Int64s, times: Int64s, step_ms: int, until_ms: int) -> tuple
 
 
 def _known(rows: pa.Table, until_ms: int) -> tuple[Int64s, Int64s]:
-    """Return the last offset of each minute that the broker's own times (LogAppendTime) show, and its end."""
+    """Return the last offset of each minute, and its end, as far as the broker's own times (LogAppendTime) show
+    them.
+    """
     its = rows["timestamp_type"].to_numpy() == _BY_BROKER
     places, latest = (rows[name].to_numpy()[its] for name in ("last_offset", "latest"))
     by_place = np.lexsort((latest, places))
@@ -206,14 +215,15 @@ _Points = tuple[Int64s, Int64s]
 
 
 def _believed(rows: pa.Table, until_ms: int) -> tuple[_Points, _Points]:
-    """Return the producers' times that are not ahead by the lowest explanation, and by the opposite one, in which being
-    ahead costs three times.
+    """Return the producers' times that are not ahead, by the lowest explanation and by the opposite one.
+
+    In the opposite explanation being ahead costs three times.
     """
     kinds = rows["kind"].to_numpy().astype(np.int8)
     votes = is_plausible_time(kinds) & (rows["timestamp_type"].to_numpy() != _BY_BROKER)
     first, last, records = (rows[name].to_numpy()[votes] for name in ("first_place", "last_place", "records"))
     earliest, latest = (in_milliseconds(rows[name].to_numpy(), kinds)[votes] for name in ("earliest", "latest"))
-    # A row of several batches votes at both ends: between them, others may have contradicted it.
+    # A row of several batches counts at both ends, because records between them may have contradicted it.
     ends = last > first
     places, times = np.concatenate((first, last[ends])), np.concatenate((earliest, latest[ends]))
     weights = np.concatenate((np.where(ends, -(-records // 2), records), -(-records[ends] // 2)))
@@ -225,9 +235,9 @@ def _believed(rows: pa.Table, until_ms: int) -> tuple[_Points, _Points]:
         is_before = times[chain] <= until_ms + SKEW_MS
         return places[chain][is_before], times[chain][is_before] - _ahead(times[chain], until_ms)
 
-    if not (np.diff(values) < 0).any():  # nothing contradicts another
+    if not (np.diff(values) < 0).any():  # no time contradicts another
         return points(np.arange(len(values))), (_NOTHING, _NOTHING)
-    # Fitted from the end and upside down, being late costs three times.
+    # Fitted from the end and upside down, so that being late costs three times.
     lowest = len(values) - 1 - fitted(-values[::-1], weights[::-1])
     usable = np.flatnonzero(values <= (until_ms + SKEW_MS) // COARSE_MS)
     if len(lowest) == len(values):
@@ -236,7 +246,7 @@ def _believed(rows: pa.Table, until_ms: int) -> tuple[_Points, _Points]:
 
 
 def _ahead(times: Int64s, until_ms: int) -> int:
-    """Return by how much (ms) fitted times run on beyond the moment of reading, up to a gap of an hour."""
+    """Return by how much (ms) fitted times exceed the moment of reading, up to a gap of an hour."""
     ordered = np.unique(times)
     beyond = ordered[ordered > until_ms + SKEW_MS]
     before = ordered[ordered <= until_ms + SKEW_MS]
@@ -249,13 +259,13 @@ def _ahead(times: Int64s, until_ms: int) -> int:
 
 
 def _step(times: Int64s) -> int:
-    """Return the accuracy for times (ms), such that there are not too many steps."""
+    """Return the accuracy for times (ms) that limits the number of steps."""
     span_ms = int(np.ptp(times)) if len(times) else 0
     return max(-(-span_ms // (_MOST_STEPS * _MINUTE_MS)), 1) * _MINUTE_MS
 
 
 def difference(left: Int64s, right: Int64s) -> Int64s:
-    """Return left - right, saturating at int64's bounds."""
+    """Return left - right, limited to the bounds of int64."""
     plain = left - right
     overflown = ((left ^ right) & (left ^ plain)) < 0
     bounds = np.where(left < 0, np.iinfo(np.int64).min, np.iinfo(np.int64).max)
@@ -263,5 +273,5 @@ def difference(left: Int64s, right: Int64s) -> Int64s:
 
 
 def saturating_add(times: Int64s, by: int) -> Int64s:
-    """Return times + by, saturating at int64's bounds."""
+    """Return times + by, limited to the bounds of int64."""
     return difference(times, np.full(len(times), -by, np.int64))

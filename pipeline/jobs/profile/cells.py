@@ -1,4 +1,4 @@
-"""The cells of a profile: a row for each hour, kind of timestamp, producer and distance of a partition."""
+"""Computes the cells of a profile: a row for each hour, kind of timestamp, producer and distance of a partition."""
 
 import numpy as np
 import pyarrow as pa
@@ -75,8 +75,9 @@ def cells_of(
     before_max_ms: int | None,
     read_again: ReadAgain | None = None,
 ) -> pa.Table:
-    """Return a whole partition's counts as cells, and a row without records for each range that is gone or
-    unreadable. `read_again`: see `assess`.
+    """Return a whole partition's counts as cells, and a row without records for each deleted or unreadable range.
+
+    For `read_again` see `assess`.
     """
     times = append_times(reading.rows, now_ms)
     cells = aggregated_rows(assess(reading.rows, times, after_max_ms, before_max_ms, read_again), now_ms, after_max_ms)
@@ -89,11 +90,12 @@ def cells_of(
 def aggregated_rows(rows: pa.Table, now_ms: int, after_max_ms: int) -> pa.Table:
     """Aggregate assessed rows by `KEYS`.
 
-    `likely_unit`: the unit in which implausible and future times were perhaps written, else null.
+    `likely_unit` is the unit in which implausible and future times were perhaps written, else null.
 
-    `ahead_beyond_ms`: the largest bound of the ladder by which records are certainly ahead of their append, 0 if they
-    are within all; `behind_beyond_ms` likewise, by the earliest append. `ahead_at_most_ms`, `behind_at_most_ms`: by
-    which they may be. -1 (no timestamp) is beyond none: no limit rejects it.
+    `ahead_beyond_ms` is the largest bound of the ladder by which records are certainly ahead of their append; 0 if they
+    are within all bounds. `behind_beyond_ms` is the same for records behind the earliest append. `ahead_at_most_ms` and
+    `behind_at_most_ms` are the largest bounds by which they may be. A time of -1 (no timestamp) is beyond no bound,
+    because no limit rejects it.
     """
     validated = (rows["earliest"].to_numpy() != NO_TIMESTAMP) | (rows["latest"].to_numpy() != NO_TIMESTAMP)
     codes = rows["damage"].to_numpy()
@@ -123,8 +125,9 @@ def _likely_units(rows: pa.Table, now_ms: int) -> pa.Array:
 
 
 def _as_decided(beyond: NDArray[np.int64], is_beyond: NDArray[np.bool_], bound_ms: int) -> NDArray[np.int64]:
-    """Return the steps in agreement with what was decided for each record about a bound, if the ladder has it: a row's
-    distance is that of its largest time.
+    """Return the steps, corrected so that they agree with the decision about each record for a bound of the ladder.
+
+    The correction is necessary because a row's distance is that of its largest time.
     """
     place = int(np.searchsorted(_STEPS, bound_ms))
     if place in (0, len(_STEPS)) or _STEPS[place] != bound_ms:

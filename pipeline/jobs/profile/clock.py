@@ -1,5 +1,5 @@
-"""A partition's clock: the likeliest append time of each record, which a repair writes if a record has no usable time.
-How far it can be wrong is the subject of `append_times`, which decides which timestamps are invalid.
+"""Computes a partition's clock: the likeliest append time of each record, which a repair writes if a record has no
+usable time. `append_times` bounds its error, and decides which timestamps are invalid.
 
 In the order of a partition's offsets, valid times increase; a time that is ahead or late deviates from its neighbours.
 So a partition's clock is the non-decreasing function that fits its plausible times best (times within ten minutes count
@@ -24,7 +24,7 @@ COARSE_MS = 10 * 60_000
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Offsets, ascending, and the time (ms) at each; at least one point."""
+    """Offsets, ascending, and the time (ms) at each. There is at least one point."""
 
     offsets: NDArray[np.int64]
     times: NDArray[np.int64]
@@ -42,8 +42,9 @@ class Clock:
 
 
 def simplified(clock: Clock, tolerance_ms: int) -> Clock:
-    """Return a clock with fewer points that differs by at most the tolerance at the old ones. Steady times need two
-    points, the end of a pause one more.
+    """Return a clock with fewer points that differs by at most the tolerance at the old ones.
+
+    Steady times need two points, the end of a pause one more.
     """
     points = list(zip(clock.offsets.tolist(), clock.times.tolist(), strict=True))
     kept, line = [0], _Line(points[0], tolerance_ms)
@@ -90,7 +91,7 @@ def clock_of(
     weights: NDArray[np.int64],
     now_ms: int,
 ) -> Clock | None:
-    """Return a clock from rows of plausible times in any order; None if none is before now."""
+    """Return a clock from rows of plausible times in any order; None if no time is before now."""
     usable = np.flatnonzero(latest <= now_ms + SKEW_MS)
     if not len(usable):
         return None
@@ -111,9 +112,10 @@ _AHEAD_COSTS = 3
 def fitted(values: NDArray[np.int64], weights: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the indices of the times on the best-fitting non-decreasing step function, ascending.
 
-    Each time is on the function, late (below it) or ahead of it. Late costs its weight, because replays and backfills
-    are common. Ahead costs three times that, because then the clock would be wrong. So increasing times are on the
-    function, a single record ahead deviates, and old records between or after current ones are late.
+    Each time is on the function, late (below it) or ahead of it. A late time costs its weight, because replays and
+    backfills are common. A time ahead costs three times its weight, because the clock would otherwise be wrong. So
+    increasing times are on the function, a single record ahead deviates, and old records between or after current ones
+    are late.
 
     The best total cost by the function's height is itself non-decreasing. It is stored as its jumps; a new time adds
     one jump and reduces others, and the changes are recorded to walk back: O(n log n) in total.

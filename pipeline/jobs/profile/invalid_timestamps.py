@@ -17,8 +17,10 @@ _BY_BROKER = 1
 
 
 class InvalidTimestampKind(StrEnum):
-    """FUTURE: more than after.max ahead of the append, whenever that was. PAST: more than before.max behind it.
-    IMPLAUSIBLE: before the epoch.
+    """The kinds of invalid timestamps.
+
+    FUTURE is more than after.max ahead of the append, wherever it was in its range. PAST is more than before.max behind
+    it. IMPLAUSIBLE is before the epoch.
     """
 
     SECONDS = "seconds"
@@ -77,8 +79,8 @@ def assess(
     before_max_ms: int | None,
     read_again: ReadAgain | None = None,
 ) -> pa.Table:
-    """Add to each row of a partition's counts its `damage`, the `hour` (ms) of its earliest append, the end of the hour
-    of its latest one by the partition's own times (`hour_until`), and the distances (ms) from its append:
+    """Add columns to each row of a partition's counts: its `damage`, the `hour` (ms) of its earliest append, the end of
+    the hour of its latest one by the partition's own times (`hour_until`), and the distances (ms) from its append:
     `ahead` and `behind` are the least possible ones, `ahead_at_most` and `behind_at_most` the largest.
 
     A row that a bound divides is read again, if possible, and divided. Otherwise its middle decides.
@@ -112,7 +114,7 @@ def assess(
 
 
 def _add_doubts(kinds: NDArray[np.int32], stamped: NDArray[np.bool_], doubts: NDArray[np.int8]) -> None:
-    """Change the kinds of producers' times in milliseconds that have a doubt."""
+    """Change the kinds of producers' times in milliseconds for which there is a doubt."""
     doubted = (kinds == TimestampKind.MILLISECONDS) & ~stamped & (doubts > 0)
     kinds[doubted] = doubts[doubted] + DOUBTS_FROM
 
@@ -120,7 +122,7 @@ def _add_doubts(kinds: NDArray[np.int32], stamped: NDArray[np.bool_], doubts: ND
 def _divided(
     rows: pa.Table, times: AppendTimes, bounds: tuple[int, int | None], read_again: ReadAgain | None
 ) -> pa.Table:
-    """Return rows of one doubt each, in kinds above `DOUBTS_FROM`."""
+    """Return rows with one doubt each, in kinds above `DOUBTS_FROM`."""
     if read_again is None or not len(rows):
         return rows
     corners = [

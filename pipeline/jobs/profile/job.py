@@ -1,4 +1,4 @@
-"""`sluicegate-spark profile`: counts what topics hold and classifies their timestamps.
+"""Runs `sluicegate-spark profile`: counts the records of topics and classifies their timestamps.
 
 Executors aggregate partitions, in chunks if they are large. Only some rows for each hour pass through Spark, and for
 partitions that are cut a row for each minute and producer.
@@ -38,8 +38,9 @@ _MOST_PRODUCERS = 5_000
 
 
 def with_fewer_producers(cells: DataFrame, columns: Sequence[str]) -> tuple[DataFrame, dict[str, int]]:
-    """Set `columns` to null for producers beyond the limit of a topic. Those with most records with invalid timestamps,
-    then most records, stay. Also return the number left out by topic.
+    """Set `columns` to null for producers beyond the limit of a topic; also return their number by topic.
+
+    The producers with most records with invalid timestamps, then those with most records, are kept.
     """
     counted = cells.groupBy("topic").agg(f.count_distinct(*columns).alias("n"))
     counts = {row.topic: row.n for row in counted.collect()}
@@ -97,8 +98,9 @@ def profile(
     before_max_ms: int | None,
     epoch_ms: int | None = None,
 ) -> dict[str, Any]:
-    """Write the table `hours` and return the summary, which the caller writes. `epoch_ms`: None for ten years before
-    now.
+    """Write the table `hours` and return the summary, which the caller writes.
+
+    `epoch_ms` is None for ten years before now.
     """
     results.forget_summary()
     found = results.write_table(HOURS, cells(spark, topics, now_ms, after_max_ms, before_max_ms, epoch_ms))
@@ -177,8 +179,9 @@ def _producers(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _bounds(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return how many records are beyond each bound: certainly (`beyond`) and perhaps (`at_most`). `valid_beyond`:
-    records with valid timestamps that are beyond it by the nearest append that their topic shows.
+    """Return how many records are beyond each bound: certainly (`beyond`) and perhaps (`at_most`).
+
+    `valid_beyond` counts records with valid timestamps that are beyond it by the nearest append that their topic shows.
     """
     found = []
     for side in ("ahead", "behind"):
@@ -205,8 +208,10 @@ def _by_step(rows: list[dict[str, Any]], column: str) -> dict[int, int]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Profile(Shown):
-    """`summary`: contents of summary.json. `hours`: the table of that name, rows by topic, partition and hour (ms).
-    `warnings`: a sentence for each omission.
+    """The results of a profile.
+
+    `summary` is the content of summary.json. `hours` is the table of that name, with rows by topic, partition and hour
+    (ms). `warnings` has a sentence for each omission.
     """
 
     summary: dict[str, Any]
@@ -214,11 +219,11 @@ class Profile(Shown):
     warnings: tuple[str, ...]
 
     def conclusion(self) -> Conclusion:
-        """See `Shown`."""
+        """Return the conclusion (see `Shown`)."""
         return report.conclusion(self.summary)
 
     def table(self) -> ConsoleTable:
-        """See `Shown`."""
+        """Return the table (see `Shown`)."""
         return report.console_table(self.summary)
 
 
@@ -232,7 +237,7 @@ def run_profile(
     epoch_ms: int | None,
     tables: Tables | None,
 ) -> Profile:
-    """Profile the topics and write all results; also keep the table in `tables`, if given."""
+    """Profile the topics and write all results. If `tables` is given, also keep the table there."""
     summary = profile(spark, topics, results, now_ms, after_max_ms, before_max_ms, epoch_ms)
     report.write_report(results, summary)
     hours = results.read_table(HOURS)

@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.validation.units import ODD_UNITS, OddUnit, TimeUnit, likely_range, plausible_range, unit_ranges
 
-_EARLIEST_MS = 788_918_400_000  # 1995, as for `sluicegate.validation.units`
+_EARLIEST_MS = 788_918_400_000  # 1995, as in `sluicegate.validation.units`
 
 
 class TimestampKind(IntEnum):
-    """MILLISECONDS: valid as it is, whether late or ahead. IMPLAUSIBLE: before the epoch, as it is or, if that would be
-    far ahead, in micro- or nanoseconds.
+    """The kinds of timestamps.
+
+    MILLISECONDS is valid unchanged, whether late or ahead. IMPLAUSIBLE is before the epoch, either unchanged or, if the
+    number would be far ahead, in micro- or nanoseconds.
     """
 
     MILLISECONDS = 0
@@ -42,8 +44,9 @@ _MEANT = tuple(kind in (TimestampKind.MILLISECONDS, *UNITS) for kind in Timestam
 
 
 class TimestampKinds:
-    """Classifies numbers as of one moment (ms since 1970). `epoch_ms`: earlier times are implausible; None: ten years
-    before the moment.
+    """Classifies numbers as of one moment (ms since 1970).
+
+    Times before `epoch_ms` are implausible; None means ten years before the moment.
     """
 
     def __init__(self, now_ms: int, epoch_ms: int | None = None) -> None:
@@ -75,12 +78,12 @@ class TimestampKinds:
 
 
 def is_plausible_time(kinds: NDArray[np.int8]) -> NDArray[np.bool_]:
-    """Return whether a number of that kind is a plausible time, as it is or converted."""
+    """Return whether a number of that kind is a plausible time, unchanged or converted."""
     return np.asarray(np.array(_MEANT)[kinds])
 
 
 def in_milliseconds(timestamps: NDArray[np.int64], kinds: NDArray[np.int8]) -> NDArray[np.int64]:
-    """Convert to ms as `sluicegate.validation.units.in_milliseconds` does; numbers without a unit stay."""
+    """Convert to ms as `sluicegate.validation.units.in_milliseconds` does. Numbers without a unit are unchanged."""
     found = timestamps.copy()
     for kind in UNITS:
         its = kinds == kind
@@ -102,7 +105,7 @@ class LikelyUnits:
         self._ranges = [None if unit.is_written_out else self._range_of(unit) for unit in ODD_UNITS]
 
     def units_of(self, numbers: Int64s) -> NDArray[np.int8]:
-        """Return the index in `ODD_UNITS` for each number; -1 for no unit or a time in milliseconds."""
+        """Return the index in `ODD_UNITS` for each number; -1 for a time in milliseconds, or if no unit fits."""
         found = np.full(len(numbers), -1, np.int8)
         earliest, latest = self._plausible
         odd = (numbers > 0) & ((numbers < earliest) | (numbers > latest))
@@ -122,7 +125,9 @@ class LikelyUnits:
         return [names[index] for index in self.units_of(numbers).tolist()]
 
     def _range_of(self, unit: OddUnit) -> tuple[int, int]:
-        """Return the first and the last number that is a plausible time in the unit; larger numbers are later times."""
+        """Return the first and the last number that is a plausible time in the unit. Larger numbers must be later
+        times.
+        """
 
         def time_of(number: int) -> int:
             time = unit.time_of(number)
@@ -134,7 +139,7 @@ class LikelyUnits:
         return _POSITIVE[first], _POSITIVE[bisect_right(_POSITIVE, latest, first, key=time_of) - 1]
 
     def _is_written_out(self, unit: OddUnit, numbers: Int64s) -> NDArray[np.bool_]:
-        """Return which numbers are written-out dates; there are few distinct dates, so each is checked once."""
+        """Return which numbers are written-out dates. There are few distinct dates, so each is checked once."""
         has_time = unit.digits > 8
         dates, places = np.unique(numbers // _TIME_OF_DAY if has_time else numbers, return_inverse=True)
         earliest, latest = self._plausible
@@ -148,7 +153,7 @@ class LikelyUnits:
 
 
 def _is_date(number: int) -> bool:
-    """Return whether the number has eight digits, so that few are checked further."""
+    """Return whether the number has eight digits. This leaves few numbers to check further."""
     return len(str(number)) == 8
 
 

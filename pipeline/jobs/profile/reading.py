@@ -1,6 +1,4 @@
-"""Reads a chunk of a partition into timestamp counts. The result is a table, which can be combined with those of other
-chunks.
-"""
+"""Reads a chunk of a partition into timestamp counts: a table that can be combined with those of other chunks."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -44,8 +42,10 @@ _NOTHING_IS_LARGE = 1 << 40
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The result of a chunk or of all chunks of a partition: its counts, the offsets that were deleted before they
-    could be read (`missing`), the bytes of its largest record (0 if below the limit), and `unreadable` batches.
+    """The result of a chunk, or of all chunks of a partition.
+
+    It has the counts, the offsets that were deleted before they could be read (`missing`), the bytes of the largest
+    record (0 if below the limit), and `unreadable` batches.
     """
 
     rows: pa.Table
@@ -67,7 +67,7 @@ class Reading:
         )
 
     def as_table(self) -> pa.Table:
-        """Return a table for `of`."""
+        """Return a table for `from_table`."""
         notes = [{"missing_from": first, "missing_to": end} for first, end in self.missing]
         notes += [{"largest": self.largest}] if self.largest else []
         notes += [unreadable_row(each) for each in self.unreadable]
@@ -92,8 +92,10 @@ def count_timestamps(
     large_bytes: int = _NOTHING_IS_LARGE,
     doubts_of: DoubtsOf | None = None,
 ) -> pa.Table:
-    """Read a chunk; return a table for `Reading.of`. Deleted ranges and unreadable batches are skipped and reported.
-    `doubts_of`: see `TimestampCounts`. Raises TopicTrouble and BrokerUnreachable.
+    """Read a chunk; return a table for `Reading.from_table`. Deleted ranges and unreadable batches are skipped and
+    reported.
+
+    For `doubts_of` see `TimestampCounts`. Raises TopicTrouble and BrokerUnreachable.
     """
     whole, largest = chunk.whole, 0
     decoder, rows = BatchDecoder(), TimestampCounts(whole, now_ms, epoch_ms, doubts_of)
@@ -120,7 +122,10 @@ def count_timestamps(
 def reader_again(
     options: SourceOptions, whole: OffsetRange, now_ms: int, epoch_ms: int | None
 ) -> Callable[[int, int, DoubtsOf], pa.Table]:
-    """Return how `assess` reads a part of a partition again. Raises what `count_timestamps` raises."""
+    """Return the function with which `assess` reads a part of a partition again.
+
+    The function raises the errors of `count_timestamps`.
+    """
 
     def read_again(start: int, end: int, doubts_of: DoubtsOf) -> pa.Table:
         part = Chunk(whole, max(start, whole.start), min(end, whole.end))

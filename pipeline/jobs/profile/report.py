@@ -78,7 +78,7 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
 
 
 def _perhaps(damage: Mapping[str, int], at_most: Mapping[str, int]) -> str:
-    """Return a sentence about the kinds with a range of numbers; nothing if there is none."""
+    """Return a sentence about the kinds with a range of numbers; an empty text if there is none."""
     ranges = {name: most for name, most in at_most.items() if most > damage[name]}
     if not ranges:
         return ""
@@ -87,7 +87,7 @@ def _perhaps(damage: Mapping[str, int], at_most: Mapping[str, int]) -> str:
 
 
 def producer_name(producer: Mapping[str, Any]) -> str:
-    """Return a name from stored data; clients' names are not stored."""
+    """Return a producer's name from stored data, because clients' names are not stored."""
     name = f"producer id {producer['producer_id']}" if producer["producer_id"] >= 0 else "without a producer id"
     return f"{name}, {'not compressed' if producer['codec'] == 'none' else producer['codec']}"
 
@@ -214,7 +214,7 @@ def _section(results: Results, name: str, topic: dict[str, Any]) -> ReportSectio
 
 
 def _at_least(topic: Mapping[str, Any]) -> str:
-    """Return the words for counts by producer, which have only certain kinds, if more is possible; else nothing."""
+    """Return the prefix for counts by producer if more records are possible; they include only certain kinds."""
     return ", at least" if any(most > topic["damage"][name] for name, most in topic["damage_at_most"].items()) else ""
 
 
@@ -245,7 +245,7 @@ def _invalid_records(producer: dict[str, Any]) -> int:
 
 
 def _over_time(results: Results, topic: str) -> list[Plot]:
-    """Return a plot of the records that are dated to the hour; none if no record is."""
+    """Return a plot of the records that are dated to the hour; no plot if no record is."""
     rows = results.read_table(HOURS).where(f.col("topic") == topic).where(IS_CELL).where("hour = hour_until")
     found = rows.groupBy("hour", "damage").agg(f.sum("records").alias("records")).orderBy("hour").collect()
     if not found:
@@ -265,7 +265,7 @@ def _over_time(results: Results, topic: str) -> list[Plot]:
 
 
 def _about_hours(topic: Mapping[str, Any]) -> str:
-    """Return how the plot over time is to be read."""
+    """Return an explanation of the plot over time."""
     if all(producer["timestamp_type"] == _BY_BROKER for producer in topic["producers"]):
         return ""
     shown = topic["records"] - topic["undated"]

@@ -1,10 +1,10 @@
 """Aggregates the records of a partition while they are read: one row for records that are alike and near each other.
 
-Alike: the same kind of timestamp, minute (converted from other units; for implausible times the number of digits and
-the likely unit), producer and codec. Near: within the same block of 65,536 offsets, while plausible times around them
-are in the same ten minutes, so that each row's position still dates its append. Valid records in order become one row
-for each minute and producer. Batches with widely spread times are aggregated in longer spans after a block's share of a
-million such records.
+Records are alike if they have the same kind of timestamp, minute (converted from other units; for implausible times the
+number of digits and the likely unit), producer and codec. They are near if they are within the same block of 65,536
+offsets, while plausible times around them are in the same ten minutes, so that each row's position still dates its
+append. Valid records in order become one row for each minute and producer. Batches with widely spread times are
+aggregated in longer spans after a block's share of a million such records.
 
 A block's rows depend on nothing outside it. So a partition that is aggregated in several tasks has the same rows as in
 one (`sluicegate.pipeline.source.chunks`).
@@ -37,9 +37,9 @@ MINUTE_MS = 60_000
 _AROUND_MINUTES = 10
 _ROWS_AT_ONCE = 64 * 1024
 _SPANS_A_BATCH = 16
-_MOST_EXACT_ROWS = 1_000_000  # for a partition, about 120 MB; only widely spread times reach it
+_MOST_EXACT_ROWS = 1_000_000  # for a partition, about 120 MB; only widely spread times reach this number
 _LAST_PLAUSIBLE = max(UNITS)
-_DIGITS_APART = 100  # more than there are likely units
+_DIGITS_APART = 100  # more than the number of likely units
 _UNLIKE_AT_MOST, _TRIED_AGAIN_AFTER = 2, 64
 _TIMESTAMP, _KEY_SIZE, _VALUE_SIZE = 1, 3, 5
 _BY_BROKER = 1
@@ -108,10 +108,10 @@ _Key = tuple[int, int, int, int, str, int]
 
 
 class TimestampCounts:
-    """Counts the records of some blocks of a partition by timestamp. `whole`: the range that all tasks read of it.
-    `doubts_of`: separates records by their `TimestampDoubt`, in kinds above `DOUBTS_FROM`.
+    """Counts the records of some blocks of a partition by timestamp. Call `enter`, then add the batch, in order.
 
-    Enter and add batches in order.
+    `whole` is the range of the partition that all tasks together read. `doubts_of` separates records by their
+    `TimestampDoubt`, in kinds above `DOUBTS_FROM`.
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class TimestampCounts:
         self._unlike = 0
 
     def enter(self, last_offset: int) -> None:
-        """Call before a batch with this last offset is added: it belongs to the block of its last offset."""
+        """Select the block of a batch, by its last offset. Call this before the batch is added."""
         block = last_offset // BLOCK_OFFSETS
         if block != self._block:
             self._close()
@@ -143,7 +143,9 @@ class TimestampCounts:
 
     @property
     def expects_alike(self) -> bool:
-        """Return whether to try `add_alike` for the next batch: if recent ones succeeded, and now and then."""
+        """Return whether to try `add_alike` for the next batch: if it succeeded for recent ones, and occasionally
+        otherwise.
+        """
         if self._doubts_of is not None:
             return False
         return self._unlike < _UNLIKE_AT_MOST or self._unlike % _TRIED_AGAIN_AFTER == 0
@@ -206,7 +208,7 @@ class TimestampCounts:
         self._add_groups(_producer_of(facts), columns, counts_batch)
 
     def _add_doubts(self, kinds: NDArray[np.int8], times: NDArray[np.int64], facts: BatchFacts) -> None:
-        """Change the kinds of times of a producer that are perhaps or certainly ahead or behind."""
+        """Change the kinds of a producer's times that are perhaps or certainly ahead or behind."""
         if self._doubts_of is None or facts.timestamp_type == _BY_BROKER:
             return
         doubts = self._doubts_of(times, facts.base_offset)
@@ -214,8 +216,9 @@ class TimestampCounts:
         kinds[doubted] = doubts[doubted] + DOUBTS_FROM
 
     def _add_later(self, batch: DecodedBatch, first: int, last: int) -> None:
-        """Collect plausible records of several minutes until their block ends: aggregating a hundred small unordered
-        batches costs hardly more than one.
+        """Collect plausible records of several minutes until their block ends.
+
+        Aggregating a hundred small unordered batches costs hardly more than aggregating one.
         """
         rows = batch.columns[:, first:last].copy()
         self._note(int(rows[_TIMESTAMP, -1]) // MINUTE_MS)
@@ -241,7 +244,7 @@ class TimestampCounts:
         self._around = around
 
     def _add_groups(self, producer: _Producer, columns: _Columns, batches: tuple[int, int]) -> None:
-        """Add groups of records; `batches`: their number and stored bytes."""
+        """Add groups of records. `batches` has the number of batches and their stored bytes."""
         groups = Groups(columns.kinds, columns.minutes)
         found = (
             groups.first_of(columns.kinds),

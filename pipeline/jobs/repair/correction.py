@@ -1,9 +1,9 @@
 """Computes the correct timestamp of a record with an invalid timestamp.
 
 A number in another unit is converted, unless the result is ahead of both its append and the moment of reading. Zero and
-negative times, and times that are ahead whenever they were appended, become the estimated append time. Times that are
-ahead only for a part of the range of their append may be valid; they and implausible times are rewritten only if
-requested by name. Other times stay.
+negative times, and times that are ahead for the whole range of their append, are replaced by the estimated append time.
+Times that are ahead only for a part of that range may be valid. They and implausible times are rewritten only if
+requested by name. Other times stay unchanged.
 """
 
 from collections.abc import Iterable, Mapping
@@ -36,17 +36,22 @@ class RepairHeader(StrEnum):
     """Headers that are added after a corrected record's own."""
 
     ORIGIN = "sluicegate.origin"  # topic/partition/offset
-    TIMESTAMP = "sluicegate.timestamp"  # the original one
+    TIMESTAMP = "sluicegate.timestamp"  # the original timestamp
     KIND = "sluicegate.repair"  # the kind of invalid timestamp
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """`now_ms`: the moment of reading, as of which kinds are determined. `keep`: kinds of invalid timestamps that stay.
-    `rewrite`: kinds of `BY_NAME_ONLY` that are rewritten. `assume_ms`: append time for partitions without any usable
-    time. `epoch_ms`: earlier times are implausible; None: ten years before `now_ms`. `retention`: retention of clean
-    topics. `skip_unreadable`: skip batches that cannot be read. `skip_unwritable`: leave out records with header names
-    that client libraries cannot write.
+    """The rules of a repair.
+
+    - `now_ms`: the moment of reading, as of which kinds are determined.
+    - `keep`: kinds of invalid timestamps that stay unchanged.
+    - `rewrite`: kinds of `BY_NAME_ONLY` that are rewritten.
+    - `assume_ms`: the append time for partitions without any usable time.
+    - `epoch_ms`: earlier times are implausible; None means ten years before `now_ms`.
+    - `retention`: the retention of clean topics.
+    - `skip_unreadable`: whether to skip batches that cannot be read.
+    - `skip_unwritable`: whether to leave out records with header names that client libraries cannot write.
     """
 
     now_ms: int
@@ -62,8 +67,10 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Corrections:
-    """For each record: `kinds`, an index into `NAMES` (0: none), the timestamp `after`, whether it was `solved`, and
-    whether its time may be valid: not certainly ahead, not zero, negative or in another unit.
+    """The corrections of some records.
+
+    For each record there are its `kinds` (an index into `NAMES`; 0 means none), the timestamp `after`, whether it was
+    `solved`, and whether its time may be valid: not certainly ahead, not zero, negative or in another unit.
     """
 
     kinds: NDArray[np.int8]
@@ -75,8 +82,10 @@ class Corrections:
 def correct(
     timestamps: NDArray[np.int64], offsets: NDArray[np.int64], clock: Clock | None, times: AppendTimes, rules: Rules
 ) -> Corrections:
-    """Correct records of one partition in order. `times`: the ranges of their appends. `clock`: the times that are
-    written; None: no neighbour dates their append.
+    """Correct records of one partition in order.
+
+    `times` has the ranges of their appends. `clock` has the times that are written; None if no neighbour dates their
+    append.
     """
     kinds = TimestampKinds(rules.now_ms, rules.epoch_ms).kinds_of(timestamps)
     after = timestamps.copy()
@@ -117,5 +126,5 @@ def clock_from(value: Mapping[str, Any] | None) -> Clock | None:
 
 
 def clock_as_plan(clock: Clock | None) -> dict[str, list[int]] | None:
-    """Return the form for `clock_from`."""
+    """Return the form of a clock in a plan, for `clock_from`."""
     return None if clock is None else {"offsets": clock.offsets.tolist(), "times": clock.times.tolist()}

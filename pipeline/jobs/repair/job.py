@@ -1,4 +1,4 @@
-"""`sluicegate-spark repair`: makes a plan, lists its changes, and with --apply writes the clean topics."""
+"""Runs `sluicegate-spark repair`: makes a plan, lists its changes, and with --apply writes the clean topics."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -50,7 +50,7 @@ from sluicegate.pipeline.writing.transactions import wait_until_readable
 
 PLAN = "plan.json"
 REPAIRS, UNDIAGNOSED, UNREADABLE = "repairs", "undiagnosed", "unreadable"
-_AT_ONCE = 4  # writing a small partition is mostly waiting for coordinators
+_AT_ONCE = 4  # writing a small partition mostly waits for coordinators
 _TOPIC = "{topic}"
 _LONGEST_NAME = 249
 _TOPIC_NAME = re.compile(rf"[a-zA-Z0-9._-]{{1,{_LONGEST_NAME}}}")
@@ -59,9 +59,11 @@ _WRITTEN = "topic string, partition bigint, records bigint, corrected bigint"
 
 @dataclass(frozen=True, slots=True)
 class RepairListing:
-    """`changes`: rows of the before-and-after table; `reason` says why nothing changes. `obstacles`: what
-    prevents the writing. `warnings`: the clean topics' retention, and omissions. `leaves_out`: clean topics get fewer
-    records than their sources have.
+    """The changes that a repair would make.
+
+    `changes` has rows of the before-and-after table, whose `reason` states why nothing changes. `obstacles` are reasons
+    that prevent the writing. `warnings` are about the clean topics' retention, and about omissions. `leaves_out` is
+    whether clean topics get fewer records than their sources have.
     """
 
     changes: list[dict[str, Any]]
@@ -71,11 +73,14 @@ class RepairListing:
 
 
 class RepairBegun(PipelineError):
-    """A repair was begun with another plan or is unfinished; the text gives a fix."""
+    """Raised if a repair was begun with another plan, or is unfinished. The text gives a fix."""
 
 
 def targets_of(topics: Topics, to: str) -> dict[str, str]:
-    """Map source topics to clean topics; `to` names them, with {topic} as the source. Raises CannotWriteTopic."""
+    """Return the clean topic of each source topic. Raises CannotWriteTopic.
+
+    `to` is the name of clean topics, in which {topic} is replaced by the source's name.
+    """
     if len(topics.names) > 1 and _TOPIC not in to:
         raise CannotWriteTopic(f"several topics cannot be written to one topic {to}; use {_TOPIC} in --to")
     found = {name: to.replace(_TOPIC, name) for name in topics.names}
@@ -111,9 +116,9 @@ def write_plan(
 
 
 def kept_plan(results: Results, targets: dict[str, str], rules: Rules) -> RepairPlan | None:
-    """Return the plan in the folder; None if there is none by these rules, regardless of their moment.
+    """Return the plan in the folder; None if there is none by these rules. The moment of the rules is ignored.
 
-    Raises RepairBegun if it is about other topics, or was begun by other rules.
+    Raises RepairBegun if the plan is about other topics, or was begun by other rules.
     """
     if not results.has(PLAN):
         return None
@@ -157,8 +162,9 @@ def list_changes(spark: SparkSession, topics: Topics, results: Results, plan: Re
 
 
 def _range_of(found: DataFrame) -> dict[str, tuple[int, int]]:
-    """Return the earliest and the latest time that records with invalid timestamps would have in each clean topic,
-    by source.
+    """Return the earliest and the latest corrected time in each clean topic, by source.
+
+    Only records with invalid timestamps count.
     """
     rows = found.where(f.col("damage").isNotNull()).groupBy("topic")
     return {
@@ -168,7 +174,7 @@ def _range_of(found: DataFrame) -> dict[str, tuple[int, int]]:
 
 
 def check_no_obstacles(listing: RepairListing) -> None:
-    """Raises CannotWriteTopic, which names all obstacles."""
+    """Raise CannotWriteTopic, with all obstacles, if there are any."""
     if listing.obstacles:
         raise CannotWriteTopic(
             "nothing was written, because the repair could not be finished:\n" + "\n".join(listing.obstacles)
@@ -178,9 +184,10 @@ def check_no_obstacles(listing: RepairListing) -> None:
 def write_clean_topics(
     spark: SparkSession, topics: Topics, results: Results, plan: RepairPlan, listing: RepairListing
 ) -> list[RepairedPartition]:
-    """Write the clean topics and wait until readers see all records; resumes a killed run. Raises CannotWriteTopic."""
+    """Write the clean topics and wait until readers see all records. Resumes a killed run. Raises CannotWriteTopic."""
     check_no_obstacles(listing)
-    results.stage_text(PLAN, replace(plan, begun=True).as_json())  # a full disk fails before a topic is created
+    # if the disk is full, this fails before a topic is created
+    results.stage_text(PLAN, replace(plan, begun=True).as_json())
     found = prepare(plan, topics)
     results.publish(PLAN)
     plan_id = plan.plan_id
@@ -199,8 +206,10 @@ def write_clean_topics(
 def summary_of(
     plan: RepairPlan, listing: RepairListing, written: list[RepairedPartition] | None, owners: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return the summary; `written` is None for a dry run. `valid_looking`: number of changed records whose times may
-    be valid. `keep`, `rewrite`: the kinds of these options.
+    """Return the summary. `written` is None for a dry run.
+
+    In the summary, `valid_looking` is the number of changed records whose times may be valid, and `keep` and `rewrite`
+    are the kinds of these options.
     """
     topics: Mapping[str, dict[str, Any]] = {
         source: {"to": to, "offsets": 0, "records": 0, "repaired": {}, "undiagnosed": {}, "valid_looking": 0}
@@ -231,14 +240,18 @@ def summary_of(
 
 
 class UnknownTimestampKind(ValueError):
-    """An unknown kind of timestamp, or one without the requested treatment; the text lists the valid ones."""
+    """Raised for an unknown kind of timestamp, or a kind for which the treatment is not available. The text lists valid
+    kinds.
+    """
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Repair(Shown):
-    """`summary`: contents of summary.json. `repairs`: a row for each record with an invalid timestamp, before and
-    after, with `solved` if it changes. `undiagnosed`: those that stay. `obstacles`: a sentence for each reason that
-    prevents the writing. `warnings`: the clean topics' retention, and omissions.
+    """The results of a repair.
+
+    `summary` is the content of summary.json. `repairs` has a row for each record with an invalid timestamp, before and
+    after, with `solved` if it changes. `undiagnosed` has the records that stay unchanged. `obstacles` has a sentence
+    for each reason that prevents the writing. `warnings` are about the clean topics' retention, and about omissions.
     """
 
     summary: dict[str, Any]
@@ -248,16 +261,16 @@ class Repair(Shown):
     warnings: tuple[str, ...]
 
     def conclusion(self) -> Conclusion:
-        """See `Shown`."""
+        """Return the conclusion (see `Shown`)."""
         return report.conclusion(self.summary)
 
     def table(self) -> ConsoleTable:
-        """See `Shown`."""
+        """Return the table (see `Shown`)."""
         return report.table_of(self.summary)
 
 
 def check_timestamp_kinds(keep: Collection[str], rewrite: Collection[str]) -> None:
-    """Raises UnknownTimestampKind."""
+    """Raise UnknownTimestampKind for a kind that cannot be kept or rewritten."""
     for given, known in ((keep, INVALID_TIMESTAMPS), (rewrite, BY_NAME_ONLY)):
         unknown = set(given) - set(known)
         if unknown:
@@ -269,8 +282,10 @@ def check_timestamp_kinds(keep: Collection[str], rewrite: Collection[str]) -> No
 def propose_repair(
     spark: SparkSession, topics: Topics, results: Results, targets: dict[str, str], rules: Rules
 ) -> Repair:
-    """Make a new plan and list its changes; no topic is written. `targets`: source topic to clean topic. Missing ACLs
-    that only writing needs are obstacles. Raises RepairBegun, and CannotWriteTopic if ACLs to read are missing.
+    """Make a new plan and list its changes. No topic is written.
+
+    `targets` has the clean topic of each source topic. Missing ACLs that only writing needs are obstacles. Raises
+    RepairBegun, and CannotWriteTopic if ACLs to read are missing.
     """
     required_acls.check(required_acls.missing_acl_sentences(topics, required_acls.for_reading(topics.names)))
     plan = write_plan(spark, topics, results, targets, rules)
@@ -283,8 +298,10 @@ def propose_repair(
 def write_repair(
     spark: SparkSession, topics: Topics, results: Results, targets: dict[str, str], rules: Rules
 ) -> Repair:
-    """Write the clean topics by the proposed plan of the same rules, or a new one; resumes a killed run. Without
-    invalid timestamps and omissions, none is made. Raises RepairBegun and CannotWriteTopic.
+    """Write the clean topics by the proposed plan of the same rules, or by a new one. Resumes a killed run.
+
+    If there are no invalid timestamps and no omissions, no clean topic is written. Raises RepairBegun and
+    CannotWriteTopic.
     """
     needed = [*required_acls.for_reading(topics.names), *required_acls.for_clean_topics(topics, targets)]
     required_acls.check(required_acls.missing_acl_sentences(topics, needed))

@@ -1,6 +1,4 @@
-"""Lists every record that a repair changes or leaves invalid, and batches that it cannot read, before anything is
-written.
-"""
+"""Lists every record that a repair changes or leaves invalid, and unreadable batches, before anything is written."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -25,7 +23,7 @@ from sluicegate.pipeline.source.tasks import map_in_tasks, tasks_at_most
 from sluicegate.pipeline.source.topics import Topics
 
 _COLUMNS = "topic,partition,offset,timestamp,producer_id,headers_binary"
-_PASSES_OVER = {"failOnDataLoss": "false", "failOnUnreadable": "false"}  # both are listed as obstacles
+_PASSES_OVER = {"failOnDataLoss": "false", "failOnUnreadable": "false"}  # both are reported as obstacles
 DDL = (
     "topic string, partition int, offset bigint, producer_id bigint, damage string, before bigint, after bigint, "
     "solved boolean, may_be_valid boolean, unwritable boolean"
@@ -33,11 +31,10 @@ DDL = (
 
 
 def list_invalid_timestamps(spark: SparkSession, topics: Topics, plan: RepairPlan) -> DataFrame:
-    """Return a row for each record with an invalid timestamp of the plan's ranges; `after` equals `before` if it was
-    not `solved`.
+    """Return a row for each record with an invalid timestamp in the plan's ranges.
 
-    Also return a row without a kind (`damage`) for other records that are `unwritable`: client libraries cannot write
-    the name of a header.
+    `after` equals `before` if the timestamp was not `solved`. Other records have a row without a kind (`damage`) if
+    they are `unwritable`: client libraries cannot write the name of a header.
     """
     options = source_options({**topics.options, "columns": _COLUMNS, **_PASSES_OVER})
 
@@ -70,8 +67,9 @@ def _rows_to_list(batch: pa.RecordBatch, plan: RepairPartition) -> pa.RecordBatc
 
 
 def timestamp_changes(listed: DataFrame) -> list[dict[str, Any]]:
-    """Return the changes by topic, producer, kind and whether they may be valid, with counts, times and an
-    example.
+    """Return the changes by topic, producer, kind and whether they may be valid.
+
+    Each has counts, times and an example.
     """
     grouped = (
         listed.where(f.col("damage").isNotNull())
@@ -90,7 +88,7 @@ def timestamp_changes(listed: DataFrame) -> list[dict[str, Any]]:
 
 
 def have_unwritable_headers(headers: pa.ListArray) -> NDArray[np.bool_]:
-    """Return which records have a header name that is not UTF-8 or contains a zero byte; names are bytes."""
+    """Return which records have a header name that is not UTF-8 or contains a zero byte. Names are bytes."""
     found = np.zeros(len(headers), np.bool_)
     names = headers.flatten().field("key")
     if not _are_plain(names):
@@ -111,7 +109,9 @@ UNREADABLE_DDL = "topic string, partition int, first_offset bigint, last_offset 
 
 
 def unreadable_batches(spark: SparkSession, topics: Topics, plan: RepairPlan) -> DataFrame:
-    """Return the stored bytes of each unreadable batch in the plan's ranges; batches deleted since are missing."""
+    """Return the stored bytes of each unreadable batch in the plan's ranges. Batches that were deleted since are
+    missing.
+    """
     options = source_options(topics.options)
 
     def of_stretch(wanted: OffsetRange) -> Iterator[pa.RecordBatch]:

@@ -1,4 +1,4 @@
-"""Obstacles that would stop a repair halfway: found before anything is written, each with a fix."""
+"""Finds obstacles that would stop a repair halfway, before anything is written. Each has a fix."""
 
 from collections.abc import Mapping
 
@@ -20,7 +20,7 @@ _UNLIMITED = LONG_MAX
 
 
 def remaining_zero_obstacles(listed: DataFrame) -> list[str]:
-    """Return an obstacle for timestamps of 0: clients take 0 for no timestamp and set their own."""
+    """Return an obstacle for timestamps of 0, because clients read 0 as no timestamp and set their own."""
     stay = listed.where(f.col("after") == 0).groupBy("topic", "partition")
     rows = stay.agg(f.count("*").alias("records"), f.min("offset").alias("first")).orderBy("topic", "partition")
     return [
@@ -30,8 +30,8 @@ def remaining_zero_obstacles(listed: DataFrame) -> list[str]:
 
 
 def unwritable_record_sentences(listed: DataFrame) -> list[str]:
-    """Return a sentence for each partition with records that client libraries cannot write, because of the name of a
-    header.
+    """Return a sentence for each partition with records that client libraries cannot write because of a
+    header's name.
     """
     found = listed.where("unwritable").groupBy("topic", "partition")
     rows = found.agg(f.count("*").alias("records"), f.min("offset").alias("first")).orderBy("topic", "partition")
@@ -43,7 +43,7 @@ def unwritable_record_sentences(listed: DataFrame) -> list[str]:
 
 
 def unreadable_batch_obstacles(plan: RepairPlan) -> list[str]:
-    """Return corrupt batches, unless they are skipped."""
+    """Return a sentence for each range of corrupt batches, unless they are skipped."""
     if plan.rules.skip_unreadable:
         return []
     return [
@@ -68,7 +68,7 @@ def _unreadable(plan: RepairPlan) -> list[str]:
 def records_rejected_by_targets(
     plan: RepairPlan, sources: Mapping[str, RepairTopicSettings], targets: Mapping[str, RepairTopicSettings]
 ) -> list[str]:
-    """Return records that a clean topic would reject; `targets` has those that exist already."""
+    """Return a sentence about records that a clean topic would reject. `targets` has the existing clean topics."""
     found = []
     for each in plan.partitions:
         source = sources[each.source.of.topic]
@@ -96,8 +96,10 @@ def records_rejected_by_targets(
 def target_time_warnings(
     plan: RepairPlan, targets: Mapping[str, RepairTopicSettings], changed: Mapping[str, tuple[int, int]]
 ) -> list[str]:
-    """Return existing clean topics that would replace times, or reject some. `changed`: by source topic, the earliest
-    and the latest time (ms) of its records with invalid timestamps after the repair.
+    """Return a sentence for each existing clean topic that would replace times, or reject some.
+
+    `changed` has, by source topic, the earliest and the latest time (ms) of its records with invalid timestamps after
+    the repair.
     """
     found = []
     for name, to in plan.targets.items():
@@ -127,7 +129,7 @@ def target_time_warnings(
 def retention_warnings(
     plan: RepairPlan, sources: Mapping[str, RepairTopicSettings], targets: Mapping[str, RepairTopicSettings]
 ) -> list[str]:
-    """Return a warning for each clean topic that would delete records, or that deletes none."""
+    """Return a warning for each clean topic that would delete records, or that deletes no records."""
     found = []
     for name, to in plan.targets.items():
         outdated = sum(each.contents.outdated for each in plan.partitions if each.to == to)
@@ -151,7 +153,10 @@ def retention_warnings(
 
 
 def missing_offsets(plan: RepairPlan, begins: Mapping[str, int], reached: Mapping[str, int]) -> list[str]:
-    """Return offsets of the plan that were deleted before they were written; both mappings are by partition name."""
+    """Return a sentence for offsets of the plan that were deleted before they were written.
+
+    Both mappings are by partition name.
+    """
     found = []
     for each in plan.partitions:
         start = max(each.source.start, reached.get(str(each.source.of), 0))

@@ -1,4 +1,4 @@
-"""The plan of a repair, written down first, so that a resumed repair makes the same decisions."""
+"""Writes and reads the plan of a repair, which is stored first so that a resumed repair makes the same decisions."""
 
 import json
 from collections.abc import Iterable
@@ -17,13 +17,14 @@ from sluicegate.pipeline.source.decoding import Unreadable
 
 
 class PlanTooOld(PipelineError):
-    """The plan lacks what this release needs; the text gives a fix."""
+    """Raised if the plan lacks fields that this release needs. The text gives a fix."""
 
 
 @dataclass(frozen=True, slots=True)
 class RepairPartition:
-    """Copy a range of offsets with its `contents` to the partition of the same number in the topic `to`, compressed by
-    `codec`.
+    """The plan for one range: copy the offsets to the partition of the same number in the topic `to`.
+
+    `contents` describes the records of the range. `codec` compresses the copies.
     """
 
     source: OffsetRange
@@ -37,7 +38,10 @@ class RepairPartition:
 
 @dataclass(frozen=True, slots=True)
 class RepairPlan:
-    """`targets`: source topic to clean topic. `begun`: something may have been written by this plan."""
+    """The plan of a repair. `targets` has the clean topic of each source topic.
+
+    `begun` is whether something may have been written by this plan.
+    """
 
     targets: dict[str, str]
     partitions: tuple[RepairPartition, ...]
@@ -87,7 +91,7 @@ class RepairPlan:
 
 
 def plan_from(text: str) -> RepairPlan:
-    """Return the plan of `Plan.as_json`. Raises PlanTooOld."""
+    """Return the plan from the JSON of `RepairPlan.as_json`. Raises PlanTooOld."""
     value = json.loads(text)
     if any("append_times" not in each for each in value["partitions"]):
         raise PlanTooOld(
@@ -141,7 +145,7 @@ def make_plan(
 
 
 def _as_plan(contents: PartitionContents) -> dict[str, Any]:
-    """Omit defaults, so that a plan that an earlier release began keeps its id."""
+    """Return the contents without defaults, so that a plan that an earlier release began keeps its id."""
     return {name: value for name, value in asdict(contents).items() if name != "unreadable" or value}
 
 

@@ -65,7 +65,7 @@ def _offer(perhaps: int) -> str:
 
 
 def future_sentences(summary: Mapping[str, Any]) -> list[str]:
-    """Return how many records are certainly and perhaps ahead, and what decides; nothing if none is perhaps."""
+    """Return sentences about records that are certainly and perhaps ahead; none if no record is perhaps ahead."""
     topics = summary["topics"].values()
     counts = [counts_by_kind(topics, what) for what in ("repaired", "undiagnosed")]
     certain, perhaps = (
@@ -172,7 +172,7 @@ def _producer_name(producer_id: int) -> str:
 
 
 def reason_unchanged(row: dict[str, Any], rules: Rules) -> str | None:
-    """Return why the records of a row stay as they are; None if they change."""
+    """Return the reason why the records of a row stay unchanged; None if they change."""
     if row["solved"]:
         return None
     damage = row["damage"]
@@ -193,7 +193,7 @@ def reason_unchanged(row: dict[str, Any], rules: Rules) -> str | None:
 
 
 def first_lines(summary: dict[str, Any]) -> list[str]:
-    """Return sentences about changes and leftovers, valid-looking records first."""
+    """Return sentences about changes and unchanged records, first about records that look valid."""
     topics = summary["topics"].values()
     valid = _valid_looking(summary)
     records = sum(topic["records"] for topic in topics)
@@ -230,7 +230,7 @@ def _valid_looking(summary: dict[str, Any]) -> int:
 
 
 def counts_by_kind(topics: Any, what: str) -> dict[str, int]:
-    """Return counts by kind, over all topics of a summary. `what`: `repaired` or `undiagnosed`."""
+    """Return counts by kind, over all topics of a summary. `what` is `repaired` or `undiagnosed`."""
     found: dict[str, int] = {}
     for topic in topics:
         for damage, count in topic[what].items():

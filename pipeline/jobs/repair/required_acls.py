@@ -1,4 +1,4 @@
-"""The ACLs that a repair needs, and which of them its login lacks."""
+"""Lists the ACLs that a repair needs, and finds those that its login lacks."""
 
 from collections.abc import Collection, Iterable, Mapping
 
@@ -10,7 +10,7 @@ _NO_NAME = "NAME"
 
 
 def for_progress(group_id: str, prefix: str = "") -> RequiredAcl:
-    """Return the ACL to keep progress in a group; `prefix`: see `RequiredAcl`."""
+    """Return the ACL to store progress in a group. For `prefix` see `RequiredAcl`."""
     return RequiredAcl(Resource.GROUP, group_id, BrokerOperation.READ, prefix)
 
 
@@ -39,7 +39,7 @@ def for_clean_topics(topics: Topics, targets: Mapping[str, str]) -> list[Require
         there = cluster.topic_ids(targets.values())
     found: list[RequiredAcl] = []
     for to in targets.values():
-        if not there.get(to):  # invisible topics have no id either
+        if not there.get(to):  # topics that the login cannot see also have no id
             found.append(RequiredAcl(Resource.TOPIC, to, BrokerOperation.CREATE))
         found += [*for_writing([to]), *for_reading([to])]
         group = f"sluicegate-repair.{to}."
@@ -54,11 +54,11 @@ def missing_acl_sentences(topics: Topics, required: Iterable[RequiredAcl]) -> li
 
 
 def acl_sentence(topics: Topics, acl: RequiredAcl) -> str:
-    """Return what the login of these topics lacks, and the ACL that grants it."""
+    """Return a sentence about an ACL that the login lacks, with the command that grants it."""
     return acl.in_words(f"User:{topics.settings.get('sasl.username', _NO_NAME)}")
 
 
 def check(lacks: Collection[str]) -> None:
-    """Raises CannotWriteTopic, which names all missing ACLs."""
+    """Raise CannotWriteTopic, with all missing ACLs, if there are any."""
     if lacks:
         raise CannotWriteTopic("nothing was written, because ACLs are missing:\n" + "\n".join(lacks))

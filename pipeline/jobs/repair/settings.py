@@ -1,4 +1,4 @@
-"""Topics' settings that concern a repair: those of the source, and those of its clean topic."""
+"""Reads the settings of topics that concern a repair: those of the source, and those of its clean topic."""
 
 import time
 from collections.abc import Callable
@@ -19,16 +19,16 @@ _PAUSE_SECONDS = 0.1
 _NOT_KNOWN_YET = frozenset(
     {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.NOT_LEADER_FOR_PARTITION}
 )
-_OWN = 1  # set for this topic, not a default
+_OWN = 1  # the setting is set for this topic and is not a default
 _LONG_MAX = str(2**63 - 1)
 _NOT_CARRIED = frozenset({"message.timestamp.type"})  # a clean topic keeps the producer's times
-# The records were accepted once, so the source's limits on times no longer apply.
+# The records were accepted before, so the source's limits on times no longer apply.
 _UNLIMITED_TIMES = {"message.timestamp.before.max.ms": _LONG_MAX, "message.timestamp.after.max.ms": _LONG_MAX}
 _NOTHING_IS_DELETED = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 
 
 class Retention(StrEnum):
-    """Retention of a clean topic: delete nothing, or as the source."""
+    """The retention of a clean topic: delete nothing, or the same as the source."""
 
     KEEP = "keep"
     AS_SOURCE = "as-source"
@@ -36,7 +36,7 @@ class Retention(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RepairTopicSettings:
-    """`values`: all effective settings. `own`: names of those set on the topic itself."""
+    """A topic's settings. `values` has all effective settings, and `own` the names of those set on the topic itself."""
 
     values: dict[str, str]
     own: frozenset[str]
@@ -55,7 +55,7 @@ class RepairTopicSettings:
     def limit_ms(self, side: str) -> int:
         """Return how far (ms) a time may be `before` or `after` its append."""
         name = f"message.timestamp.{side}.max.ms"
-        old = "message.timestamp.difference.max.ms"  # brokers before 3.6
+        old = "message.timestamp.difference.max.ms"  # the key of brokers before 3.6
         return int(self.values.get(name, self.values.get(old, _LONG_MAX)))
 
     @property
@@ -86,7 +86,7 @@ def settings_of(admin: AdminClient, topic: str) -> RepairTopicSettings:
 
 
 def topic_id_of(admin: AdminClient, topic: str) -> str:
-    """Return the topic's id, which changes when it is created again. Raises KafkaException."""
+    """Return the topic's id, which is new if the topic is created again. Raises KafkaException."""
 
     def ask() -> str:
         (future,) = admin.describe_topics(TopicCollection([topic])).values()
@@ -96,7 +96,7 @@ def topic_id_of(admin: AdminClient, topic: str) -> str:
 
 
 def retry_until_known(ask: Callable[[], T]) -> T:
-    """Retry while a broker does not know a new topic, or that it leads one of its partitions. Raises KafkaException."""
+    """Retry until the broker knows a new topic, and that it leads one of its partitions. Raises KafkaException."""
     end = time.monotonic() + SECONDS
     while True:
         try:
@@ -104,4 +104,4 @@ def retry_until_known(ask: Callable[[], T]) -> T:
         except KafkaException as error:
             if error.args[0].code() not in _NOT_KNOWN_YET or time.monotonic() > end:
                 raise
-            time.sleep(_PAUSE_SECONDS)  # Kafka does not announce it
+            time.sleep(_PAUSE_SECONDS)  # Kafka does not announce a new topic

@@ -34,10 +34,16 @@ _DDL = (
 
 @dataclass(frozen=True, slots=True)
 class PartitionContents:
-    """The contents of a range: `records`, `null_keys` among them, and `outdated` ones whose corrected times exceed the
-    source's retention.ms. `largest`: bytes of the largest record, 0 if none may be too large. `may_shrink`: the source
-    is compacted, so records may be gone at the next reading. `unreadable` batches are not counted. `earliest`,
-    `latest`: times (ms) of the records with valid timestamps and of those in another unit, 0 if there are none.
+    """The contents of a range.
+
+    - `records`: the number of records.
+    - `null_keys`: the number of records without a key.
+    - `outdated`: the number of records whose corrected times exceed the source's retention.ms.
+    - `largest`: the bytes of the largest record; 0 if none may be too large.
+    - `may_shrink`: whether the source is compacted, so that records may be gone at the next reading.
+    - `unreadable`: unreadable batches, whose records are not counted.
+    - `earliest`, `latest`: times (ms) of the records with valid timestamps and of those in another unit; 0 if there are
+      none.
     """
 
     records: int = 0
@@ -52,8 +58,10 @@ class PartitionContents:
 
 @dataclass(frozen=True, slots=True)
 class PartitionSurvey:
-    """`start`: start of the range, after what retention deleted meanwhile. `clock`: None if there is no usable time.
-    `codec`: that of most records. `times`: the ranges of the appends.
+    """The survey of a partition.
+
+    `start` is the start of the range, after the records that retention deleted meanwhile. `clock` is None if there is
+    no usable time. `codec` is the codec of most records. `times` has the ranges of the appends.
     """
 
     start: int
@@ -71,8 +79,10 @@ def survey(
     settings: Mapping[str, RepairTopicSettings],
     large_bytes: Mapping[str, int],
 ) -> dict[TopicPartition, PartitionSurvey]:
-    """Survey the ranges that are not empty. `settings`: the sources'. `large_bytes`: size from which a record may be
-    too large for the clean topic.
+    """Survey the ranges that are not empty.
+
+    `settings` are the sources' settings. `large_bytes` is the size from which a record may be too large for the clean
+    topic.
     """
     options = source_options(topics.options)
 
@@ -127,7 +137,7 @@ def survey(
 
 
 def _span(rows: pa.Table, latest_ms: int) -> tuple[int, int]:
-    """Return the range of times that stay, or that are converted; later ones are certainly ahead, and listed."""
+    """Return the range of times that stay or are converted. Later times are certainly ahead, and listed."""
     kinds = rows["kind"].to_numpy().astype(np.int8)
     times = in_milliseconds(rows["latest"].to_numpy(), kinds)
     usable = is_plausible_time(kinds) & (times <= latest_ms)

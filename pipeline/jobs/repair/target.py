@@ -37,7 +37,7 @@ _WHAT_IS_COMMITTED = {"isolation.level": "read_committed", "enable.partition.eof
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A clean topic: the group of its repair's progress, and its maximum batch size in bytes."""
+    """A clean topic, with the group of its repair's progress and its maximum batch size in bytes."""
 
     group_id: str
     largest_message: int
@@ -63,9 +63,11 @@ def source_settings(topics: Topics) -> dict[str, RepairTopicSettings]:
 
 
 def target_obstacles(plan: RepairPlan, topics: Topics) -> list[str]:
-    """Return what would stop `prepare`: clean topics that cannot be created (the brokers are asked, without creating
-    anything), have another number of partitions, collide with each other, or were written by others. Missing ACLs are
-    not among them; `required_acls.lacking` names these.
+    """Return sentences about obstacles that would stop `prepare`.
+
+    These are clean topics that cannot be created (brokers check this without creating anything), have another number of
+    partitions, collide with each other, or were written by others. Missing ACLs are not included;
+    `required_acls.missing_acl_sentences` returns these.
     """
     client = topics.for_librdkafka
     admin = AdminClient(client)
@@ -90,7 +92,7 @@ def target_obstacles(plan: RepairPlan, topics: Topics) -> list[str]:
 
 
 def _collisions(targets: Iterable[str]) -> list[str]:
-    """Return clean topics of which only one can be created: Kafka's metrics have the same name for . and _."""
+    """Return clean topics of which only one can be created, because Kafka's metrics use the same name for . and _."""
     by_name: dict[str, list[str]] = {}
     for to in targets:
         by_name.setdefault(to.replace(".", "_"), []).append(to)
@@ -151,14 +153,16 @@ def _target(admin: AdminClient, to: str) -> Target:
 
 
 def group_of(target: str, topic_id: str) -> str:
-    """Return the group of a repair's progress. A topic that is created again has another id, and so a new group."""
+    """Return the group of a repair's progress. A topic that is created again has a new id, and therefore a new
+    group.
+    """
     return f"sluicegate-repair.{target}.{topic_id}"
 
 
 def _create(
     admin: AdminClient, plan: RepairPlan, source: str, to: str, metadata: Any, *, only_validate: bool = False
 ) -> None:
-    """Create a clean topic, or ask whether it could be created. Raises KafkaException."""
+    """Create a clean topic, or check whether it could be created. Raises KafkaException."""
     largest = max((each.contents.largest for each in plan.partitions if each.to == to), default=0)
     settings = settings_of(admin, source).for_clean(plan.rules.retention, largest)
     replicas = len(metadata.partitions[0].replicas)
@@ -167,7 +171,7 @@ def _create(
     try:
         made.result(SECONDS)
     except KafkaException as error:
-        if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:  # created by a run that was just killed
+        if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:  # a run that was just killed has created the topic
             raise
 
 
@@ -181,7 +185,7 @@ def log_starts(plan: RepairPlan, topics: Topics) -> dict[str, int]:
 def _checked_ours(
     plan: RepairPlan, client: Mapping[str, str], source: str, to: str, group_id: str
 ) -> dict[str, int] | str:
-    """Return the progress of a source's partitions, by partition name; or why the clean topic is not this plan's."""
+    """Return the progress of a source's partitions, by partition name, or why the clean topic is not this plan's."""
     mine: list[RepairPartition] = [each for each in plan.partitions if each.source.of.topic == source]
     with group(group_id, client) as consumer:
         begun = progress_in(consumer, [each.source.of for each in mine])
@@ -196,8 +200,9 @@ def _checked_ours(
 
 
 def _holds_records(client: Mapping[str, str], to: str, group_id: str) -> bool:
-    """Return whether a reader would find records. Offsets do not show it: a run that ended before its first commit used
-    some.
+    """Return whether a reader would find records.
+
+    Offsets do not show this, because a run that ended before its first commit used some.
     """
     consumer = Consumer({**client, "group.id": group_id, **_WHAT_IS_COMMITTED})
     try:
@@ -216,7 +221,7 @@ def _holds_records(client: Mapping[str, str], to: str, group_id: str) -> bool:
                 return True
             if error.code() == KafkaError._PARTITION_EOF:
                 left.discard(message.partition())
-                end = time.monotonic() + SECONDS  # aborted records are fetched too
+                end = time.monotonic() + SECONDS  # aborted records are also fetched
             elif not error.retriable():
                 raise KafkaException(error)
         return False

@@ -1,4 +1,4 @@
-"""A task of a repair: writes a partition's corrected records to the clean topic exactly once."""
+"""Writes a partition's corrected records to the clean topic exactly once, as a task of a repair."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class RepairedPartition:
 
 
 def write_partition(plan: RepairPartition, plan_id: str, writing: Writing) -> RepairedPartition:
-    """Write a partition. Raises CannotWriteTopic and what reading raises."""
+    """Write a partition. Raises CannotWriteTopic and the errors of reading."""
     of = plan.source.of
     try:
         with transactions(of, writing) as target:
@@ -56,10 +56,10 @@ def write_partition(plan: RepairPartition, plan_id: str, writing: Writing) -> Re
 
 
 class _Writer:
-    """Writes Arrow rows in transactions. `records`: number of rows read, of which `left_out` were not written."""
+    """Writes Arrow rows in transactions. `records` is the number of rows read; `left_out` of them were not written."""
 
     def __init__(self, plan: RepairPartition, target: Transactions, before: WriteProgress) -> None:
-        """`before`: the progress of earlier runs."""
+        """Start after `before`, the progress of earlier runs."""
         self._plan = plan
         self._before = before
         self._target = target

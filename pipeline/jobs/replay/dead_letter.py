@@ -1,4 +1,6 @@
-"""A record of a dead-letter topic: what its producer wrote, its destination, and why the proxy rejected it."""
+"""Represents a record of a dead-letter topic: the original record, its destination, and the reason for its
+rejection.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,12 +17,12 @@ _OWN, _REASON = DeadLetterHeader.OWN.encode(), DeadLetterHeader.REASON.encode()
 
 
 class NoDeadLetter(Exception):
-    """A record lacks the headers of a dead letter; the text names what is missing."""
+    """Raised if a record lacks the headers of a dead letter. The text names the missing headers."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayRecord:
-    """`timestamp`: ms, as on the wire. None is a null key, value or header value."""
+    """A record to write. `timestamp` is in ms, as on the wire. None is a null key, value or header value."""
 
     timestamp: int
     key: bytes | None
@@ -30,9 +32,10 @@ class ReplayRecord:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """`record`: as its producer wrote it for `partition` of `topic`; stored at `offset` of `kept_in`.
+    """A dead letter, stored at `offset` of `kept_in`.
 
-    `reason` and `rules`: why the proxy rejected it. `proxy_headers`: the headers that the proxy added.
+    `record` is the record as its producer wrote it for `partition` of `topic`. `reason` and `rules` are those of the
+    proxy's rejection. `proxy_headers` are the headers that the proxy added.
     """
 
     kept_in: TopicPartition
@@ -46,12 +49,12 @@ class DeadLetter:
 
     @property
     def is_copy(self) -> bool:
-        """Whether the proxy forwarded the record too (`quarantine` with `mode: observe`)."""
+        """Return whether the proxy also forwarded the record (`quarantine` with `mode: observe`)."""
         return any(name == DeadLetterHeader.COPY for name, _ in self.proxy_headers)
 
     @property
     def place(self) -> str:
-        """Return where it is stored, for messages."""
+        """Return the place where the dead letter is stored, for messages."""
         return f"{self.kept_in} offset {self.offset} (for {self.topic}-{self.partition})"
 
 
@@ -64,8 +67,8 @@ def dead_letter(
 ) -> DeadLetter:
     """Return the dead letter of a row of the raw source; `headers` is its `headers_binary`. Raises NoDeadLetter.
 
-    A record that was quarantined twice has the proxy's headers twice; only the last ones are the proxy's, earlier ones
-    count as the record's own.
+    A record that was quarantined twice has the proxy's headers twice. Only the last ones count as the proxy's, and the
+    earlier ones as the record's own.
     """
     own, proxy_headers = _split(raw_headers(headers))
     texts = {name: (text or b"").decode(errors="replace") for name, text in proxy_headers}
@@ -99,8 +102,9 @@ def encoded(headers: Sequence[Header]) -> RawHeaders:
 
 
 def _split(headers: RawHeaders) -> tuple[tuple[Header, ...], tuple[Header, ...]]:
-    """Split headers into the record's own and those of the last quarantine; headers added later are the
-    record's own.
+    """Split headers into the record's own and those of the last quarantine.
+
+    Headers that were added later are the record's own.
     """
     begins = max((i for i, (name, _) in enumerate(headers) if name == _REASON), default=len(headers))
     own, rest = headers[:begins], headers[begins:]

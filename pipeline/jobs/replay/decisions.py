@@ -1,9 +1,9 @@
-"""Decides whether a dead letter is written back, corrected or unchanged, or remains where it is, and why.
+"""Decides whether a dead letter is written back, corrected or unchanged, or remains, with the reason.
 
-The user's function, named as `module:function`, corrects dead letters. It gets a DeadLetter and returns the record to
-write, or None to leave it:
+The user's function, named as `module:function`, corrects dead letters. It receives a DeadLetter and returns the record
+to write, or None to leave it:
 
-    def in_euros(letter: DeadLetter) -> ReplayRecord | None:
+def in_euros(letter: DeadLetter) -> ReplayRecord | None:
         return replace(letter.record, value=...)
 """
 
@@ -29,11 +29,11 @@ Correct = Callable[[DeadLetter], ReplayRecord | None]
 
 
 class NoFunction(Exception):
-    """The named function does not exist; the text gives reason and fix."""
+    """Raised if the named function does not exist. The text gives the reason and a fix."""
 
 
 class FunctionFails(Exception):
-    """The function raised, or returned an invalid record; the text names the dead letter."""
+    """Raised if the function raised an error, or returned an invalid record. The text names the dead letter."""
 
 
 @lru_cache(maxsize=1)
@@ -55,7 +55,7 @@ def function_named(name: str) -> Correct:
 
 
 def corrected_by(name: str, letter: DeadLetter) -> ReplayRecord | None:
-    """Return what the function returns for a dead letter. Raises FunctionFails, whose text has no record contents."""
+    """Return the result of the function for a dead letter. Raises FunctionFails, whose text has no record contents."""
     try:
         found = function_named(name)(letter)
     except NoFunction:
@@ -96,7 +96,7 @@ def _is_name(text: str) -> bool:
 
 
 class RemainingReason(StrEnum):
-    """Reasons why a dead letter is not written back, besides those for which the proxy rejects."""
+    """Reasons why a dead letter is not written back, in addition to those for which the proxy rejects records."""
 
     NO_DEAD_LETTER = "not_a_dead_letter"
     WHOLE_BATCH = "whole_batch_rejected"
@@ -111,7 +111,7 @@ class RemainingReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """It is written back as `record`; `corrected` if it differs from what its producer wrote."""
+    """The decision to write the letter back as `record`. `corrected` is whether `record` differs from the original."""
 
     record: ReplayRecord
     corrected: bool
@@ -119,7 +119,7 @@ class Replayed:
 
 @dataclass(frozen=True, slots=True)
 class RemainingLetter:
-    """It is not written back. `reason`: a code. `message`: a sentence without record contents."""
+    """The decision not to write the letter back. `reason` is a code, `message` a sentence without record contents."""
 
     reason: str
     message: str
@@ -127,8 +127,10 @@ class RemainingLetter:
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """How dead letters are corrected and validated. `partitions`: number of partitions of each existing topic. `by`:
-    name of the user's function, if any. `now_ms`: the moment as of which times are validated.
+    """How dead letters are corrected and validated.
+
+    `partitions` has the number of partitions of each existing topic. `by` is the name of the user's function, or None.
+    `now_ms` is the moment as of which times are validated.
     """
 
     policies: Policies

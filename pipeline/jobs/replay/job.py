@@ -1,4 +1,6 @@
-"""`sluicegate-spark replay`: decides about each dead letter, and with --apply writes the good ones to their topics."""
+"""Runs `sluicegate-spark replay`: decides about each dead letter, and with --apply writes the good ones to their
+topics.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -42,7 +44,7 @@ from sluicegate.pipeline.writing.transactions import wait_until_readable
 from sluicegate.protocol.messages.fetch import LATEST
 
 _ALL, BACK, REMAINING = "cells", "replays", "remaining"
-_AT_ONCE = 4  # writing a small partition is mostly waiting for coordinators
+_AT_ONCE = 4  # writing a small partition mostly waits for coordinators
 _WRITTEN = "to string, to_partition bigint, records bigint, last bigint"
 _MOST_REMAINING = 200
 """Number of those in the summary; the table has all."""
@@ -53,8 +55,10 @@ RemainingOf = Callable[[Topics, dict[str, str], Sequence[OffsetRange]], Remainin
 
 @dataclass(frozen=True, slots=True)
 class ReplayWork:
-    """The work of a replay: `letters` within `ranges`, of which some may be empty. `groups`: groups of the progress.
-    `called`: name of a record in messages. `warnings`: a sentence for each.
+    """The work of a replay.
+
+    `letters` are the source of dead letters, `ranges` the ranges to read, some of which may be empty. `groups` are the
+    groups of the progress. `called` is what messages call a record. `warnings` has a sentence for each warning.
     """
 
     topics: Topics
@@ -71,8 +75,10 @@ class ReplayWork:
 
 @dataclass(frozen=True, slots=True)
 class ReplayListing:
-    """`plans`: what to write. `back` and `remaining`: rows of the tables. `before`: the rows of earlier
-    runs that remain.
+    """The decisions of a replay.
+
+    `plans` has what to write. `back` and `remaining` are rows of the tables. `before` has the remaining rows of earlier
+    runs.
     """
 
     plans: list[ReplayPartition]
@@ -87,7 +93,7 @@ def dry_run_work(spark: SparkSession, topics: Topics, results: Results, request:
 
 
 def applied_work(spark: SparkSession, topics: Topics, results: Results, request: ReplayRequest) -> ReplayWork:
-    """Return the work to write, and fence other runs. Raises CannotWriteTopic and NoFindings."""
+    """Return the work for writing, and fence other runs. Raises CannotWriteTopic and NoFindings."""
     return _work(spark, topics, results, request, settled_remainder, _only_if_none)
 
 
@@ -99,7 +105,7 @@ def _work(
     remaining_of: RemainingOf,
     warnings_of: Callable[[list[str]], tuple[str, ...]],
 ) -> ReplayWork:
-    """`warnings_of` converts missing ACLs to warnings or raises."""
+    """Return the work. `warnings_of` converts missing ACLs to warnings, or raises an error."""
     location = (
         dead_letter_location(topics)
         if request.findings is None
@@ -139,7 +145,7 @@ def _only_if_none(lacks: list[str]) -> tuple[str, ...]:
 
 
 def list_decisions(spark: SparkSession, work: ReplayWork) -> ReplayListing:
-    """Write the tables `replays` and `remaining`. Raises what deciding raises."""
+    """Write the tables `replays` and `remaining`. Raises the errors of deciding."""
     results = work.run.results
     wanted = [each for each in work.ranges if each.size > 0]
     rows = results.write_table(_ALL, decided(spark, work.letters, wanted, work.validation))
@@ -197,7 +203,7 @@ def _hidden(topics: Topics, written: Sequence[ReplayedPartition]) -> Callable[[]
 
 
 def summary_of(work: ReplayWork, listing: ReplayListing, written: list[ReplayedPartition] | None) -> dict[str, Any]:
-    """Return the summary; `written` is None for a dry run."""
+    """Return the summary. `written` is None for a dry run."""
     back = listing.back.groupBy("topic", "to_topic", "kept_for", "corrected").agg(
         f.count("*").alias("records"),
         *(f.min_by(name, f.struct("partition", "offset")).alias(name) for name in ("before", "after")),
@@ -239,8 +245,10 @@ def _as_dicts(rows: DataFrame) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Replay(Shown):
-    """`summary`: contents of summary.json. `replays`: a row for each record that is written back, before and after.
-    `remaining`: the others with the reason. `warnings`: a sentence for each.
+    """The results of a replay.
+
+    `summary` is the content of summary.json. `replays` has a row for each record that is written back, before and
+    after. `remaining` has the other records with their reasons. `warnings` has a sentence for each warning.
     """
 
     summary: dict[str, Any]
@@ -249,17 +257,18 @@ class Replay(Shown):
     warnings: tuple[str, ...]
 
     def conclusion(self) -> Conclusion:
-        """See `Shown`."""
+        """Return the conclusion (see `Shown`)."""
         return report.conclusion(self.summary)
 
     def table(self) -> ConsoleTable:
-        """See `Shown`."""
+        """Return the table (see `Shown`)."""
         return report.console_table(self.summary)
 
 
 def propose_replay(spark: SparkSession, topics: Topics, results: Results, request: ReplayRequest) -> Replay:
-    """List what would be written back; no topic is written. Raises CannotWriteTopic, NoFindings, and what deciding
-    raises.
+    """List what would be written back. No topic is written.
+
+    Raises CannotWriteTopic, NoFindings, and the errors of deciding.
     """
     work = dry_run_work(spark, topics, results, request)
     results.forget_summary()
@@ -267,7 +276,7 @@ def propose_replay(spark: SparkSession, topics: Topics, results: Results, reques
 
 
 def write_replay(spark: SparkSession, topics: Topics, results: Results, request: ReplayRequest) -> Replay:
-    """Write records back; resumes a killed run. Raises CannotWriteTopic, NoFindings, and what deciding raises."""
+    """Write records back. Resumes a killed run. Raises CannotWriteTopic, NoFindings, and the errors of deciding."""
     work = applied_work(spark, topics, results, request)
     results.forget_summary()
     listing = list_decisions(spark, work)

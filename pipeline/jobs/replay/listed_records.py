@@ -1,4 +1,4 @@
-"""Records that an audit listed as bad. They are stored in their destination topics."""
+"""Reads records that an audit listed as bad, which are stored in their destination topics."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -27,25 +27,25 @@ _COLUMNS = "key,value,offset,timestamp,timestamp_type,headers_binary"
 _AT_ONCE = 5_000
 _NEAR_OFFSETS = 10_000
 """Records closer than this are read together; another fetch costs as much as reading the gap."""
-_APPENDED = 1  # value of timestamp_type
+_APPENDED = 1  # the value of timestamp_type
 
 
 class NoFindings(PipelineError):
-    """The folder has no audit that a replay can use; the text gives a fix."""
+    """Raised if the folder has no audit that a replay can use. The text gives a fix."""
 
 
 class ListedRecords:
-    """The records in an audit's table `samples`. `group`: see LetterSource."""
+    """The records in an audit's table `samples`. For `group` see LetterSource."""
 
     group = LISTED_GROUP
 
     def __init__(self, options: Mapping[str, str], listed: Broadcast[dict[TopicPartition, pa.Table]]) -> None:
-        """`options`: the raw source's. `listed`: the result of `listed_in`."""
+        """Take the options of the raw source and, as `listed`, the result of `listed_in`."""
         self._options = {**options, "columns": _COLUMNS, "failOnDataLoss": "false"}
         self._listed = listed
 
     def within(self, wanted: OffsetRange) -> Iterator[LetterBatch]:
-        """Yield the listed records of a range in order. Raises what reading raises."""
+        """Yield the listed records of a range in order. Raises the errors of reading."""
         listed = self._listed.value[wanted.of]
         first, end = np.searchsorted(listed["offset"].to_numpy(), [wanted.start, wanted.end])
         rows = listed.slice(first, end - first)
@@ -99,8 +99,9 @@ def listed_in(results: Results, topics: Sequence[str]) -> dict[TopicPartition, p
 
 
 def ranges_of(listed: Mapping[TopicPartition, pa.Table], there: Sequence[OffsetRange]) -> list[OffsetRange]:
-    """Return the range from the first to the last listed record of each partition. Raises NoFindings if a partition is
-    shorter.
+    """Return the range from the first to the last listed record of each partition.
+
+    Raises NoFindings if a partition is shorter.
     """
     ends = {each.of: each.end for each in there}
     found = []
@@ -116,7 +117,7 @@ def ranges_of(listed: Mapping[TopicPartition, pa.Table], there: Sequence[OffsetR
 
 
 def skipped_record_sentences(listed: Mapping[TopicPartition, pa.Table], ranges: Sequence[OffsetRange]) -> list[str]:
-    """Return a sentence for each partition with listed records before these ranges: an earlier replay handled them."""
+    """Return a sentence for each partition with listed records before these ranges, which an earlier replay handled."""
     counts = {each.of: int((listed[each.of]["offset"].to_numpy() < each.start).sum()) for each in ranges}
     return [
         f"{each.of}: {counts[each.of]:,} listed records before offset {each.start} were handled by an earlier "
@@ -141,7 +142,7 @@ def _check(results: Results, topics: Sequence[str]) -> None:
 
 
 def _runs(offsets: NDArray[np.int64], whole: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
-    """Yield start and length of each run of nearby records; records of bad batches are separate."""
+    """Yield start and length of each run of nearby records. Records of bad batches are separate runs."""
     far = np.diff(offsets) > _NEAR_OFFSETS
     cuts = np.flatnonzero(far | (whole[1:] != whole[:-1])) + 1
     starts = np.concatenate(([0], cuts)) if len(offsets) else cuts

@@ -1,4 +1,4 @@
-"""The places of dead letters, and their destination topics."""
+"""Finds the places of dead letters, and their destination topics."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,8 +27,11 @@ DEAD_LETTER, FOUND_RECORD = "dead letter", "listed record"
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """`letters` within `ranges`, each `called` so. `targets`: returns the destination topics of the letters in some
-    ranges. `skipped_record_sentences`: returns a sentence for each partition with letters before these ranges.
+    """A place of dead letters.
+
+    `letters` is the source of the letters, `ranges` are the ranges to read, and `called` is what messages call a
+    letter. `targets` returns the destination topics of the letters in some ranges. `skipped_record_sentences` returns a
+    sentence for each partition with letters before these ranges.
     """
 
     letters: LetterSource
@@ -39,7 +42,7 @@ class Location:
 
 
 def dead_letter_location(topics: Topics) -> Location:
-    """All records of dead-letter topics. None of them goes to one of these topics."""
+    """Return the location of all records of dead-letter topics. None of them is written to one of these topics."""
     letters = DeadLetterTopic(topics.options)
     return Location(
         letters,
@@ -51,7 +54,10 @@ def dead_letter_location(topics: Topics) -> Location:
 
 
 def listed_record_location(spark: SparkSession, topics: Topics, folder: str) -> Location:
-    """Records that the folder's audit lists; each goes back to its own topic. Raises NoFindings and TopicRecreated."""
+    """Return the location of the records that the folder's audit lists. Each is written to its own topic.
+
+    Raises NoFindings and TopicRecreated.
+    """
     results = Results(spark, folder)
     listed = listed_in(results, topics.names)
     check_topic_ids(results, topics, "Audit them again")
@@ -69,8 +75,9 @@ _DEFAULT_BATCH_BYTES = 1_048_588  # a broker's default, if its settings cannot b
 
 @dataclass(frozen=True, slots=True)
 class DestinationTopics:
-    """Destination topics that exist: number of `partitions`, and `settings` if they can be read. `warnings`: a sentence
-    for each topic with unreadable settings.
+    """Existing destination topics: their number of `partitions`, and their `settings` if they can be read.
+
+    `warnings` has a sentence for each topic with unreadable settings.
     """
 
     partitions: Mapping[str, int]
@@ -79,7 +86,7 @@ class DestinationTopics:
 
     @property
     def batch_bytes(self) -> int:
-        """Return the largest batch that all of them accept."""
+        """Return the maximum batch size (bytes) that all of them accept."""
         sizes = [its.max_message_bytes for its in self.settings.values() if its.max_message_bytes is not None]
         return min([_DEFAULT_BATCH_BYTES, *sizes])
 
@@ -101,7 +108,7 @@ def named_in(spark: SparkSession, letters: LetterSource, ranges: Sequence[Offset
 
 
 def origins_of(topics: Topics, names: Collection[str]) -> DestinationTopics:
-    """Return those of the named topics that exist. Raises CannotWriteTopic if topics cannot be listed."""
+    """Return the destination topics among `names` that exist. Raises CannotWriteTopic if topics cannot be listed."""
     try:
         known = AdminClient(topics.for_librdkafka).list_topics(timeout=SECONDS).topics
     except KafkaException as error:

@@ -1,9 +1,9 @@
-"""The progress of a replay: a group's offsets, committed with the written records as in a repair, and notes in the
-folder of results.
+"""Stores the progress of a replay: a group's offsets, and notes in the folder of results.
 
-Each run lists what it leaves in `runs/N`, notes there where it began just before it writes, and where it ended. It has
-handled everything before the start of the next run, so later entries of its list are listed again. A broker forgets a
-group's offsets after a while (`offsets.retention.minutes`); the notes then show which ranges ended.
+The offsets are committed with the written records, as in a repair. Each run lists the records that it leaves in
+`runs/N`. There it also notes where it began, just before it writes, and where it ended. It has handled everything
+before the start of the next run, so the next run lists later entries again. A broker deletes a group's offsets after a
+while (`offsets.retention.minutes`); then the notes show which ranges ended.
 """
 
 import json
@@ -29,7 +29,9 @@ DEAD_LETTER_GROUP, LISTED_GROUP = "sluicegate-replay", "sluicegate-replay-found"
 
 
 def groups_of(topics: Topics, begins: str = DEAD_LETTER_GROUP) -> dict[str, str]:
-    """Return the group of each source topic; a topic created again gets another group. Raises CannotWriteTopic."""
+    """Return the group of each source topic. A topic that is created again gets another group. Raises
+    CannotWriteTopic.
+    """
     admin = AdminClient(topics.for_librdkafka)
     try:
         return {name: f"{begins}.{name}.{topic_id_of(admin, name)}" for name in topics.names}
@@ -39,16 +41,14 @@ def groups_of(topics: Topics, begins: str = DEAD_LETTER_GROUP) -> dict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class RemainingRanges:
-    """The rest of the ranges, and a sentence for each partition with records that were deleted before a replay read
-    them.
-    """
+    """The remainder of the ranges, and a sentence for each partition that lost records before a replay read them."""
 
     ranges: list[OffsetRange]
     missing: tuple[str, ...] = ()
 
 
 def committed_remainder(topics: Topics, groups: Mapping[str, str], ranges: Sequence[OffsetRange]) -> RemainingRanges:
-    """Return what remains of the ranges without disturbing a running replay. Raises CannotWriteTopic."""
+    """Return the remainder of the ranges without disturbing a running replay. Raises CannotWriteTopic."""
     client = {**topics.for_librdkafka, "isolation.level": "read_uncommitted"}  # do not wait for open transactions
     found: dict[TopicPartition, WriteProgress] = {}
     try:
@@ -61,8 +61,9 @@ def committed_remainder(topics: Topics, groups: Mapping[str, str], ranges: Seque
 
 
 def settled_remainder(topics: Topics, groups: Mapping[str, str], ranges: Sequence[OffsetRange]) -> RemainingRanges:
-    """Return what remains of the ranges after the transaction of a killed run is committed or aborted. A running replay
-    is fenced and ends. Raises CannotWriteTopic.
+    """Return the remainder of the ranges after the transaction of a killed run is committed or aborted.
+
+    A running replay is fenced and ends. Raises CannotWriteTopic.
     """
     reached: dict[TopicPartition, int] = {}
     for each in ranges:
@@ -74,19 +75,24 @@ def settled_remainder(topics: Topics, groups: Mapping[str, str], ranges: Sequenc
 
 
 def writing_of(topics: Topics, groups: Mapping[str, str], of: TopicPartition, largest_batch: int = 1 << 20) -> Writing:
-    """Return how a partition's records are written. `largest_batch`: limit of all destination topics in bytes."""
+    """Return how a partition's records are written.
+
+    `largest_batch` is the maximum batch size (bytes) of all destination topics.
+    """
     return Writing(groups[of.topic], largest_batch, "lz4", topics, "their topics")
 
 
 def _is_whole(groups: Mapping[str, str]) -> bool:
-    """Return whether ranges are whole partitions; those of an audit begin and end at listed records."""
+    """Return whether ranges are whole partitions. Ranges of an audit begin and end at listed records."""
     return not any(group_id.startswith(f"{LISTED_GROUP}.") for group_id in groups.values())
 
 
 def _remaining_of(
     ranges: Sequence[OffsetRange], reached: Mapping[TopicPartition, int], *, is_whole: bool
 ) -> RemainingRanges:
-    """Return the rest of each range, also if empty. Raises CannotWriteTopic if a log ends before its progress."""
+    """Return the remainder of each range, also if it is empty. Raises CannotWriteTopic if a log ends before its
+    progress.
+    """
     for each in ranges:
         if reached.get(each.of, 0) > each.end and is_whole:
             raise CannotWriteTopic(
@@ -111,7 +117,7 @@ _REMAINING = "remaining"
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The run of this `number` in a folder; it counts once it has begun to write."""
+    """The run with this `number` in a folder. It counts after it has begun to write."""
 
     results: Results
     number: int
@@ -135,7 +141,7 @@ class Run:
         self.results.write_text(f"{self._path}/{_ENDED}", json.dumps(places) + "\n")
 
     def unfinished_ranges(self, ranges: Sequence[OffsetRange], groups: dict[str, str]) -> list[OffsetRange]:
-        """Return the ranges without those that earlier runs in this folder ended, in case a broker forgot the
+        """Return the ranges without those that earlier runs in this folder ended, even if a broker has deleted the
         offsets.
         """
         ends: dict[tuple[str, int], int] = {}
@@ -147,7 +153,8 @@ class Run:
         return [replace(r, start=max(r.start, min(r.end, end))) for r, end in zip(ranges, reached, strict=True)]
 
     def remaining_before(self, ranges: Sequence[OffsetRange], groups: dict[str, str]) -> DataFrame | None:
-        """Return what remains after earlier runs of this run's topics before these ranges; None if there is nothing.
+        """Return what earlier runs of this run's topics left before these ranges; None if they left nothing.
+
         Raises EarlierBuild.
         """
         parts = []

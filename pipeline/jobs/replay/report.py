@@ -1,4 +1,4 @@
-"""A replay in sentences, as a report and as a table."""
+"""Describes a replay in sentences, as a report and as a table."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -46,7 +46,7 @@ _REMAINING = ("record", "destination", "rejected for", "reason")
 
 
 def first_lines(summary: Mapping[str, Any]) -> list[str]:
-    """Return sentences about what is written back and what remains."""
+    """Return sentences about records that are written back and records that remain."""
     topics = summary["topics"].values()
     records, back, corrected, remaining = (
         sum(topic[name] for topic in topics) for name in ("records", "replayed", "corrected", "remaining")

@@ -1,4 +1,4 @@
-"""The arguments of a replay, checked before anything starts."""
+"""Checks the arguments of a replay before it starts."""
 
 import os
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from sluicegate.validation.cluster_settings import ClusterSettings
 
 
 class FixTimes(StrEnum):
-    """Corrections of out-of-bounds times, as `fix` in the proxy's file."""
+    """Corrections of times out of bounds, like `fix` in the proxy's file."""
 
     NOW = "now"
     CLAMP = "clamp"
@@ -27,9 +27,11 @@ class FixTimes(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReplayRequest:
-    """`fix` and `by`: how to correct, see `replay_policies` and `function_named`. `now_ms`: the moment as of which
-    times are validated. `findings`: folder of an audit whose bad records are taken from the topics themselves; None:
-    the topics hold dead letters.
+    """The arguments of a replay.
+
+    `fix` and `by` determine the corrections; see `replay_policies` and `function_named`. `now_ms` is the moment as of
+    which times are validated. `findings` is the folder of an audit whose bad records are read from the topics
+    themselves; None means that the topics contain dead letters.
     """
 
     config: Config
@@ -43,7 +45,10 @@ class ReplayRequest:
 def replay_request(
     policies: Path, fix: FixTimes | None, by: str | None, headers: Headers, now_ms: int, findings: str | None
 ) -> ReplayRequest:
-    """Check the arguments; `policies` is the proxy's file. Raises ConfigError, RuleUnusable and NoFunction."""
+    """Check the arguments and return the request. `policies` is the proxy's file.
+
+    Raises ConfigError, RuleUnusable and NoFunction.
+    """
     config = load_file(policies, os.environ).config
     fixing = None if fix is None else Fix(timestamp=fix.value)
     replay_policies(config, {}, fixing).rulebook()
@@ -53,10 +58,11 @@ def replay_request(
 
 
 def replay_policies(config: Config, settings: Mapping[str, ClusterSettings], fix: Fix | None) -> Policies:
-    """Return the file's policies with every violation rejected. `fix`, if given, replaces all fixes in the file.
+    """Return the file's policies, in which every violation is rejected. `fix`, if given, replaces all fixes in the
+    file.
 
     A topic with quarantine has no fix, because only rejected records are quarantined. A replay does not quarantine, so
-    the fix of `defaults` applies to dead letters too. Nothing is only observed: bad records remain.
+    the fix of `defaults` also applies to dead letters. No policy only observes, so bad records remain.
     """
     found = policies_of(config, settings)
     rejecting: dict[str, Any] = {"mode": None}

@@ -1,4 +1,4 @@
-"""A task of a replay: writes the dead letters of a partition to their topics exactly once."""
+"""Writes the dead letters of a partition to their topics exactly once, as a task of a replay."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from sluicegate.pipeline.writing.transactions import Transactions, transactions
 
 
 class Headers(StrEnum):
-    """Headers of a record that is written back: its own, or also those that the proxy added after them."""
+    """The headers of a record that is written back: only its own, or also those that the proxy added after them."""
 
     OWN = "own"
     ALL = "all"
@@ -23,8 +23,9 @@ class Headers(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReplayPartition:
-    """The listing of a range: the number of `records`, and the offsets of the `remaining` ones. `plan_id`: id of this
-    listing.
+    """The listing of a range, with the number of `records` and the offsets of the `remaining` ones.
+
+    `plan_id` is the id of this listing.
     """
 
     plan_id: str
@@ -35,7 +36,7 @@ class ReplayPartition:
 
 @dataclass(frozen=True, slots=True)
 class ReplayedPartition:
-    """What one task wrote to one partition; `last`: its last offset there."""
+    """The numbers of records that one task wrote to one partition. `last` is its last offset there."""
 
     to: str
     to_partition: int
@@ -46,8 +47,9 @@ class ReplayedPartition:
 def write_back(
     plan: ReplayPartition, validation: Validation, headers: Headers, letters: LetterSource, writing: Writing
 ) -> list[ReplayedPartition]:
-    """Write the records. Raises CannotWriteTopic, FunctionFails, CannotBeValidated and what reading raises; committed
-    records stay.
+    """Write the records. Committed records stay after an error.
+
+    Raises CannotWriteTopic, FunctionFails, CannotBeValidated and the errors of reading.
     """
     of = plan.source.of
     try:
@@ -63,7 +65,7 @@ def write_back(
 
 
 def _before(plan: ReplayPartition, target: Transactions) -> WriteProgress:
-    """Return the progress of an earlier attempt of this task: Spark repeats failed tasks."""
+    """Return the progress of an earlier attempt of this task, because Spark repeats failed tasks."""
     found = target.before()
     if found is None or found.reached <= plan.source.start:
         return WriteProgress(plan.source.start, 0, plan.plan_id)
@@ -73,7 +75,7 @@ def _before(plan: ReplayPartition, target: Transactions) -> WriteProgress:
 
 
 class _Writer:
-    """Writes in transactions. `rest`: range to write. `written`: records by partition."""
+    """Writes in transactions. `rest` is the range to write. `written` has the records by partition."""
 
     def __init__(
         self,

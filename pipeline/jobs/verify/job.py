@@ -1,8 +1,7 @@
-"""`sluicegate-spark verify`: checks that two topics have the same records in the same order, except for declared
-repairs.
+"""Runs `sluicegate-spark verify`: checks that two topics have the same records in order, except for declared repairs.
 
-First each partition is compared with that of the same number by fingerprints of its blocks, which moves almost no data
-between executors. Only if those differ, records are compared one by one, by key and position within the key.
+First each partition is compared with the partition of the same number by fingerprints of its blocks, which moves almost
+no data between executors. Only if these differ, records are compared one by one, by key and position within the key.
 """
 
 from dataclasses import dataclass, replace
@@ -49,7 +48,7 @@ _SMALLEST, _LARGEST = {"earliest": "known", "least": "estimated"}, {"latest": "k
 
 
 class PlanMismatch(PipelineError):
-    """The plan is about other topics; the text names them."""
+    """Raised if the plan is about other topics. The text names them."""
 
 
 def plan_in(results: Results, source: str, target: str) -> RepairPlan:
@@ -66,8 +65,9 @@ def plan_in(results: Results, source: str, target: str) -> RepairPlan:
 def verify(
     spark: SparkSession, source: Topics, target: str, results: Results, now_ms: int, plan: RepairPlan | None = None
 ) -> dict[str, Any]:
-    """Compare a topic with `target`, write the table `differences` if they differ, and return the summary. With a plan,
-    only the records it covers are compared, and declared repairs are checked against it.
+    """Compare a topic with `target`, write the table `differences` if they differ, and return the summary.
+
+    With a plan, only the records in it are compared, and declared repairs are checked against it.
     """
     results.forget_summary()
     source = replace(
@@ -114,9 +114,10 @@ def verify(
 
 
 def _fingerprints(rows: DataFrame, now_ms: int) -> list[dict[str, Any]]:
-    """Return for each block of 65,536 records of a partition: ordered hashes of its contents, its repairs, the number
-    of records with a repair's headers (`declared`), and the range of known times (`earliest`, `latest`) and of
-    estimates (`least`, `most`).
+    """Return fingerprints for each block of 65,536 records of a partition.
+
+    They are ordered hashes of its contents, its repairs, the number of records with a repair's headers (`declared`),
+    and the range of known times (`earliest`, `latest`) and of estimates (`least`, `most`).
     """
     hashed = rows.select(
         "partition",
@@ -163,8 +164,9 @@ def _by_place(blocks: list[dict[str, Any]]) -> dict[tuple[int, int], tuple[int, 
 
 
 def _differences(theirs: DataFrame, ours: DataFrame) -> DataFrame:
-    """Compare record by record: those that one topic has more often, and records whose position among those of their
-    key differs.
+    """Compare record by record.
+
+    Returns the records that one topic has more often, and those whose position among the records of their key differs.
     """
     both = _numbered(theirs, "source").join(
         _numbered(ours, "target"), ["keyless", "key_hash", "held", "copy"], "full_outer"
@@ -194,7 +196,7 @@ def _wrong_repairs(ours: DataFrame, blocks: list[dict[str, Any]], now_ms: int) -
 
 
 def _repaired_wrongly(wrong: DataFrame) -> DataFrame:
-    """Return them with the columns of `_differences`."""
+    """Return wrong repairs with the columns of `_differences`."""
     return wrong.select(
         f.lit(_WRONGLY).alias("what"),
         f.col("origin_partition").alias("source_partition"),
@@ -205,7 +207,7 @@ def _repaired_wrongly(wrong: DataFrame) -> DataFrame:
 
 
 def _numbered(rows: DataFrame, side: str) -> DataFrame:
-    """Number records with equal contents, so that each matches one other."""
+    """Number records with equal contents, so that each matches exactly one other record."""
     held = rows.select(
         f.col("key").isNull().alias("keyless"),
         f.xxhash64("key").alias("key_hash"),
@@ -219,9 +221,11 @@ def _numbered(rows: DataFrame, side: str) -> DataFrame:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Verification(Shown):
-    """`is_same`: whether both topics have the same records, ignoring declared repairs. `summary`: contents of
-    summary.json. `differences`: by partition and offset of either topic; None if there are none. `warnings`: a sentence
-    for each omission.
+    """The results of a comparison.
+
+    `is_same` is whether both topics have the same records, ignoring declared repairs. `summary` is the content of
+    summary.json. `differences` are by partition and offset of either topic; None if there are none. `warnings` has a
+    sentence for each omission.
     """
 
     is_same: bool
@@ -230,11 +234,11 @@ class Verification(Shown):
     warnings: tuple[str, ...] = ()
 
     def conclusion(self) -> Conclusion:
-        """See `Shown`."""
+        """Return the conclusion (see `Shown`)."""
         return report.conclusion(self.summary)
 
     def table(self) -> ConsoleTable:
-        """See `Shown`."""
+        """Return the table (see `Shown`)."""
         return report.console_table(self.summary)
 
 
@@ -243,7 +247,7 @@ def run_verify(
 ) -> Verification:
     """Compare and write all results."""
     results.forget_summary()
-    results.remove(DIFFERENCES)  # of an earlier run
+    results.remove(DIFFERENCES)  # written by an earlier run
     summary = verify(spark, source, target, results, now_ms, plan)
     report.write_report(results, summary, now_ms)
     results.write_summary(summary)

@@ -1,4 +1,4 @@
-"""Makes the records of two topics comparable: without what a repair added, and with the timestamps before it."""
+"""Makes the records of two topics comparable: without a repair's headers, and with the timestamps before the repair."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,12 +25,12 @@ _ADDED = (RepairHeader.ORIGIN, RepairHeader.TIMESTAMP, RepairHeader.KIND)
 
 
 class TopicChangedMeanwhile(Exception):
-    """A topic changed after its records were counted; the text says where and gives a fix."""
+    """Raised if a topic changed after its records were counted. The text has the place and a fix."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Numbered:
-    """A chunk of a partition, the ordinal of its first record, and its number of records if counted."""
+    """A chunk of a partition, the ordinal of its first record, and the number of its records if they were counted."""
 
     wanted: OffsetRange
     first: int
@@ -61,15 +61,19 @@ def records_of(spark: SparkSession, topics: Topics, ranges: Sequence[OffsetRange
 
 
 def unchanged_records(records: DataFrame) -> DataFrame:
-    """Return comparable records with all headers: columns partition, offset, key, value, headers, original (timestamp,
-    ms), repair (kind, null here), timestamp, ordinal and declared.
+    """Return comparable records with all headers.
+
+    The columns are partition, offset, key, value, headers, original (timestamp, ms), repair (kind, null here),
+    timestamp, ordinal and declared.
     """
     return _comparable(records, f.col("all"), f.col("timestamp"), f.lit(None).cast("string"))
 
 
 def records_before_repair(records: DataFrame) -> DataFrame:
-    """As `unchanged_records`, but for `declared` records without the headers of the repair and with its kind; also
-    origin_partition and origin_offset. Other headers of those names are a record's own.
+    """Return records as `unchanged_records` does, but `declared` records without the headers of the repair.
+
+    They also have the repair's kind, origin_partition and origin_offset. Other headers with those names are a record's
+    own.
     """
     own = f.slice("all", 1, f.greatest(f.size("all") - len(_ADDED), f.lit(0)))
     declared = f.col("declared")
@@ -96,8 +100,9 @@ def _comparable(records: DataFrame, headers: Column, original: Column, repair: C
 
 
 def _in_their_order(spark: SparkSession, topics: Topics, ranges: Sequence[OffsetRange]) -> DataFrame:
-    """Number records where they are read. Small partitions share tasks, because a task costs as much as reading
-    thousands of records.
+    """Number records where they are read.
+
+    Small partitions share tasks, because a task costs as much as reading thousands of records.
     """
     options = source_options({**topics.options, "columns": _COLUMNS})
 
@@ -118,7 +123,7 @@ def _in_their_order(spark: SparkSession, topics: Topics, ranges: Sequence[Offset
 
 
 def _numbered(spark: SparkSession, options: SourceOptions, partitions: Sequence[Sequence[Chunk]]) -> list[_Numbered]:
-    """Count records before each chunk, because offsets have gaps. Partitions that are not cut are not counted."""
+    """Count the records before each chunk, because offsets have gaps. Partitions that are not cut are not counted."""
     counted = [chunk.range for its in partitions for chunk in its[:-1]]
     counts: dict[OffsetRange, int] = {}
     if counted:
@@ -140,7 +145,7 @@ def _numbered(spark: SparkSession, options: SourceOptions, partitions: Sequence[
 
 
 def content_hash(*more: Column) -> Column:
-    """Return a 64-bit hash of what must be equal."""
+    """Return a 64-bit hash of the fields that must be equal."""
     return f.xxhash64("key", f.col("key").isNull(), "value", f.col("value").isNull(), "headers", "original", *more)
 
 

@@ -1,4 +1,4 @@
-"""Checks declared repairs: against their plan or, without it, against general bounds."""
+"""Checks declared repairs against their plan or, without a plan, against general bounds."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -15,7 +15,7 @@ from sluicegate.pipeline.jobs.repair.plan import RepairPlan
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.validation.units import TimeUnit
 
-_EARLIEST_MS = 788_918_400_000  # 1995: earlier times do not date a topic
+_EARLIEST_MS = 788_918_400_000  # 1995; earlier times do not date a topic
 _HOUR_MS = 3_600_000
 _MINUTE_MS = 60_000
 _PLACE = ["partition", "offset", "origin_partition", "origin_offset"]
@@ -29,7 +29,7 @@ _TIMELESS = (
 
 
 def unit_is_wrong() -> Column:
-    """Return whether a repair of a unit is not that unit's conversion."""
+    """Return whether the corrected time of a repair differs from the conversion of its unit."""
     meant = (
         f.when(f.col("repair") == TimeUnit.SECONDS.value, f.col("original") * 1000)
         .when(f.col("repair") == TimeUnit.MICROSECONDS.value, f.expr("original div 1000"))
@@ -54,8 +54,9 @@ def is_plausible_time(now_ms: int) -> Column:
 
 
 def out_of_bounds(ours: DataFrame, blocks: list[dict[str, Any]], now_ms: int) -> DataFrame | None:
-    """Return estimates outside the range of their partition's known times; None if there are none. `blocks`: with the
-    ranges of both (see `sluicegate.pipeline.jobs.verify.job`).
+    """Return estimates outside the range of their partition's known times; None if there are none.
+
+    `blocks` have the ranges of both (see `sluicegate.pipeline.jobs.verify.job`).
     """
     by_partition: dict[int, list[dict[str, Any]]] = {}
     for block in blocks:

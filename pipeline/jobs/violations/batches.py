@@ -1,7 +1,7 @@
-"""Writes one micro-batch into the tables; repeating it changes nothing.
+"""Writes one micro-batch into the tables. Repeating it changes nothing.
 
 Each batch has its own folder, which replaces what a killed run left. Windows are summed over all batches when they are
-read, so an event counts in its window however late it arrives.
+read, so a late event still counts in its window.
 """
 
 from dataclasses import asdict, dataclass
@@ -20,8 +20,10 @@ _OF_WINDOW = ("window_start", "client_id", "topic", "reason")
 def write_batch(
     events: DataFrame, number: int, results: Results, window: str, late_after_seconds: int, before: datetime | None
 ) -> None:
-    """Write a batch. `window`: its length as a Spark interval. An event is late if it is older than `before`, the
-    latest time of earlier batches, by more than `late_after_seconds`.
+    """Write a batch.
+
+    `window` is the length of windows as a Spark interval. An event is late if it is more than `late_after_seconds`
+    older than `before`, the latest time of earlier batches; None means that no event is late.
     """
     kept = events.persist()
     try:
@@ -46,7 +48,7 @@ def write_batch(
 
 
 def windows_of(spark: SparkSession, results: Results, number: int) -> DataFrame:
-    """Return what one batch adds to its windows."""
+    """Return the amounts that one batch adds to its windows."""
     return spark.read.parquet(_folder(results, WINDOWS, number))
 
 
@@ -63,7 +65,7 @@ class Offender:
 
 
 class ViolationTotals:
-    """The sums of all batches, so that the next one need not read them again."""
+    """The sums of all batches. They are kept so that the next batch need not read earlier ones again."""
 
     def __init__(self) -> None:
         self._offenders: dict[tuple[str | None, ...], Offender] = {}
@@ -73,7 +75,7 @@ class ViolationTotals:
 
     @classmethod
     def of_batches_before(cls, results: Results, number: int | None) -> "ViolationTotals":
-        """Read the batches before a number; None: all."""
+        """Return the sums of the batches before a number; None means all batches."""
         found = cls()
         if results.has(WINDOWS):
             found._add(_before(results.read_table(WINDOWS), number), _before(results.read_table(BAD_LINES), number))

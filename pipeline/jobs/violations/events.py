@@ -13,7 +13,7 @@ from sluicegate.validation.outcome import Outcome
 
 
 def events_from_files(spark: SparkSession, path: str, files_a_batch: int) -> DataFrame:
-    """Return a stream of the lines of files in a folder or glob; files must be complete."""
+    """Return a stream of the lines of files in a folder or glob. The files must be complete."""
     lines = spark.readStream.format("text").option("maxFilesPerTrigger", files_a_batch).load(path)
     return _events(lines.select(f.col("value").alias("line")))
 
@@ -30,9 +30,9 @@ def events_from_topic(spark: SparkSession, topics: Topics, offsets_a_batch: int)
 
 
 def _events(lines: DataFrame) -> DataFrame:
-    """Return the columns of an event, `time` as a timestamp, and `line` if it is not an event of this version.
+    """Return the columns of an event, with `time` as a timestamp.
 
-    Only events of rejected batches are kept.
+    `line` is set if it is not an event of this version. Only events of rejected batches are kept.
     """
     parsed = lines.select("line", event_of_line("line").alias("event"))
     moment = f.try_to_timestamp("event.time")
@@ -49,12 +49,13 @@ _READ = "files.json"
 
 
 class ReadFiles:
-    """Remembers the length of each file at its first reading, between runs: Spark reads a file once, so lines added
-    later would be missed silently.
+    """Remembers the length of each file at its first reading, between runs.
+
+    Spark reads a file only once, so it would silently miss lines that are added later.
     """
 
     def __init__(self, spark: SparkSession, path: str, results: Results) -> None:
-        """`path`: a folder, a file or a glob, as Spark reads it; lengths are read now."""
+        """Read the current lengths. `path` is a folder, a file or a glob, as Spark reads it."""
         self._path = java_of(spark).org.apache.hadoop.fs.Path(path)
         self._files = self._path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
         self._results = results
@@ -62,7 +63,7 @@ class ReadFiles:
         self._read = self._lengths() | self._read
 
     def grown(self) -> list[str]:
-        """Return files that are longer than when they were read; call it when a run ends."""
+        """Return files that are longer than when they were read. Call this when a run ends."""
         lengths = self._lengths()
         self._read = lengths | self._read
         self._results.write_text(_READ, json.dumps(self._read, indent=2) + "\n")

@@ -1,4 +1,4 @@
-"""`sluicegate-spark violations`: runs the stream and sums its tables."""
+"""Runs `sluicegate-spark violations`: runs the stream and sums its tables."""
 
 import json
 import threading
@@ -15,7 +15,7 @@ from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.runs.tables import Tables, batch_name
 
 CHECKPOINT = "checkpoint"
-_LOOK_SECONDS = 1  # check for a signal, which does not end Spark's own wait
+_LOOK_SECONDS = 1  # the interval at which signals are checked, because they do not end Spark's own wait
 
 
 def run(
@@ -29,9 +29,11 @@ def run(
     after_batch: Callable[[ViolationTotals], None],
     tables: Tables | None = None,
 ) -> None:
-    """Process the events that exist, or with `follow` continue until a signal, with a batch every `every_seconds`;
-    resumes a killed run. `after_batch` gets the sums of all batches, which are read once and then updated. `tables`:
-    where windows are also kept. Raises Interrupted after a signal, when the current batch is complete.
+    """Process the existing events or, with `follow`, continue until a signal. Resumes a killed run.
+
+    With `follow` a batch begins every `every_seconds`. `after_batch` receives the sums of all batches, which are read
+    once and then updated. `tables` is where windows are also kept, or None. Raises Interrupted after a signal, when the
+    current batch is complete.
     """
     so_far: list[ViolationTotals] = []
     taking, is_over = threading.Lock(), threading.Event()
@@ -61,7 +63,7 @@ def run(
     try:
         if follow:
             stopped_by = _until_stopped(query)
-            with taking:  # let the current batch complete
+            with taking:  # the current batch can complete
                 is_over.set()
         else:
             query.processAllAvailable()
@@ -72,7 +74,7 @@ def run(
 
 
 class _Over(Exception):
-    """A batch began after the run was stopped."""
+    """Raised if a batch begins after the run was stopped."""
 
 
 def _until_stopped(query: StreamingQuery) -> int | None:
@@ -104,7 +106,7 @@ def summary_of(totals: ViolationTotals) -> dict[str, Any]:
 
 
 def keep_windows(tables: Tables, windows: DataFrame, stream: str, number: int) -> None:
-    """Keep a batch's windows as `violations_windows`. `stream`: the query's id."""
+    """Keep a batch's windows as `violations_windows`. `stream` is the query's id."""
     name = batch_name(stream, number)
     rows = windows.withColumn("day", f.to_date("window_start")).withColumn("batch", f.lit(name))
     tables.replace("violations_windows", rows, "batch", [name])

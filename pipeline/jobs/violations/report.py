@@ -24,7 +24,7 @@ from sluicegate.pipeline.runs.results import REPORT, Results
 
 
 def client_name(client_id: str | None) -> str:
-    """Return the name in a printable form."""
+    """Return a client's name in a printable form."""
     return printable(client_id or "(no client id)")
 
 

@@ -1,3 +1,4 @@
-"""`sluicegate-spark watch`: keeps profiles and violations up to date, and reports when a producer's invalid
-timestamps begin.
+"""Implements `sluicegate-spark watch`, which keeps profiles and violations up to date.
+
+It reports when a producer's invalid timestamps begin.
 """

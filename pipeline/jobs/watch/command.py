@@ -107,7 +107,7 @@ def watch(
     try:
         configuration = load_file(policies, os.environ).config if policies is not None else None
         if configuration is not None:
-            policies_of(configuration, {}).rulebook()  # fails before Spark starts if a rule cannot be built
+            policies_of(configuration, {}).rulebook()  # if a rule cannot be built, this fails before Spark starts
         address = webhook_at(webhook) if webhook is not None else None
     except (ConfigError, RuleUnusable, BadWebhook) as error:
         end(str(error))
@@ -139,7 +139,7 @@ def _until_caught_up(watch: "Watch", emit: Emit) -> None:
 
 
 def _until_stopped(watch: "Watch", every_seconds: int, emit: Emit) -> None:
-    """Retry failures, because nothing is lost; ten failures in a row end the watch."""
+    """Retry failures, because nothing is lost. Ten failures in a row end the watch."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
@@ -163,7 +163,7 @@ def _until_stopped(watch: "Watch", every_seconds: int, emit: Emit) -> None:
 
 
 def _next_batch(watch: "Watch", emit: Emit) -> bool:
-    """Process a batch and output its findings; return False if there was nothing new."""
+    """Process a batch and output its findings; return False if there were no new records."""
     found = watch.batch()
     for notice in watch.take_notices():
         typer.echo(f"warning: {notice}", err=True)
@@ -187,7 +187,7 @@ def _as_json(finding: dict[str, Any]) -> None:
 
 
 def _silently(_finding: dict[str, Any]) -> None:
-    """Findings are part of the summary that is printed at the end."""
+    """Output nothing, because findings are part of the summary that is printed at the end."""
 
 
 def _send_findings(watch: "Watch") -> None:

@@ -1,5 +1,6 @@
-"""Topics of a watch that its login may not read. The watch continues with the others, and reads a topic again when the
-login may.
+"""Tracks the topics of a watch that its login may not read.
+
+The watch continues with the other topics, and reads a topic again when the login may.
 """
 
 from collections.abc import Iterable
@@ -12,7 +13,7 @@ from sluicegate.pipeline.source.topics import Topics
 
 
 class DeniedTopics:
-    """The topics of a watch that are denied now, each with the ACL that is missing."""
+    """The topics of a watch that are currently denied, each with the missing ACL."""
 
     def __init__(self, topics: Topics) -> None:
         self._topics = topics
@@ -25,8 +26,9 @@ class DeniedTopics:
         return sorted(self._denied)
 
     def readable(self) -> Topics:
-        """Ask again for the denied topics, and return the topics that can be read. Raises TopicTrouble if all are,
-        and BrokerUnreachable.
+        """Check the denied topics again, and return the topics that can be read.
+
+        Raises TopicTrouble if all are denied, and BrokerUnreachable.
         """
         if self._denied:
             still = self._lacking(self._denied)
@@ -39,8 +41,9 @@ class DeniedTopics:
         return replace(self._topics, names=names)
 
     def find(self, topics: Topics) -> bool:
-        """Look which of the topics are denied, after an error; return whether there is a new one. Raises
-        BrokerUnreachable.
+        """Find which of the topics are denied, after an error; return whether there is a new one.
+
+        Raises BrokerUnreachable.
         """
         found = {name: why for name, why in self._lacking(topics.names).items() if name not in self._denied}
         for name, why in sorted(found.items()):

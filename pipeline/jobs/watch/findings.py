@@ -1,5 +1,6 @@
-"""Findings about producers, as rows of a table, as lines, and as JSON for a webhook. They contain nothing of records,
-and no names except the topic's and those of rules in the configuration file.
+"""Converts findings about producers to rows of a table, to lines, and to JSON for a webhook.
+
+They contain no record contents, and no names except those of the topic and of rules in the configuration file.
 """
 
 from datetime import UTC, datetime
@@ -16,8 +17,9 @@ _NO_ID = -1
 
 
 def as_row(finding: WatchFinding, batch: str, reported_at: int) -> dict[str, Any]:
-    """Return the finding as a row. `id` stays the same when a batch is repeated, so a receiver can detect
-    duplicates.
+    """Return the finding as a row.
+
+    `id` stays the same when a batch is repeated, so a receiver can detect duplicates.
     """
     known_by = (finding.topic, finding.producer_id, finding.about, finding.change, finding.what)
     return {
@@ -37,13 +39,13 @@ def as_row(finding: WatchFinding, batch: str, reported_at: int) -> dict[str, Any
 
 
 def finding_line(row: dict[str, Any]) -> str:
-    """Return a line: `orders: producer 7001: damage nanoseconds began, 40 records, 2026-11-24 09:00`."""
+    """Return a line such as `orders: producer 7001: damage nanoseconds began, 40 records, 2026-11-24 09:00`."""
     records = f", {row['records']} records" if row["records"] else ""
     return f"{row['topic']}: {producer_name(row)}: {description(row)}{records}, {hour_of(row)}"
 
 
 def hour_of(row: dict[str, Any]) -> str:
-    """Return the hour: `2026-11-24 09:00`, or `between 2026-11-24 09:00 and 2026-11-25 13:00`."""
+    """Return the hour, such as `2026-11-24 09:00`, or `between 2026-11-24 09:00 and 2026-11-25 13:00`."""
     first, last = (
         datetime.fromtimestamp(hour / 1000, UTC).strftime("%Y-%m-%d %H:00")
         for hour in (row["hour"], row.get("hour_until", row["hour"]))  # findings of earlier releases have one hour
@@ -52,12 +54,12 @@ def hour_of(row: dict[str, Any]) -> str:
 
 
 def producer_name(row: dict[str, Any]) -> str:
-    """Return `producer 7001`."""
+    """Return a name such as `producer 7001`."""
     return "producers without an id" if row["producer_id"] == _NO_ID else f"producer {row['producer_id']}"
 
 
 def description(row: dict[str, Any]) -> str:
-    """Return `damage nanoseconds began`."""
+    """Return a description such as `damage nanoseconds began`."""
     about, change, now, before = row["about"], row["change"], row["what"], row["before"]
     if about in (FindingSubject.AHEAD, FindingSubject.BEHIND):
         side = "ahead of" if about == FindingSubject.AHEAD else "behind"

@@ -64,8 +64,10 @@ _SideKey = tuple[str, int, FindingSubject]
 
 @dataclass(frozen=True, slots=True)
 class Watching:
-    """The subject of a watch. `policies`: None audits nothing. `quiet_ms`: an invalid timestamp has ended when its
-    producer wrote for so long without it. `at_most`: maximum offsets of a batch.
+    """The subject of a watch.
+
+    `policies` is None if nothing is audited. An invalid timestamp has ended when its producer wrote for `quiet_ms`
+    without it. `at_most` is the maximum number of offsets of a batch.
     """
 
     topics: Topics
@@ -105,8 +107,9 @@ class Watch:
         return self._progress
 
     def batch(self) -> list[dict[str, Any]] | None:
-        """Process new records and return the findings; None if there are none. Raises TopicChanged, DifferentWatch,
-        BadTables and what reading raises; it can be called again afterwards.
+        """Process new records and return the findings; None if there are no new records.
+
+        Raises TopicChanged, DifferentWatch, BadTables and the errors of reading. It can be called again afterwards.
         """
         cells, states, chunks = self._read_new()
         if cells is None:
@@ -142,7 +145,7 @@ class Watch:
         return [*taken, *self._denied.take_notices()]
 
     def send_findings(self) -> str | None:
-        """Send unsent findings to the webhook; return None, or why it failed."""
+        """Send unsent findings to the webhook; return None, or the reason why this failed."""
         owed = self._progress.owed
         if self._webhook is None or not owed:
             return None
@@ -165,8 +168,9 @@ class Watch:
         }
 
     def _read_new(self) -> tuple[DataFrame | None, PartitionStates, Sequence[WatchChunk]]:
-        """Return the rows of new records (None if there are none) and the state of topics. If a topic is deleted
-        meanwhile, the rows are dropped, because another topic of its name may have been read.
+        """Return the rows of new records (None if there are none) and the state of topics.
+
+        If a topic is deleted meanwhile, the rows are dropped, because another topic with its name may have been read.
         """
         while True:
             topics = self._denied.readable()
@@ -194,7 +198,7 @@ class Watch:
                     return cells, states, chunks
 
     def _learn(self, topics: Topics, ids: Mapping[str, str]) -> None:
-        """Update which topics exist and which were recreated."""
+        """Update which topics exist and which were created again."""
         known = self._progress.ids
         for name in topics.names:
             if name not in ids:
@@ -230,14 +234,14 @@ class Watch:
         self._replace(FINDINGS, self._spark.createDataFrame(found, findings.DDL), name, is_empty=not found)
 
     def _replace(self, what: str, rows: DataFrame, name: str, *, is_empty: bool) -> None:
-        """Replace rows. Empty rows matter only if the batch may have been begun before, by this or a killed run."""
+        """Replace rows. Empty rows matter only if the batch may have been begun before, by this or by a killed run."""
         if self._is_again or not is_empty:
             dated = rows.withColumn("day", day_of(f.col("hour"))).withColumn("batch", f.lit(name))
             self._tables.replace(f"watch_{what}", dated, "batch", [name])
 
 
 def _added_up(cells: DataFrame) -> dict[str, list[dict[str, Any]]]:
-    """Return sums by topic, producer and finding: how many are `counted`, and the first and the last hour."""
+    """Return sums by topic, producer and finding: the number `counted`, and the first and the last hour."""
     counted = (
         f.when(f.col("what") == HOURS, f.col("records"))
         .when(f.col("what") == VIOLATIONS, f.col("bad_records"))
@@ -298,7 +302,7 @@ def _added(topics: dict[str, dict[str, Any]], sums: dict[str, list[dict[str, Any
         topic["records"] += row["counted"]
         if damage in _INVALID_TIMESTAMPS:
             topic["damage"][damage] = topic["damage"].get(damage, 0) + row["counted"]
-        at_most = topic.setdefault("damage_at_most", {})  # progress of earlier releases has none
+        at_most = topic.setdefault("damage_at_most", {})  # the progress of earlier releases has none
         for name, codes in POSSIBLE_CODES.items():
             if damage in codes:
                 at_most[name] = at_most.get(name, 0) + row["counted"]
@@ -308,7 +312,8 @@ def _added(topics: dict[str, dict[str, Any]], sums: dict[str, list[dict[str, Any
     for what in (MISSING, UNREADABLE):
         for row in sums[what]:
             topic = found.setdefault(row["topic"], _nothing())
-            topic[what] = topic.get(what, 0) + row["counted"]  # progress of earlier releases has no unreadable count
+            # the progress of earlier releases has no unreadable count
+            topic[what] = topic.get(what, 0) + row["counted"]
     return found
 
 

@@ -1,4 +1,4 @@
-"""Runs a watch until it has caught up, and returns its results."""
+"""Runs a watch until it has processed all existing records, and returns its results."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -22,8 +22,10 @@ from sluicegate.pipeline.source.topics import Topics
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Watched(Shown):
-    """`summary`: contents of summary.json. `new`: findings of this call, as rows. Other fields are the tables of all
-    batches; sum their counts by topic and hour. `warnings`: a sentence for each omission.
+    """The results of a watch.
+
+    `summary` is the content of summary.json. `new` has the findings of this call, as rows. Other fields are the tables
+    of all batches; sum their counts by topic and hour. `warnings` has a sentence for each omission.
     """
 
     summary: dict[str, Any]
@@ -35,13 +37,14 @@ class Watched(Shown):
     warnings: tuple[str, ...]
 
     def conclusion(self) -> Conclusion:
-        """See `Shown`."""
+        """Return the conclusion (see `Shown`)."""
         return report.conclusion(self.summary)
 
 
 def policies_for(topics: Topics, config: Config | None) -> tuple[Policies | None, list[str]]:
-    """Return the policies of a configuration file and the cluster's current settings, with warnings about unreadable
-    ones; None without a file.
+    """Return the policies of a configuration file and the cluster's current settings; None without a file.
+
+    Also returns warnings about unreadable settings.
     """
     if config is None:
         return None, []

@@ -16,9 +16,9 @@ from sluicegate.pipeline.report.wording import duration
 
 _MOST_PRODUCERS = 50_000
 _FORGOTTEN_AFTER_MS = 30 * 86_400_000
-_LEAST_DISTANCE_MS = 60_000  # accuracy of append times
+_LEAST_DISTANCE_MS = 60_000  # the accuracy of append times
 _LEAST_RECORDS = 10
-_NEAR = 1  # steps of the ladder; a distance at a bound alternates
+_NEAR = 1  # in steps of the ladder, because a distance at a bound alternates
 
 
 class FindingSubject(StrEnum):
@@ -31,7 +31,7 @@ class FindingSubject(StrEnum):
 
 
 class FindingState(StrEnum):
-    """What happened to it."""
+    """The change that a finding reports."""
 
     BEGAN = "began"
     CHANGED = "changed"
@@ -40,8 +40,10 @@ class FindingState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """The number of `records` of a producer with a mark (`what`) in one batch. The first of them was appended between
-    the hours (ms) `first_hour` and `first_until`, the last between `last_hour` and `last_until`.
+    """The number of `records` of a producer with a mark (`what`) in one batch.
+
+    The first of them was appended between the hours (ms) `first_hour` and `first_until`, the last between `last_hour`
+    and `last_until`.
     """
 
     topic: str
@@ -57,8 +59,9 @@ class Occurrence:
 
 @dataclass(frozen=True, slots=True)
 class DistanceCounts:
-    """The number of a producer's valid records in one batch beyond each bound (ms) of the ladder but not the next, on
-    one `side` of their append.
+    """The numbers of a producer's valid records in one batch by distance, on one `side` of their append.
+
+    Each number counts the records beyond one bound (ms) of the ladder but not beyond the next.
     """
 
     topic: str
@@ -70,8 +73,10 @@ class DistanceCounts:
 
 @dataclass(frozen=True, slots=True)
 class WatchFinding:
-    """A finding to report. `hour` (ms): when it was first seen, or last if it has ended; at the latest in
-    `hour_until`.
+    """A finding to report.
+
+    `hour` (ms) is when the mark was first seen, or last seen if it has ended. It was seen by `hour_until` at the
+    latest.
     """
 
     topic: str
@@ -93,10 +98,10 @@ class _Known:
 
 
 class Producers:
-    """The producers of all topics that wrote last."""
+    """The producers of all topics that wrote most recently."""
 
     def __init__(self, quiet_ms: int, most: int = _MOST_PRODUCERS) -> None:
-        """`quiet_ms`: an older mark of a producer that still writes has ended."""
+        """Take the time (ms) after which a mark of a producer that still writes has ended."""
         self._quiet_ms = quiet_ms
         self._most = most
         self._known: dict[tuple[str, int], _Known] = {}
@@ -114,7 +119,7 @@ class Producers:
         return [[*producer, its.marks, its.distances, its.last_hour] for producer, its in sorted(self._known.items())]
 
     def take(self, seen: Iterable[Occurrence], distances: Iterable[DistanceCounts]) -> list[WatchFinding]:
-        """Return what is new in a batch."""
+        """Return the new findings of a batch."""
         found: list[WatchFinding] = []
         touched: dict[tuple[str, int], None] = {}
         for each in sorted(seen, key=lambda one: (one.topic, one.producer_id, one.first_hour, one.about, one.what)):
@@ -142,7 +147,7 @@ class Producers:
         if not is_new:
             return []
         # A producer usually has one kind of invalid timestamp at a time, so another one is a change. Violations are
-        # independent.
+        # independent of each other.
         changed = seen.about is FindingSubject.INVALID_TIMESTAMP and before
         change = (FindingState.CHANGED, ", ".join(before)) if changed else (FindingState.BEGAN, "")
         about = (seen.topic, seen.producer_id, seen.about)
@@ -184,7 +189,7 @@ class Producers:
 
 
 def _middle(counts: Mapping[int, int], total: int) -> int:
-    """Return the largest bound that at least half exceed; 0 if the distance is below the accuracy."""
+    """Return the largest bound that at least half of the records exceed; 0 if the distance is below the accuracy."""
     beyond = 0
     for bound in sorted(counts, reverse=True):
         beyond += counts[bound]

@@ -1,5 +1,6 @@
-"""The progress of a watch: a file after each batch. Batches after it are repeated and replace what a killed
-run left.
+"""Stores the progress of a watch in a file after each batch.
+
+Batches after it are repeated, and replace the results of a killed run.
 """
 
 import json
@@ -18,14 +19,20 @@ _KEPT = 3
 
 
 class DifferentWatch(PipelineError):
-    """The folder belongs to a watch with other tables, or another process uses it; the text gives a fix."""
+    """Raised if the folder belongs to a watch with other tables, or if another process uses it. The text gives
+    a fix.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class WatchProgress:
-    """The progress after batch `number`; -1 before the first. `producers`: rows of their state. `owed`: findings not
-    sent to the webhook yet. `recent`: the latest findings. `topics`: sums by topic. `ids`: ids of the topics that
-    places and producers belong to, by name.
+    """The progress after batch `number`, which is -1 before the first.
+
+    - `producers`: rows of their state.
+    - `owed`: findings that are not yet sent to the webhook.
+    - `recent`: the latest findings.
+    - `topics`: sums by topic.
+    - `ids`: the ids, by name, of the topics that places and producers belong to.
     """
 
     number: int = -1
@@ -37,7 +44,7 @@ class WatchProgress:
     ids: dict[str, str] = field(default_factory=dict)
 
     def of_topics(self, ids: Mapping[str, str]) -> "WatchProgress":
-        """Return the same without places and producers of topics with another id; "" is unknown."""
+        """Return the progress without places and producers of topics with another id. An id of "" is unknown."""
         others = {name for name, its in ids.items() if its and self.ids.get(name, its) != its}
         return replace(
             self,
@@ -84,13 +91,14 @@ def progress_in(results: Results) -> WatchProgress:
 
 
 def note_sent(results: Results, number: int) -> None:
-    """Note that the webhook got all findings up to a batch."""
+    """Note that the webhook has received all findings up to a batch."""
     results.write_text(_SENT, json.dumps({"batch": number}) + "\n")
 
 
 def stream_id(results: Results, kept: Mapping[str, str]) -> str:
-    """Return the watch's id, made when its folder is first used. `kept`: location and format of its tables, which must
-    stay. Raises DifferentWatch.
+    """Return the watch's id, which is created when its folder is first used. Raises DifferentWatch.
+
+    `kept` has the location and format of its tables, which must not change.
     """
     if not results.has(_BEGUN):
         results.write_text(_BEGUN, json.dumps({"id": token_hex(3), **kept}) + "\n")

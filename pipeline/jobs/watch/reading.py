@@ -1,7 +1,7 @@
-"""Plans and reads the chunks of a batch of a watch: aggregates as a profile, and validates as an audit.
+"""Plans and reads the chunks of a batch of a watch. They are aggregated as in a profile, and validated as in an audit.
 
-A chunk is a range of each partition, and the moments between which it was appended. Records after the end that the
-watch saw last were appended since. So a watch that has caught up knows what a profile has to estimate. Its ranges of
+A chunk is a range of a partition, and the moments between which it was appended. Records after the previously known end
+were appended since the watch read it. So a watch that has caught up knows what a profile has to estimate. Its ranges of
 append times are the profile's, limited to these moments. Executors read the chunks.
 """
 
@@ -34,12 +34,12 @@ _ATTEMPTS = 3
 
 
 class TopicChanged(PipelineError):
-    """A topic ends before the offset that was read; the text names it and a fix."""
+    """Raised if a topic ends before the offset that was read. The text names the topic and a fix."""
 
 
 @dataclass(frozen=True, slots=True)
 class WatchedOffset:
-    """Records from `offset` on were appended after `after_ms`; 0: unknown."""
+    """An offset from which records were appended after `after_ms`; 0 means that the time is unknown."""
 
     offset: int
     after_ms: int
@@ -47,22 +47,23 @@ class WatchedOffset:
 
 @dataclass(frozen=True, slots=True)
 class WatchChunk:
-    """The range that one task reads, appended between two moments (ms)."""
+    """The range that one task reads, which was appended between two moments (ms)."""
 
     wanted: OffsetRange
     after_ms: int
     until_ms: int
 
     def limited(self, estimated: AppendTimes) -> AppendTimes:
-        """Return the ranges that the records show, limited to the chunk's moments."""
+        """Return the ranges in which the records were appended, limited to the chunk's moments."""
         return estimated.within(self.after_ms, self.until_ms)
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionStates:
-    """The state of all partitions: start and end for readers, and which have no open transaction, whose records would
-    be older than they look. Taken between `begun_ms` and `ended_ms`. `ids`: of existing topics by name, "" if a broker
-    has none.
+    """The state of all partitions, determined between `begun_ms` and `ended_ms`.
+
+    It has their start and end for readers, and those without open transactions, whose records would be older than they
+    look. `ids` has the ids of existing topics by name, or "" if a broker has none.
     """
 
     begun_ms: int
@@ -73,7 +74,9 @@ class PartitionStates:
     ids: Mapping[str, str]
 
     def chunks(self, places: Mapping[TopicPartition, WatchedOffset], at_most: int) -> list[WatchChunk]:
-        """Return the new ranges, shared by what each partition has left if there are more than `at_most` offsets.
+        """Return the new ranges.
+
+        If there are more than `at_most` offsets, they are divided in proportion to what remains of each partition.
         Raises TopicChanged.
         """
         for of, place in sorted(places.items()):
@@ -160,8 +163,9 @@ _HOUR_MS = 3_600_000
 
 @dataclass(frozen=True, slots=True)
 class WatchBounds:
-    """As for a profile, in ms: limit of `future`, of `past` (None: none), and the epoch (None: ten years
-    before now).
+    """The bounds as for a profile, in ms.
+
+    They are the limit of `future`, the limit of `past` (None for none), and the epoch (None for ten years before now).
     """
 
     after_max_ms: int
@@ -172,7 +176,7 @@ class WatchBounds:
 def reader(
     options: SourceOptions, bounds: WatchBounds, policies: Policies | None
 ) -> Callable[[WatchChunk], list[pa.RecordBatch]]:
-    """Return the work of a task on a chunk, which returns rows of `DDL`."""
+    """Return a function that processes a chunk in a task, and returns rows of `DDL`."""
 
     def read(chunk: WatchChunk) -> list[pa.RecordBatch]:
         wanted, now_ms = chunk.wanted, chunk.until_ms
@@ -195,8 +199,10 @@ def reader(
 
 
 def _validated(options: SourceOptions, chunk: WatchChunk, policies: Policies, times: AppendTimes) -> pa.Table:
-    """Return violations, without uncertain ones, and without fields that a proxy masks: hashed ones look the same. A
-    batch in two chunks is validated with the later one. Deleted ranges are reported by the first reading.
+    """Return violations, without uncertain ones, and without fields that a proxy masks, because hashed ones look the
+    same.
+
+    A batch in two chunks is validated with the later one. Deleted ranges are reported by the first reading.
     """
     wanted, appended = chunk.wanted, append_time_lookup(times)
     validator = PartitionValidator(wanted.of, policies.rulebook(), policies.limits)
@@ -232,7 +238,7 @@ def _unreadable_rows(chunk: WatchChunk, found: Sequence[Unreadable]) -> pa.Table
 
 
 def _laid_out(rows: pa.Table, what: str) -> pa.Table:
-    """Return rows with all columns of `SCHEMA`; missing ones are null."""
+    """Return rows with all columns of `SCHEMA`. Missing columns are null."""
     count, wanted = len(rows), {"hour_until", *(name.strip() for name in COLUMNS[what].split(","))}
     columns = [
         pa.array([what] * count)

@@ -1,4 +1,4 @@
-"""A watch as a report: topics' contents, and what producers began or changed, newest first."""
+"""Shows a watch as a report: topics' contents, and what producers began or changed, newest first."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -92,7 +92,7 @@ def _findings(summary: Mapping[str, Any]) -> Table:
 
 
 def _counts_by_kind(topic: Mapping[str, Any]) -> dict[str, int]:
-    """Return the counts by kind of invalid timestamp, with 0 for a kind that only may exist."""
+    """Return the counts by kind of invalid timestamp. A kind that is only possible has the count 0."""
     counts: dict[str, int] = dict.fromkeys(topic.get("damage_at_most", {}), 0)
     counts |= topic["damage"]
     return counts

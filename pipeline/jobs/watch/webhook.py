@@ -1,4 +1,4 @@
-"""Posts findings to an address as JSON, within ten seconds whatever the server does."""
+"""Posts findings to an address as JSON. Each request takes at most ten seconds, even if the server does not respond."""
 
 import json
 import ssl
@@ -19,19 +19,19 @@ _OK, _NOT_OK = 200, 300
 
 
 class BadWebhook(ValueError):
-    """The address is invalid; the text says how, without the address, which may be secret."""
+    """Raised if the address is invalid. The text gives the reason without the address, which may be secret."""
 
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """`url` may hold a secret, so it is never shown."""
+    """A webhook. `url` may contain a secret, so it is never shown."""
 
     host: str
     url: str = field(repr=False)
     timeout_seconds: float = _TIMEOUT_SECONDS
 
     def send(self, watch: str, findings: Sequence[dict[str, Any]]) -> str | None:
-        """Send all findings, a hundred in each request; return None, or why it failed."""
+        """Send all findings, a hundred in each request; return None, or the reason why this failed."""
         for start in range(0, len(findings), _AT_ONCE):
             body = {"version": 1, "watch": watch, "findings": findings[start : start + _AT_ONCE]}
             problem = self._post(json.dumps(body).encode())
@@ -40,7 +40,7 @@ class Webhook:
         return None
 
     def _post(self, body: bytes) -> str | None:
-        """Return None, or why the request failed."""
+        """Post a request; return None, or the reason why it failed."""
         headers = {"Content-Type": "application/json", "User-Agent": "sluicegate-watch"}
         tls = ssl.create_default_context() if is_https(self.url) else None
         try:
@@ -58,7 +58,7 @@ def webhook_at(address: str) -> Webhook:
     """Parse an address. Raises BadWebhook."""
     try:
         parts = urlsplit(address)
-        _ = parts.port  # raises if it is none
+        _ = parts.port  # raises an error for an invalid port
     except ValueError as error:
         raise BadWebhook("the webhook's address cannot be read: expected https://host/path") from error
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
